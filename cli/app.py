@@ -1,0 +1,105 @@
+"""The Typer application, built from the option table: help pages and shell completion.
+
+A command line that runs never comes here; `lean.py` parses it from the same table. Typer is asked only for
+`--help`, for completion, and where no command was given.
+"""
+
+from __future__ import annotations
+
+import inspect
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .options import COMMANDS, Command, Option, options_of
+from .running import language_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_ABOUT = {
+    "en": "Will this MindSpore Transformers run train the same model, the same way, as that Megatron-LM run?",
+    "zh": "这个 MindSpore Transformers 训练任务，与那个 Megatron-LM 训练任务，训练的是同一个模型、以同样的方式吗？",
+}
+
+
+def run_application(words: Sequence[str]) -> int:
+    """Answer a request for help or completion; the exit code."""
+    application = build_application(_requested_language(words))
+    try:
+        application(args=list(words) or ["--help"], prog_name="accmap")
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 0
+    return 0
+
+
+def build_application(language: str = "en") -> typer.Typer:
+    """The application with one command for each row of the table."""
+    application = typer.Typer(
+        help=_ABOUT[language],
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @application.callback()
+    def root(  # pyright: ignore[reportUnusedFunction]
+        version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
+    ) -> None:
+        del version
+
+    root.__doc__ = _ABOUT[language]
+    for command in COMMANDS.values():
+        described = command.help_zh if language == "zh" else command.help
+        application.command(command.name, help=described)(_callback(command, language))
+    return application
+
+
+def _requested_language(words: Sequence[str]) -> str:
+    for before, word in zip(("", *words), words, strict=False):
+        if word.startswith("--lang=") or before == "--lang":
+            return language_of(word.rpartition("=")[2])
+    return language_of(None)
+
+
+def _callback(command: Command, language: str) -> Callable[..., None]:
+    """A function whose signature is the command's row, which is how Typer learns its parameters."""
+
+    def callback(**_given: object) -> None:
+        """Stand for the command in help pages; a command line that runs never comes here."""
+
+    files = inspect.Parameter(
+        "files",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[list[str] | None, typer.Argument(metavar=command.operands, show_default=False)],
+    )
+    options = [_parameter(option, language) for option in options_of(command)]
+    callback.__signature__ = inspect.Signature([files, *options])  # type: ignore[attr-defined]
+    callback.__annotations__ = {parameter.name: parameter.annotation for parameter in [files, *options]}
+    return callback
+
+
+def _parameter(option: Option, language: str) -> inspect.Parameter:
+    described = option.help_zh if language == "zh" else option.help
+    annotation: Any
+    default: object = option.default
+    extra: dict[str, Any] = {}
+    if option.kind == "flag":
+        annotation, default = bool, False
+    elif option.kind in ("list", "rest"):
+        annotation, default = (list[str] | None), None
+    elif option.choices:
+        # Typer takes the words of a choice from an enumeration.
+        annotation, default = Enum(option.dest, {choice: choice for choice in option.choices}), None
+        extra["show_default"] = False
+        described += f" [{option.default}]" if option.default else ""
+    else:
+        annotation = option.type | None
+    if option.metavar and not option.choices:
+        extra["metavar"] = option.metavar
+    info = typer.Option(*option.names, help=described, **extra)
+    return inspect.Parameter(
+        option.dest, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info]
+    )

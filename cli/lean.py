@@ -1,0 +1,65 @@
+"""The entry point of `accmap`: finds the command, parses its words and runs it, importing only what it needs.
+
+Exit codes are the contract's: 0 fine, 1 the answer is bad, 2 wrong use or unreadable input, 3 a bug in accmap.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FINE, BAD, UNUSABLE, BROKEN = 0, 1, 2, 3
+_HELP = ("-h", "--help", "--install-completion", "--show-completion")
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command line and answer with its exit code."""
+    given = list(sys.argv[1:] if words is None else words)
+    try:
+        return _main(given)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): nothing is left to say, and Python must not say it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FINE
+    except KeyboardInterrupt:
+        return 130
+
+
+def _main(words: list[str]) -> int:
+    if words and words[0] in ("--version", "-V"):
+        from accmap import __version__
+
+        print(f"accmap {__version__}")
+        return FINE
+    if not words or any(word in _HELP for word in words) or "_ACCMAP_COMPLETE" in os.environ:
+        from .app import run_application
+
+        return run_application(words)
+    from .options import COMMANDS
+
+    command = COMMANDS.get(words[0])
+    if command is None:
+        from difflib import get_close_matches
+
+        close = get_close_matches(words[0], COMMANDS, 1)
+        hint = f"did you mean {close[0]}?" if close else f"the commands are {', '.join(COMMANDS)}"
+        return _usage(f"there is no command {words[0]!r}; {hint}")
+    from .parsing import UsageError, parse
+
+    try:
+        parsed = parse(command, words[1:])
+    except UsageError as error:
+        return _usage(str(error))
+    from .running import run_command
+
+    return run_command(command, parsed)
+
+
+def _usage(message: str) -> int:
+    print(f"accmap: {message}", file=sys.stderr)
+    print("accmap: `accmap --help` lists the commands, `accmap COMMAND --help` the options", file=sys.stderr)
+    return UNUSABLE

@@ -1,0 +1,151 @@
+"""The JSON that each command writes, as typed models: the contract in a form that machines can check.
+
+`accmap schema NAME` prints their JSON Schema, and the tests validate real answers against it. Objects are open:
+keys may be added, never removed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Impact = Literal["numerics", "performance", "none"]
+Number = float | Literal["nan", "inf", "-inf"]
+
+
+class Open(BaseModel):
+    """An object that may gain keys."""
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+
+
+class SpanJson(Open):
+    """A place in a file: counted from 1, columns in characters, the end exclusive."""
+
+    file: str | None = Field(None, description="Only where it is not the file that the enclosing object names.")
+    line: Annotated[int, Field(ge=1)]
+    column: Annotated[int, Field(ge=1)]
+    end_line: Annotated[int, Field(ge=1)]
+    end_column: Annotated[int, Field(ge=1)]
+
+
+class LaunchJson(Open):
+    """One start of a training program."""
+
+    launcher: str | None
+    script: str | None
+    argv: list[str] = Field(description="The exact words that bash hands to the training program.")
+    world_size: int | None
+    env: dict[str, str | None]
+    span: SpanJson
+
+
+class OtherLaunchJson(Open):
+    """A launch of the same file that was not chosen."""
+
+    script: str | None
+    span: SpanJson
+
+
+class ValueJson(Open):
+    """One effective value."""
+
+    key: str
+    value: Any
+    raw: list[str] | None
+    origin: Literal["explicit", "derived", "default"]
+    derived_from: list[str]
+    flag: str | None
+    span: SpanJson | None
+    overridable: bool = False
+    acceptance: Literal["accepted", "ignored", "unknown", "conflict"] = "accepted"
+
+
+class UnresolvedJson(Open):
+    """A token that reading alone cannot decide."""
+
+    text: str
+    reason: str
+    span: SpanJson
+    argv_index: int | None
+    may_split: bool
+
+
+class RelatedJson(Open):
+    """A second place of a finding."""
+
+    file: str
+    span: SpanJson | None
+    message: str
+
+
+class EditJson(Open):
+    """Replace what stands at the span."""
+
+    file: str
+    span: SpanJson
+    text: str
+
+
+class FixJson(Open):
+    """Edits that mend a finding."""
+
+    applicability: Literal["safe", "unsafe"]
+    description: str
+    edits: list[EditJson]
+
+
+class DiagnosticJson(Open):
+    """One finding."""
+
+    code: str
+    name: str
+    severity: Literal["error", "warning", "info"]
+    confidence: Literal["high", "medium", "low"]
+    message: str
+    file: str
+    span: SpanJson | None
+    related: list[RelatedJson]
+    fields: list[str]
+    fix: FixJson | None
+    url: str
+
+
+class ShowJson(Open):
+    """`accmap show`."""
+
+    file: str
+    framework: Literal["megatron", "mindformers"]
+    framework_version: str
+    dialect: str
+    launch: LaunchJson | None
+    other_launches: list[OtherLaunchJson]
+    values: list[ValueJson]
+    unresolved: list[UnresolvedJson]
+    problems: list[DiagnosticJson]
+
+
+class SeriesJson(Open):
+    """One learning-rate curve."""
+
+    file: str
+    schedule: dict[str, Any]
+    points: list[tuple[int, Number]]
+
+
+class LrJson(Open):
+    """`accmap lr`. Step 0 is the first update."""
+
+    series: list[SeriesJson]
+    first_step: int
+    max_difference_of_peak: Number | None
+    first_difference: int | None
+    tolerance: float
+
+
+OUTPUTS: dict[str, type[BaseModel]] = {
+    "diagnostic": DiagnosticJson,
+    "lr": LrJson,
+    "show": ShowJson,
+}

@@ -1,0 +1,116 @@
+"""The command line, parsed by the option table alone.
+
+Typer would cost twelve times the start of Python itself, which a command that runs before every launch and in
+every commit cannot afford; so every command line is parsed here, and Typer is imported for help and completion.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .options import Command, Option, options_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class UsageError(Exception):
+    """A command line that accmap does not understand: exit code 2."""
+
+
+class Parsed(NamedTuple):
+    """The operands and the options' values by destination; options not given have their default."""
+
+    files: tuple[str, ...]
+    values: dict[str, object]
+
+
+def parse(command: Command, words: Sequence[str]) -> Parsed:
+    """The words after the command's name, as values."""
+    by_name = {name: option for option in options_of(command) for name in option.names}
+    values: dict[str, object] = {option.dest: _default(option) for option in by_name.values()}
+    operands: list[str] = []
+    borrowed: list[str] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "--":
+            operands.extend(words[at:])
+            break
+        if word == "-" or not word.startswith("-"):
+            operands.append(word)
+            continue
+        name, equals, attached = word.partition("=")
+        option = by_name.get(name)
+        if option is None:
+            raise UsageError(f"{command.name} has no option {name}{_suggestion(name, by_name)}")
+        if option.kind == "flag":
+            if equals:
+                raise UsageError(f"{name} takes no value")
+            values[option.dest] = True
+            continue
+        if equals:
+            taken = [attached]
+        elif option.kind == "rest":
+            end = at
+            while end < len(words) and not (words[end].startswith("-") and words[end] != "-"):
+                end += 1
+            taken, at = list(words[at:end]), end
+            borrowed = taken
+        else:
+            taken, at = list(words[at : at + 1]), at + 1
+        if not taken:
+            raise UsageError(f"{name} needs a value{f' {option.metavar}' if option.metavar else ''}")
+        _store(values, option, name, taken)
+    return Parsed(_operands(command, operands, borrowed, values), values)
+
+
+def _default(option: Option) -> object:
+    return False if option.kind == "flag" else [] if option.kind in ("list", "rest") else option.default
+
+
+def _store(values: dict[str, object], option: Option, name: str, taken: list[str]) -> None:
+    converted = [_converted(option, name, text) for text in taken]
+    if option.kind in ("list", "rest"):
+        known = values[option.dest]
+        assert isinstance(known, list)
+        values[option.dest] = [*known, *converted]  # pyright: ignore[reportUnknownVariableType]
+    else:
+        values[option.dest] = converted[0]
+
+
+def _converted(option: Option, name: str, text: str) -> object:
+    if option.choices and text not in option.choices:
+        raise UsageError(f"{name} is one of {', '.join(option.choices)}, not {text!r}")
+    if option.type is str:
+        return text
+    try:
+        return option.type(text)
+    except ValueError:
+        raise UsageError(
+            f"{name} takes {'a whole number' if option.type is int else 'a number'}, not {text!r}"
+        ) from None
+
+
+def _operands(command: Command, operands: list[str], borrowed: list[str], values: dict[str, object]) -> tuple[str, ...]:
+    """The files; `--arg 8 run.sh` leaves the command the file that it needs."""
+    missing = command.minimum - len(operands)
+    if 0 < missing < len(borrowed):
+        operands = [*borrowed[-missing:], *operands]
+        rest = next(option.dest for option in options_of(command) if option.kind == "rest")
+        known = values[rest]
+        assert isinstance(known, list)
+        values[rest] = known[:-missing]  # pyright: ignore[reportUnknownVariableType]
+    if len(operands) < command.minimum:
+        raise UsageError(f"{command.name} needs {command.operands}")
+    if command.maximum is not None and len(operands) > command.maximum:
+        raise UsageError(f"{command.name} takes {command.operands}; {operands[command.maximum]!r} is one too many")
+    return tuple(operands)
+
+
+def _suggestion(name: str, known: dict[str, Option]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, 1)
+    return f"; did you mean {close[0]}?" if close else ""

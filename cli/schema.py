@@ -1,0 +1,52 @@
+"""`accmap schema NAME`: the JSON Schema of what accmap reads and of what it answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from .outputs import OUTPUTS
+from .parsing import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic import BaseModel
+
+    from ..schemas.diagnostic import Language
+
+INPUTS = ("megatron", "mindformers")
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def run(
+    files: Sequence[str], *, megatron: str | None, mindformers: str | None, dialect: str | None, lang: Language
+) -> int:
+    """Print one schema, or the names where none is given."""
+    del lang
+    names = sorted((*INPUTS, *OUTPUTS))
+    if not files:
+        print("\n".join(names))
+        return 0
+    schema = {"$schema": _DRAFT, **_model(files[0], megatron, mindformers, dialect, names).model_json_schema()}
+    json.dump(schema, sys.stdout, ensure_ascii=False, indent=2)
+    sys.stdout.write("\n")
+    return 0
+
+
+def _model(
+    name: str, megatron: str | None, mindformers: str | None, dialect: str | None, names: Sequence[str]
+) -> type[BaseModel]:
+    if name == "megatron":
+        from ..schemas.megatron.models import model as megatron_model
+
+        return megatron_model(megatron or "0.12")
+    if name == "mindformers":
+        from ..schemas.mindformers.models import model as mindformers_model
+
+        chosen = dialect or "static"
+        return mindformers_model(chosen, mindformers or ("1.9" if chosen == "static" else "2.1"))
+    if name not in OUTPUTS:
+        raise UsageError(f"there is no schema {name!r}; the schemas are {', '.join(names)}")
+    return OUTPUTS[name]

@@ -1,0 +1,209 @@
+"""`accmap show FILE`: what the framework will make of a file, each value with its origin and place."""
+
+from __future__ import annotations
+
+import sys
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from ..schemas.config import json_value
+from .inputs import load
+from .terminal import painted, shortened, wants_colour, width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..schemas.config import Config, ReadOptions, Setting
+    from ..schemas.diagnostic import Diagnostic, Language
+    from ..schemas.source import Span
+
+_SEVERITY_STYLE = {"error": "red", "warning": "yellow", "info": "blue"}
+_ORIGIN_STYLE = {"explicit": "green", "derived": "cyan", "default": "dim"}
+_WORDS = {
+    "launch": ("launch", "启动"),
+    "devices": ("{} devices", "{} 个设备"),
+    "unknown-devices": (
+        "number of devices unknown (--world-size N gives it)",
+        "设备数未知（可用 --world-size N 指定）",
+    ),
+    "others": ("other launches", "其他启动"),
+    "unresolved": ("unresolved", "未解析"),
+    "problems": ("problems", "问题"),
+    "unset": ("unresolved", "未解析"),
+    "from": ("from", "来自"),
+    "more": (
+        "{} defaults not shown; --all shows them",
+        "未显示 {} 个默认值；用 --all 显示",
+    ),
+    "none": ("no value matches {}", "没有与 {} 匹配的值"),
+}
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None,
+    format: str,  # noqa: A002 - the option's name
+    all: bool,  # noqa: A002 - the option's name
+    explicit: bool,
+    only: Sequence[str],
+    lang: Language,
+) -> int:
+    """Print the effective values; 0 unless the file cannot be read."""
+    config = load(files[0], options, stdin_name)
+    shown = [
+        setting
+        for setting in config.settings.values()
+        if (not explicit or _written(setting)) and (not only or _matches(setting.key, only))
+    ]
+    if format == "json":
+        import json
+
+        json.dump(to_json(config, shown, lang), sys.stdout, ensure_ascii=False, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        _Page(config, lang, wants_colour()).write(shown, everything=all or bool(only), patterns=only)
+    return 0
+
+
+def to_json(config: Config, settings: Iterable[Setting], language: Language) -> dict[str, object]:
+    """The contract's answer of `show`."""
+    return {
+        "file": config.file,
+        "framework": config.framework,
+        "framework_version": config.framework_version,
+        "dialect": config.dialect,
+        "launch": None if config.launch is None else config.launch.to_json(),
+        "other_launches": [
+            {"script": launch.script, "span": launch.span.to_json()} for launch in config.other_launches
+        ],
+        "values": [setting.to_json() for setting in settings],
+        "unresolved": [entry.to_json() for entry in config.unresolved],
+        "problems": [problem.to_json(language) for problem in config.problems],
+    }
+
+
+def _written(setting: Setting) -> bool:
+    """Whether the file says it, even where the framework then overrules what it says."""
+    return setting.origin == "explicit" or setting.raw is not None
+
+
+def _matches(key: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(key, pattern) or pattern in key for pattern in patterns)
+
+
+class _Page:
+    """The answer for a person: a head, the values by group, then what could not be decided and what is wrong."""
+
+    def __init__(self, config: Config, language: Language, colour: bool) -> None:
+        self.config = config
+        self.language: Language = language
+        self.colour = colour
+        self.width = width()
+
+    def write(self, settings: Sequence[Setting], *, everything: bool, patterns: Sequence[str]) -> None:
+        """Print the page."""
+        self._head()
+        groups: dict[str, list[Setting]] = {}
+        hidden = 0
+        for setting in settings:
+            if setting.origin == "default" and not everything:
+                hidden += 1
+                continue
+            groups.setdefault(self._group(setting), []).append(setting)
+        for name, members in groups.items():
+            self._values(name, members)
+        if patterns and not groups:
+            print(self._word("none").format(", ".join(patterns)))
+        if hidden:
+            print(self._paint("\n" + self._word("more").format(hidden), "dim"))
+        self._unresolved()
+        self._problems(self.config.problems)
+
+    def _head(self) -> None:
+        config = self.config
+        print(self._paint(config.file, "bold"), f"{config.framework} {config.framework_version} ({config.dialect})")
+        launch = config.launch
+        if launch is not None:
+            size = launch.world_size
+            devices = self._word("unknown-devices") if size is None else self._word("devices").format(size)
+            started = " ".join(filter(None, (launch.launcher, launch.script)))
+            print(f"{self._word('launch')}: {started}  {self._paint(self._at(launch.span), 'dim')}  {devices}")
+        for other in config.other_launches:
+            print(f"{self._word('others')}: {other.script}  {self._paint(self._at(other.span), 'dim')}")
+
+    def _group(self, setting: Setting) -> str:
+        if self.config.framework == "megatron":
+            from ..schemas.megatron.catalog import group_of
+
+            return group_of(self.config.framework_version, setting.key)
+        key = setting.key
+        parts = key.split(".")
+        return ".".join(parts[:2]) if parts[0] in ("resolved", "model") and len(parts) > 2 else parts[0].split("[")[0]
+
+    def _values(self, group: str, members: Sequence[Setting]) -> None:
+        print("\n" + self._paint(group, "bold"))
+        keys = min(44, max(len(self._name(setting, group)) for setting in members))
+        for setting in members:
+            name = shortened(self._name(setting, group), keys).ljust(keys)
+            value = shortened(self._value(setting), max(16, self.width - keys - 30))
+            note = self._note(setting)
+            shade = self._paint(value, "yellow") if not setting.decided else value
+            padding = " " * max(1, 20 - len(value))
+            print(f"  {name}  {shade}{padding}{note}")
+
+    def _name(self, setting: Setting, group: str) -> str:
+        key = setting.key
+        return key[len(group) + 1 :] if key.startswith(group + ".") else key
+
+    def _value(self, setting: Setting) -> str:
+        if not setting.decided:
+            raw = " ".join(setting.raw) if setting.raw else "?"
+            return f"{raw} ({self._word('unset')})"
+        value = json_value(setting.value)
+        if isinstance(value, (list, dict)):
+            import json
+
+            return json.dumps(value, ensure_ascii=False)
+        return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+    def _note(self, setting: Setting) -> str:
+        place = "" if setting.span is None else self._at(setting.span)
+        origin = self._paint(setting.origin, _ORIGIN_STYLE[setting.origin])
+        words = [origin, self._paint(place, "dim")]
+        if setting.derived_from:
+            sources = ", ".join(setting.derived_from[:4]) + (", …" if len(setting.derived_from) > 4 else "")
+            words.append(self._paint(f"{self._word('from')} {sources}", "dim"))
+        if setting.acceptance != "accepted":
+            words.append(self._paint(setting.acceptance, "yellow"))
+        return " ".join(word for word in words if word)
+
+    def _unresolved(self) -> None:
+        if not self.config.unresolved:
+            return
+        print("\n" + self._paint(self._word("unresolved"), "bold"))
+        for entry in self.config.unresolved:
+            text = self._paint(shortened(entry.text, 48), "yellow")
+            print(f"  {text}  {entry.reason}  {self._paint(self._at(entry.span), 'dim')}")
+
+    def _problems(self, problems: Sequence[Diagnostic]) -> None:
+        if not problems:
+            return
+        print("\n" + self._paint(self._word("problems"), "bold"))
+        for problem in problems:
+            kind = problem.kind
+            place = "" if problem.span is None else self._at(problem.span) + " "
+            severity = self._paint(kind.severity, _SEVERITY_STYLE[kind.severity])
+            print(f"  {self._paint(place, 'dim')}{severity} {kind.code} {problem.message(self.language)}")
+
+    def _at(self, span: Span) -> str:
+        return (
+            f"{span.file or self.config.file}:{span.line}:{span.column}" if span.file else f":{span.line}:{span.column}"
+        )
+
+    def _word(self, name: str) -> str:
+        return _WORDS[name][self.language == "zh"]
+
+    def _paint(self, text: str, style: str) -> str:
+        return painted(text, style, self.colour)

@@ -1,0 +1,46 @@
+"""What the terminal can show: colour, width, and text measured as a terminal draws it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_CODES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+}
+
+
+def wants_colour() -> bool:
+    """Colour on a terminal, unless NO_COLOR says otherwise; FORCE_COLOR asks for it anywhere."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def width() -> int:
+    """Columns of the terminal; 100 where there is none."""
+    if not sys.stdout.isatty():
+        return 100
+    try:
+        return max(60, os.get_terminal_size().columns)
+    except OSError:
+        return 100
+
+
+def painted(text: str, style: str, colour: bool) -> str:
+    """`text` in a style, where colour is wanted."""
+    return f"\033[{_CODES[style]}m{text}\033[0m" if colour and text else text
+
+
+def shortened(text: str, limit: int) -> str:
+    """`text` cut to a number of columns, with an ellipsis where something is left out."""
+    return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"

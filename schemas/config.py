@@ -1,0 +1,154 @@
+"""What a framework makes of a file: every effective value, where it comes from and where it stands.
+
+Both readers answer with a `Config`. It is the contract's `show` as values: `settings` in a stable order
+(explicit ones first, in file order), the tokens that could not be decided, and the problems met on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .diagnostic import Diagnostic
+    from .source import Span
+
+Scalar: TypeAlias = "str | int | float | bool | None"
+Value: TypeAlias = "Scalar | Sequence[Value] | Mapping[str, Value]"
+Origin = Literal["explicit", "derived", "default"]
+Framework = Literal["megatron", "mindformers"]
+Acceptance = Literal["accepted", "ignored", "unknown", "conflict"]
+
+
+class Setting(NamedTuple):
+    """One effective value."""
+
+    key: str
+    value: Value
+    origin: Origin
+    span: Span | None = None
+    raw: tuple[str, ...] | None = None
+    flag: str | None = None
+    derived_from: tuple[str, ...] = ()
+    overridable: bool = False
+    acceptance: Acceptance = "accepted"
+    decided: bool = True
+    """False where the value depends on a token that reading alone cannot decide; `value` is then None."""
+
+    def to_json(self) -> dict[str, object]:
+        """The contract's entry of `values`."""
+        found: dict[str, object] = {
+            "key": self.key,
+            "value": json_value(self.value),
+            "raw": None if self.raw is None else list(self.raw),
+            "origin": self.origin,
+            "derived_from": list(self.derived_from),
+            "flag": self.flag,
+            "span": None if self.span is None else self.span.to_json(),
+        }
+        if self.overridable:
+            found["overridable"] = True
+        if self.acceptance != "accepted":
+            found["acceptance"] = self.acceptance
+        return found
+
+
+class Unresolved(NamedTuple):
+    """A token or value that reading alone cannot decide, as its source text."""
+
+    text: str
+    reason: str
+    span: Span
+    argv_index: int | None = None
+    may_split: bool = False
+
+    def to_json(self) -> dict[str, object]:
+        """The contract's entry of `unresolved`."""
+        return {
+            "text": self.text,
+            "reason": self.reason,
+            "span": self.span.to_json(),
+            "argv_index": self.argv_index,
+            "may_split": self.may_split,
+        }
+
+
+class Argument(NamedTuple):
+    """One word handed to the training program, and where it was written.
+
+    `resolved` is false where the text could not be decided: `text` is then the source text.
+    """
+
+    text: str
+    span: Span
+    resolved: bool = True
+    may_split: bool = False
+
+
+class Launch(NamedTuple):
+    """One start of a training program."""
+
+    launcher: str | None
+    script: str | None
+    arguments: tuple[Argument, ...]
+    world_size: int | None
+    env: Mapping[str, str | None]
+    span: Span
+    env_spans: Mapping[str, Span] = {}
+
+    def to_json(self) -> dict[str, object]:
+        """The contract's `launch`."""
+        return {
+            "launcher": self.launcher,
+            "script": self.script,
+            "argv": [argument.text for argument in self.arguments],
+            "world_size": self.world_size,
+            "env": dict(self.env),
+            "span": self.span.to_json(),
+        }
+
+
+class Config(NamedTuple):
+    """Everything that is known of one file."""
+
+    file: str
+    framework: Framework
+    framework_version: str
+    dialect: str
+    settings: Mapping[str, Setting]
+    launch: Launch | None = None
+    other_launches: tuple[Launch, ...] = ()
+    unresolved: tuple[Unresolved, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+
+    def value(self, key: str) -> Value:
+        """The effective value of `key`; None where there is none."""
+        setting = self.settings.get(key)
+        return None if setting is None else setting.value
+
+
+class ReadOptions(NamedTuple):
+    """What the user adds to the file: the command line's reading options."""
+
+    megatron: str | None = None
+    mindformers: str | None = None
+    dialect: str | None = None
+    variables: Mapping[str, str] = {}
+    positional: tuple[str, ...] = ()
+    unset_empty: bool = False
+    world_size: int | None = None
+    launch: int | None = None
+    declared: tuple[str, ...] = ()
+
+
+def json_value(value: Value) -> object:
+    """A value as the contract writes it: not-a-number and the infinities are strings."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    if hasattr(value, "keys"):
+        return {str(key): json_value(entry) for key, entry in value.items()}  # type: ignore[union-attr]
+    return [json_value(entry) for entry in value]  # type: ignore[union-attr]

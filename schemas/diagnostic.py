@@ -1,0 +1,130 @@
+"""What accmap has to say about a place in a file, in both languages.
+
+A `Kind` is one sort of finding: its code, name, default severity and its message in English and Chinese, with
+`{name}` fields. Kinds stand in tables (`PROBLEMS` in each reader's `problems.py`, the rules later); a
+`Diagnostic` is one occurrence: the kind, the values that fill the message, and where.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .source import Span
+
+Severity = Literal["error", "warning", "info"]
+Confidence = Literal["high", "medium", "low"]
+Language = Literal["en", "zh"]
+
+
+class Kind(NamedTuple):
+    """One sort of finding."""
+
+    code: str
+    name: str
+    severity: Severity
+    en: str
+    zh: str
+    confidence: Confidence = "high"
+
+
+class Related(NamedTuple):
+    """A second place that belongs to a finding, with a note in both languages."""
+
+    file: str
+    span: Span | None
+    en: str
+    zh: str
+
+
+class Edit(NamedTuple):
+    """Replace what stands at `span` by `text`."""
+
+    file: str
+    span: Span
+    text: str
+
+
+class Fix(NamedTuple):
+    """Edits that mend a finding; `unsafe` ones change what the run does."""
+
+    applicability: Literal["safe", "unsafe"]
+    en: str
+    zh: str
+    edits: tuple[Edit, ...]
+
+
+class Diagnostic(NamedTuple):
+    """One finding."""
+
+    kind: Kind
+    file: str
+    span: Span | None = None
+    values: tuple[tuple[str, object], ...] = ()
+    related: tuple[Related, ...] = ()
+    fields: tuple[str, ...] = ()
+    fix: Fix | None = None
+
+    def message(self, language: Language = "en") -> str:
+        """The sentence for a person."""
+        template = self.kind.zh if language == "zh" else self.kind.en
+        return template.format_map(dict(self.values))
+
+    def to_json(self, language: Language = "en") -> dict[str, object]:
+        """The contract's `diagnostic`."""
+        kind = self.kind
+        chinese = language == "zh"
+        return {
+            "code": kind.code,
+            "name": kind.name,
+            "severity": kind.severity,
+            "confidence": kind.confidence,
+            "message": self.message(language),
+            "file": self.file,
+            "span": None if self.span is None else self.span.to_json(),
+            "related": [
+                {
+                    "file": place.file,
+                    "span": None if place.span is None else place.span.to_json(),
+                    "message": place.zh if chinese else place.en,
+                }
+                for place in self.related
+            ],
+            "fields": list(self.fields),
+            "fix": None
+            if self.fix is None
+            else {
+                "applicability": self.fix.applicability,
+                "description": self.fix.zh if chinese else self.fix.en,
+                "edits": [
+                    {"file": edit.file, "span": edit.span.to_json(), "text": edit.text} for edit in self.fix.edits
+                ],
+            },
+            "url": f"https://github.com/accmap/accmap/blob/main/docs/rules/{kind.code}.md",
+        }
+
+
+class UnreadableError(Exception):
+    """Input that cannot be read or parsed: exit code 2 and this one diagnostic."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic)
+        self.diagnostic = diagnostic
+
+    def __str__(self) -> str:
+        return self.diagnostic.message()
+
+
+def finding(
+    kinds: Mapping[str, Kind],
+    name: str,
+    file: str,
+    span: Span | None = None,
+    *,
+    related: tuple[Related, ...] = (),
+    **values: object,
+) -> Diagnostic:
+    """A diagnostic of the kind that `kinds` holds under `name`."""
+    return Diagnostic(kinds[name], file, span, tuple(values.items()), related)

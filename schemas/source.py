@@ -1,0 +1,82 @@
+"""Where a value stands in a file: positions, spans and the text they point into.
+
+Lines and columns count from 1, columns in characters, and an end is exclusive: the contract's `span`.
+`SourceText` turns the byte offsets of tree-sitter and the character marks of PyYAML into such spans.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A piece of a file. `file` is set only where it is not the file that the enclosing answer speaks of."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    file: str | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """The contract's JSON form."""
+        found: dict[str, object] = {} if self.file is None else {"file": self.file}
+        found.update(line=self.line, column=self.column, end_line=self.end_line, end_column=self.end_column)
+        return found
+
+    def through(self, last: Span) -> Span:
+        """The span from the start of this one to the end of `last`."""
+        return Span(self.line, self.column, last.end_line, last.end_column, self.file)
+
+
+class SourceText:
+    """A decoded file and the table that turns offsets into lines and columns."""
+
+    __slots__ = ("_byte_starts", "_starts", "data", "name", "text")
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+        self.data = text.encode("utf-8", "surrogatepass")
+        self._starts = _line_starts(text, "\n")
+        self._byte_starts = _line_starts(self.data, b"\n")
+
+    def line(self, number: int) -> str:
+        """The text of one line, without its end."""
+        start = self._starts[number - 1]
+        end = self._starts[number] if number < len(self._starts) else len(self.text)
+        return self.text[start:end].rstrip("\r\n")
+
+    @property
+    def line_count(self) -> int:
+        """How many lines the text has; an empty text has one."""
+        return len(self._starts)
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column of a character offset."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def byte_position(self, offset: int) -> tuple[int, int]:
+        """Line and column (in characters) of a byte offset."""
+        line = bisect_right(self._byte_starts, offset)
+        start = self._byte_starts[line - 1]
+        return line, len(self.data[start:offset].decode("utf-8", "replace")) + 1
+
+    def span(self, start: int, end: int) -> Span:
+        """The span between two character offsets."""
+        return Span(*self.position(start), *self.position(end))
+
+    def byte_span(self, start: int, end: int) -> Span:
+        """The span between two byte offsets."""
+        return Span(*self.byte_position(start), *self.byte_position(end))
+
+
+def _line_starts(text: str | bytes, newline: str | bytes) -> list[int]:
+    starts = [0]
+    at = text.find(newline)  # type: ignore[arg-type]
+    while at >= 0:
+        starts.append(at + 1)
+        at = text.find(newline, at + 1)  # type: ignore[arg-type]
+    return starts

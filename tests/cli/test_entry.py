@@ -1,0 +1,99 @@
+"""The entry point: version, help, mistakes, exit codes, and what a file that cannot be read is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import accmap as package
+from accmap.cli.options import COMMANDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_version(accmap) -> None:
+    assert accmap("--version") == (0, f"accmap {package.__version__}\n", "")
+
+
+def test_no_words_at_all_print_the_commands(accmap) -> None:
+    answer = accmap()
+    assert all(name in answer.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_help_of_every_command_in_both_languages(accmap, name: str, language: str) -> None:
+    answer = accmap(name, "--help", "--lang", language)
+    assert answer.code == 0
+    command = COMMANDS[name]
+    assert (command.help_zh if language == "zh" else command.help).split("，")[0][:20] in answer.out
+
+
+def test_a_mistyped_command_is_answered_with_the_nearest(accmap) -> None:
+    answer = accmap("shwo", "x")
+    assert answer.code == 2
+    assert "did you mean show?" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.sh", b"", "empty"),
+        ("blank.yaml", b" \n\n", "empty"),
+        ("nul.sh", b"#!/bin/bash\n\0\0", "Byte 12 is NUL"),
+        ("latin.yaml", "model:\n  x: caf\xe9\n".encode("latin-1"), "Byte 15 (0xe9) is not UTF-8"),
+        ("bom.yaml", b"\xef\xbb\xbfa: \xff", "Byte 6 (0xff) is not UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_text(accmap, name: str, content: bytes, said: str) -> None:
+    answer = accmap("show", name, files={name: content})
+    assert answer.code == 2
+    assert said in answer.err
+    assert answer.out == ""
+    assert len(answer.err.splitlines()) == 1
+
+
+def test_files_that_are_not_there(accmap, tmp_path: Path) -> None:
+    (tmp_path / "dangling.yaml").symlink_to("nowhere.yaml")
+    (tmp_path / "folder").mkdir()
+    assert "There is no file gone.sh" in accmap("show", "gone.sh").err
+    assert "link to nowhere.yaml" in accmap("show", "dangling.yaml").err
+    assert "is a directory" in accmap("show", "folder").err
+    assert accmap("show", "name\0.sh").code == 2
+
+
+def test_a_file_too_large_to_be_a_configuration(accmap, tmp_path: Path) -> None:
+    with open(tmp_path / "large.yaml", "wb") as stream:
+        stream.truncate(50 * 1024 * 1024)
+    answer = accmap("show", "large.yaml")
+    assert answer.code == 2
+    assert "52428800 bytes" in answer.err
+
+
+def test_messages_follow_the_language(accmap, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "不存在" in accmap("show", "gone.sh", "--lang", "zh").err
+    monkeypatch.setenv("ACCMAP_LANG", "zh_CN")
+    assert "不存在" in accmap("show", "gone.sh").err
+
+
+def test_a_bug_is_exit_code_three(accmap, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_given: object, **_named: object) -> None:
+        raise RuntimeError("surprise")
+
+    monkeypatch.setattr("accmap.cli.show.load", broken)
+    answer = accmap("show", "x.sh")
+    assert answer.code == 3
+    assert "surprise" in answer.err
+    assert "bug in accmap" in answer.err
+
+
+def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text("python pretrain_gpt.py --num-layers 2 --hidden-size 64\n")
+    command = f"{sys.executable} -m accmap show {script} --all | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stderr == ""

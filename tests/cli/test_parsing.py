@@ -1,0 +1,69 @@
+"""The command line's own parser: the table decides, and every mistake is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from accmap.cli.options import COMMANDS, options_of
+from accmap.cli.parsing import UsageError, parse
+
+SHOW = COMMANDS["show"]
+
+
+def test_files_and_options_in_any_order() -> None:
+    parsed = parse(SHOW, ["--var", "A=1", "run.sh", "--format=json", "--var=B=2", "--world-size", "8"])
+    assert parsed.files == ("run.sh",)
+    assert parsed.values["var"] == ["A=1", "B=2"]
+    assert parsed.values["format"] == "json"
+    assert parsed.values["world_size"] == 8
+
+
+@pytest.mark.parametrize(
+    ("words", "files", "positional"),
+    [
+        (["run.sh", "--arg", "8", "node1"], ("run.sh",), ["8", "node1"]),
+        (["--arg", "8", "run.sh"], ("run.sh",), ["8"]),
+        (["run.sh", "--arg", "8", "--arg=-x", "--arg", "y"], ("run.sh",), ["8", "-x", "y"]),
+        (["--arg", "8", "--", "run.sh"], ("run.sh",), ["8"]),
+        (["-", "--arg", "1"], ("-",), ["1"]),
+    ],
+)
+def test_positional_parameters_leave_the_file_that_is_needed(
+    words: list[str], files: tuple[str, ...], positional: list[str]
+) -> None:
+    parsed = parse(SHOW, words)
+    assert parsed.files == files
+    assert parsed.values["arg"] == positional
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "show needs FILE"),
+        (["a", "b"], "'b' is one too many"),
+        (["a", "--fromat", "json"], "did you mean --format?"),
+        (["a", "--format", "yaml"], "--format is one of text, json, not 'yaml'"),
+        (["a", "--format"], "--format needs a value"),
+        (["a", "--world-size", "many"], "takes a whole number, not 'many'"),
+        (["a", "--all=yes"], "--all takes no value"),
+    ],
+)
+def test_wrong_use_says_what_is_wrong(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message.replace("?", r"\?")):
+        parse(SHOW, words)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_two_options_of_a_command_share_a_name_or_a_destination(name: str) -> None:
+    options = options_of(COMMANDS[name])
+    names = [text for option in options for text in option.names]
+    assert len(names) == len(set(names))
+    assert len({option.dest for option in options}) == len(options)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_row_speaks_both_languages(name: str) -> None:
+    command = COMMANDS[name]
+    for row in (command, *options_of(command)):
+        assert row.help.endswith((".", "…"))
+        assert any("\u4e00" <= letter <= "\u9fff" for letter in row.help_zh), row

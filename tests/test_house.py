@@ -1,0 +1,111 @@
+"""The house: which room may import which, and what installs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("api", "cli", "rules", "verifier", "mapper", "mappings", "schemas")
+BELOW = {
+    "api": {"cli", "rules", "verifier", "mapper", "mappings", "schemas"},
+    "cli": {"api", "rules", "verifier", "mapper", "mappings", "schemas"},
+    "rules": {"mapper", "mappings", "schemas"},
+    "verifier": {"mapper", "mappings", "schemas"},
+    "mapper": {"mappings", "schemas"},
+    "mappings": {"schemas"},
+    "schemas": set[str](),
+}
+LEAN = ("show", "lint", "recipe")
+HEAVY = {
+    "click", "dataclasses", "inspect", "jsonschema", "mindformers", "mindspore", "numpy", "pydantic", "rich", "ruamel",
+    "torch", "typer",
+}  # fmt: skip
+
+
+def modules(room: str) -> list[Path]:
+    return sorted(path for path in (ROOT / room).rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """The rooms that a module imports, relatively or as accmap.<room>."""
+    inside = path.relative_to(ROOT).parts
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            depth = len(inside) - node.level  # 0: the package `accmap` itself
+            names = [node.module] if node.module else [alias.name for alias in node.names]
+            if depth == 0 and inside[0] != "api":
+                found.update("api" if name.startswith("__") else name.split(".")[0] for name in names)
+            elif inside[0] == "api":
+                found.update(name.split(".")[0] for name in names)
+            else:
+                found.add(inside[0])
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("accmap."):
+            found.add(node.module.split(".")[1])
+        elif isinstance(node, ast.Import):
+            found.update(alias.name.split(".")[1] for alias in node.names if alias.name.startswith("accmap."))
+    return found & set(ROOMS)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_arrows_run_one_way(room: str) -> None:
+    for path in modules(room):
+        wrong = imported_rooms(path) - BELOW[room] - {room}
+        assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}"
+
+
+def test_every_package_is_listed() -> None:
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    homes = {
+        "accmap" + "".join(f".{part}" for part in path.parent.relative_to(ROOT).parts if part != "api")
+        for room in ROOMS
+        for path in (ROOT / room).rglob("__init__.py")
+    }
+    assert set(table["packages"]) == homes
+    assert set(table["package-dir"]) == homes
+
+
+def test_no_folder_shadows_the_package() -> None:
+    assert not (ROOT / "accmap").exists()
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    import accmap
+
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"] == accmap.__version__
+
+
+def test_every_room_is_linked_for_the_type_checker() -> None:
+    links = ROOT / ".typing" / "accmap"
+    for room in ROOMS[1:]:
+        assert (links / room).resolve() == ROOT / room
+    for path in (ROOT / "api").iterdir():
+        if path.name != "__pycache__":
+            assert (links / path.name).resolve() == path
+
+
+@pytest.mark.parametrize("example", ["megatron.sh", "mindformers.yaml"])
+def test_the_lean_path_imports_nothing_heavy(example: str) -> None:
+    file = ROOT / "examples" / "qwen3_dense" / example
+    script = (
+        "import sys; from accmap.cli.lean import main; code = main(['show', sys.argv[1], '--format', 'json']);"
+        "print(*sorted(sys.modules), file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", script, str(file)], capture_output=True, text=True, check=True)
+    assert not HEAVY & {name.split(".")[0] for name in done.stderr.split()}
+
+
+def test_importing_the_package_costs_nothing() -> None:
+    script = "import sys; before = set(sys.modules); import accmap; print(*(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
+    assert {name for name in done.stdout.split() if name.startswith("accmap")} == {"accmap"}

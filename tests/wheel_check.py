@@ -1,0 +1,26 @@
+"""What an installed wheel must do far from the checkout: import every package, and read every example."""
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import accmap
+
+assert "site-packages" in accmap.__file__, accmap.__file__
+EXTRAS = ("accmap.verifier",)
+
+for module in pkgutil.walk_packages(accmap.__path__, "accmap."):
+    if module.name == "accmap.__main__" or module.name.startswith(EXTRAS):
+        continue
+    importlib.import_module(module.name)
+
+command = Path(sys.executable).with_name("accmap")
+files = sorted(Path("examples").glob("*/megatron.sh")) + sorted(Path("examples").glob("*/mindformers.yaml"))
+assert files, "no examples"
+for file in files:
+    done = subprocess.run([str(command), "show", str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{file}: {done.stderr}"
+    assert done.stdout, file
+print(f"{len(files)} examples read by the installed wheel")
