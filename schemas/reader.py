@@ -132,11 +132,14 @@ def _followed(
 ) -> Config:
     """The YAML that a `run_mindformer.py` launch names, with the launch's options on top."""
     from .mindformers.effective import mindformers_config
-    from .mindformers.launch import overrides
+    from .mindformers.launch import DEFAULT_VERSION, is_dynamic_launch, overrides
 
-    yaml_path, changes, problems = overrides(launch, options.mindformers or "")
+    version = options.mindformers or DEFAULT_VERSION
+    yaml_path, changes, problems = overrides(launch, version, source.name)
     if yaml_path is None:
         raise UnreadableError(finding(PROBLEMS, "no-yaml", source.name, launch.span, script=launch.script))
+    if options.dialect is None and is_dynamic_launch(launch, version):
+        options = options._replace(dialect="dynamic")
     if not os.path.isabs(yaml_path) and not os.path.exists(yaml_path):
         beside = os.path.join(os.path.dirname(path), yaml_path)
         yaml_path = beside if os.path.exists(beside) else yaml_path

@@ -58,6 +58,10 @@ class SourceText:
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
+    def offset(self, line: int, column: int) -> int:
+        """The character offset of a line and column."""
+        return self._starts[line - 1] + column - 1
+
     def byte_position(self, offset: int) -> tuple[int, int]:
         """Line and column (in characters) of a byte offset."""
         line = bisect_right(self._byte_starts, offset)

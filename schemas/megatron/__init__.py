@@ -1,0 +1,1 @@
+"""Megatron-LM: arguments by version, and what they become after validation."""

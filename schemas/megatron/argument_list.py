@@ -1,0 +1,154 @@
+"""A plain list of arguments, as words: blanks separate, quotes join, `#` starts a comment; or a JSON list.
+
+Nothing is expanded: a `$` is a dollar sign. A backslash at the end of a line continues it, as in the script that
+such a list is usually cut from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from ..config import Argument
+from ..diagnostic import UnreadableError, finding
+from .problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from ..source import SourceText
+
+_BLANK = " \t\r\n\f\v"
+_ESCAPED_IN_QUOTES = '"\\$`\n'
+
+
+def plain_words(source: SourceText) -> tuple[Argument, ...]:
+    """The words of a list, each with its place."""
+    text = source.text
+    size = len(text)
+    words: list[Argument] = []
+    at = 0
+    while at < size:
+        character = text[at]
+        if character in _BLANK:
+            at += 1
+        elif character == "#":
+            end = text.find("\n", at)
+            at = size if end < 0 else end
+        elif text.startswith(("\\\n", "\\\r\n"), at):
+            at = text.index("\n", at) + 1
+        else:
+            word, end = _word(source, at)
+            words.append(Argument(word, source.span(at, end)))
+            at = end
+    return tuple(words)
+
+
+def split_words(text: str) -> list[str] | None:
+    """The words of one line without places; None where a quote is not closed."""
+    from ..source import SourceText
+
+    try:
+        return [word.text for word in plain_words(SourceText("", text))]
+    except UnreadableError:
+        return None
+
+
+def _word(source: SourceText, at: int) -> tuple[str, int]:
+    text = source.text
+    size = len(text)
+    parts: list[str] = []
+    while at < size and text[at] not in _BLANK:
+        character = text[at]
+        if character == "'":
+            end = text.find("'", at + 1)
+            if end < 0:
+                _refuse(source, at, "a quote (') is not closed", "单引号未闭合")
+            parts.append(text[at + 1 : end])
+            at = end + 1
+        elif character == '"':
+            quoted, at = _double_quoted(source, at)
+            parts.append(quoted)
+        elif character == "\\":
+            following = text[at + 1 : at + 2]
+            if following == "\n" or text.startswith("\\\r\n", at):
+                at = text.index("\n", at) + 1
+                continue
+            parts.append(following)
+            at += 2
+        else:
+            end = at + 1
+            while end < size and text[end] not in _BLANK and text[end] not in "'\"\\":
+                end += 1
+            parts.append(text[at:end])
+            at = end
+    return "".join(parts), min(at, size)
+
+
+def _double_quoted(source: SourceText, start: int) -> tuple[str, int]:
+    text = source.text
+    parts: list[str] = []
+    at = start + 1
+    while at < len(text) and text[at] != '"':
+        if text[at] == "\\" and text[at + 1 : at + 2] in _ESCAPED_IN_QUOTES:
+            parts.append("" if text[at + 1 : at + 2] == "\n" else text[at + 1 : at + 2])
+            at += 2
+        else:
+            parts.append(text[at])
+            at += 1
+    if at >= len(text):
+        _refuse(source, start, 'a quote (") is not closed', "双引号未闭合")
+    return "".join(parts), at + 1
+
+
+def json_words(source: SourceText) -> tuple[Argument, ...]:
+    """The strings of a JSON list, each with its place; a number counts as the text it is written as."""
+    from json.decoder import JSONDecodeError, scanstring
+
+    text = source.text
+    words: list[Argument] = []
+    at = _skip(text, text.index("[") + 1)
+    while at < len(text) and text[at] != "]":
+        if text[at] == '"':
+            try:
+                value, end = scanstring(text, at + 1, True)
+            except JSONDecodeError as error:
+                _refuse(source, min(error.pos, len(text) - 1), error.msg, "字符串有误")
+        else:
+            end = at
+            while end < len(text) and text[end] not in ",]" + _BLANK:
+                end += 1
+            value = text[at:end]
+            if not value or value[0] in "[{}" or not _is_number(value):
+                shown = value[:20] or text[at : at + 1]
+                _refuse(source, at, f"{shown} is not a string or number", f"{shown} 不是字符串或数字")
+        words.append(Argument(value, source.span(at, end)))
+        at = _skip(text, end)
+        if text[at : at + 1] == ",":
+            at = _skip(text, at + 1)
+            if text[at : at + 1] == "]":
+                _refuse(source, at, "a value is missing after the last comma", "最后一个逗号后缺少值")
+        elif text[at : at + 1] != "]":
+            _refuse(source, min(at, len(text) - 1), "a comma or ] is missing", "缺少逗号或 ]")
+    if at >= len(text):
+        _refuse(source, len(text) - 1, "the list is not closed", "列表未闭合")
+    rest = _skip(text, at + 1)
+    if rest < len(text):
+        _refuse(source, rest, "something follows the list", "列表之后还有内容")
+    return tuple(words)
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _BLANK:
+        at += 1
+    return at
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse(source: SourceText, at: int, why: str, why_zh: str) -> NoReturn:
+    span = source.span(at, at + 1)
+    raise UnreadableError(finding(PROBLEMS, "not-a-list", source.name, span, why=why, why_zh=why_zh))

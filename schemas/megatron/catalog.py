@@ -1,0 +1,85 @@
+"""The arguments that each Megatron-LM version knows, by option string and by destination.
+
+The facts stand in `arguments.json`, read out of the real argument parsers; `compile_catalog.py` turns them into
+one plain literal module a version, so that reading a file loads the arguments of a single version only.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from ..diagnostic import UnreadableError, finding
+from .problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..config import Value
+
+VERSIONS = ("0.12", "0.13", "0.14", "0.15", "0.16", "0.17", "0.18", "0.19")
+DEFAULT_VERSION = "0.12"
+
+Nargs: TypeAlias = "int | Literal['?', '*', '+'] | None"
+Kind = Literal["store", "true", "false", "switch"]
+"""What an option does: store its value, store true, store false, or `--x`/`--no-x` (a boolean switch)."""
+
+
+class ArgumentFact(NamedTuple):
+    """One `add_argument` of a version's parser."""
+
+    options: tuple[str, ...]
+    dest: str
+    type: str | None
+    nargs: Nargs
+    const: Value
+    default: Value
+    choices: tuple[Value, ...] | None
+    action: Kind
+    group: str
+
+
+class Catalog(NamedTuple):
+    """Every argument of one version."""
+
+    version: str
+    arguments: tuple[ArgumentFact, ...]
+    by_option: Mapping[str, ArgumentFact]
+    by_dest: Mapping[str, ArgumentFact]
+    """The first argument that writes a destination: argparse takes the default from it."""
+
+    def knows(self, dest: str) -> bool:
+        """Whether this version has an argument that writes `dest`."""
+        return dest in self.by_dest
+
+
+_loaded: dict[str, Catalog] = {}
+
+
+def catalog(version: str) -> Catalog:
+    """The arguments of a version (as `normalise_version` names it)."""
+    found = _loaded.get(version)
+    if found is None:
+        module = import_module(f".catalog_{version.replace('.', '_')}_compiled", __package__)
+        found = _loaded[version] = catalog_of(version, map(ArgumentFact._make, module.ARGUMENTS))
+    return found
+
+
+def catalog_of(version: str, facts: Iterable[ArgumentFact]) -> Catalog:
+    """A catalog with its lookups."""
+    arguments = tuple(facts)
+    by_dest: dict[str, ArgumentFact] = {}
+    for argument in arguments:
+        by_dest.setdefault(argument.dest, argument)
+    by_option = {option: argument for argument in arguments for option in argument.options}
+    return Catalog(version, arguments, by_option, by_dest)
+
+
+def normalise_version(text: str) -> str:
+    """`0.12` for `0.12`, `0.12.3`, `core_r0.12.0`, `core_v0.12.1`; UnreadableError for one that is not known."""
+    name = text.strip().removeprefix("core_").lstrip("rv")
+    version = ".".join(name.split(".")[:2])
+    if version not in VERSIONS:
+        known = f"{VERSIONS[0]}–{VERSIONS[-1]}"
+        raise UnreadableError(finding(PROBLEMS, "unknown-version", "--megatron", given=text, known=known))
+    return version

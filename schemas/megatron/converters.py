@@ -1,0 +1,92 @@
+"""From the text of one word to an argument's value, as the `type` callables of Megatron's parser do it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ..config import Value
+
+MAX_PATTERN = 100_000
+"""Longest layer pattern that is built; a model has far fewer layers."""
+
+_SYNTAX_TREE_ONLY = 0x400  # ast.PyCF_ONLY_AST, without importing ast
+_STRICT_SINCE = "0.13"
+_PATTERN_CHARACTERS = frozenset("0123456789,[]()+*")
+
+
+class PatternTooLongError(ValueError):
+    """A pattern that would describe more layers than any model has."""
+
+
+def convert(kind: str | None, text: str, version: str) -> Value:
+    """The value of `text`; ValueError where Megatron's parser refuses it."""
+    return text if kind is None else _CONVERTERS[kind](text, version)
+
+
+def _frequency(text: str, version: str) -> Value:
+    """An interval `N`, or a list expression such as `([0]*3+[1]*58)`.
+
+    megatron/training/arguments.py:moe_freq_type, no_rope_freq_type, la_freq_type; from 0.13 only digits,
+    brackets, commas, `+` and `*` may stand in the list.
+    """
+    if "[" not in text:
+        return int(text)
+    if version >= _STRICT_SINCE and not _PATTERN_CHARACTERS.issuperset(text):
+        raise ValueError(text)
+    return pattern(text)
+
+
+def pattern(text: str) -> Value:
+    """The value of a list expression over integers, worked out without executing it."""
+    try:
+        tree: Any = compile(text.strip(" \t"), "<pattern>", "eval", _SYNTAX_TREE_ONLY)
+        return _value(tree.body)
+    except (SyntaxError, RecursionError, MemoryError, TypeError) as error:
+        raise ValueError(text) from error
+
+
+def _value(node: Any) -> Any:
+    kind = type(node).__name__
+    if kind == "Constant" and type(node.value) is int:
+        return node.value
+    if kind in ("List", "Tuple"):
+        return [_value(entry) for entry in node.elts]
+    if kind == "BinOp" and type(node.op).__name__ in ("Add", "Mult"):
+        left, right = _value(node.left), _value(node.right)
+        if type(node.op).__name__ == "Add":
+            return left + right
+        if isinstance(left, list) and isinstance(right, list):
+            raise ValueError
+        for items, times in ((left, right), (right, left)):
+            if isinstance(items, list) and len(items) * max(times, 0) > MAX_PATTERN:  # pyright: ignore[reportUnknownArgumentType]
+                raise PatternTooLongError
+        return left * right
+    raise ValueError
+
+
+def _integers(text: str, version: str) -> Value:
+    """`(1,2)` or `1,2`; megatron/training/arguments.py:tuple_type."""
+    del version
+    return [int(part) for part in text.strip("()").split(",")]
+
+
+_CONVERTERS: Mapping[str, Callable[[str, str], Value]] = {
+    "str": lambda text, _: text,
+    "int": lambda text, _: int(text),
+    "float": lambda text, _: float(text),
+    "bool": lambda text, _: bool(text),  # every word but the empty one is true, "False" too
+    "name": lambda text, _: text,
+    "frequency": _frequency,
+    "integers": _integers,
+}
+
+EXPECTED: Mapping[str, str] = {
+    "int": "int",
+    "float": "float",
+    "frequency": "int | ([0]*3+[1]*58)",
+    "integers": "1,2,3",
+}
+"""What to say that a kind of value looks like."""

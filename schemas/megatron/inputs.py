@@ -1,0 +1,56 @@
+"""The other places where Megatron-LM arguments stand: a plain list, a JSON list, a training log, a test recipe.
+
+`detect` says cheaply which of them a text is; the readers themselves are in `argument_list`, `log_block` and
+`recipe`, and are loaded when they are needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from ..config import Argument, Config, ReadOptions
+    from ..source import SourceText
+    from .recipe import Recipe
+
+Input = Literal["arguments", "json", "log", "recipe"]
+
+BLOCK_END = "end of arguments -"
+BLOCK_START = "- arguments -"
+
+
+def detect(source: SourceText) -> Input | None:
+    """What kind of argument file a text is; None where it is none."""
+    text = source.text
+    start = text.lstrip()
+    if BLOCK_START in text or BLOCK_END in text:
+        return "log"
+    if start.startswith("[") and start[1:].lstrip()[:1] in ('"', "]"):
+        return "json"
+    if text.startswith("MODEL_ARGS:") or "\nMODEL_ARGS:" in text:
+        return "recipe"
+    while start.startswith("#") and not start.startswith("#!"):
+        start = start.partition("\n")[2].lstrip()
+    start = start.lstrip("\"'")
+    return "arguments" if start.startswith("--") and start[2:3].isalpha() else None
+
+
+def read_arguments(source: SourceText) -> tuple[Argument, ...]:
+    """The words of a plain or JSON argument list; UnreadableError where it is neither."""
+    from .argument_list import json_words, plain_words
+
+    return json_words(source) if source.text.lstrip().startswith("[") else plain_words(source)
+
+
+def read_log(source: SourceText, options: ReadOptions) -> Config:
+    """The arguments block that a run printed after its validation."""
+    from .log_block import log_config
+
+    return log_config(source, options)
+
+
+def read_recipe(source: SourceText, options: ReadOptions) -> Recipe:
+    """A functional test's `model_config.yaml` as the launch that Megatron's test driver makes of it."""
+    from .recipe import recipe_of
+
+    return recipe_of(source, options)

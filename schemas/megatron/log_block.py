@@ -1,0 +1,205 @@
+"""The block of effective arguments that Megatron-LM prints after validation, wherever a log has put it.
+
+A line is `name ..... value`, possibly behind `[rank0]:`, `0:`, a timestamp or another launcher's prefix. The
+values are what validation left, so nothing is derived again; where several blocks stand in one log (a restarted
+run) the last one counts. Without `--megatron`, the version whose arguments fit the block best is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..config import Config, Setting
+from ..diagnostic import UnreadableError, finding
+from .catalog import VERSIONS, catalog, normalise_version
+from .converters import pattern
+from .inputs import BLOCK_END, BLOCK_START
+from .problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from ..config import ReadOptions, Value
+    from ..diagnostic import Diagnostic
+    from ..source import SourceText, Span
+    from .catalog import ArgumentFact, Catalog
+
+_DOTS = 48
+"""megatron/training/arguments.py:_print_args pads a name with dots up to this width."""
+_LINE = re.compile(r"(?:^|[\s:\]>|)])(?:([A-Za-z_]\w*) \.+|([A-Za-z_]\w{47,}) ) (.*)$")
+_ENUM = re.compile(r"<\w+\.(\w+): [^>]*>|\b[A-Z]\w*\.(\w+)")
+
+
+class LogEntry(NamedTuple):
+    """One line of the block."""
+
+    key: str
+    text: str
+    span: Span
+
+
+def block_entries(source: SourceText) -> tuple[tuple[LogEntry, ...], tuple[Diagnostic, ...]]:
+    """The lines of the last arguments block, and what could not be read in it."""
+    start, closed = _last_block(source)
+    entries: list[LogEntry] = []
+    problems: list[Diagnostic] = []
+    for number in range(start + 1, closed or source.line_count + 1):
+        line = source.line(number)
+        if not line.strip():
+            continue
+        found = _LINE.search(line)
+        whole = source.span(0, 0)._replace(line=number, column=1, end_line=number, end_column=len(line) + 1)
+        if found is None:
+            if closed is None:
+                closed = number
+                break
+            problems.append(finding(PROBLEMS, "log-line", source.name, whole, text=line.strip()[:80]))
+            continue
+        which = 1 if found.group(1) else 2
+        span = whole._replace(column=found.start(which) + 1, end_column=found.end(3) + 1)
+        entries.append(LogEntry(found.group(which), found.group(3), span))
+    if _end_missing(source, start):
+        last = entries[-1].span if entries else None
+        line = start if last is None else last.line
+        problems.append(finding(PROBLEMS, "log-cut", source.name, last, line=line))
+    return tuple(entries), tuple(problems)
+
+
+def _last_block(source: SourceText) -> tuple[int, int | None]:
+    """The line that starts the last block, and the one that ends it (None where the log breaks off)."""
+    at = source.text.rfind(BLOCK_START)
+    if at < 0:
+        why, why_zh = "its arguments block has no first line", "参数块缺少首行"
+        raise UnreadableError(finding(PROBLEMS, "not-a-list", source.name, why=why, why_zh=why_zh))
+    start = source.position(at)[0]
+    end = source.text.find(BLOCK_END, at)
+    return start, None if end < 0 else source.position(end)[0]
+
+
+def _end_missing(source: SourceText, start: int) -> bool:
+    del start
+    return source.text.find(BLOCK_END, source.text.rfind(BLOCK_START)) < 0
+
+
+def log_config(source: SourceText, options: ReadOptions) -> Config:
+    """The effective values that a log's arguments block states."""
+    entries, problems = block_entries(source)
+    if options.megatron is None:
+        version = _best_version({entry.key for entry in entries})
+    else:
+        version = normalise_version(options.megatron)
+    known = catalog(version)
+    explicit: dict[str, Setting] = {}
+    same: dict[str, Setting] = {}
+    for entry in entries:
+        fact = known.by_dest.get(entry.key)
+        value = logged_value(entry.text, fact)
+        explicit.pop(entry.key, None)
+        same.pop(entry.key, None)
+        flag = fact.options[0] if fact is not None else None
+        if fact is not None and value == fact.default and type(value) is type(fact.default):
+            same[entry.key] = Setting(entry.key, value, "default", entry.span, (entry.text,), flag)
+        else:
+            explicit[entry.key] = Setting(entry.key, value, "explicit", entry.span, (entry.text,), flag)
+    missing = {
+        fact.dest: Setting(fact.dest, fact.default, "default")
+        for fact in known.arguments
+        if fact.dest not in explicit and fact.dest not in same
+    }
+    return Config(source.name, "megatron", version, "log", {**explicit, **same, **missing}, problems=problems)
+
+
+def logged_value(text: str, fact: ArgumentFact | None) -> Value:
+    """The value that was printed as `text`."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text.startswith("torch."):
+        return _DTYPES.get(text[6:], text[6:])
+    number = _number(text)
+    if fact is not None and fact.nargs is None and fact.action == "store" and fact.type in (None, "str"):
+        return _name(text, fact)
+    if number is not None:
+        return _signal(number) if fact is not None and "SIGTERM" in (fact.choices or ()) else number
+    if text.startswith(("[", "(")):
+        return _list(text)
+    return _name(text, fact)
+
+
+_WORDS = {"None": None, "True": True, "False": False}
+_DTYPES = {"float": "float32", "half": "float16", "double": "float64"}
+
+
+def _number(text: str) -> int | float | None:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _signal(number: float) -> Value:
+    """A signal's name: newer Pythons print its number."""
+    import signal
+
+    try:
+        return signal.Signals(int(number)).name
+    except ValueError:
+        return number
+
+
+def _name(text: str, fact: ArgumentFact | None) -> str:
+    """An enumeration's `AttnBackend.auto` by its name, everything else as it stands."""
+    head, dot, name = text.rpartition(".")
+    if dot and head.isidentifier() and fact is not None and fact.choices and name in fact.choices:
+        return name
+    return text
+
+
+def _list(text: str) -> Value:
+    try:
+        return pattern(text)
+    except ValueError:
+        pass
+    body = text[1:-1].strip()
+    if not body:
+        return []
+    return [_item(part.strip()) for part in _parts(body)]
+
+
+def _parts(body: str) -> list[str]:
+    parts: list[str] = []
+    quote = ""
+    word = ""
+    for character in body:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character == ",":
+            parts.append(word)
+            word = ""
+            continue
+        word += character
+    return [part for part in (*parts, word) if part.strip()]
+
+
+def _item(text: str) -> Value:
+    if text[:1] in "'\"" and text[-1:] == text[:1]:
+        return text[1:-1]
+    found = _ENUM.fullmatch(text)
+    if found is not None:
+        return found.group(1) or found.group(2)
+    number = _number(text)
+    return _WORDS.get(text, text) if number is None else number
+
+
+def _best_version(keys: set[str]) -> str:
+    """The version whose arguments fit: fewest of its own missing, most of the block's known."""
+
+    def misfit(known: Catalog) -> int:
+        own = set(known.by_dest)
+        return len(own - keys) - len(own & keys)
+
+    return min(VERSIONS, key=lambda version: misfit(catalog(version)))

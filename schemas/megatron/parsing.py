@@ -1,0 +1,327 @@
+"""The argument vector, taken apart exactly as Megatron's argparse parser (`allow_abbrev=False`) does.
+
+The rules are argparse's own: which words are options and which are values (negative numbers, words with
+blanks and everything after `--` are values), how many values each option takes, conversion and choices, and
+the last of several occurrences counts. Where argparse stops with an error this goes on and keeps a problem.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..diagnostic import UnreadableError, finding
+from .catalog import ArgumentFact
+from .converters import EXPECTED, convert
+from .problems import PROBLEMS
+from .suggestions import suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..config import Argument, Value
+    from ..diagnostic import Diagnostic
+    from ..source import Span
+    from .catalog import Catalog
+
+TYPES = ("str", "int", "float", "bool")
+
+
+class Given(NamedTuple):
+    """One option of the vector with the values it took."""
+
+    flag: str
+    dest: str
+    fact: ArgumentFact | None
+    value: Value
+    raw: tuple[str, ...]
+    span: Span
+    decided: bool
+
+
+class Parsed(NamedTuple):
+    """The vector taken apart; `given` holds the last occurrence of each destination, in file order."""
+
+    given: Mapping[str, Given]
+    problems: tuple[Diagnostic, ...]
+    overridable: frozenset[str] | None
+    """Destinations that a later undecidable word cannot override; None where there is no such word."""
+
+
+def parse(arguments: Sequence[Argument], known: Catalog, file: str) -> Parsed:
+    """The vector of one launch under the arguments of one version."""
+    return _Parser(arguments, known, file).parse()
+
+
+def with_declared(known: Catalog, declared: Sequence[str]) -> Catalog:
+    """The catalog with a fork's arguments: `flag:nargs[:type]`, nargs 0 for a switch."""
+    if not declared:
+        return known
+    facts = tuple(_declared(text) for text in declared)
+    by_option = dict(known.by_option)
+    by_dest = dict(known.by_dest)
+    for fact in facts:
+        by_option[fact.options[0]] = fact
+        by_dest.setdefault(fact.dest, fact)
+    return known._replace(arguments=known.arguments + facts, by_option=by_option, by_dest=by_dest)
+
+
+def _declared(text: str) -> ArgumentFact:
+    flag, _, rest = text.partition(":")
+    count, _, kind = rest.partition(":")
+    flag = flag if flag.startswith("-") else f"--{flag}"
+    kind = kind or "str"
+    dest = destination(flag)
+    if dest and count == "0" and kind in TYPES:
+        return ArgumentFact((flag,), dest, None, None, None, False, None, "true", "declared")
+    if not dest or kind not in TYPES or not (count in ("", "?", "*", "+") or count.isdecimal()):
+        raise UnreadableError(finding(PROBLEMS, "bad-declaration", "--declare", text=text))
+    several = count if count in ("?", "*", "+") else None if count in ("", "1") else int(count)
+    return ArgumentFact((flag,), dest, kind, several, None, None, None, "store", "declared")  # type: ignore[arg-type]
+
+
+def destination(flag: str) -> str:
+    """The attribute that argparse derives from an option's name."""
+    return flag.lstrip("-").replace("-", "_")
+
+
+def negative_number(text: str) -> bool:
+    """Whether argparse takes a word with a leading minus for a number."""
+    body = text[1:].removesuffix("\n")
+    whole, dot, fraction = body.partition(".")
+    if not dot:
+        return whole.isdecimal()
+    return fraction.isdecimal() and (not whole or whole.isdecimal())
+
+
+class _Parser:
+    def __init__(self, arguments: Sequence[Argument], known: Catalog, file: str) -> None:
+        self.arguments = arguments
+        self.known = known
+        self.file = file
+        self.problems: list[Diagnostic] = []
+        self.given: dict[str, Given] = {}
+        self.after_open: set[str] | None = None
+        self.numbers_are_options = any(
+            option.startswith("-") and negative_number(option)
+            for option in known.by_option
+            if not option.startswith("--")
+        )
+
+    def parse(self) -> Parsed:
+        arguments = self.arguments
+        count = len(arguments)
+        closed = next((at for at, word in enumerate(arguments) if word.resolved and word.text == "--"), count)
+        options = [at < closed and self.is_option(arguments[at]) for at in range(count)]
+        at = 0
+        last_flag = ""
+        while at < count:
+            if not options[at]:
+                self.stray(arguments[at], last_flag)
+                at += 1
+                continue
+            end = at + 1
+            while end < count and end != closed and not options[end]:
+                end += 1
+            last_flag, at = self.option(at, end)
+        overridable = None if self.after_open is None else frozenset(self.after_open)
+        return Parsed(self.given, tuple(self.problems), overridable)
+
+    def is_option(self, word: Argument) -> bool:
+        text = word.text
+        if not word.resolved:
+            return _decided_flag(text) is not None
+        if not text.startswith("-"):
+            return False
+        if text in self.known.by_option:
+            return True
+        if len(text) == 1:
+            return False
+        name, equals, _ = text.partition("=")
+        if equals and name in self.known.by_option:
+            return True
+        if text == "-h" or text.startswith("-h") or name == "--help":
+            return True
+        if not self.numbers_are_options and negative_number(text):
+            return False
+        return " " not in text
+
+    def option(self, at: int, end: int) -> tuple[str, int]:
+        """Read the option at `at`; its values end before `end`. Answers the flag and where to go on."""
+        word = self.arguments[at]
+        text = word.text if word.resolved else _unquoted(word.text)
+        explicit: str | None = None
+        fact = self.known.by_option.get(text) if word.resolved else None
+        flag = text
+        if fact is None and "=" in text:
+            name, _, value = text.partition("=")
+            if name in self.known.by_option or name.startswith("--"):
+                flag, explicit = name, value
+                fact = self.known.by_option.get(name)
+        if fact is None:
+            return self.unknown(at, end, flag, explicit)
+        if explicit is not None:
+            self.take(flag, fact, [word._replace(text=explicit)], word.span, explicit=True)
+            return flag, at + 1
+        available = end - at - 1
+        taken = _how_many(fact, available)
+        if taken is None:
+            self.short(flag, fact, word, self.arguments[at + 1 : end])
+            return flag, end
+        values = self.arguments[at + 1 : at + 1 + taken]
+        self.take(flag, fact, values, _through(word, values))
+        return flag, at + 1 + taken
+
+    def take(
+        self, flag: str, fact: ArgumentFact, words: Sequence[Argument], span: Span, *, explicit: bool = False
+    ) -> None:
+        raw = tuple(word.text for word in words)
+        if fact.action != "store":
+            if explicit:
+                self.report("value-not-taken", span, flag=flag, text=raw[0])
+                self.keep(Given(flag, fact.dest, fact, None, raw, span, decided=False))
+                return
+            value = fact.action == "true" or (fact.action == "switch" and not flag.startswith("--no-"))
+            self.keep(Given(flag, fact.dest, fact, value, (), span, decided=True))
+            return
+        if explicit and isinstance(fact.nargs, int):
+            self.short(flag, fact, words[0], words)
+            return
+        undecided = next((word for word in words if not word.resolved), None)
+        if undecided is not None:
+            self.report("undecided-value", undecided.span, flag=flag, text=undecided.text, key=fact.dest)
+            self.keep(Given(flag, fact.dest, fact, None, raw, span, decided=False))
+            if any(word.may_split and not word.resolved for word in words[1:]):
+                self.open(words[-1])
+            return
+        values: list[Value] = []
+        for word in words:
+            value, fine = self.converted(flag, fact, word)
+            if not fine:
+                self.keep(Given(flag, fact.dest, fact, None, raw, span, decided=False))
+                return
+            values.append(value)
+        single = fact.nargs is None or (fact.nargs == "?" and values)
+        value = values[0] if single else (fact.const if fact.nargs == "?" else values)
+        self.keep(Given(flag, fact.dest, fact, value, raw, span, decided=True))
+
+    def converted(self, flag: str, fact: ArgumentFact, word: Argument) -> tuple[Value, bool]:
+        text = word.text
+        choices = fact.choices
+        try:
+            value = convert(fact.type, text, self.known.version)
+        except ValueError:
+            expected = EXPECTED.get(fact.type or "", fact.type or "")
+            self.report("invalid-value", word.span, flag=flag, expected=expected, text=text)
+            return None, False
+        if choices is not None and value not in choices:
+            names = ", ".join(str(choice) for choice in choices if choice is not None)
+            self.report("invalid-choice", word.span, flag=flag, choices=names, text=text)
+            return None, False
+        return value, True
+
+    def short(self, flag: str, fact: ArgumentFact, word: Argument, values: Sequence[Argument]) -> None:
+        """Too few values: argparse stops here; whatever stands there is shown."""
+        found = " ".join(value.text for value in values) or "–"
+        self.report("missing-value", word.span, flag=flag, expected=_expected(fact), found=found)
+        raw = tuple(value.text for value in values)
+        self.keep(Given(flag, fact.dest, fact, None, raw, word.span, decided=False))
+
+    def unknown(self, at: int, end: int, flag: str, explicit: str | None) -> tuple[str, int]:
+        word = self.arguments[at]
+        if flag.startswith("-h") or flag == "--help":
+            self.report("help", word.span, flag=flag)
+            return flag, at + 1
+        values = [word._replace(text=explicit)] if explicit is not None else list(self.arguments[at + 1 : end])
+        dest = destination(flag) or flag
+        span = word.span if explicit is not None else _through(word, values)
+        better = suggestion(flag, self.known)
+        self.report(
+            "unknown-argument",
+            word.span,
+            version=self.known.version,
+            flag=flag,
+            key=dest,
+            count=len(values),
+            nargs="0" if not values else "1" if len(values) == 1 else "+",
+            suggestion=f" (closest: {better})" if better else "",
+            suggestion_zh=f"（最接近的是 {better}）" if better else "",
+        )
+        decided = all(value.resolved for value in values)
+        raw = tuple(value.text for value in values)
+        for value in values:
+            if not value.resolved:
+                self.report("undecided-value", value.span, flag=flag, text=value.text, key=dest)
+        value: Value = None if not decided else list(raw) if values else True
+        self.keep(Given(flag, dest, None, value, raw, span, decided))
+        split = next((entry for entry in values if entry.may_split and not entry.resolved), None)
+        if split is not None and explicit is None:
+            self.open(split)
+        return flag, at + 1 if explicit is not None else end
+
+    def stray(self, word: Argument, flag: str) -> None:
+        if not word.resolved:
+            self.open(word)
+            return
+        fact = self.known.by_option.get(flag)
+        expected = "–" if fact is None else _expected(fact)
+        self.report("stray-argument", word.span, text=word.text, flag=flag or "argparse", expected=expected)
+
+    def open(self, word: Argument) -> None:
+        self.report("undecided-argument", word.span, text=word.text)
+        self.after_open = set()
+
+    def keep(self, given: Given) -> None:
+        before = self.given.pop(given.dest, None)
+        if before is not None and (before.value != given.value or before.decided != given.decided):
+            shown = given.value if given.decided else "undecided"
+            value = before.value if before.decided else "undecided"
+            self.report("repeated", given.span, flag=given.flag, key=given.dest, value=shown, before=value)
+        self.given[given.dest] = given
+        if self.after_open is not None:
+            self.after_open.add(given.dest)
+
+    def report(self, problem: str, span: Span, **values: object) -> None:
+        self.problems.append(finding(PROBLEMS, problem, self.file, span, **values))
+
+
+def _how_many(fact: ArgumentFact, available: int) -> int | None:
+    """How many of the words before the next option an option takes; None where they are too few."""
+    if fact.action != "store":
+        return 0
+    nargs = fact.nargs
+    if nargs is None:
+        return 1 if available else None
+    if nargs == "?":
+        return min(available, 1)
+    if nargs == "*":
+        return available
+    if nargs == "+":
+        return available or None
+    return nargs if available >= nargs else None
+
+
+def _expected(fact: ArgumentFact) -> str:
+    if fact.action != "store":
+        return "0"
+    kind = EXPECTED.get(fact.type or "", fact.type or "str")
+    return f"1 {kind}" if fact.nargs is None else f"{fact.nargs} {kind}"
+
+
+def _through(flag: Argument, values: Sequence[Argument]) -> Span:
+    """The span of a flag and its values, where they stand one behind the other in one file."""
+    if not values:
+        return flag.span
+    last = values[-1].span
+    if last.file != flag.span.file or (last.line, last.column) < (flag.span.line, flag.span.column):
+        return flag.span
+    return flag.span.through(last)
+
+
+def _decided_flag(text: str) -> str | None:
+    """The flag of an undecided word such as `--tp=$TP`, where its name is decided."""
+    name, equals, _ = _unquoted(text).partition("=")
+    return name if equals and name.startswith("--") and not set(name) & set("$`{}*?\"'") else None
+
+
+def _unquoted(text: str) -> str:
+    return text.lstrip("\"'") if text[:1] in "\"'" else text

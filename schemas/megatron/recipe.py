@@ -1,0 +1,213 @@
+"""A functional test's `model_config.yaml`, as the launch that Megatron-LM's own test driver makes of it.
+
+The driver (`tests/functional_tests/shell_test_utils/_run_training.sh`) substitutes `${NAME}` of the environment,
+exports ENV_VARS and joins MODEL_ARGS into a command line; from 0.13 on bash reads that line once more. Which
+tests apply to which value is re-told here; nothing is executed. The driver's own `--exit-duration-in-mins`,
+which depends on the job's end, is left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..config import Argument, Launch, Unresolved
+from ..diagnostic import UnreadableError, finding
+from ..source import Span
+from .argument_list import split_words
+from .catalog import DEFAULT_VERSION, normalise_version
+from .problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..config import ReadOptions
+    from ..diagnostic import Diagnostic
+    from ..source import SourceText
+
+_RE_READ_SINCE = "0.13"
+_QUOTED = {True: " |()", False: " "}
+_QUOTES_METACHARACTERS_SINCE = "0.17"
+_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+GPUS_PER_NODE = 8
+"""What the driver takes where GPUS_PER_NODE is not set."""
+
+
+class Recipe(NamedTuple):
+    """What a recipe starts."""
+
+    arguments: tuple[Argument, ...]
+    launch: Launch
+    problems: tuple[Diagnostic, ...] = ()
+    unresolved: tuple[Unresolved, ...] = ()
+
+
+def recipe_of(source: SourceText, options: ReadOptions) -> Recipe:
+    """The launch of a recipe; UnreadableError where the file is no recipe."""
+    return _Reader(source, options).read()
+
+
+class _Reader:
+    def __init__(self, source: SourceText, options: ReadOptions) -> None:
+        self.source = source
+        self.variables: dict[str, str] = dict(options.variables)
+        self.options = options
+        version = DEFAULT_VERSION if options.megatron is None else normalise_version(options.megatron)
+        self.re_read = version >= _RE_READ_SINCE
+        self.quoted = _QUOTED[version >= _QUOTES_METACHARACTERS_SINCE]
+        self.problems: list[Diagnostic] = []
+        self.unresolved: list[Unresolved] = []
+
+    def read(self) -> Recipe:
+        top = self.mapping(self.root(), "the file")
+        model = top.get("MODEL_ARGS")
+        if model is None:
+            self.refuse("there is no MODEL_ARGS", None)
+        env: dict[str, str | None] = {}
+        spans: dict[str, Span] = {}
+        if "ENV_VARS" in top and type(top["ENV_VARS"]).__name__ != "ScalarNode":
+            for name, node in self.mapping(top["ENV_VARS"], "ENV_VARS").items():
+                text, open_names = self.substituted(_scalar(node))
+                env[name] = None if open_names else text
+                spans[name] = self.span(node)
+        self.variables.update({name: text for name, text in env.items() if text is not None})
+        words: list[Argument] = []
+        if _is_mapping(model):
+            for key, node in self.pairs(model):
+                self.argument(key, node, words)
+        elif not model.tag.endswith(":null"):
+            self.refuse("MODEL_ARGS is not a mapping", model)
+        launch = Launch("torchrun", None, tuple(words), self.world_size(env), env, self.span(model), spans)
+        return Recipe(tuple(words), launch, tuple(self.problems), tuple(self.unresolved))
+
+    def root(self) -> Any:
+        import yaml
+
+        loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        try:
+            node = yaml.compose(self.source.text, Loader=loader)
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            mark = getattr(error, "problem_mark", None)
+            span = None if mark is None else Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
+            why = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
+            raise UnreadableError(finding(PROBLEMS, "recipe-unreadable", self.source.name, span, why=why)) from error
+        return node
+
+    def mapping(self, node: Any, what: str) -> dict[str, Any]:
+        if not _is_mapping(node):
+            self.refuse(f"{what} is not a mapping", node)
+        return {_scalar(key): value for key, value in self.pairs(node)}
+
+    def pairs(self, node: Any) -> list[tuple[Any, Any]]:
+        """The pairs of a mapping, merge keys spread out as `explode(.)` does; the last of equal keys counts."""
+        found: dict[str, tuple[Any, Any]] = {}
+        for key, value in node.value:
+            merged = value.value if type(value).__name__ == "SequenceNode" else [value]
+            if _scalar(key) == "<<" and all(_is_mapping(entry) and entry is not node for entry in merged):
+                for entry in merged:
+                    for inner, inner_value in entry.value:
+                        found.setdefault(_scalar(inner), (inner, inner_value))
+                continue
+            found[_scalar(key)] = (key, value)
+        return list(found.values())
+
+    def argument(self, key: Any, node: Any, words: list[Argument]) -> None:
+        flag = _scalar(key)
+        span = self.span(key)
+        if type(node).__name__ == "MappingNode":
+            self.problem("recipe-value", node, key=flag, why="it is a mapping", why_zh="它是映射")
+            return
+        if type(node).__name__ == "SequenceNode":
+            words.append(Argument(flag, span))
+            for entry in node.value:
+                words.extend(self.words(entry, len(words), again=True))
+            return
+        text = _scalar(node)
+        if self.re_read and text == "" and not node.tag.endswith(":null"):
+            return  # `select(.value != "")` drops the pair
+        words.append(Argument(flag, span))
+        if text == "true" or (text in ("", "null", "~") and node.tag.endswith(":null")):
+            return
+        words.extend(self.words(node, len(words), again=self.re_read))
+
+    def words(self, node: Any, index: int, *, again: bool) -> list[Argument]:
+        span = self.span(node)
+        raw = _scalar(node)
+        text, open_names = self.substituted(raw)
+        if open_names:
+            splits = not again
+            reason = f"{', '.join(open_names)} is set nowhere"
+            self.unresolved.append(Unresolved(raw, reason, span, index, splits))
+            return [Argument(raw, span, resolved=False, may_split=splits)]
+        found = self.read_again(text) if again else text.split()
+        if found is None:
+            self.problem("recipe-value", node, key=raw, why="a quote is not closed", why_zh="引号未闭合")
+            return []
+        return [Argument(word, span) for word in found]
+
+    def read_again(self, text: str) -> list[str] | None:
+        """What the driver and bash make of one value (0.13 and later)."""
+        trimmed = split_words(text)  # `xargs` takes off quotes and doubled blanks
+        if trimmed is None:
+            return None
+        value = " ".join(trimmed)
+        if len(value) > 2 and value[0] == "(" and value.find(")") == len(value) - 1:
+            return split_words(f'"{value}"')
+        if len(value) > 2 and value[0] == "[" and value.find("]") == len(value) - 1:
+            return split_words(value[1:-1])
+        if any(character in value for character in self.quoted):
+            return split_words(f'"{value}"')
+        return split_words(value)
+
+    def substituted(self, text: str) -> tuple[str, list[str]]:
+        """The text with `$NAME` and `${NAME}` put in (envsubst), and the names that are set nowhere."""
+        parts: list[str] = []
+        missing: list[str] = []
+        at = 0
+        while (dollar := text.find("$", at)) >= 0:
+            parts.append(text[at:dollar])
+            braced = text.startswith("{", dollar + 1)
+            end = start = dollar + 1 + braced
+            while end < len(text) and text[end] in _NAME:
+                end += 1
+            name = text[start:end]
+            closed = not braced or text.startswith("}", end)
+            if not name or name[0].isdigit() or not closed:
+                parts.append("$")
+                at = dollar + 1
+                continue
+            if name in self.variables:
+                parts.append(self.variables[name])
+            elif not self.options.unset_empty:
+                missing.append(name)
+            at = end + braced
+        parts.append(text[at:])
+        return "".join(parts), missing
+
+    def world_size(self, env: Mapping[str, str | None]) -> int | None:
+        """Devices per node times nodes, as the driver hands them to torchrun."""
+        size = 1
+        for name, default in (("GPUS_PER_NODE", GPUS_PER_NODE), ("NUM_NODES", 1)):
+            text = env.get(name, self.options.variables.get(name, str(default)))
+            if text is None or not text.strip().isdecimal():
+                return None
+            size *= int(text)
+        return size
+
+    def span(self, node: Any) -> Span:
+        start, end = node.start_mark, node.end_mark
+        return Span(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+
+    def problem(self, name: str, node: Any, **values: object) -> None:
+        self.problems.append(finding(PROBLEMS, name, self.source.name, self.span(node), **values))
+
+    def refuse(self, why: str, node: Any) -> None:
+        span = None if node is None else self.span(node)
+        raise UnreadableError(finding(PROBLEMS, "recipe-unreadable", self.source.name, span, why=why))
+
+
+def _is_mapping(node: Any) -> bool:
+    return type(node).__name__ == "MappingNode"
+
+
+def _scalar(node: Any) -> str:
+    return node.value if isinstance(node.value, str) else ""

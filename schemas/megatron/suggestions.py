@@ -1,0 +1,52 @@
+"""What an unknown flag was probably meant to be: a renamed argument, or one that is spelled nearly alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .catalog import Catalog
+
+# Flags that a version renamed or that other Megatron trees call differently; the first name the version knows counts.
+_MEANT = {
+    "--persistent-save-interval": ("--save-interval",),
+    "--use-distributed-optimizer": ("--use-distributed-optimizer",),
+    "--use-custom-fsdp": ("--use-megatron-fsdp",),
+    "--use-megatron-fsdp": ("--use-custom-fsdp",),
+    "--tensor-parallel-size": ("--tensor-model-parallel-size",),
+    "--pipeline-parallel-size": ("--pipeline-model-parallel-size",),
+    "--num-kv-heads": ("--num-query-groups",),
+    "--cuda-graph-scope": ("--cuda-graph-modules",),
+    "--cuda-graph-modules": ("--cuda-graph-scope",),
+    "--enable-cuda-graph": ("--cuda-graph-impl",),
+    "--external-cuda-graph": ("--cuda-graph-impl",),
+    "--distributed-timeout-seconds": ("--distributed-timeout-seconds-after-init",),
+    "--bias-gelu-fusion": ("--no-bias-gelu-fusion",),
+    "--use-rotary-embeddings": ("--use-rotary-position-embeddings",),
+    "--disable-sequence-parallel": ("--sequence-parallel",),
+}
+_CLOSE = 0.75
+
+
+def suggestion(flag: str, known: Catalog) -> str | None:
+    """The option of this version that `flag` most likely stands for."""
+    for better in _MEANT.get(flag, ()):
+        if better in known.by_option:
+            return better
+    words = "--" + flag.lstrip("-").replace("_", "-")
+    if words in known.by_option:
+        return words
+    pairs = _pairs(words)
+    best, score = None, _CLOSE
+    for option in known.by_option:
+        if abs(len(option) - len(words)) > 6 or option[2:3] != words[2:3]:
+            continue
+        others = _pairs(option)
+        alike = 2 * len(pairs & others) / (len(pairs) + len(others))
+        if alike > score:
+            best, score = option, alike
+    return best
+
+
+def _pairs(text: str) -> set[str]:
+    return {text[at : at + 2] for at in range(len(text) - 1)}

@@ -1,0 +1,290 @@
+"""What Megatron-LM's validation makes of the parsed arguments: the rows of `validation.yaml` over the values.
+
+A row that writes a value gives it the origin `derived` and names what it read; one that writes over a value the
+user gave is also a problem, so that both are seen. A requirement that does not hold is a problem, and the rest
+goes on. A row that reads an undecided value leaves its target undecided, unless it would change nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..config import Setting
+from ..diagnostic import Related, finding
+from .problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..config import Launch, ReadOptions
+    from ..diagnostic import Diagnostic
+
+# What each training script hands to pretrain() as args_defaults.
+_GPT = {"tokenizer_type": "GPT2BPETokenizer"}
+_BERT = {"tokenizer_type": "BertWordPieceLowerCase"}
+_VISION = {"dataloader_type": "cyclic", "vision_pretraining": True}
+SCRIPT_DEFAULTS = {
+    "pretrain_gpt.py": _GPT,
+    "pretrain_mamba.py": _GPT,
+    "pretrain_hybrid.py": _GPT,
+    "pretrain_vlm.py": _GPT,
+    "pretrain_retro.py": _GPT,
+    "pretrain_bert.py": _BERT,
+    "pretrain_t5.py": _BERT,
+    "pretrain_ict.py": _BERT,
+    "pretrain_vision_classify.py": _VISION,
+    "pretrain_vision_dino.py": _VISION,
+    "pretrain_vision_inpaint.py": _VISION,
+}
+_TOO_ODD = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+_SHOWN = 60
+
+
+class UndecidedError(Exception):
+    """A row needs a value that reading alone cannot decide."""
+
+
+class Validated(NamedTuple):
+    """The values after validation, and what it refuses or overrules."""
+
+    settings: dict[str, Setting]
+    problems: tuple[Diagnostic, ...]
+
+
+class Row(NamedTuple):
+    """One compiled row."""
+
+    action: str
+    target: str
+    to: str
+    when: str
+    stage: str
+    hardware: str
+    value: Callable[[Run], Any]
+    condition: Callable[[Run], Any] | None
+
+
+def validate(
+    settings: dict[str, Setting],
+    version: str,
+    *,
+    file: str,
+    options: ReadOptions,
+    launch: Launch | None,
+    stages: tuple[str, ...] = ("validation", "training"),
+) -> Validated:
+    """The values as they stand when training starts."""
+    run = Run(dict(settings), version, file, options, launch)
+    module = import_module(f".validation_{version.replace('.', '_')}_compiled", __package__)
+    for compiled in module.ROWS:
+        row = Row._make(compiled)
+        if row.stage in stages:
+            run.apply(row)
+    return Validated(run.settings, tuple(run.problems))
+
+
+class Run:
+    """The values of one launch while the rows are applied to them."""
+
+    def __init__(
+        self, settings: dict[str, Setting], version: str, file: str, options: ReadOptions, launch: Launch | None
+    ) -> None:
+        self.settings = settings
+        self.version = version
+        self.file = file
+        self.options = options
+        self.launch = launch
+        self.problems: list[Diagnostic] = []
+        self.refused = False
+        self.locals: dict[str, tuple[Any, tuple[str, ...]] | None] = {}
+        self.reads: dict[str, None] = {}
+        settings["rank"] = Setting("rank", 0, "default")
+
+    def __getitem__(self, name: str) -> Any:
+        local = self.locals.get(name, ())
+        if local is None:
+            raise UndecidedError
+        if local:
+            self.reads.update(dict.fromkeys(local[1]))
+            return local[0]
+        setting = self.settings.get(name)
+        self.reads[name] = None
+        if setting is None or not setting.decided:
+            raise UndecidedError
+        return setting.value
+
+    # Functions of the expressions that depend on the run.
+
+    def env(self, name: str) -> str:
+        """A variable that the launch sets; what it inherits is unknown."""
+        value = None if self.launch is None else self.launch.env.get(name)
+        if value is None:
+            raise UndecidedError
+        return value
+
+    def devices(self, model_size: int) -> int:
+        """The number of devices, where the file or the user says it."""
+        launch = self.launch
+        stated = self.options.world_size
+        if stated is None and launch is not None:
+            stated = launch.world_size
+            if stated is None:
+                text = launch.env.get("WORLD_SIZE") or ""
+                stated = int(text) if text.isdecimal() else None
+        if stated is not None:
+            return stated
+        plain = launch is None or launch.launcher is None or launch.launcher.startswith("python")
+        if plain and model_size == 1:
+            return 1
+        span = None if launch is None else launch.span
+        self.problems.append(finding(PROBLEMS, "no-world-size", self.file, span, size=model_size))
+        raise UndecidedError
+
+    def given(self, dest: str) -> bool:
+        """Whether the user gave an argument."""
+        setting = self.settings.get(dest)
+        return setting is not None and setting.raw is not None
+
+    def script_default(self, dest: str) -> Any:
+        """What the training script itself hands to `pretrain` for an argument."""
+        script = self.launch.script if self.launch is not None else None
+        name = (script or "").replace("\\", "/").rpartition("/")[2]
+        return SCRIPT_DEFAULTS.get(name, {}).get(dest)
+
+    def tokenizer_vocabulary(self, tokenizer: str) -> int:
+        """A tokenizer's vocabulary stands in its own files."""
+        raise UndecidedError(tokenizer)
+
+    def undecided(self, name: str) -> Any:
+        """Leave the target open because of `name`."""
+        raise UndecidedError(name)
+
+    # Applying rows.
+
+    def apply(self, row: Row) -> None:
+        """Apply one row."""
+        self.reads = {}
+        try:
+            if row.condition is not None and not row.condition(self):
+                return
+            value = row.value(self) if row.to else None
+        except UndecidedError:
+            self.leave_open(row)
+            return
+        except _TOO_ODD:
+            self.stop(row)
+            return
+        if row.action == "let":
+            self.locals[row.target] = value, tuple(self.reads)
+        elif row.action == "require":
+            if not value:
+                self.refuse(row)
+        elif row.action == "ignored":
+            self.ignore(row)
+        else:
+            self.write(row, value)
+
+    def leave_open(self, row: Row) -> None:
+        """The condition or the value of a row is undecided, and so its target, unless nothing can change."""
+        if row.action == "let":
+            self.locals[row.target] = None
+            return
+        if row.action not in ("set", "respell"):
+            return
+        before = self.settings.get(row.target)
+        reads = self.reads
+        if before is not None:
+            if not before.decided:
+                return
+            try:
+                if row.value(self) == before.value:
+                    return
+            except (UndecidedError, *_TOO_ODD):
+                pass
+        derived_from = tuple(name for name in reads if name != row.target)
+        base = before or Setting(row.target, None, "derived")
+        self.settings[row.target] = base._replace(
+            value=None, origin="derived", derived_from=derived_from, decided=False
+        )
+
+    def write(self, row: Row, value: Any) -> None:
+        """Write a value with where it comes from; one that the user gave otherwise is reported."""
+        before = self.settings.get(row.target)
+        derived_from = tuple(name for name in self.reads if name != row.target)
+        if before is None:
+            self.settings[row.target] = Setting(row.target, value, "derived", derived_from=derived_from)
+            return
+        if before.decided and before.value == value and type(before.value) is type(value):
+            return
+        if row.action == "respell":
+            self.settings[row.target] = before._replace(value=value)
+            return
+        if before.raw is not None and before.flag is not None:
+            self.report(
+                "overruled",
+                row,
+                before,
+                flag=before.flag,
+                given=_shown(before.value),
+                used=_shown(value),
+            )
+        self.settings[row.target] = before._replace(
+            value=value, origin="derived", derived_from=derived_from, decided=True
+        )
+
+    def stop(self, row: Row) -> None:
+        """Megatron-LM fails on values of a kind it does not expect; named where nothing was refused before."""
+        if row.action == "let" or self.refused:
+            return
+        self.refuse(row, "stops")
+
+    def ignore(self, row: Row) -> None:
+        """Report an argument that has no effect."""
+        setting = self.settings.get(row.target)
+        if setting is not None and setting.origin == "explicit":
+            self.report("no-effect", row, setting, flag=setting.flag)
+
+    def refuse(self, row: Row, problem: str = "refused") -> None:
+        """Report a requirement that does not hold, at the first of its values that the user gave."""
+        self.refused = True
+        places = [
+            setting
+            for name in self.reads
+            if (setting := self.settings.get(name)) is not None and setting.span is not None
+        ]
+        facts = ", ".join(f"{name} = {_shown(self[name])}" for name in list(self.reads))
+        if row.hardware:
+            problem = "refused-on-hardware"
+        self.report(problem, row, places[0] if places else None, condition=row.to, facts=facts)
+
+    def report(self, problem: str, row: Row, at: Setting | None, **values: object) -> None:
+        """Keep a problem with the row's reason and the other places it concerns."""
+        related = tuple(
+            Related(self.file, setting.span, f"{name} = {_shown(setting.value)}", f"{name} = {_shown(setting.value)}")
+            for name in self.reads
+            if (setting := self.settings.get(name)) is not None and setting.span is not None and setting is not at
+        )
+        span = at.span if at is not None else None
+        if span is None and self.launch is not None:
+            span = self.launch.span
+        reason = f" when {row.when}" if row.when else ""
+        reason_zh = f"（当 {row.when} 时）" if row.when else ""
+        self.problems.append(
+            finding(
+                PROBLEMS,
+                problem,
+                self.file,
+                span,
+                related=related,
+                version=self.version,
+                when=reason,
+                when_zh=reason_zh,
+                **values,
+            )
+        )
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -1,0 +1,108 @@
+"""The functions that the expressions of `validation.yaml` may call: plain values in, a plain value out."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_STAGES = 1_000_000
+"""Longest pipeline layout that is unrolled."""
+
+# megatron/training/arguments.py:validate_args, dtype_map
+_DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "fp8": "uint8", "auto": None}
+
+
+def dtype(name: Any) -> Any:
+    """The data type that a short name stands for, by its own name."""
+    return _DTYPES.get(name, name) if name is not None else None
+
+
+def product(numbers: Sequence[int]) -> int:
+    """All numbers multiplied."""
+    return math.prod(numbers)
+
+
+def next_multiple(number: int, of: int) -> int:
+    """The smallest multiple of `of` that is not below `number`."""
+    return -(-number // of) * of
+
+
+def chosen(items: Sequence[Any], among: Sequence[Any]) -> list[Any]:
+    """The items that stand in `among`."""
+    return [item for item in items if item in among]
+
+
+def without(items: Sequence[Any], dropped: Sequence[Any]) -> list[Any]:
+    """The items that do not stand in `dropped`."""
+    return [item for item in items if item not in dropped]
+
+
+def with_item(items: Sequence[Any], item: Any) -> list[Any]:
+    """The items, and `item` behind them where it is not among them."""
+    return list(items) if item in items else [*items, item]
+
+
+def one_item(value: Any) -> bool:
+    """Whether a value is a list of exactly one."""
+    return isinstance(value, list) and len(value) == 1  # pyright: ignore[reportUnknownArgumentType]
+
+
+def sorted_integers(text: str) -> list[int]:
+    """`"5, 3"` as `[3, 5]`."""
+    return sorted(int(part) for part in text.split(","))
+
+
+def only_of(text: str, characters: str) -> bool:
+    """Whether a text has no other characters than these."""
+    return not set(text) - set(characters)
+
+
+def layout_stages(layout: str) -> int:
+    """How many pipeline stages a layout such as `Et*3|(tt|)*29,m|L` describes.
+
+    megatron/core/transformer/pipeline_parallel_layer_layout.py:parse_str_to_list; first groups are repeated,
+    then single characters. ValueError where the layout has other characters than E, t, m, L and |.
+    """
+    text = _repeat(_repeat(layout.replace(",", ""), groups=True), groups=False)
+    if not only_of(text, "EtmL|"):
+        raise ValueError(layout)
+    return text.count("|") + 1
+
+
+def is_layout(layout: str) -> bool:
+    """Whether a pipeline layout can be read."""
+    try:
+        return layout_stages(layout) > 0
+    except ValueError:
+        return False
+
+
+def _repeat(text: str, *, groups: bool) -> str:
+    parts: list[str] = []
+    at = 0
+    while (star := text.find("*", at)) >= 0:
+        end = star + 1
+        while end < len(text) and text[end].isdecimal():
+            end += 1
+        start = star - 1
+        if groups:
+            # an opening bracket with anything but a closing one in between
+            start = text.find("(", at, star) if text[star - 1 : star] == ")" else -1
+            body = text[start + 1 : star - 1]
+            fits = start >= 0 and body != "" and ")" not in body
+        else:
+            body = text[start:star] if start >= at else ""
+            fits = bool(body) and body != "\n"
+        if end == star + 1 or not fits:
+            parts.append(text[at:end])
+            at = end
+            continue
+        times = int(text[star + 1 : end])
+        if len(body) * times > MAX_STAGES:
+            raise ValueError(text)
+        parts.extend((text[at:start], body * times))
+        at = end
+    return "".join((*parts, text[at:]))

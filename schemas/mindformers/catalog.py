@@ -1,0 +1,42 @@
+"""Which facts belong to which version of MindSpore Transformers (static graph).
+
+Every version has one compiled module, and only the one that is asked for is imported.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+STATIC_VERSIONS = ("1.6", "1.7", "1.8", "1.9", "2.1")
+DEFAULT_STATIC = "1.9"
+DEFAULT_DYNAMIC = "2.1"
+
+_STANDS_FOR = {"2.0": "2.1"}
+"""A version without facts of its own, and the nearest one that has them."""
+
+
+def minor_version(text: str) -> str:
+    """`1.9.0` as `1.9`."""
+    return ".".join(text.lstrip("vr").split(".")[:2])
+
+
+def static_version(asked: str | None) -> str:
+    """The version whose facts answer for the version `asked`."""
+    if asked is None:
+        return DEFAULT_STATIC
+    version = minor_version(asked)
+    version = _STANDS_FOR.get(version, version)
+    if version in STATIC_VERSIONS:
+        return version
+    return STATIC_VERSIONS[0] if _number(version) < _number(STATIC_VERSIONS[0]) else STATIC_VERSIONS[-1]
+
+
+def static_catalog(version: str) -> dict[str, Any]:
+    """The facts of one of `STATIC_VERSIONS`."""
+    module = import_module(f".static_{version.replace('.', '_')}_compiled", __package__)
+    return module.CATALOG
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))

@@ -1,0 +1,254 @@
+"""From a model class's attributes to `TransformerConfig` fields: which keys count, and which do nothing.
+
+Up to 1.8 one common table maps every key, and an unknown key stops the run; from 1.9 each class has its own
+converter, and a key that it does not map is dropped with a warning in the log. Two keys for one field stop the run
+(in 2.1 only where their values differ). Sources: `parallel_core/transformer_config_utils.py:
+convert_to_transformer_config` (1.6-1.8), `parallel_core/config_converter.py:ConfigConverter.convert` (1.9-2.1).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..diagnostic import Related
+from .model_class import PREFIX
+from .reading import Undecided
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .model_class import ModelClass
+    from .parallelism import Sourced
+    from .reading import Reading
+
+_COMMON_TABLE = ("1.6", "1.7", "1.8")
+_EQUAL_IS_NO_CONFLICT = ("2.0", "2.1")
+
+_WITHOUT_EFFECT_BY_DESIGN = frozenset(
+    (
+        "_name_or_path",
+        "architectures",
+        "auto_register",
+        "bos_token_id",
+        "checkpoint_name_or_path",
+        "do_sample",
+        "eos_token_id",
+        "is_encoder_decoder",
+        "is_sample_acceleration",
+        "max_decode_length",
+        "mindformers_version",
+        "model_type",
+        "name_or_path",
+        "pretrained_model_dir",
+        "repetition_penalty",
+        "temperature",
+        "tokenizer_class",
+        "top_k",
+        "top_p",
+        "transformers_version",
+        "type",
+    )
+)
+"""Keys that select, describe or generate; nobody expects them in the model's arithmetic."""
+
+
+class _Conversion:
+    """The fields collected so far."""
+
+    def __init__(self, reading: Reading, model: ModelClass) -> None:
+        self.reading = reading
+        self.model = model
+        self.same, self.rules = mapping(reading, model)
+        self.transforms = _TRANSFORMS_SINCE_2_0 if reading.version in ("2.0", "2.1") else _TRANSFORMS
+        self.fields: dict[str, Sourced] = {}
+        self.keys: dict[str, str] = {}
+        """Which key set each field."""
+
+    def maps(self, key: str) -> bool:
+        return key in self.same or key in self.rules
+
+    def apply(self, key: str, one: Sourced) -> None:
+        if key in self.same:
+            self._store(key, key, one)
+            return
+        for field, transform in self.rules[key]:
+            value = one
+            if transform is not None and not isinstance(one.value, Undecided):
+                try:
+                    value = one._replace(value=self.transforms[transform](one.value))
+                except (TypeError, ValueError, KeyError) as error:
+                    path = one.sources[0] if one.sources else f"{PREFIX}.{key}"
+                    why = str(error)
+                    self.reading.note("transform", path, key=path, value=repr(one.value), field=field, why=why)
+                    continue
+            self._store(field, key, value)
+
+    def _store(self, field: str, key: str, one: Sourced) -> None:
+        earlier = self.fields.get(field)
+        if earlier is None:
+            self.fields[field] = one
+            self.keys[field] = key
+            return
+        same_value = type(earlier.value) is type(one.value) and earlier.value == one.value
+        if self.reading.version in _EQUAL_IS_NO_CONFLICT and (same_value or _equal(earlier.value, one.value)):
+            return
+        self._conflict(field, key, one, earlier)
+        if one.sources and not any(path in self.reading.places for path in earlier.sources):
+            self.fields[field] = one
+
+    def _conflict(self, field: str, key: str, one: Sourced, earlier: Sourced) -> None:
+        reading = self.reading
+        path = one.sources[0] if one.sources else f"{PREFIX}.{key}"
+        other = earlier.sources[0] if earlier.sources else f"{PREFIX}.{self.keys[field]}"
+        written = other in reading.places
+        if not one.sources and written:
+            path, other, written = other, path, False
+        reading.acceptance[path] = "conflict"
+        related = ()
+        if written:
+            related = (Related(reading.file, reading.places[other], f"{other} sets it too", f"{other} 也设置了它"),)
+        name, keep = path.rsplit(".", 1)[-1], other.rsplit(".", 1)[-1]
+        if name == keep:
+            # One key that the converter's tables name twice for the same field: no value of it is ever accepted.
+            keep, _ = working_key(reading, self.model, field, name)
+            other = f"{other} (mapped twice)" if not written else other
+        shown = other if written else f"{other} (set by the class)"
+        reading.note(
+            "conflict-key", path, on_key=True, related=related, key=path, other=shown, field=field, keep=keep or other
+        )
+
+
+def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]) -> dict[str, Sourced]:
+    """The fields that `parallel_config` and the model's attributes set; every key without effect is reported."""
+    work = _Conversion(reading, model)
+    for name, one in handed_over.items():
+        key = name.removeprefix("recompute.")
+        if work.maps(key):
+            work.apply(key, one)
+    white = frozenset(reading.catalog["white"])
+    common = reading.version in _COMMON_TABLE
+    for key, one in model.attributes.items():
+        if common and key in white:
+            _report(reading, model, key, one, "ignored")
+        elif work.maps(key):
+            work.apply(key, one)
+        else:
+            _report(reading, model, key, one, "unknown" if common else "ignored")
+    for path, acceptance in list(reading.acceptance.items()):
+        if acceptance == "ignored" and path.startswith(PREFIX):
+            _note_ignored(reading, model, path)
+    return work.fields
+
+
+def mapping(reading: Reading, model: ModelClass) -> tuple[frozenset[str], dict[str, list[list[Any]]]]:
+    """The keys that set the field of their own name, and the others with their fields and transforms."""
+    converter: dict[str, Any] = reading.catalog["converters"][model.facts["converter"] or "common"]
+    if not model.mla:
+        return frozenset(converter["same"]), converter["rules"]
+    return frozenset((*converter["same"], *converter["mla_same"])), {**converter["rules"], **converter["mla_rules"]}
+
+
+def working_key(reading: Reading, model: ModelClass, field: str | None, key: str) -> tuple[str | None, str | None]:
+    """The key to write for `field` in this version and class, and the field; (None, None) where there is none."""
+    same, rules = mapping(reading, model)
+    if field is None:
+        field = reading.catalog["meant"].get(key)
+    if field is None:
+        return None, None
+    candidates = [name for name, targets in rules.items() if [target[0] for target in targets] == [field]]
+    preferred = [name for name in candidates if name in model.facts["signature"]]
+    if preferred:
+        return preferred[0], field
+    if field in same and field != key:
+        return field, field
+    others = [name for name in candidates if name != key]
+    return (others[0], field) if others else (None, field)
+
+
+def _report(reading: Reading, model: ModelClass, key: str, one: Sourced, acceptance: str) -> None:
+    path = f"{PREFIX}.{key}"
+    if path not in reading.places or path not in one.sources:
+        return
+    if acceptance == "unknown":
+        reading.acceptance[path] = "unknown"
+        working, working_zh = _advice(reading, model, key)
+        reading.note("unknown-key", path, on_key=True, key=path, working=working, working_zh=working_zh)
+    elif key not in _WITHOUT_EFFECT_BY_DESIGN:
+        reading.acceptance[path] = "ignored"
+
+
+def _note_ignored(reading: Reading, model: ModelClass, path: str) -> None:
+    span = reading.places.get(path)
+    if span is None or span.file is not None:
+        return  # a hub's config.json is full of keys that are not meant for MindSpore Transformers
+    key = path[len(PREFIX) + 1 :]
+    working, working_zh = _advice(reading, model, key)
+    name = model.facts["class"]
+    reading.note("ignored-key", path, on_key=True, key=path, model=name, working=working, working_zh=working_zh)
+
+
+def _advice(reading: Reading, model: ModelClass, key: str) -> tuple[str, str]:
+    found, _ = working_key(reading, model, None, key)
+    if found is not None and found != key:
+        return f"; write {found}", f"；请写 {found}"
+    if found is None and key not in reading.catalog["meant"]:
+        from .suggestion import closest
+
+        same, rules = mapping(reading, model)
+        near = closest(key, sorted([*same, *rules]))
+        if near is not None:
+            return f" (did you mean {near}?)", f"（是否应为 {near}？）"
+    return "", ""
+
+
+def _equal(left: Any, right: Any) -> bool:
+    return bool(left == right)
+
+
+def _is_float32(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in ("fp32", "float32")
+    if isinstance(value, bool):
+        return value
+    raise TypeError("expected 'fp32', 'float32' or a boolean")
+
+
+def _score_function(value: Any) -> str:
+    return value if isinstance(value, str) else "sigmoid" if value else "softmax"
+
+
+_COMMUNICATION = {"colossalai_cp": "all_gather", "ulysses_cp": "a2a"}
+_COMMUNICATION_SINCE_2_0 = {**_COMMUNICATION, "hybrid_cp": "a2a+allgather"}
+
+
+def _communication(value: Any, known: Mapping[str, str] = _COMMUNICATION) -> str:
+    found = known.get(value)
+    if found is None:
+        raise ValueError(f"expected one of {', '.join(known)}")
+    return found
+
+
+def _communication_since_2_0(value: Any) -> str:
+    return _communication(value, _COMMUNICATION_SINCE_2_0)
+
+
+def _drop_policy(value: Any) -> str:
+    if isinstance(value, bool):
+        return "position" if value else "probs"
+    if isinstance(value, str):
+        return value
+    raise TypeError("expected a boolean or a string")
+
+
+def _recompute(value: Any) -> Any:
+    return value if isinstance(value, bool) else value["recompute"]
+
+
+_TRANSFORMS = {
+    "is_float_32": _is_float32,
+    "is_use_gated_sigmoid": _score_function,
+    "get_cp_comm_type": _communication,
+    "get_drop_policy": _drop_policy,
+    "get_recompute": _recompute,
+}
+_TRANSFORMS_SINCE_2_0 = {**_TRANSFORMS, "get_cp_comm_type": _communication_since_2_0}

@@ -1,0 +1,294 @@
+"""A MindSpore Transformers YAML, read to the values that the framework will really use.
+
+The file's leaves and the template's defaults come first, under their dotted paths; what the framework derives from
+them (the model's `TransformerConfig`, the batch, the schedule, the optimizer …) follows under `resolved.`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..config import Config, Setting
+from ..diagnostic import UnreadableError, finding
+from ..yaml_text import parse_path, read_yaml
+from .catalog import minor_version, static_catalog, static_version
+from .detect import dialect_of
+from .problems import PROBLEMS
+from .reading import Reading, Undecided, plain_value, without_placeholders
+from .shape import is_list, is_mapping
+from .template import READ_WITHOUT_TEMPLATE, fill
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ..config import ReadOptions
+    from ..source import SourceText, Span
+    from ..yaml_text import Node, YamlDocument
+
+_MAX_MAPPING_DEPTH = 10
+"""`tools/check_rules.py:check_yaml_depth_before_loading`, 1.6-2.1."""
+_MAX_BASE_FILES = 20
+_NEEDED = (("trainer", "type"), ("model", "model_config"))
+"""Sections without defaults from which something is built."""
+
+
+class Override(NamedTuple):
+    """What a launch script's `run_mindformer.py` option sets on top of the YAML."""
+
+    path: str
+    value: Any
+    span: Span | None
+    option: str
+
+
+def mindformers_config(
+    source: SourceText,
+    options: ReadOptions,
+    open_file: Callable[[str], SourceText],
+    *,
+    overrides: Sequence[Override] = (),
+) -> Config:
+    """The effective values of the YAML in `source`; other files it names are read through `open_file`."""
+    document = read_yaml(source)
+    root = document.root
+    if root is None or root.kind != "mapping" or not is_mapping(root.value):
+        span = None if root is None else root.span
+        found = "nothing" if root is None else "a list" if root.kind == "sequence" else repr(root.value)[:60]
+        raise UnreadableError(finding(PROBLEMS, "not-a-mapping", source.name, span, found=found))
+    dialect, version = dialect_of(root.value, options)
+    if dialect == "dynamic":
+        from .dynamic import dynamic_config
+
+        return dynamic_config(document, source, options, version)
+    return _static_config(document, root, options, open_file, overrides, dialect, version)
+
+
+def _static_config(
+    document: YamlDocument,
+    root: Node,
+    options: ReadOptions,
+    open_file: Callable[[str], SourceText],
+    overrides: Sequence[Override],
+    dialect: str,
+    version: str,
+) -> Config:
+    source = document.source
+    used = static_version(version)
+    reading = Reading(source.name, minor_version(version), static_catalog(used))
+    reading.problems.extend(document.problems)
+    if used != minor_version(version):
+        reading.note("version-stand-in", None, asked=version, used=used)
+    _check_depth(reading, root)
+    given = _with_base_files(reading, source.name, root, open_file)
+    given = without_placeholders(given, "", reading)
+    for change in overrides:
+        if change.path == "run_mode":
+            given["run_mode"] = change.value
+            _place_override(reading, change)
+    legacy = dialect == "legacy"
+    filled = fill(given, reading.catalog, given.get("run_mode"), legacy=legacy)
+    reading.values = filled.values
+    _report_template(reading, filled.unused, filled.faults)
+    for change in overrides:
+        if change.path != "run_mode":
+            _set_path(reading.values, parse_path(change.path), change.value)
+            _place_override(reading, change)
+    if not legacy:
+        _add_pretrained(reading, open_file)
+    written = _settings(reading)
+    from .derived import derive
+
+    derive(reading, options, legacy=legacy)
+    settings = {key: _accepted(reading, setting) for key, setting in written.items()}
+    settings.update(reading.resolved)
+    return Config(
+        source.name,
+        "mindformers",
+        reading.version,
+        dialect,
+        settings,
+        unresolved=tuple(reading.unresolved),
+        problems=tuple(reading.problems),
+    )
+
+
+def _check_depth(reading: Reading, root: Node) -> None:
+    deepest = 0
+    stack = [(root, 0)]
+    while stack:
+        node, depth = stack.pop()
+        deepest = max(deepest, depth)
+        if depth > _MAX_MAPPING_DEPTH:
+            span = node.key_span or node.span
+            problem = finding(
+                PROBLEMS, "too-deep", reading.file, span, depth=depth, limit=_MAX_MAPPING_DEPTH, version=""
+            )
+            reading.problems.append(problem)
+            return
+        stack.extend((child, depth + 1) for child in node.items.values())
+
+
+def _with_base_files(
+    reading: Reading, name: str, root: Node, open_file: Callable[[str], SourceText], depth: int = 0
+) -> dict[Any, Any]:
+    """The mapping in `root`, laid over the files that its `base_config` names (`MindFormerConfig._file2dict`)."""
+    file = None if depth == 0 else name
+    given: dict[Any, Any] = dict(root.value)
+    named = given.pop("base_config", None)
+    if named is None:
+        reading.record("", root, file)
+        return given
+    merged: dict[Any, Any] = {}
+    for base in named if is_list(named) else [named]:
+        if depth >= _MAX_BASE_FILES or not isinstance(base, str):
+            reading.note("base-config", None, named=base, why="the files include one another, or this is not a name")
+            continue
+        path = os.path.join(os.path.dirname(name), base)
+        try:
+            below = read_yaml(open_file(path))
+        except UnreadableError as error:
+            reading.problems.append(
+                finding(
+                    PROBLEMS,
+                    "base-config",
+                    reading.file,
+                    root.items["base_config"].span,
+                    named=path,
+                    why=error.diagnostic.message(),
+                )
+            )
+            continue
+        if below.root is not None and is_mapping(below.root.value):
+            merged.update(_with_base_files(reading, path, below.root, open_file, depth + 1))
+    reading.record("", root, file)
+    return _laid_over(given, merged)
+
+
+def _laid_over(top: dict[Any, Any], below: dict[Any, Any]) -> dict[Any, Any]:
+    result = dict(below)
+    for key, value in top.items():
+        under = result.get(key)
+        if is_mapping(value) and is_mapping(under):
+            result[key] = _laid_over(value, under)
+        else:
+            result[key] = value
+    return result
+
+
+def _report_template(reading: Reading, unused: tuple[str, ...], faults: tuple[Any, ...]) -> None:
+    from .suggestion import suggestion_in_both
+
+    sections: dict[str, Any] = reading.catalog["sections"]
+    for key in unused:
+        if key not in READ_WITHOUT_TEMPLATE and key not in sections:
+            known = [*sections, *sections["general_config"]["defaults"], *READ_WITHOUT_TEMPLATE]
+            mode = reading.values.get("run_mode")
+            words = suggestion_in_both(key, known)
+            reading.note(
+                "unused-section", key, on_key=True, key=key, mode=mode, suggestion=words[0], suggestion_zh=words[1]
+            )
+    for section, key in _NEEDED:
+        if section in reading.values and not reading.values[section]:
+            reading.note("missing-key", None, key=key, section=section)
+    for fault in faults:
+        values = dict(fault.values)
+        known = values.pop("known", None)
+        if known is not None:
+            values["suggestion"], values["suggestion_zh"] = suggestion_in_both(str(values["key"]), known)
+            reading.acceptance[fault.path] = "unknown"
+        reading.note(fault.problem, fault.path, on_key=known is not None, **values)
+
+
+def _add_pretrained(reading: Reading, open_file: Callable[[str], SourceText]) -> None:
+    """Lay `model.model_config` over the `config.json` in `pretrained_model_dir` (`merge_model_config`)."""
+    directory = reading.get("pretrained_model_dir")
+    if not directory or not isinstance(directory, str):
+        return
+    from .pretrained import pretrained_keys
+
+    found = pretrained_keys(reading, directory, open_file)
+    model = reading.values.get("model")
+    if not found or not is_mapping(model):
+        return
+    own = model.get("model_config")
+    model["model_config"] = {**found, **(own if is_mapping(own) else {})}
+
+
+def _place_override(reading: Reading, change: Override) -> None:
+    reading.options[change.path] = change.option
+    stale = [
+        path
+        for path in reading.places
+        if path == change.path or path.startswith((f"{change.path}.", f"{change.path}["))
+    ]
+    for path in stale:
+        del reading.places[path]
+    if change.span is not None:
+        reading.places[change.path] = change.span
+
+
+def _set_path(values: dict[Any, Any], steps: tuple[str | int, ...], value: Any) -> None:
+    here: Any = values
+    for step in steps[:-1]:
+        if _has_place(here, step):
+            here = here[step]
+        elif is_mapping(here):
+            below = here.get(step)
+            if not is_mapping(below) and not is_list(below):
+                below = here[step] = {}
+            here = below
+        else:
+            return
+    last = steps[-1]
+    if is_mapping(here) or _has_place(here, last):
+        here[last] = value
+
+
+def _has_place(value: Any, step: str | int) -> bool:
+    return is_list(value) and isinstance(step, int) and step < len(value)
+
+
+def _settings(reading: Reading) -> dict[str, Setting]:
+    """The leaves of the filled template: the written ones in file order, then the defaults."""
+    leaves = dict(_leaves("", reading.values))
+    order = {
+        path: place for place, path in enumerate(sorted(reading.places, key=lambda path: reading.places[path][:2]))
+    }
+    written = sorted((path for path in leaves if path in reading.places), key=order.__getitem__)
+    settings: dict[str, Setting] = {}
+    for path in written:
+        value = leaves[path]
+        decided = not isinstance(value, Undecided)
+        settings[path] = Setting(
+            path,
+            plain_value(value) if decided else None,
+            "explicit",
+            reading.places[path],
+            flag=reading.options.get(path),
+            decided=decided,
+        )
+    for path, value in leaves.items():
+        if path not in settings:
+            option = reading.options.get(path)
+            origin = "default" if option is None else "explicit"
+            settings[path] = Setting(path, plain_value(value), origin, flag=option)
+    return settings
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if is_mapping(value) and (value or not path):
+        mapping: dict[Any, Any] = value
+        for key, entry in mapping.items():
+            yield from _leaves(f"{path}.{key}" if path else str(key), entry)
+    elif is_list(value) and value and any(isinstance(entry, (dict, list)) for entry in value):
+        entries: list[Any] = value
+        for place, entry in enumerate(entries):
+            yield from _leaves(f"{path}[{place}]", entry)
+    else:
+        yield path, value
+
+
+def _accepted(reading: Reading, setting: Setting) -> Setting:
+    acceptance = reading.acceptance.get(setting.key)
+    return setting if acceptance is None else setting._replace(acceptance=acceptance)

@@ -1,0 +1,71 @@
+"""The options of a `run_mindformer.py` launch as changes to the YAML that it names.
+
+The script reads its command line with argparse, abbreviations allowed, loads the YAML and lays the options over it;
+`--options a.b=c` and `--a.b c` reach any place. This module says which YAML is read and which places change, in the
+order of application, each with its span in the launch script. What the script would refuse, ignore or misread is a
+problem here.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..config import Argument, Launch
+    from ..diagnostic import Diagnostic
+    from .effective import Override
+
+DEFAULT_VERSION = "1.9"
+
+
+class LaunchOverrides(NamedTuple):
+    """What a launch says about its configuration."""
+
+    config: str | None
+    overrides: tuple[Override, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+
+
+def is_mindformers_launch(launch: Launch) -> bool:
+    """Whether this starts MindSpore Transformers: `run_mindformer.py`, or any script under msrun with a YAML."""
+    name = posixpath.basename(launch.script or "")
+    if name == "run_mindformer.py":
+        return True
+    named = _yaml_named(launch.arguments)
+    if "mindformer" in name or "mindformer" in (launch.script or ""):
+        return named
+    return named and posixpath.basename(launch.launcher or "") in ("msrun", "msrun_launcher.sh")
+
+
+def is_dynamic_launch(launch: Launch, version: str = DEFAULT_VERSION) -> bool:
+    """Whether the launch starts the dynamic graph's trainer: `--mode 1` from 1.9 on."""
+    from .launch_options import DYNAMIC_SINCE
+    from .launch_reading import LaunchReading
+
+    return numbers(version) >= DYNAMIC_SINCE and LaunchReading(launch, version, "").is_dynamic
+
+
+def overrides(launch: Launch, version: str = DEFAULT_VERSION, file: str = "") -> LaunchOverrides:
+    """The YAML that the launch names, the places that its options set and the problems met."""
+    from .launch_reading import LaunchReading
+
+    reading = LaunchReading(launch, version or DEFAULT_VERSION, file or launch.span.file or "")
+    return LaunchOverrides(reading.config(), tuple(reading.changes()), tuple(reading.problems))
+
+
+def _yaml_named(arguments: Sequence[Argument]) -> bool:
+    for at, argument in enumerate(arguments):
+        name, equals, value = argument.text.partition("=")
+        if name == "--config":
+            following = value if equals else arguments[at + 1].text if at + 1 < len(arguments) else ""
+            if following.endswith((".yaml", ".yml")):
+                return True
+    return False
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """`1.9.0` as (1, 9)."""
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

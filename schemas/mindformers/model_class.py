@@ -1,0 +1,155 @@
+"""The model's configuration class: which one a file selects, and the attributes it ends up with.
+
+A key that is not written takes the class's default, not a neutral one: `deepseek_v3` without any other key is the
+671B model. Sources, 1.6-2.1: `models/build_config.py:get_model_config`,
+`tools/register/register.py:get_instance_from_cfg`, `models/model_config_utils.py` (the two decorators),
+`models/configuration_utils.py:PretrainedConfig` and each `models/*/configuration_*.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .parallelism import Sourced
+from .shape import is_list, is_mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .reading import Reading
+
+PREFIX = "model.model_config"
+
+_UNSET = Sourced(None)
+_BASE_ATTRIBUTES = ("pad_token_id", "quantization_config", "pet_config")
+"""What `PretrainedConfig` sets on every configuration and a converter may map."""
+
+
+class ModelClass(NamedTuple):
+    """A model configuration class and its attributes, in the order in which they are converted."""
+
+    facts: dict[str, Any]
+    attributes: dict[str, Sourced]
+    mla: bool
+    """Whether the model class converts to an MLATransformerConfig."""
+
+
+def model_class(reading: Reading, handed_over: dict[str, Sourced]) -> ModelClass | None:
+    """The class that `model_type` selects, with its attributes; None where there is none, which is reported."""
+    given: dict[Any, Any] = reading.section(PREFIX)
+    facts = _selected(reading, given)
+    if facts is None:
+        return None
+    attributes: dict[str, Sourced] = {}
+    for defaults in (facts["mf"], facts["signature"]):
+        for key, value in defaults.items():
+            attributes[key] = Sourced(value)
+    for key in given:
+        attributes[str(key)] = Sourced(given[key], (f"{PREFIX}.{key}",))
+    attributes.update(handed_over)
+    for name, replaced in facts["attribute_map"].items():
+        if name in attributes:
+            attributes[replaced] = attributes.pop(name)
+    for rule in _RULES.get(facts["class"], ()):
+        rule(attributes)
+    for key in facts["ignore"]:
+        if attributes.pop(key, None) is not None and key in given:
+            reading.acceptance[f"{PREFIX}.{key}"] = "ignored"
+    if reading.version != "1.6":
+        for key in _BASE_ATTRIBUTES:
+            attributes.setdefault(key, Sourced(None))
+    else:
+        attributes.setdefault("pad_token_id", Sourced(None))
+    return ModelClass(facts, attributes, _architecture(reading, attributes, facts))
+
+
+def _architecture(reading: Reading, attributes: dict[str, Sourced], facts: dict[str, Any]) -> bool:
+    """Check the model class that `architectures` names; the answer is whether it converts to MLA."""
+    models: dict[str, dict[str, bool]] = {
+        name: model for name, model in reading.catalog["models"].items() if not model["legacy"]
+    }
+    written = attributes["architectures"].value if "architectures" in attributes else None
+    name: Any = written[0] if is_list(written) and written else written
+    path = f"{PREFIX}.architectures"
+    if not isinstance(name, str):
+        reading.note("no-architecture", path, known=", ".join(models))
+        return facts["mla"]
+    model = models.get(name)
+    if model is None:
+        from .suggestion import suggestion_in_both
+
+        near, near_zh = suggestion_in_both(name, models)
+        reading.note("unknown-class", path, section="model", value=name, suggestion=near, suggestion_zh=near_zh)
+        return facts["mla"]
+    if not model["trainable"] and reading.get("run_mode") in ("train", "finetune"):
+        reading.note("not-trainable", path, model=name)
+    return model["mla"]
+
+
+def _selected(reading: Reading, given: dict[Any, Any]) -> dict[str, Any] | None:
+    classes: dict[str, dict[str, Any]] = reading.catalog["classes"]
+    names: dict[str, str] = reading.catalog["names"]
+    usable = {name: key for name, key in names.items() if not classes[key]["legacy"] and not name.startswith("mcore_")}
+    known = ", ".join(sorted(usable))
+    written = given.get("model_type")
+    path = f"{PREFIX}.model_type"
+    if written is None:
+        hint, hint_zh = ("", "")
+        if reading.get("pretrained_model_dir"):
+            hint = ", or let pretrained_model_dir hold a config.json that names it"
+            hint_zh = "，或让 pretrained_model_dir 中的 config.json 给出"
+        reading.note("no-model-type", PREFIX, known=known, hint=hint, hint_zh=hint_zh)
+        return None
+    if not isinstance(written, str) or written not in usable:
+        from .suggestion import suggestion_in_both
+
+        suggestion, suggestion_zh = suggestion_in_both(str(written), usable)
+        reading.note(
+            "unknown-model-type", path, value=written, known=known, suggestion=suggestion, suggestion_zh=suggestion_zh
+        )
+        return None
+    return classes[usable[written]]
+
+
+def _key_value_heads(attributes: dict[str, Sourced]) -> None:
+    if attributes["num_key_value_heads"].value is None:
+        heads = attributes["num_attention_heads"]
+        attributes["num_key_value_heads"] = heads
+
+
+def _rope_type(attributes: dict[str, Sourced]) -> None:
+    scaling = attributes["rope_scaling"]
+    if is_mapping(scaling.value) and "type" in scaling.value:
+        attributes["rope_scaling"] = scaling._replace(value={**scaling.value, "rope_type": scaling.value["type"]})
+
+
+def _embedding_width(attributes: dict[str, Sourced]) -> None:
+    width = attributes.pop("n_embed", None)
+    if width is not None and width.value is not None:
+        attributes["hidden_size"] = width
+    attributes.setdefault("num_key_value_heads", Sourced(None))
+
+
+def _head_split(attributes: dict[str, Sourced]) -> None:
+    attributes.setdefault("actual_vocab_size", attributes["vocab_size"])
+    if not attributes.get("qk_nope_head_dim", _UNSET).sources:
+        whole, rotary = attributes["head_dim"], attributes["qk_rope_head_dim"]
+        if isinstance(whole.value, int) and isinstance(rotary.value, int):
+            sources = (*whole.sources, *rotary.sources)
+            attributes["qk_nope_head_dim"] = Sourced(whole.value - rotary.value, sources)
+    if not attributes["compress_ratios"].value:
+        attributes["compress_ratios"] = Sourced([128] * 61 + [0])
+
+
+_RULES: dict[str, tuple[Callable[[dict[str, Sourced]], None], ...]] = {
+    "DeepseekV3Config": (_key_value_heads,),
+    "DeepseekV4Config": (_head_split,),
+    "Glm4MoeConfig": (_rope_type,),
+    "Qwen2Config": (_key_value_heads, _rope_type),
+    "Qwen3Config": (_key_value_heads, _rope_type),
+    "Qwen3MoeConfig": (_rope_type,),
+    "TeleChat3Config": (_key_value_heads, _rope_type),
+    "TeleChat3MoeConfig": (_key_value_heads,),
+    "Telechat2Config": (_embedding_width,),
+}
+"""What the constructors do beyond storing their arguments."""

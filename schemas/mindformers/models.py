@@ -1,0 +1,245 @@
+"""MindSpore Transformers configurations as typed Pydantic models, one a dialect and version.
+
+For editors, for JSON Schema and for programs that write configurations; the readers do not use them. The models are
+built from the same compiled facts as the readers: sections, defaults, and the registered optimizers, schedules,
+wrappers and callbacks told apart by their `type`.
+"""
+
+from __future__ import annotations
+
+from functools import cache, reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from .catalog import static_catalog, static_version
+from .dynamic import catalog as dynamic_catalog
+from .models_text import MEANINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Dialect = Literal["static", "dynamic", "legacy"]
+
+_RUNTIME = frozenset(("params", "parameters", "network", "optimizer", "model", "loss_fn", "learning_rate_schedule"))
+"""Constructor arguments that are objects of the running program, never written in a YAML."""
+
+_WIDER: dict[str, Any] = {
+    # Keys that take more than the type of their default, by the code that reads them.
+    "resume_training": bool | str | None,
+    "layer_swap": list[Any] | dict[str, Any] | None,
+    "op_swap": list[Any] | dict[str, Any] | None,
+    "parallel_mode": int | str | None,
+    "moe_token_drop_policy": str | bool | None,
+    "scale_sense": float | dict[str, Any] | None,
+    "offset": int | list[Any] | None,
+    "data_parallel": int | str | None,
+    "train_precision_sync": bool | None,
+    "stable_rank_config": dict[str, Any] | None,
+    "health_checkpoint": dict[str, Any] | None,
+    "moe_layer_freq": int | list[int] | str | None,
+    "mscale": float | None,
+    "activation_func": str | None,
+    "architectures": str | list[str] | None,
+    "rope_scaling": dict[str, Any] | None,
+}
+_ANY_RECOMPUTE = bool | list[Any] | dict[str, Any] | None
+_NAMES: dict[str, Any] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "list": list,
+    "dict": dict,
+    "None": None,
+}
+_REGISTERED = {"optimizer": "optimizer", "lr_schedule": "lr", "runner_wrapper": "wrapper"}
+
+
+def model(dialect: Dialect, version: str) -> type[BaseModel]:
+    """The model of a whole configuration file."""
+    if dialect == "dynamic":
+        return _dynamic(dynamic_catalog(version).version)
+    return _static(static_version(version), legacy=dialect == "legacy")
+
+
+@cache
+def _static(version: str, *, legacy: bool) -> type[BaseModel]:
+    facts = static_catalog(version)
+    sections = facts["sections"]
+    fields: dict[str, Any] = {
+        key: (_type_of(key, default), _described(key, default=default))
+        for key, default in sections["general_config"]["defaults"].items()
+    }
+    for name, section in sections.items():
+        if name != "general_config":
+            fields[name] = (_section(name, section, facts, legacy=legacy) | None, _described(name, default=None))
+    kind = "Legacy" if legacy else "Static"
+    doc = f"A {kind.lower()}-graph configuration of MindSpore Transformers {version}."
+    return _create(f"{kind}Config", fields, doc, closed=False)
+
+
+def _section(name: str, section: Mapping[str, Any], facts: Mapping[str, Any], *, legacy: bool) -> Any:
+    if name == "model":
+        return _model_section(facts, legacy=legacy)
+    registered = facts["registry"].get(_REGISTERED.get(name, ""))
+    if registered:
+        return _one_of(name, registered)
+    defaults = {} if section["list"] else section["defaults"]
+    fields: dict[str, Any] = {
+        key: (
+            _ANY_RECOMPUTE if name == "recompute_config" else _type_of(key, default),
+            _described(key, default=default),
+        )
+        for key, default in defaults.items()
+    }
+    for key in section["required"]:
+        if key not in fields:
+            fields[key] = (str | None if name.endswith("_task") else str, _described(key))
+    built = _create(_camel(name), fields, f"The section {name}.", closed=bool(section["strict"]))
+    return list[built] | dict[str, Any] if section["list"] else built
+
+
+def _model_section(facts: Mapping[str, Any], *, legacy: bool) -> Any:
+    common = {**facts["transformer"], **facts["mla_transformer"]}
+    named: list[type[BaseModel]] = []
+    for entry in facts["classes"].values():
+        if legacy or entry["legacy"] or not entry.get("model_type"):
+            continue
+        own = {**common, **entry["mf"], **entry["signature"]}
+        fields: dict[str, Any] = {
+            key: (_type_of(key, own[key]), _described(key, default=own[key])) for key in own if key != "model_type"
+        }
+        fields["model_type"] = (Literal[entry["model_type"]], _described("model_type"))
+        named.append(_create(entry["class"], fields, f"The model class {entry['class']}.", closed=False))
+    other: dict[str, Any] = {
+        key: (_type_of(key, default), _described(key, default=None)) for key, default in common.items()
+    }
+    plain = _create("OtherModelConfig", other, "A model whose class the YAML does not name.", closed=False)
+    config: Any = plain
+    if named:
+        config = Annotated[_union(named), Field(discriminator="model_type")] | plain
+    fields = {"model_config_": (config, Field(alias="model_config", description=MEANINGS["model_config"]))}
+    return _create("Model", fields, MEANINGS["model"], closed=False)
+
+
+def _one_of(section: str, registered: Mapping[str, Any]) -> Any:
+    """The classes of a registry, told apart by `type`."""
+    members: list[type[BaseModel]] = []
+    for name, entry in registered.items():
+        given = {key: default for key, default in entry["args"].items() if key not in _RUNTIME}
+        fields: dict[str, Any] = {
+            key: (
+                float | None if key == "learning_rate" else _type_of(key, None if default == "<required>" else default),
+                _described(key, default=None if default == "<required>" else default),
+            )
+            for key, default in given.items()
+        }
+        fields["type"] = (Literal[name], _described("type"))
+        # The trainer adds what it has (learning rate, parameters), so a closed constructor still sees further keys.
+        members.append(_create(_camel(f"{section}_{name}"), fields, f"{entry['class']}.", closed=False))
+    return Annotated[_union(members), Field(discriminator="type")]
+
+
+@cache
+def _dynamic(version: str) -> type[BaseModel]:
+    facts = dynamic_catalog(version)
+    built: dict[str, Any] = {}
+
+    def build(name: str) -> Any:
+        if name not in built:
+            built[name] = _dynamic_class(name, facts.classes[name], build, facts)
+        return built[name]
+
+    return cast("type[BaseModel]", build("TrainConfig"))
+
+
+def _dynamic_class(name: str, entry: Mapping[str, Any], build: Any, facts: Any) -> Any:
+    fields: dict[str, Any] = {}
+    for key, field in entry["fields"].items():
+        kind = str(field["type"])
+        annotation = _annotation(kind, build)
+        if "default" not in field:
+            mandatory = kind in ("ModelConfig", "LrSchedulerConfig", "TrainDatasetConfig", "DataloaderConfig")
+            fields[key] = (
+                (annotation, _described(key)) if mandatory else (annotation | None, _described(key, default=None))
+            )
+        elif field["default"] is None and "None" not in kind.split(" | "):
+            fields[key] = (annotation, _described(key))
+        else:
+            fields[key] = (annotation, _described(key, default=field["default"]))
+    doc = f"`{name}` of the dynamic graph."
+    registered = {"OptimizerConfig": facts.optimizers, "LrSchedulerConfig": facts.schedules}.get(name)
+    if registered is None:
+        return _create(name, fields, doc, closed=not entry["extra"])
+    members: list[type[BaseModel]] = []
+    for kind, constructor in registered.items():
+        own = dict(fields)
+        for key, default in constructor["parameters"].items():
+            own.setdefault(key, (_type_of(key, default), _described(key, default=default)))
+        own["type"] = (
+            Literal[kind],
+            _described("type") if name != "OptimizerConfig" else _described("type", default=kind),
+        )
+        members.append(_create(f"{name}{kind}", own, f"{kind}.", closed=False))
+    return Annotated[_union(members), Field(discriminator="type")]
+
+
+def _annotation(kind: str, build: Any) -> Any:
+    options = kind.split(" | ")
+    if len(options) > 1:
+        return _union([_annotation(option, build) for option in options])
+    if kind.startswith("list["):
+        element: Any = _annotation(kind[5:-1], build)
+        return list[element]
+    if kind.endswith("Config"):
+        return build(kind)
+    if kind in ("list", "tuple", "dict"):
+        return Any
+    return _NAMES[kind]
+
+
+def _create(name: str, fields: dict[str, Any], doc: str, *, closed: bool) -> type[BaseModel]:
+    config = ConfigDict(
+        extra="forbid" if closed else "allow", strict=True, protected_namespaces=(), populate_by_name=True
+    )
+    safe: dict[str, Any] = {}
+    for key, (annotation, field) in fields.items():
+        if key.startswith("_") or hasattr(BaseModel, key) or not key.isidentifier():
+            field.alias = field.validation_alias = field.serialization_alias = key
+            safe[f"{key.strip('_')}_"] = (annotation, field)
+        else:
+            safe[key] = (annotation, field)
+    return create_model(name, __config__=config, __doc__=doc, __module__=__name__, **safe)
+
+
+def _described(key: str, **default: Any) -> Any:
+    meaning = MEANINGS.get(key) or f"{key.replace('_', ' ').capitalize()}."
+    return Field(description=meaning, **default)
+
+
+def _type_of(key: str, default: Any) -> Any:
+    """The type of a key that is only known by its default; every key may be null."""
+    wider = _WIDER.get(key)
+    if wider is not None:
+        return wider
+    if isinstance(default, bool):
+        return bool | None
+    if isinstance(default, (int, float)):
+        return float | None if isinstance(default, float) or "lr" in key or "scale" in key else int | None
+    if isinstance(default, str):
+        return str | None
+    if isinstance(default, (list, tuple)):
+        return list[Any] | None
+    if isinstance(default, dict):
+        return dict[str, Any] | None
+    return Any
+
+
+def _union(members: Iterable[Any]) -> Any:
+    return reduce(or_, members)
+
+
+def _camel(name: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))

@@ -1,0 +1,152 @@
+"""The state of one reading of a static-graph configuration: values, where they stand, what was found.
+
+Everything downstream asks it three things: what is the value at a path, was it written in the file, and where.
+Paths are dotted, list items are `name[0]`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from ..config import Setting, Unresolved
+from ..diagnostic import finding
+from .problems import PROBLEMS
+from .shape import is_list, is_mapping
+
+if TYPE_CHECKING:
+    from ..config import Acceptance, Value
+    from ..diagnostic import Diagnostic, Related
+    from ..source import Span
+    from ..yaml_text import Node
+
+
+class Undecided(str):
+    """A value whose text holds a placeholder such as `${HIDDEN}`: what it will be is not known here."""
+
+    __slots__ = ()
+
+
+class Reading:
+    """What is known so far; filled step by step, and turned into a `Config` at the end."""
+
+    def __init__(self, file: str, version: str, catalog: dict[str, Any]) -> None:
+        self.file = file
+        self.version = version
+        self.catalog = catalog
+        self.values: dict[str, Any] = {}
+        self.places: dict[str, Span] = {}
+        """The span of every value that was written, by path; mappings and lists too."""
+        self.keys: dict[str, Span] = {}
+        self.options: dict[str, str] = {}
+        self.acceptance: dict[str, Acceptance] = {}
+        self.problems: list[Diagnostic] = []
+        self.unresolved: list[Unresolved] = []
+        self.resolved: dict[str, Setting] = {}
+
+    def note(
+        self, problem: str, path: str | None, *, related: tuple[Related, ...] = (), on_key: bool = False, **values: Any
+    ) -> None:
+        """Record a problem at `path`, or at the nearest written place around it."""
+        span = None if path is None else (self.keys.get(path) if on_key else None) or self.place(path)
+        values.setdefault("version", self.version)
+        self.problems.append(finding(PROBLEMS, problem, self.file, span, related=related, **values))
+
+    def place(self, path: str) -> Span | None:
+        """Where the value at `path` was written; for a missing key, the section that would hold it."""
+        while path:
+            found = self.places.get(path)
+            if found is not None:
+                return found
+            path = parent(path)
+        return None
+
+    def get(self, path: str, default: Any = None) -> Any:
+        """The value at a dotted path of mappings."""
+        value: Any = self.values
+        for step in path.split("."):
+            if not is_mapping(value):
+                return default
+            mapping: dict[Any, Any] = value
+            if step not in mapping:
+                return default
+            value = mapping[step]
+        return value
+
+    def section(self, path: str) -> dict[Any, Any]:
+        """The mapping at `path`; an empty one where there is none."""
+        value = self.get(path)
+        return value if is_mapping(value) else {}
+
+    def resolve(self, key: str, value: Any, *sources: str, decided: bool = True) -> None:
+        """Record what the framework derives; `sources` are the paths that decided it, the first ones first."""
+        written = [source for source in sources if source in self.places]
+        decided = decided and not isinstance(value, Undecided)
+        self.resolved[key] = Setting(
+            key,
+            plain_value(value) if decided else None,
+            "derived" if written or not decided else "default",
+            self.places[written[0]] if written else None,
+            derived_from=tuple(dict.fromkeys(sources)),
+            decided=decided,
+        )
+
+    def record(self, path: str, node: Node, file: str | None) -> None:
+        """Remember where `node` and everything in it was written, under `path`."""
+        stack = [(path, node)]
+        while stack:
+            here, one = stack.pop()
+            if here:
+                self.places[here] = one.span if file is None else one.span._replace(file=file)
+                if one.key_span is not None:
+                    self.keys[here] = one.key_span if file is None else one.key_span._replace(file=file)
+            for key, child in one.items.items():
+                stack.append((f"{here}.{key}" if here else str(key), child))
+            for place, child in enumerate(one.entries):
+                stack.append((f"{here}[{place}]", child))
+
+
+def parent(path: str) -> str:
+    """The path of what holds the value at `path`; empty for a top-level key."""
+    at = max(path.rfind("."), path.rfind("["))
+    return path[:at] if at >= 0 else ""
+
+
+_PLACEHOLDER = re.compile(r"\$\{?[A-Za-z_]\w*\}?|\{\{.*?\}\}")
+
+
+def without_placeholders(value: Any, path: str, reading: Reading) -> Any:
+    """`value` with every text that holds a `${NAME}` or `{{ name }}` marked as undecided, and listed so."""
+    if isinstance(value, str):
+        if ("$" in value or "{{" in value) and _PLACEHOLDER.search(value):
+            span = reading.place(path)
+            if span is not None:
+                reading.unresolved.append(Unresolved(value, "a placeholder: PyYAML expands no variables", span))
+            reading.note("placeholder", path, text=value)
+            return Undecided(value)
+        return value
+    if is_mapping(value):
+        mapping: dict[Any, Any] = value
+        return {
+            key: without_placeholders(entry, f"{path}.{key}" if path else str(key), reading)
+            for key, entry in mapping.items()
+        }
+    if is_list(value):
+        entries: list[Any] = value
+        return [without_placeholders(entry, f"{path}[{place}]", reading) for place, entry in enumerate(entries)]
+    return value
+
+
+def plain_value(value: Any) -> Value:
+    """A value as `Setting` holds it: dates and other rare YAML types as text."""
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        return value
+    if is_mapping(value):
+        mapping: dict[Any, Any] = value
+        return {str(key): plain_value(entry) for key, entry in mapping.items()}
+    if is_list(value):
+        return [plain_value(entry) for entry in value]
+    if isinstance(value, set):
+        members = cast("set[Any]", value)
+        return sorted((plain_value(member) for member in members), key=str)
+    return str(value)

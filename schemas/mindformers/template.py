@@ -1,0 +1,149 @@
+"""What MindSpore Transformers makes of the YAML's sections before anything runs (`ConfigTemplate`).
+
+By run mode a list of sections applies. A section gets defaults for the keys it lacks; some sections get them only
+where they are empty or missing; some refuse a key they do not know. Source: `tools/register/template.py`
+(`Config.apply`, `ListConfig.apply`, `ConfigTemplate.apply_template`), MindSpore Transformers 1.6-2.1.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+from .shape import is_list, is_mapping
+
+_TRAINING_MODES = ("train", "finetune", "predict_with_train_model")
+_GENERAL = "general_config"
+
+READ_WITHOUT_TEMPLATE = frozenset(
+    (
+        "auto_tune",
+        "autotune_per_step",
+        "calculate_per_token_loss",
+        "check_for_nan_in_loss_and_grad",
+        "checkpoint",
+        "data_simplification",
+        "eval_callbacks",
+        "eval_dataset",
+        "eval_dataset_task",
+        "filepath_prefix",
+        "generation_config",
+        "grouped_lr_schedule",
+        "hub_model_id",
+        "hub_private_repo",
+        "hub_token",
+        "mindio_pool_capacity",
+        "npu_num_per_node",
+        "processor",
+        "profile_output",
+        "profiler_level",
+        "push_to_hub",
+        "remove_redundancy",
+        "resume_by_last_timestamp_ckpt",
+        "tensorboard",
+        "transform_by_rank",
+        "trust_remote_code",
+        "use_checkpoint_health_monitor",
+        "use_graceful_exit",
+        "use_skip_data_by_global_norm",
+        "with_stack",
+    )
+)
+"""Top-level keys that no template lists and the trainer reads all the same (`trainer/*.py`, `core/context/*.py`), or
+that another run mode's template lists."""
+
+
+class Fault(NamedTuple):
+    """Something a section refuses: a name in `problems.PROBLEMS`, the path it is about, and the message's values."""
+
+    problem: str
+    path: str
+    values: dict[str, Any]
+
+
+class Filled(NamedTuple):
+    """The configuration with its defaults."""
+
+    values: dict[str, Any]
+    unused: tuple[str, ...]
+    faults: tuple[Fault, ...]
+
+
+def fill(given: dict[Any, Any], catalog: dict[str, Any], run_mode: Any, *, legacy: bool) -> Filled:
+    """The sections of `given` with the defaults of the version that `catalog` describes."""
+    sections: dict[str, dict[str, Any]] = catalog["sections"]
+    faults: list[Fault] = []
+    rest = dict(given)
+    general = {key: rest.pop(key) for key in sections[_GENERAL]["defaults"] if key in rest}
+    filled: dict[str, Any] = {}
+    for name in _applied(catalog, run_mode, given.get("do_eval", False)):
+        if name == "moe_config" and not legacy:
+            continue
+        if name == _GENERAL:
+            filled.update(_section(name, sections[name], general, faults))
+        else:
+            filled[name] = _section(name, sections[name], rest.pop(name, None), faults)
+    unused = tuple(str(key) for key in rest)
+    return Filled({**rest, **filled}, unused, tuple(faults))
+
+
+def _applied(catalog: dict[str, Any], run_mode: Any, do_eval: Any) -> list[str]:
+    order: dict[str, list[str]] = catalog["order"]
+    names = list(order["general_configs"])
+    if run_mode not in catalog["run_modes"]:
+        return names
+    if run_mode in _TRAINING_MODES:
+        names += order["train_configs"]
+        return names + order["do_eval_configs"] if do_eval else names
+    return names + (order["predict_configs"] if run_mode == "predict" else order["eval_configs"])
+
+
+def _section(name: str, facts: dict[str, Any], given: Any, faults: list[Fault]) -> Any:
+    if facts["list"]:
+        return _list_section(name, facts, given, faults)
+    if given is None:
+        given = {}
+    if not is_mapping(given):
+        faults.append(Fault("section-type", name, {"key": name, "expected": "a mapping", "found": _kind(given)}))
+        return deepcopy(facts["defaults"])
+    section = given
+    if not section:
+        return deepcopy(facts["defaults"])
+    result: dict[Any, Any] = {} if facts["spec"] else deepcopy(facts["defaults"])
+    missing = [required for required in facts["required"] if required not in section]
+    faults += [Fault("missing-key", name, {"key": required, "section": name}) for required in missing]
+    for key, value in section.items():
+        if facts["strict"] and key not in facts["defaults"]:
+            values = {"key": key, "section": name, "known": list(facts["defaults"])}
+            faults.append(Fault("unknown-section-key", f"{name}.{key}", values))
+        result[key] = value
+    return result
+
+
+def _list_section(name: str, facts: dict[str, Any], given: Any, faults: list[Fault]) -> list[Any]:
+    defaults: list[Any] = deepcopy(list(facts["defaults"].values()))
+    if given is None:
+        given = []
+    if not is_list(given):
+        faults.append(Fault("section-type", name, {"key": name, "expected": "a list", "found": _kind(given)}))
+        return defaults
+    result = defaults
+    known = {entry["type"]: place for place, entry in enumerate(defaults)}
+    for place, entry in enumerate(given):
+        path = f"{name}[{place}]"
+        if not is_mapping(entry):
+            faults.append(Fault("section-type", path, {"key": path, "expected": "a mapping", "found": _kind(entry)}))
+            continue
+        one = entry
+        kind = one.get("type")
+        if "type" not in one:
+            faults.append(Fault("missing-key", path, {"key": "type", "section": path}))
+        if isinstance(kind, str) and kind in known:
+            result[known[kind]] = one
+        else:
+            result.append(one)
+    return result
+
+
+def _kind(value: object) -> str:
+    return "a list" if is_list(value) else "a mapping" if is_mapping(value) else repr(value)

@@ -1,0 +1,189 @@
+"""Steps, learning rate, optimizer and wrapper: what the training run is built from.
+
+Sources, 1.6-2.1: `trainer/utils.py:check_runner_config`, `trainer/base_trainer.py:create_optimizer_scheduler`,
+`create_model_wrapper`, `_reset_wrapper*`, `core/optim/build_optim.py`, `trainer/trainer.py:Trainer.__init__` (seed).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .arguments import REQUIRED, class_facts, foreign_argument, string_number
+from .parallelism import Sourced
+from .reading import Undecided
+from .schedule import Steps, schedule
+from .shape import is_list, is_mapping
+
+if TYPE_CHECKING:
+    from .parallelism import Parallelism
+    from .reading import Reading
+
+_MEGATRON_DATA = "BlendedMegatronDatasetDataLoader"
+_LOADER = "train_dataset.data_loader"
+_HANDED_BY_THE_TRAINER = ("params", "learning_rate", "cls", "network", "optimizer", "model")
+
+
+def training(reading: Reading, parallel: Parallelism, *, legacy: bool) -> None:
+    """Record what the trainer builds, under `resolved.runner.`, `.schedule.`, `.optimizer.`, `.wrapper.` and others."""
+    steps = _steps(reading, parallel)
+    _dataset(reading, legacy=legacy)
+    _seed(reading, parallel)
+    if reading.get("lr_schedule") is not None or reading.get("optimizer") is not None:
+        _optimizer(reading, schedule(reading, steps))
+        _wrapper(reading, parallel)
+    _callbacks(reading)
+
+
+def _steps(reading: Reading, parallel: Parallelism) -> Steps:
+    size = _data_size(reading, parallel)
+    epochs = _whole(reading, "runner_config.epochs")
+    sink = _whole(reading, "runner_config.sink_size")
+    sources = ("runner_config.epochs", "runner_config.sink_mode", "runner_config.sink_size", *size.sources)
+    if reading.get("runner_config.sink_mode"):
+        if sink is not None and sink != -1 and sink <= 0:
+            reading.note(
+                "rejected",
+                "runner_config.sink_size",
+                why="sink_size is -1 or above 0",
+                why_zh="sink_size 应为 -1 或大于 0",
+            )
+        if sink not in (None, -1, 0) and size.value is not None and epochs is not None:
+            epochs = int((size.value / sink) * epochs)
+        elif sink == -1:
+            sink = size.value
+        total = None if epochs is None or sink is None or size.value is None else int(epochs * sink)
+    else:
+        sink = -1
+        total = None if epochs is None or size.value is None else int(epochs * size.value)
+    known = size.value is not None
+    sink_mode = "runner_config.sink_mode"
+    reading.resolve("resolved.runner.sink_mode", reading.get(sink_mode), sink_mode)
+    reading.resolve("resolved.runner.sink_size", sink, "runner_config.sink_size", sink_mode, decided=sink is not None)
+    reading.resolve("resolved.runner.epochs", epochs, *sources, decided=known or sink == -1)
+    reading.resolve("resolved.runner.data_size", size.value, *size.sources, decided=known)
+    reading.resolve("resolved.runner.total_steps", total, *sources, decided=total is not None)
+    return Steps(size, Sourced(total, sources, total is not None))
+
+
+def _data_size(reading: Reading, parallel: Parallelism) -> Sourced:
+    """Steps of one pass over the data: only Megatron's loader says so in the file (`dataset.take`)."""
+    path = f"{_LOADER}.sizes"
+    sizes = reading.get(path)
+    if reading.get(f"{_LOADER}.type") != _MEGATRON_DATA or not is_list(sizes) or not sizes:
+        return Sourced(None, (f"{_LOADER}.type",), decided=False)
+    whole = parallel.global_size.value
+    try:
+        first: Any = sizes[0]
+        count = int(first)
+    except (TypeError, ValueError):
+        return Sourced(None, (path,), decided=False)
+    if isinstance(sizes[0], Undecided) or not isinstance(whole, int) or whole <= 0:
+        return Sourced(None, (path,), decided=False)
+    return Sourced(count // whole, (path, *parallel.global_size.sources))
+
+
+def _dataset(reading: Reading, *, legacy: bool) -> None:
+    loader = reading.section(_LOADER)
+    kind = f"{_LOADER}.type"
+    reading.resolve("resolved.dataset.type", loader.get("type"), kind)
+    reading.resolve("resolved.dataset.seed", reading.get("seed"), "seed")
+    needs_slices = loader.get("type") == _MEGATRON_DATA and (legacy or reading.version == "1.6")
+    if needs_slices and not reading.get("model.model_config.input_sliced_sig"):
+        reading.note(
+            "rejected",
+            kind,
+            why=f"{_MEGATRON_DATA} needs model.model_config.input_sliced_sig: True",
+            why_zh=f"{_MEGATRON_DATA} 要求 model.model_config.input_sliced_sig: True",
+        )
+    path = f"{_LOADER}.config.data_path"
+    if reading.get(path) is not None:
+        reading.resolve("resolved.dataset.data_path", reading.get(path), path)
+    if loader.get("sizes") is not None:
+        reading.resolve("resolved.dataset.sizes", loader.get("sizes"), f"{_LOADER}.sizes")
+
+
+def _seed(reading: Reading, parallel: Parallelism) -> None:
+    seed = reading.get("seed")
+    takes_effect = bool(seed) and not parallel.automatic
+    reading.resolve("resolved.seed", seed if takes_effect else None, "seed", "parallel.parallel_mode", "use_parallel")
+
+
+def _optimizer(reading: Reading, rate: Sourced) -> None:
+    section = "optimizer"
+    given: dict[Any, Any] = reading.section(section)
+    kind = given.get("type")
+    facts = class_facts(reading, "optimizer", section, kind)
+    reading.resolve("resolved.optimizer.type", facts["class"] if facts else kind, f"{section}.type")
+    arguments: dict[str, Any] = {} if facts is None else facts["args"]
+    for name, default in arguments.items():
+        if name not in given and default != REQUIRED and name not in _HANDED_BY_THE_TRAINER:
+            reading.resolve(f"resolved.optimizer.{name}", default)
+    for key, value in given.items():
+        path = f"{section}.{key}"
+        if key in ("type", "learning_rate", "auto_register"):
+            continue
+        reading.resolve(f"resolved.optimizer.{key}", value, path)
+        if facts is not None and arguments and key not in arguments:
+            foreign_argument(reading, facts, path, str(key))
+        if key in ("eps", "weight_decay"):
+            string_number(reading, path, "building the optimizer fails", "优化器将构建失败")
+    reading.resolve("resolved.optimizer.learning_rate", rate.value, *rate.sources, decided=rate.decided)
+    own = f"{section}.learning_rate"
+    if own in reading.places and rate.sources != (own,):
+        decided_by = "lr_schedule.learning_rate" if "lr_schedule" in reading.places else "CosineWithWarmUpLR at 5e-05"
+        written = reading.get(own)
+        if written != rate.value or "lr_schedule" not in reading.places:
+            reading.note("rate-overridden", own, schedule=f"{decided_by}: {rate.value}")
+
+
+def _wrapper(reading: Reading, parallel: Parallelism) -> None:
+    section = "runner_wrapper"
+    given: dict[Any, Any] = dict(reading.section(section))
+    if not given:
+        return
+    values = {str(key): Sourced(value, (f"{section}.{key}",)) for key, value in given.items()}
+    per_token = Sourced(reading.get("calculate_per_token_loss"), ("calculate_per_token_loss",))
+    if parallel.automatic and (parallel.pipeline != 1 or _above_one(parallel.accumulation.value)):
+        reason = "parallel_config.pipeline_stage" if parallel.pipeline != 1 else parallel.accumulation.sources[0]
+        values["type"] = Sourced("MFPipelineWithLossScaleCell", (f"{section}.type", reason))
+        if parallel.pipeline != 1:
+            values["micro_batch_num"] = parallel.handed_over["micro_batch_num"]
+        if _above_one(parallel.accumulation.value):
+            values["micro_batch_num"] = parallel.accumulation
+    values["calculate_per_token_loss"] = per_token
+    for name in ("print_separate_loss", "use_skip_data_by_global_norm"):
+        values[name] = Sourced(reading.get(name), (name,))
+    if reading.get("monitor_config") is not None:
+        path = "monitor_config.global_norm_spike_threshold"
+        values["global_norm_spike_threshold"] = Sourced(reading.get(path), (path,))
+    facts = class_facts(reading, "wrapper", section, values["type"].value if "type" in values else None)
+    if facts is not None:
+        for name, default in facts["args"].items():
+            if name not in values and default != REQUIRED and name not in _HANDED_BY_THE_TRAINER:
+                values[name] = Sourced(default)
+        for key in given:
+            if key != "type" and key not in facts["args"]:
+                foreign_argument(reading, facts, f"{section}.{key}", str(key))
+    for name, one in values.items():
+        reading.resolve(f"resolved.wrapper.{name}", one.value, *one.sources, decided=one.decided)
+
+
+def _callbacks(reading: Reading) -> None:
+    entries = reading.get("callbacks")
+    if not is_list(entries):
+        return
+    kinds: list[Any] = [entry.get("type") for entry in entries if is_mapping(entry)]
+    sources = ["callbacks"]
+    if reading.get("monitor_config.monitor_on") and "TrainingStateMonitor" not in kinds:
+        kinds.append("TrainingStateMonitor")
+        sources.append("monitor_config.monitor_on")
+    reading.resolve("resolved.callbacks", kinds, *sources)
+
+
+def _whole(reading: Reading, path: str) -> int | None:
+    value = reading.get(path)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _above_one(value: Any) -> bool:
+    return isinstance(value, int) and value > 1

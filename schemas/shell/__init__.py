@@ -1,0 +1,1 @@
+"""Launch scripts: bash read and evaluated statically; nothing is ever executed."""

@@ -1,0 +1,299 @@
+"""Shell arithmetic: 64-bit integers, every operator of bash, assignments and ternaries included."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_TOKEN = re.compile(
+    r"[ \t\n]*(?:(\d+#[0-9A-Za-z@_]+|0[xX][0-9A-Fa-f]+|\d+)|([A-Za-z_][A-Za-z0-9_]*)"
+    r"|(<<=|>>=|\*\*|\+\+|--|&&|\|\||<<|>>|<=|>=|==|!=|\+=|-=|\*=|/=|%=|&=|\^=|\|=|[-+*/%<>=!~&^|?:,()\[\]]))"
+)
+_BINARY = (
+    ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"),
+    ("+", "-"), ("*", "/", "%"),
+)  # fmt: skip
+_ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "^=", "|=", "<<=", ">>="))
+DEEPEST = 40
+
+
+class ExpressionError(Exception):
+    """An expression that bash refuses: a syntax error or a division by zero."""
+
+
+class UndecidedError(Exception):
+    """An expression that depends on something unknown."""
+
+
+class Evaluator:
+    """Evaluates expressions. `read` gives a variable's text (raising UndecidedError), `write` assigns one."""
+
+    def __init__(self, read: Callable[[str, str | None], str], write: Callable[[str, str | None, int], None]) -> None:
+        self.read = read
+        self.write = write
+        self.depth = 0
+
+    def value(self, expression: str) -> int:
+        """The value of an expression; an empty one is 0."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise ExpressionError("the expression refers to itself")
+        tokens = self._tokens(expression)
+        if not tokens:
+            self.depth -= 1
+            return 0
+        run = _Run(self, tokens)
+        found = run.comma()
+        if run.at < len(tokens):
+            raise ExpressionError("syntax error")
+        self.depth -= 1
+        return found
+
+    def _tokens(self, expression: str) -> list[str]:
+        tokens: list[str] = []
+        at = 0
+        end = len(expression.rstrip(" \t\n"))
+        while at < end:
+            found = _TOKEN.match(expression, at)
+            if found is None:
+                raise ExpressionError("syntax error")
+            tokens.append(found[0].strip(" \t\n"))
+            at = found.end()
+        return tokens
+
+    def variable(self, name: str, index: str | None) -> int:
+        """A variable's value, evaluated in turn."""
+        text = self.read(name, index)
+        if text.isdigit() and (text == "0" or text[0] != "0") and len(text) < 18:
+            return int(text)
+        return self.value(text)
+
+
+class _Run:
+    """One pass over the tokens of an expression; `live` is false where a branch is parsed but not taken."""
+
+    __slots__ = ("at", "depth", "live", "owner", "tokens")
+
+    def __init__(self, owner: Evaluator, tokens: list[str]) -> None:
+        self.owner = owner
+        self.tokens = tokens
+        self.at = 0
+        self.live = True
+        self.depth = 0
+
+    def peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self, token: str) -> bool:
+        if self.peek() == token:
+            self.at += 1
+            return True
+        return False
+
+    def comma(self) -> int:
+        found = self.assignment()
+        while self.take(","):
+            found = self.assignment()
+        return found
+
+    def assignment(self) -> int:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise ExpressionError("the expression nests too deeply")
+        start = self.at
+        target = self._target()
+        operator = self.peek()
+        if target is not None and operator in _ASSIGNMENTS:
+            self.at += 1
+            found = self.assignment()
+            name, index = target
+            if operator != "=":
+                found = self._apply(operator[:-1], self.owner.variable(name, index) if self.live else 0, found)
+            if self.live:
+                self.owner.write(name, index, found)
+        else:
+            self.at = start
+            found = self.ternary()
+        self.depth -= 1
+        return found
+
+    def _target(self) -> tuple[str, str | None] | None:
+        name = self.peek()
+        if not (name[:1].isalpha() or name[:1] == "_"):
+            return None
+        self.at += 1
+        return name, self._index()
+
+    def _index(self) -> str | None:
+        if self.peek() != "[":
+            return None
+        level, start = 0, self.at + 1
+        while self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            level += (token == "[") - (token == "]")
+            self.at += 1
+            if level == 0:
+                return " ".join(self.tokens[start : self.at - 1])
+        raise ExpressionError("syntax error")
+
+    def ternary(self) -> int:
+        condition = self.binary(0)
+        if not self.take("?"):
+            return condition
+        live = self.live
+        self.live = live and condition != 0
+        yes = self.assignment()
+        if not self.take(":"):
+            raise ExpressionError("syntax error")
+        self.live = live and condition == 0
+        no = self.assignment()
+        self.live = live
+        return yes if condition else no
+
+    def binary(self, level: int) -> int:
+        if level == len(_BINARY):
+            return self.power()
+        left = self.binary(level + 1)
+        operators = _BINARY[level]
+        while self.peek() in operators:
+            operator = self.tokens[self.at]
+            self.at += 1
+            if level < 2:
+                live = self.live
+                decided = (left != 0) == (operator == "||")
+                self.live = live and not decided
+                right = self.binary(level + 1)
+                self.live = live
+                left = int(left != 0 or right != 0) if operator == "||" else int(left != 0 and right != 0)
+            else:
+                left = self._apply(operator, left, self.binary(level + 1))
+        return left
+
+    def power(self) -> int:
+        base = self.unary()
+        if not self.take("**"):
+            return base
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise ExpressionError("the expression nests too deeply")
+        exponent = self.power()
+        self.depth -= 1
+        if exponent < 0:
+            if self.live:
+                raise ExpressionError("exponent less than 0")
+            return 0
+        return _wrapped(pow(base, exponent, 1 << 64))
+
+    def unary(self) -> int:
+        operator = self.peek()
+        if operator in ("+", "-", "!", "~"):
+            self.depth += 1
+            if self.depth > DEEPEST:
+                raise ExpressionError("the expression nests too deeply")
+            self.at += 1
+            operand = self.unary()
+            self.depth -= 1
+            return {"+": operand, "-": _wrapped(-operand), "!": int(not operand), "~": ~operand}[operator]
+        if operator in ("++", "--"):
+            self.at += 1
+            start = self.at
+            target = self._target()
+            if target is None:
+                self.at = start
+                return self.unary()
+            return self._step(target, operator, before=True)
+        return self.postfix()
+
+    def _step(self, target: tuple[str, str | None], operator: str, *, before: bool) -> int:
+        old = self.owner.variable(*target) if self.live else 0
+        new = _wrapped(old + (1 if operator == "++" else -1))
+        if self.live:
+            self.owner.write(*target, new)
+        return new if before else old
+
+    def postfix(self) -> int:
+        token = self.peek()
+        if token == "(":
+            self.at += 1
+            found = self.comma()
+            if not self.take(")"):
+                raise ExpressionError("syntax error")
+            return found
+        target = self._target()
+        if target is None:
+            if not token[:1].isdigit():
+                raise ExpressionError("syntax error: operand expected")
+            self.at += 1
+            return _number(token)
+        if self.peek() in ("++", "--"):
+            operator = self.tokens[self.at]
+            self.at += 1
+            return self._step(target, operator, before=False)
+        return self.owner.variable(*target) if self.live else 0
+
+    def _apply(self, operator: str, left: int, right: int) -> int:
+        if operator in ("/", "%"):
+            if right == 0:
+                if self.live:
+                    raise ExpressionError("division by 0")
+                return 0
+            quotient = abs(left) // abs(right)
+            if (left < 0) != (right < 0):
+                quotient = -quotient
+            return _wrapped(quotient if operator == "/" else left - quotient * right)
+        if operator == "+":
+            return _wrapped(left + right)
+        if operator == "-":
+            return _wrapped(left - right)
+        if operator == "*":
+            return _wrapped(left * right)
+        if operator == "<<":
+            return _wrapped(left << (right & 63))
+        if operator == ">>":
+            return left >> (right & 63)
+        if operator in ("&", "|", "^"):
+            return {"&": left & right, "|": left | right, "^": left ^ right}[operator]
+        return int(
+            {
+                "==": left == right,
+                "!=": left != right,
+                "<": left < right,
+                ">": left > right,
+                "<=": left <= right,
+                ">=": left >= right,
+            }[operator]
+        )
+
+
+def _wrapped(value: int) -> int:
+    value &= (1 << 64) - 1
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _number(token: str) -> int:
+    if "#" in token:
+        base_text, _, digits = token.partition("#")
+        base = int(base_text)
+        if not 2 <= base <= 64:
+            raise ExpressionError("invalid arithmetic base")
+        found = 0
+        for digit in digits:
+            place = _DIGITS.index(digit.lower() if base <= 36 else digit)
+            if place >= base:
+                raise ExpressionError("value too great for base")
+            found = found * base + place
+        return _wrapped(found)
+    try:
+        if token[:2] in ("0x", "0X"):
+            return _wrapped(int(token, 16))
+        if len(token) > 1 and token[0] == "0":
+            return _wrapped(int(token, 8))
+        return _wrapped(int(token[:400]))
+    except ValueError:
+        raise ExpressionError("value too great for base") from None
+
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@_"

@@ -1,0 +1,144 @@
+"""Brace expansion: `{a,b}` and `{1..9}` on the parts of a word, before anything else is expanded."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+from .syntax import Bare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .syntax import Part
+    from .text import Piece
+
+_NUMBERS = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
+_LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?")
+DEEPEST = 20
+
+_Char: TypeAlias = "tuple[str, Piece | Part]"
+
+
+def alternatives(parts: Sequence[Part], spend: Callable[[int], None]) -> list[Sequence[Part]]:
+    """The words that a word's braces make of it."""
+    if not any(isinstance(part, Bare) and "{" in part.string and _worthwhile(part.string) for part in parts):
+        return [parts]
+    flat: list[_Char] = []
+    for part in parts:
+        if isinstance(part, Bare):
+            for piece in part.text:
+                if piece.doubt is not None:
+                    flat.append(("", Bare((piece,), piece.text)))
+                else:
+                    flat.extend([(char, piece.cut(at, at + 1)) for at, char in enumerate(piece.text)])
+        else:
+            flat.append(("", part))
+    found = _expanded(flat, spend, 0)
+    if len(found) == 1 and len(found[0]) == len(flat):
+        return [parts]
+    return [_assembled(one) for one in found if one]
+
+
+def _worthwhile(string: str) -> bool:
+    return string != "{}"
+
+
+def _expanded(flat: list[_Char], spend: Callable[[int], None], depth: int) -> list[list[_Char]]:
+    spend(len(flat) // 8 + 1)
+    start = 0
+    while True:
+        opened = next((at for at in range(start, len(flat)) if flat[at][0] == "{"), None)
+        if opened is None or depth > DEEPEST:
+            return [flat]
+        closed, commas = _matching(flat, opened)
+        if closed is not None:
+            inner = flat[opened + 1 : closed]
+            choices: list[list[_Char]] | None = None
+            if commas:
+                bounds = [opened, *commas, closed]
+                choices = []
+                for low, high in itertools.pairwise(bounds):
+                    choices.extend(_expanded(flat[low + 1 : high], spend, depth + 1))
+            elif all(char for char, _ in inner):
+                choices = _sequence("".join([char for char, _ in inner]), inner, spend)
+            if choices is not None:
+                tails = _expanded(flat[closed + 1 :], spend, depth + 1)
+                spend(len(choices) * len(tails))
+                return [[*flat[:opened], *choice, *tail] for choice in choices for tail in tails]
+        start = opened + 1
+
+
+def _matching(flat: list[_Char], opened: int) -> tuple[int | None, list[int]]:
+    level = 0
+    commas: list[int] = []
+    for at in range(opened + 1, len(flat)):
+        char = flat[at][0]
+        if char == "{":
+            level += 1
+        elif char == "}":
+            if level == 0:
+                return at, commas
+            level -= 1
+        elif char == "," and level == 0:
+            commas.append(at)
+    return None, []
+
+
+def _sequence(string: str, inner: list[_Char], spend: Callable[[int], None]) -> list[list[_Char]] | None:
+    piece = inner[0][1] if inner else None
+    found = _NUMBERS.fullmatch(string)
+    if found is not None:
+        if max(len(found[1]), len(found[2]), len(found[3] or "")) > 18:
+            return None
+        first, last = int(found[1]), int(found[2])
+        step = abs(int(found[3] or 1)) or 1
+        spend(abs(last - first) // step)
+        width = 0
+        if any(re.match(r"-?0\d", found[side]) for side in (1, 2)):
+            width = max(len(found[1]), len(found[2]))
+        numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
+        texts = [f"{number:0{width}d}" if width else str(number) for number in numbers]
+    else:
+        found = _LETTERS.fullmatch(string)
+        if found is None:
+            return None
+        first, last = ord(found[1]), ord(found[2])
+        step = abs(int((found[3] or "1")[:9])) or 1
+        texts = [
+            chr(code) for code in (range(first, last + 1, step) if first <= last else range(first, last - 1, -step))
+        ]
+    return [[(text, piece._replace(text=text, verbatim=False))] for text in texts]  # type: ignore[union-attr]
+
+
+def _assembled(chars: list[_Char]) -> tuple[Part, ...]:
+    parts: list[Part] = []
+    run: list[Piece] = []
+
+    def flush() -> None:
+        if run:
+            parts.append(Bare(tuple(run), "".join([piece.text for piece in run])))
+            run.clear()
+
+    for char, thing in chars:
+        if not char:
+            flush()
+            parts.append(thing)  # type: ignore[arg-type]
+            continue
+        last = run[-1] if run else None
+        if (
+            last is not None
+            and last.verbatim
+            and thing.verbatim  # type: ignore[union-attr]
+            and last.place.source is thing.place.source  # type: ignore[union-attr]
+            and last.place.end == thing.place.start  # type: ignore[union-attr]
+        ):
+            run[-1] = last._replace(
+                text=last.text + char,
+                place=last.place._replace(end=thing.place.end),  # type: ignore[union-attr]
+            )
+        else:
+            run.append(thing)  # type: ignore[arg-type]
+    flush()
+    return tuple(parts)

@@ -1,0 +1,36 @@
+"""How a script leaves its straight course: the exceptions that carry `exit`, `return`, `break` and errors."""
+
+from __future__ import annotations
+
+
+class Stop(Exception):  # noqa: N818 - leaving a loop is no error
+    """Something that ends a stretch of commands."""
+
+
+class Exit(Stop):
+    """The shell ends."""
+
+    def __init__(self, status: int | None = 0) -> None:
+        super().__init__()
+        self.status = status
+
+
+class Return(Stop):
+    """A function or a sourced file ends."""
+
+
+class Leave(Stop):
+    """`break` or `continue` out of a number of loops."""
+
+    def __init__(self, levels: int, *, again: bool) -> None:
+        super().__init__()
+        self.levels = levels
+        self.again = again
+
+
+class Discard(Stop):
+    """An expansion failed: bash drops the whole command line and goes on with the next."""
+
+
+class ExhaustedError(Exception):
+    """The script takes more work than a reader may spend on it."""

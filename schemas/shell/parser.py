@@ -1,0 +1,1161 @@
+"""A parser for bash that reads what bash reads, one complete command at a time.
+
+Bash parses a script line by line and runs each complete command before it looks at the next. `Parser.line` does
+the same, so that a syntax error late in a file leaves what stands before it intact.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NoReturn
+
+from .syntax import (
+    AndOr,
+    Arithmetic,
+    ArithmeticCommand,
+    ArithmeticFor,
+    Assignment,
+    Bare,
+    Binary,
+    Case,
+    Clause,
+    Double,
+    Element,
+    For,
+    Function,
+    Group,
+    HereDocument,
+    If,
+    Item,
+    Logic,
+    Parameter,
+    Pipeline,
+    ProcessSubstitution,
+    Quoted,
+    Redirect,
+    Redirected,
+    Simple,
+    Subshell,
+    Substitution,
+    Test,
+    Unary,
+    While,
+    Word,
+)
+from .text import Code, Piece
+
+if TYPE_CHECKING:
+    from .syntax import Command, Condition, Part
+    from .text import Place
+
+DEEPEST = 60
+"""How deep constructs may nest. Scripts written by people stay below ten."""
+
+MOST_WORDS = 50_000
+"""How many words one text may have: more than any script, and few enough to be read in a second."""
+
+_PLAIN = re.compile(r"[^ \t\n;&|<>()$`\"'\\]+")
+_IN_DOUBLE = re.compile(r"[^\"$`\\]+")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(\+?=)|(\[))")
+_REDIRECT = re.compile(r"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<&|<>|<(?!\()|>&|&>>|&>|>>|>\||>(?!\())")
+_RESERVED = re.compile(
+    r"(if|then|elif|else|fi|do|done|while|until|for|case|esac|select|function|time|coproc|in|\{|\}|!|\[\[)"
+    r"(?=[ \t\n;&|<>()]|\\\n|$)"
+)
+_BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
+_DECLARING = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
+_METACHARACTERS = frozenset(" \t\n;&|<>()")
+_CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", "in"))
+_SPECIAL = frozenset("@*#?-$!")
+_DOUBLE_ESCAPES = frozenset('$`"\\')
+_UNARY_TESTS = frozenset("abcdefghknoprstuvwxzGLNORS")
+_BINARY_TEST = re.compile(r"(==|=~|!=|=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))(?=[ \t\n(\\])")
+_ANSI_C = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "?": "?",
+}  # fmt: skip
+
+
+class ShellSyntaxError(Exception):
+    """Code that bash refuses to parse; `problem` names a kind of `problems.PROBLEMS`."""
+
+    def __init__(self, problem: str, place: Place, found: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.place = place
+        self.found = found
+
+
+class Parser:
+    """Reads one `Code`. Its only state is how far it has read and the here-documents still to come."""
+
+    def __init__(self, code: Code, depth: int = 0) -> None:
+        self.code = code
+        self.text = code.text
+        self.size = len(code.text)
+        self.at: int = 0
+        self.depth: int = depth
+        self.words: int = 0
+        self.waiting: list[HereDocument] = []
+        self.truncated: list[Place] = []
+
+    # Lines and lists
+
+    def line(self) -> tuple[Item, ...] | None:
+        """The next complete command with its line's end, or None at the end of the text."""
+        while True:
+            self._blanks()
+            if self.at >= self.size:
+                return None
+            if self.text[self.at] != "\n":
+                break
+            self._newline()
+        items: list[Item] = []
+        while True:
+            items.append(self._item())
+            self._blanks()
+            if self.at >= self.size:
+                break
+            if self.text[self.at] == "\n":
+                self._newline()
+                break
+        return tuple(items)
+
+    def everything(self) -> tuple[Item, ...]:
+        """All commands of the text."""
+        items: list[Item] = []
+        line = self.line()
+        while line is not None:
+            items.extend(line)
+            line = self.line()
+        return tuple(items)
+
+    def _item(self) -> Item:
+        command = self._and_or()
+        self._blanks()
+        text, at = self.text, self.at
+        if at < self.size:
+            if text[at] == ";" and not text.startswith(";;", at) and not text.startswith(";&", at):
+                self.at += 1
+                return Item(command, False)
+            if text[at] == "&" and not text.startswith("&&", at):
+                self.at += 1
+                return Item(command, True)
+            if text[at] not in "\n);":
+                self._refuse(at)
+        return Item(command, False)
+
+    def _list(self, closers: tuple[str, ...], opened: int, *, may_be_empty: bool = False) -> tuple[Item, ...]:
+        """Commands up to one of `closers`, which is left unread."""
+        self._enter(opened)
+        items: list[Item] = []
+        while True:
+            self._gap()
+            text, at = self.text, self.at
+            if at >= self.size:
+                raise ShellSyntaxError("unfinished", self.code.place(opened, opened + 1), closers[0])
+            char = text[at]
+            if char == ")" or (char == ";" and text.startswith((";;", ";&"), at)):
+                if (")" if char == ")" else ";;") in closers:
+                    break
+                self._refuse(at)
+            reserved = _RESERVED.match(text, at) if char in "tedfi}" else None
+            if reserved and reserved[1] in _CLOSERS:
+                if reserved[1] in closers:
+                    break
+                if reserved[1] != "in":
+                    self._refuse(at, reserved[1])
+            items.append(self._item())
+        if not items and not may_be_empty:
+            self._refuse(self.at)
+        self.depth -= 1
+        return tuple(items)
+
+    def _and_or(self) -> Command:
+        start = self.at
+        first = self._pipeline()
+        rest: list[tuple[str, Command]] = []
+        while True:
+            self._blanks()
+            operator = self.text[self.at : self.at + 2]
+            if operator not in ("&&", "||"):
+                break
+            self.at += 2
+            self._gap()
+            rest.append((operator, self._pipeline()))
+        return AndOr(first, tuple(rest), self.code.place(start, self.at)) if rest else first
+
+    def _pipeline(self) -> Command:
+        self._blanks()
+        start = self.at
+        negated = False
+        timed = False
+        while True:
+            reserved = _RESERVED.match(self.text, self.at) if self.text[self.at : self.at + 1] in ("!", "t") else None
+            if reserved is None or reserved[1] not in ("!", "time"):
+                break
+            self.at = reserved.end()
+            self._blanks()
+            if reserved[1] == "!":
+                negated = not negated
+            else:
+                timed = True
+                if self.text.startswith("-p", self.at):
+                    self.at += 2
+                    self._blanks()
+        if (timed or negated) and (self.at >= self.size or self.text[self.at] in "\n;"):
+            return Simple((), (), (), self.code.place(start, self.at))
+        first = self._command()
+        commands = [first]
+        while True:
+            self._blanks()
+            text, at = self.text, self.at
+            if at >= self.size or text[at] != "|" or text.startswith("||", at):
+                break
+            self.at += 2 if text.startswith("|&", at) else 1
+            self._gap()
+            commands.append(self._command())
+        if len(commands) == 1 and not negated:
+            return first
+        return Pipeline(tuple(commands), negated, self.code.place(start, self.at))
+
+    # Commands
+
+    def _command(self) -> Command:
+        self._blanks()
+        text, at = self.text, self.at
+        if at >= self.size:
+            raise ShellSyntaxError("unfinished", self.code.place(max(at - 1, 0), at), "a command")
+        if text[at] == "(":
+            return self._redirected(self._parenthesis())
+        reserved = _RESERVED.match(text, at) if text[at] in "iwufcs{[" else None
+        if reserved is None:
+            return self._simple()
+        word = reserved[1]
+        if word == "in":
+            return self._simple()
+        self._enter(at)
+        self.at = reserved.end()
+        if word == "if":
+            body = self._if(at)
+        elif word in ("while", "until"):
+            condition = self._list(("do",), at)
+            body = While(condition, self._do(at), word == "until", self.code.place(at, self.at))
+        elif word in ("for", "select"):
+            body = self._for(at, word == "select")
+        elif word == "case":
+            body = self._case(at)
+        elif word == "{":
+            items = self._list(("}",), at)
+            self.at += 1
+            body = Group(items, self.code.place(at, self.at))
+        elif word == "[[":
+            expression = self._condition(at)
+            body = Test(expression, self.code.place(at, self.at))
+        elif word == "function":
+            body = self._function(at)
+        elif word == "coproc":
+            body = Subshell((Item(self._command(), False),), self.code.place(at, self.at))
+        else:
+            self._refuse(at, word)
+        self.depth -= 1
+        return self._redirected(body)
+
+    def _redirected(self, body: Command) -> Command:
+        redirects: list[Redirect] = []
+        while True:
+            self._blanks()
+            found = self._redirect()
+            if found is None:
+                break
+            redirects.append(found)
+        if not redirects:
+            return body
+        return Redirected(body, tuple(redirects), body.place)
+
+    def _parenthesis(self) -> Command:
+        start = self.at
+        if self.text.startswith("((", start):
+            end = self._arithmetic_end(start + 2)
+            if end is not None:
+                self.at = end + 2
+                place = self.code.place(start, self.at)
+                return ArithmeticCommand(self._arithmetic(start + 2, end, place), place)
+        self.at += 1
+        items = self._list((")",), start)
+        self.at += 1
+        return Subshell(items, self.code.place(start, self.at))
+
+    def _if(self, start: int) -> Command:
+        clauses: list[tuple[tuple[Item, ...], tuple[Item, ...]]] = []
+        otherwise: tuple[Item, ...] = ()
+        while True:
+            condition = self._list(("then",), start)
+            self.at += 4
+            clauses.append((condition, self._list(("elif", "else", "fi"), start)))
+            word = self._take_reserved()
+            if word == "else":
+                otherwise = self._list(("fi",), start)
+                word = self._take_reserved()
+            if word == "fi":
+                return If(tuple(clauses), otherwise, self.code.place(start, self.at))
+
+    def _do(self, start: int) -> tuple[Item, ...]:
+        self._gap()
+        found = _RESERVED.match(self.text, self.at)
+        if found and found[1] == "{":
+            self.at += 1
+            body = self._list(("}",), start)
+            self.at += 1
+            return body
+        if not found or found[1] != "do":
+            if self.at >= self.size:
+                raise ShellSyntaxError("unfinished", self.code.place(start, start + 1), "do")
+            self._refuse(self.at)
+        self.at = found.end()
+        body = self._list(("done",), start)
+        self.at += 4
+        return body
+
+    def _for(self, start: int, select: bool) -> Command:
+        self._blanks()
+        if self.text.startswith("((", self.at):
+            return self._arithmetic_for(start)
+        name = _NAME.match(self.text, self.at)
+        if name is None:
+            self._refuse(self.at)
+        self.at = name.end()
+        self._gap()
+        found = _RESERVED.match(self.text, self.at)
+        words: tuple[Word, ...] | None = None
+        if found and found[1] == "in":
+            self.at = found.end()
+            listed: list[Word] = []
+            while True:
+                self._blanks()
+                if self.at >= self.size or self.text[self.at] in "\n;":
+                    break
+                listed.append(self._word())
+            words = tuple(listed)
+        self._blanks()
+        if self.text.startswith(";", self.at):
+            self.at += 1
+        body = self._do(start)
+        return For(name[0], words, body, select, self.code.place(start, self.at))
+
+    def _arithmetic_for(self, start: int) -> Command:
+        first = self.at + 2
+        end = self._arithmetic_end(first)
+        if end is None:
+            self._refuse(self.at)
+        cuts = [at for at in range(first, end) if self.text[at] == ";"]
+        if len(cuts) != 2:
+            self._refuse(self.at)
+        bounds = [first, cuts[0], cuts[0] + 1, cuts[1], cuts[1] + 1, end]
+        parts = [
+            self._arithmetic(low, high, self.code.place(low, high))
+            for low, high in zip(bounds[::2], bounds[1::2], strict=True)
+        ]
+        self.at = end + 2
+        self._blanks()
+        if self.text.startswith(";", self.at):
+            self.at += 1
+        body = self._do(start)
+        return ArithmeticFor(parts[0], parts[1], parts[2], body, self.code.place(start, self.at))
+
+    def _case(self, start: int) -> Command:
+        self._blanks()
+        subject = self._word()
+        self._gap()
+        found = _RESERVED.match(self.text, self.at)
+        if not found or found[1] != "in":
+            self._refuse(self.at)
+        self.at = found.end()
+        clauses: list[Clause] = []
+        while True:
+            self._gap()
+            if self.at >= self.size:
+                raise ShellSyntaxError("unfinished", self.code.place(start, start + 4), "esac")
+            found = _RESERVED.match(self.text, self.at)
+            if found and found[1] == "esac":
+                self.at = found.end()
+                return Case(subject, tuple(clauses), self.code.place(start, self.at))
+            if self.text[self.at] == "(":
+                self.at += 1
+            patterns: list[Word] = []
+            while True:
+                self._blanks()
+                patterns.append(self._word())
+                self._blanks()
+                char = self.text[self.at : self.at + 1]
+                if char not in ("|", ")"):
+                    self._refuse(self.at)
+                self.at += 1
+                if char == ")":
+                    break
+            body = self._list((";;", "esac"), start, may_be_empty=True)
+            ending = ";;"
+            if self.text.startswith(";", self.at):
+                ending = next(mark for mark in (";;&", ";;", ";&") if self.text.startswith(mark, self.at))
+                self.at += len(ending)
+            clauses.append(Clause(tuple(patterns), body, ending))
+
+    def _function(self, start: int) -> Command:
+        self._blanks()
+        name = self._word().place.shown()
+        self._blanks()
+        if self.text.startswith("(", self.at):
+            self.at += 1
+            self._blanks()
+            if not self.text.startswith(")", self.at):
+                self._refuse(self.at)
+            self.at += 1
+        return self._function_body(name, start)
+
+    def _function_body(self, name: str, start: int) -> Command:
+        self._gap()
+        self._enter(start)
+        body = self._command()
+        self.depth -= 1
+        if isinstance(body, Simple):
+            self._refuse(start)
+        return Function(name, body, self.code, self.code.place(start, self.at))
+
+    def _simple(self) -> Command:
+        start = self.at
+        assignments: list[Assignment] = []
+        words: list[Word | Assignment] = []
+        redirects: list[Redirect] = []
+        declaring = False
+        end = start
+        text = self.text
+        while True:
+            self._blanks()
+            at = self.at
+            if at >= self.size:
+                break
+            char = text[at]
+            if char in "<>&0123456789{":
+                found = self._redirect()
+                if found is not None:
+                    redirects.append(found)
+                    end = self.at
+                    continue
+            if char == "(":
+                if len(words) == 1 and not assignments and not redirects:
+                    return self._named_function(start, words[0])
+                self._refuse(at)
+            if char in "\n;&|)":
+                break
+            if char == "\\" and at + 1 >= self.size:
+                self.at += 1
+                break
+            if not words or declaring:
+                assignment = self._assignment()
+                if assignment is not None:
+                    (words if words else assignments).append(assignment)
+                    end = self.at
+                    continue
+            word = self._word()
+            if not words:
+                declaring = word.literal() in _DECLARING
+            words.append(word)
+            end = self.at
+        if end == start:
+            self._refuse(start)
+        return Simple(tuple(assignments), tuple(words), tuple(redirects), self.code.place(start, end))
+
+    def _named_function(self, start: int, name: Word | Assignment) -> Command:
+        at = self.at
+        self.at += 1
+        self._blanks()
+        if not self.text.startswith(")", self.at):
+            self._refuse(at)
+        self.at += 1
+        return self._function_body(name.place.shown(), start)
+
+    def _assignment(self) -> Assignment | None:
+        found = _ASSIGN.match(self.text, self.at)
+        if found is None:
+            return None
+        start = self.at
+        index: Word | None = None
+        operator = found[2]
+        if operator is None:
+            close = self._bracket_end(found.end())
+            if close is None:
+                return None
+            after = self.text[close + 1 : close + 3]
+            operator = "+=" if after == "+=" else "=" if after[:1] == "=" else None
+            if operator is None:
+                return None
+            index = self._range(found.end(), close)
+            self.at = close + 1 + len(operator)
+        else:
+            self.at = found.end()
+        while self.text.startswith("\\\n", self.at):
+            self.at += 2
+        if self.text.startswith("(", self.at):
+            value: Word | tuple[Element, ...] = self._array()
+        else:
+            value = self._word(may_be_empty=True)
+        return Assignment(found[1], index, operator == "+=", value, self.code.place(start, self.at))
+
+    def _array(self) -> tuple[Element, ...]:
+        opened = self.at
+        self.at += 1
+        self._enter(opened)
+        elements: list[Element] = []
+        while True:
+            self._gap()
+            if self.at >= self.size:
+                raise ShellSyntaxError("unfinished", self.code.place(opened, opened + 1), ")")
+            char = self.text[self.at]
+            if char == ")":
+                self.at += 1
+                break
+            if char in ";&|(" or (char in "<>" and not self.text.startswith(("<(", ">("), self.at)):
+                self._refuse(self.at)
+            if char == "[":
+                close = self._bracket_end(self.at + 1)
+                if close is not None and self.text.startswith(("=", "+="), close + 1):
+                    key = self._range(self.at + 1, close)
+                    append = self.text[close + 1] == "+"
+                    self.at = close + (3 if append else 2)
+                    elements.append(Element(key, self._word(may_be_empty=True), append))
+                    continue
+            elements.append(Element(None, self._word()))
+        self.depth -= 1
+        return tuple(elements)
+
+    def _redirect(self) -> Redirect | None:
+        found = _REDIRECT.match(self.text, self.at)
+        if found is None:
+            return None
+        start = self.at
+        self.at = found.end()
+        self._blanks()
+        operator = found[2]
+        if operator in ("<<", "<<-"):
+            word = self._word()
+            raw = word.place.shown()
+            quoted = any(mark in raw for mark in "'\"\\")
+            delimiter = raw
+            if quoted:
+                delimiter = raw.replace("\\", "").replace("'", "").replace('"', "")
+            place = self.code.place(start, self.at)
+            document = HereDocument(delimiter, place, strip=operator == "<<-", quoted=quoted)
+            self.waiting.append(document)
+            return Redirect(found[1] or "", operator, None, document)
+        return Redirect(found[1] or "", operator, self._word())
+
+    # Here-documents
+
+    def _newline(self) -> None:
+        self.at += 1
+        while self.waiting:
+            document = self.waiting.pop(0)
+            document.body = self._here_document(document)
+
+    def _here_document(self, document: HereDocument) -> Word:
+        text = self.text
+        start = self.at
+        parts: list[Piece] = []
+        while True:
+            if self.at >= self.size:
+                self.truncated.append(document.place)
+                break
+            end = text.find("\n", self.at)
+            end = self.size if end < 0 else end
+            first = self.at
+            if document.strip:
+                while first < end and text[first] == "\t":
+                    first += 1
+            self.at = min(end + 1, self.size)
+            if text[first:end] == document.delimiter:
+                break
+            parts.extend(self.code.pieces(first, self.at))
+        place = self.code.place(start, self.at)
+        if document.quoted:
+            return Word((Quoted(tuple(parts)),), place)
+        inner = Parser(Code(self.code.source, tuple(parts), place), self.depth)
+        return Word((Double(inner.double_parts(0, inner.size, here=True), place),), place)
+
+    # Words
+
+    def _word(self, *, may_be_empty: bool = False) -> Word:
+        start = self.at
+        self.words += 1
+        if self.words > MOST_WORDS:
+            raise ShellSyntaxError("too-much-work", self.code.place(start, start + 1))
+        parts: list[Part] = []
+        text, size = self.text, self.size
+        while self.at < size:
+            plain = _PLAIN.match(text, self.at)
+            if plain is not None:
+                parts.append(Bare(self.code.pieces(self.at, plain.end()), plain[0]))
+                self.at = plain.end()
+                continue
+            char = text[self.at]
+            if char in _METACHARACTERS:
+                if char in "<>" and text.startswith("(", self.at + 1):
+                    parts.append(self._process_substitution())
+                    continue
+                break
+            self._quoting(char, parts)
+        if not parts and not may_be_empty and self.at == start:
+            self._refuse(self.at)
+        return Word(tuple(parts), self.code.place(start, self.at))
+
+    def _quoting(self, char: str, parts: list[Part]) -> None:
+        """Reads a quoted or expanded part that begins with `char` outside double quotes."""
+        text, at = self.text, self.at
+        if char == "\\":
+            if at + 1 >= self.size:
+                self.at += 1  # bash drops a backslash at the end of the text
+            else:
+                if text[at + 1] != "\n":
+                    parts.append(Quoted(self.code.pieces(at + 1, at + 2)))
+                self.at += 2
+        elif char == "'":
+            close = text.find("'", at + 1)
+            if close < 0:
+                raise ShellSyntaxError("unclosed", self.code.place(at, at + 1), "'")
+            parts.append(Quoted(self.code.pieces(at + 1, close)))
+            self.at = close + 1
+        elif char == '"':
+            parts.append(self._double(at))
+        elif char == "$":
+            parts.append(self._dollar(in_double=False))
+        elif char == "`":
+            parts.append(self._backticks(in_double=False))
+        else:
+            parts.append(Bare(self.code.pieces(at, at + 1), char))
+            self.at += 1
+
+    def _double(self, opened: int) -> Double:
+        self.at = opened + 1
+        self._enter(opened)
+        parts = self._double_run(self.size, '"', opened)
+        self.at += 1
+        self.depth -= 1
+        return Double(parts, self.code.place(opened, self.at))
+
+    def double_parts(self, start: int, end: int, *, here: bool = False) -> tuple[Part, ...]:
+        """The parts of a stretch that is expanded as if it stood in double quotes."""
+        self.at = start
+        return self._double_run(end, "" if here else '"', start, bounded=True)
+
+    def _double_run(self, end: int, closer: str, opened: int, *, bounded: bool = False) -> tuple[Part, ...]:
+        parts: list[Part] = []
+        text = self.text
+        while True:
+            if self.at >= end:
+                if bounded:
+                    return tuple(parts)
+                raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 1), '"')
+            found = _IN_DOUBLE.match(text, self.at, end)
+            if found is not None:
+                parts.append(Quoted(self.code.pieces(self.at, found.end())))
+                self.at = found.end()
+                continue
+            char = text[self.at]
+            if char == '"':
+                if not bounded:
+                    return tuple(parts)
+                parts.append(Quoted(self.code.pieces(self.at, self.at + 1)))
+                self.at += 1
+            elif char == "\\":
+                following = text[self.at + 1 : self.at + 2]
+                if following == "\n":
+                    pass
+                elif following in _DOUBLE_ESCAPES and following and (closer or following != '"'):
+                    parts.append(Quoted(self.code.pieces(self.at + 1, self.at + 2)))
+                else:
+                    taken = 2 if following not in ("", '"', "$", "`") else 1
+                    parts.append(Quoted(self.code.pieces(self.at, self.at + taken)))
+                    self.at += taken
+                    continue
+                self.at += 2
+            elif char == "$":
+                parts.append(self._dollar(in_double=True))
+            else:
+                parts.append(self._backticks(in_double=True))
+
+    # Expansions
+
+    def _dollar(self, *, in_double: bool) -> Part:
+        text, at = self.text, self.at
+        following = text[at + 1 : at + 2]
+        if following == "(":
+            if text.startswith("(", at + 2):
+                end = self._arithmetic_end(at + 3)
+                if end is not None:
+                    self.at = end + 2
+                    return self._arithmetic(at + 3, end, self.code.place(at, self.at))
+            self.at += 2
+            outer, self.waiting = self.waiting, []
+            body = self._list((")",), at, may_be_empty=True)
+            self.waiting = outer
+            self.at += 1
+            return Substitution(body, self.code.place(at, self.at))
+        if following == "{":
+            self._enter(at)
+            found = self._braces(at, in_double)
+            self.depth -= 1
+            return found
+        if following == "[":
+            close = self._bracket_end(at + 2)
+            if close is not None:
+                self.at = close + 1
+                return self._arithmetic(at + 2, close, self.code.place(at, self.at))
+        if following == "'" and not in_double:
+            return self._ansi_c(at)
+        if following == '"' and not in_double:
+            return self._double(at + 1)
+        name = _NAME.match(text, at + 1)
+        if name is not None:
+            self.at = name.end()
+            return Parameter(name[0], self.code.place(at, self.at))
+        if following and (following in _SPECIAL or following in "0123456789"):
+            self.at = at + 2
+            return Parameter(following, self.code.place(at, self.at))
+        self.at += 1
+        piece = self.code.pieces(at, at + 1)
+        return Quoted(piece) if in_double else Bare(piece, "$")
+
+    def _backticks(self, *, in_double: bool) -> Part:
+        text, opened = self.text, self.at
+        at = opened + 1
+        kept: list[Piece] = []
+        run = at
+        while True:
+            if at >= self.size:
+                raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 1), "`")
+            char = text[at]
+            if char == "`":
+                break
+            if char == "\\" and text[at + 1 : at + 2] in ("`", "\\", "$", *(('"',) if in_double else ())):
+                if at > run:
+                    kept.extend(self.code.pieces(run, at))
+                kept.extend(self.code.pieces(at + 1, at + 2))
+                at += 2
+                run = at
+            else:
+                at += 1
+        if at > run:
+            kept.extend(self.code.pieces(run, at))
+        self.at = at + 1
+        place = self.code.place(opened, self.at)
+        self._enter(opened)
+        inner = Parser(Code(self.code.source, tuple(kept), place), self.depth)
+        body = inner.everything()
+        self.depth -= 1
+        return Substitution(body, place)
+
+    def _process_substitution(self) -> Part:
+        at = self.at
+        self.at += 2
+        body = self._list((")",), at, may_be_empty=True)
+        self.at += 1
+        return ProcessSubstitution(body, self.code.place(at, self.at))
+
+    def _ansi_c(self, opened: int) -> Part:
+        text = self.text
+        at = opened + 2
+        out: list[str] = []
+        while True:
+            if at >= self.size:
+                raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 2), "$'")
+            char = text[at]
+            if char == "'":
+                break
+            if char != "\\" or at + 1 >= self.size:
+                out.append(char)
+                at += 1
+                continue
+            decoded, at = _escape(text, at + 1)
+            out.append(decoded)
+        self.at = at + 1
+        return Quoted((Piece("".join(out), self.code.place(opened, self.at)),))
+
+    def _arithmetic(self, start: int, end: int, place: Place) -> Arithmetic:
+        resume = self.at
+        self._enter(start)
+        parts = self.double_parts(start, end, here=True)
+        self.depth -= 1
+        self.at = resume
+        return Arithmetic(parts, place)
+
+    def _arithmetic_end(self, at: int) -> int | None:
+        """Where the `))` that ends an arithmetic expression stands; None where this is not one."""
+        text, size = self.text, self.size
+        level = 0
+        while at < size:
+            char = text[at]
+            if char == "(":
+                level += 1
+            elif char == ")":
+                if level == 0:
+                    return at if text.startswith(")", at + 1) else None
+                level -= 1
+            elif char == "\\":
+                at += 1
+            elif char in "'\"":
+                at = text.find(char, at + 1)
+                if at < 0:
+                    return None
+            at += 1
+        return None
+
+    def _bracket_end(self, at: int) -> int | None:
+        """Where the `]` that ends a subscript stands."""
+        text, size = self.text, self.size
+        level = 0
+        while at < size:
+            char = text[at]
+            if char == "[":
+                level += 1
+            elif char == "]":
+                if level == 0:
+                    return at
+                level -= 1
+            elif char == "\\":
+                at += 1
+            elif char in "'\"":
+                at = text.find(char, at + 1)
+                if at < 0:
+                    return None
+            elif char == "\n":
+                return None
+            at += 1
+        return None
+
+    def _range(self, start: int, end: int) -> Word:
+        """A stretch read as one word, blanks included."""
+        resume, size = self.at, self.size
+        self.at, self.size = start, end
+        parts: list[Part] = []
+        while self.at < end:
+            self._operand_part(parts, "")
+        self.at, self.size = resume, size
+        return Word(tuple(parts), self.code.place(start, end))
+
+    def _operand_part(self, parts: list[Part], stops: str) -> bool:
+        """Reads one part of a word in which blanks and operators are ordinary; False before one of `stops`."""
+        text, at = self.text, self.at
+        char = text[at]
+        if char in stops:
+            return False
+        plain = _PLAIN.match(text, at, self.size)
+        if plain is not None:
+            end = plain.end()
+            for stop in stops:
+                found = text.find(stop, at, end)
+                end = found if found >= 0 else end
+            parts.append(Bare(self.code.pieces(at, end), text[at:end]))
+            self.at = end
+        elif char in _METACHARACTERS:
+            if char in "<>" and text.startswith("(", at + 1):
+                parts.append(self._process_substitution())
+            else:
+                parts.append(Bare(self.code.pieces(at, at + 1), char))
+                self.at += 1
+        else:
+            self._quoting(char, parts)
+        return True
+
+    def _braces(self, opened: int, in_double: bool) -> Part:  # noqa: C901 - one grammar, read in one place
+        text = self.text
+        at = opened + 2
+        form = ""
+        indirect = False
+        if text.startswith("#", at) and not text.startswith("#}", at):
+            rest = text[at + 1 : at + 2]
+            if rest in _SPECIAL or rest.isalnum() or rest == "_":
+                form = "length"
+                at += 1
+        elif text.startswith("!", at) and text[at + 1 : at + 2] not in ("}", ":", "-", "=", "+", "?", "%"):
+            indirect = True
+            at += 1
+        name = _NAME.match(text, at)
+        if name is not None:
+            found, at = name[0], name.end()
+        else:
+            end = at
+            while end < self.size and text[end].isdigit():
+                end += 1
+            if end == at and text[at : at + 1] in _SPECIAL:
+                end += 1
+            found, at = text[at:end], end
+        index: Word | None = None
+        if found and text.startswith("[", at):
+            close = self._bracket_end(at + 1)
+            if close is not None:
+                index = self._range(at + 1, close)
+                at = close + 1
+        self.at = at
+        operand: Word | None = None
+        second: Word | None = None
+        if found and not text.startswith("}", at):
+            operator = _operator(text, at)
+            if form or not operator:
+                form = "bad"
+            elif indirect and operator in "*@" and text.startswith("}", at + 1):
+                form, indirect = "names", False
+                self.at += 1
+            else:
+                form = operator
+                self.at = at + len(operator)
+                # in double quotes, single quotes are ordinary characters in `-`, `=`, `?` and `+`
+                quoted = in_double and operator.lstrip(":") in ("-", "=", "?", "+")
+                if operator[0] == "/":
+                    operand = self._operand("/}", in_double=False, opened=opened, first="/" not in operator[1:])
+                    if self.text.startswith("/", self.at):
+                        self.at += 1
+                        second = self._operand("}", in_double=False, opened=opened)
+                elif operator == ":":
+                    operand = self._operand(":}", in_double=False, opened=opened, ternary=True)
+                    if self.text.startswith(":", self.at):
+                        self.at += 1
+                        second = self._operand("}", in_double=False, opened=opened)
+                else:
+                    operand = self._operand("}", in_double=quoted, opened=opened)
+        elif not found:
+            form = "bad"
+        if form == "bad":
+            self._operand("}", in_double=False, opened=opened)
+        if not self.text.startswith("}", self.at):
+            raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 2), "${")
+        self.at += 1
+        return Parameter(found, self.code.place(opened, self.at), index, form, operand, second, indirect)
+
+    def _operand(self, stops: str, *, in_double: bool, opened: int, first: bool = False, ternary: bool = False) -> Word:
+        start = self.at
+        parts: list[Part] = []
+        text = self.text
+        level = 0
+        if first and text.startswith("/", self.at):
+            parts.append(Bare(self.code.pieces(start, start + 1), "/"))
+            self.at += 1
+        while True:
+            if self.at >= self.size:
+                raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 2), "${")
+            char = text[self.at]
+            if in_double and char == "'":
+                parts.append(Quoted(self.code.pieces(self.at, self.at + 1)))
+                self.at += 1
+                continue
+            if in_double and char == "\\":
+                following = text[self.at + 1 : self.at + 2]
+                if following == "\n":
+                    self.at += 2
+                elif following in ("$", "`", '"', "\\", "}"):
+                    parts.append(Quoted(self.code.pieces(self.at + 1, self.at + 2)))
+                    self.at += 2
+                else:
+                    parts.append(Quoted(self.code.pieces(self.at, self.at + 1)))
+                    self.at += 1
+                continue
+            if ternary and char in "?(":
+                level += 1
+            elif ternary and char == ")":
+                level -= 1
+            elif ternary and char == ":" and level > 0:
+                level -= 1
+                parts.append(Bare(self.code.pieces(self.at, self.at + 1), char))
+                self.at += 1
+                continue
+            if not self._operand_part(parts, stops):
+                return Word(tuple(parts), self.code.place(start, self.at))
+
+    # [[ ]]
+
+    def _condition(self, opened: int) -> Condition:
+        found = self._either(opened)
+        self._gap()
+        if not self.text.startswith("]]", self.at):
+            if self.at >= self.size:
+                raise ShellSyntaxError("unfinished", self.code.place(opened, opened + 2), "]]")
+            self._refuse(self.at)
+        self.at += 2
+        return found
+
+    def _either(self, opened: int) -> Condition:
+        left = self._both(opened)
+        self._gap()
+        while self.text.startswith("||", self.at):
+            self.at += 2
+            left = Logic("||", left, self._both(opened))
+            self._gap()
+        return left
+
+    def _both(self, opened: int) -> Condition:
+        left = self._primary(opened)
+        self._gap()
+        while self.text.startswith("&&", self.at):
+            self.at += 2
+            left = Logic("&&", left, self._primary(opened))
+            self._gap()
+        return left
+
+    def _primary(self, opened: int) -> Condition:
+        self._gap()
+        text, at = self.text, self.at
+        if at >= self.size:
+            raise ShellSyntaxError("unfinished", self.code.place(opened, opened + 2), "]]")
+        if text[at] == "!" and text[at + 1 : at + 2] in (" ", "\t", "\n", "(", "\\"):
+            self.at += 1
+            self._enter(at)
+            found = Logic("!", self._primary(opened), None)
+            self.depth -= 1
+            return found
+        if text[at] == "(":
+            self.at += 1
+            self._enter(at)
+            inner = self._either(opened)
+            self.depth -= 1
+            self._gap()
+            if not self.text.startswith(")", self.at):
+                self._refuse(self.at)
+            self.at += 1
+            return inner
+        if text.startswith("]]", at):
+            self._refuse(at)
+        if text[at] == "-" and text[at + 1 : at + 2] in _UNARY_TESTS and text[at + 2 : at + 3] in (" ", "\t", "\\"):
+            operator = text[at + 1]
+            self.at += 2
+            self._blanks()
+            if not _BINARY_TEST.match(text, self.at):
+                return Unary("-" + operator, self._word())
+            self.at = at
+        left = self._word()
+        self._blanks()
+        operator = _BINARY_TEST.match(text, self.at)
+        if operator is None:
+            return Unary("", left)
+        self.at = operator.end()
+        self._blanks()
+        right = self._regular_expression() if operator[1] == "=~" else self._pattern()
+        return Binary(operator[1], left, right)
+
+    def _pattern(self) -> Word:
+        """The right side of `==`: like a word, but `(`, `)` and `|` may belong to an extended pattern."""
+        start = self.at
+        parts: list[Part] = []
+        level = 0
+        while self.at < self.size:
+            char = self.text[self.at]
+            if char == "(":
+                if not parts:
+                    self._refuse(self.at)
+                level += 1
+            elif char == ")":
+                if level == 0:
+                    break
+                level -= 1
+            elif char in " \t\n;&|<>" and level == 0:
+                break
+            self._operand_part(parts, "")
+        if not parts:
+            self._refuse(start)
+        return Word(tuple(parts), self.code.place(start, self.at))
+
+    def _regular_expression(self) -> Word:
+        start = self.at
+        parts: list[Part] = []
+        level = 0
+        while self.at < self.size:
+            char = self.text[self.at]
+            if char == "(":
+                level += 1
+            elif char == ")":
+                if level == 0:
+                    break
+                level -= 1
+            elif char in " \t\n" and level == 0:
+                break
+            self._operand_part(parts, "()")
+            if self.at < self.size and self.text[self.at] in "()" and char not in "()":
+                continue
+            if char in "()":
+                parts.append(Bare(self.code.pieces(self.at, self.at + 1), char))
+                self.at += 1
+        if not parts:
+            self._refuse(start)
+        return Word(tuple(parts), self.code.place(start, self.at))
+
+    # Small steps
+
+    def _blanks(self) -> None:
+        """Skips blanks, continued lines and a comment."""
+        text, at = self.text, self.at
+        char = text[at : at + 1]
+        if char == " " or char == "\t" or char == "\\":
+            found = _BLANKS.match(text, at)
+            if found is not None:
+                at = self.at = found.end()
+                char = text[at : at + 1]
+        if char == "#" and (at == 0 or text[at - 1] in " \t\n;&|()<>"):
+            end = text.find("\n", at)
+            self.at = self.size if end < 0 else min(end, self.size)
+
+    def _gap(self) -> None:
+        """Skips blanks, comments and ends of lines."""
+        self._blanks()
+        while self.at < self.size and self.text[self.at] == "\n":
+            self._newline()
+            self._blanks()
+
+    def _take_reserved(self) -> str:
+        found = _RESERVED.match(self.text, self.at)
+        if found is None:
+            self._refuse(self.at)
+        self.at = found.end()
+        return found[1]
+
+    def _enter(self, at: int) -> None:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise ShellSyntaxError("too-deep", self.code.place(at, at + 1))
+
+    def _refuse(self, at: int, found: str = "") -> NoReturn:
+        if at >= self.size:
+            raise ShellSyntaxError("unfinished", self.code.place(max(self.size - 1, 0), self.size), "a command")
+        char = found or self.text[at]
+        raise ShellSyntaxError(
+            "unexpected", self.code.place(at, at + len(char)), "end of line" if char == "\n" else char
+        )
+
+
+def _operator(text: str, at: int) -> str:
+    """The operator of `${name...}` that begins at `at`."""
+    for operator in (":-", ":=", ":?", ":+", "##", "%%", "//", "^^", ",,"):
+        if text.startswith(operator, at):
+            return operator
+    char = text[at : at + 1]
+    return char if char and char in "-=?+#%/^,:@*" else ""
+
+
+def _escape(text: str, at: int) -> tuple[str, int]:
+    """One escape of `$'...'`, which begins after its backslash, and where it ends."""
+    char = text[at]
+    if char in _ANSI_C:
+        return _ANSI_C[char], at + 1
+    digits, base, most = "", 8, 3
+    start = at
+    if char in "xuU":
+        base, most, start = 16, {"x": 2, "u": 4, "U": 8}[char], at + 1
+    alphabet = "0123456789abcdefABCDEF" if base == 16 else "01234567"
+    while len(digits) < most and start < len(text) and text[start] in alphabet:
+        digits += text[start]
+        start += 1
+    if not digits:
+        if char == "c" and at + 1 < len(text):
+            return chr(ord(text[at + 1].upper()) & 0x1F), at + 2
+        return "\\" + char, at + 1
+    code = int(digits, base)
+    if char not in "uU":
+        code &= 0xFF
+    return (chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else ""), start

@@ -1,0 +1,191 @@
+"""Reads a launch script: which training program it starts, and with exactly which arguments.
+
+The answer is what `bash PATH ARGS` would do in `cwd` with an empty environment, found without running anything.
+What cannot be decided is listed as unresolved.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from ..config import Argument, Launch, Unresolved
+from ..diagnostic import Diagnostic, UnreadableError, finding
+from .problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..config import ReadOptions
+    from ..source import SourceText, Span
+    from .expansion import Field
+    from .interpreter import Found, Shell
+
+
+_OPENINGS = ("export ", "source ", ". ", "if [", "cd ", "set -", "for ", "function ", "bash ", "sh ")
+
+
+class ScriptReading(NamedTuple):
+    """What a launch script starts."""
+
+    launches: tuple[Launch, ...]
+    chosen: Launch | None
+    others: tuple[Launch, ...]
+    unresolved: tuple[Unresolved, ...]
+    problems: tuple[Diagnostic, ...]
+
+
+def read_script(
+    source: SourceText,
+    options: ReadOptions,
+    open_file: Callable[[str], SourceText],
+    *,
+    path: str,
+    cwd: str,
+) -> ScriptReading:
+    """Everything that the script starts; UnreadableError where it starts no training program."""
+    from .flow import ExhaustedError, Exit, Stop
+    from .interpreter import Shell
+    from .text import Code
+
+    shell = Shell(options, open_file, path=path, cwd=cwd, home=source)
+    try:
+        shell.run_code(Code(source))
+    except Exit:
+        pass
+    except Stop:
+        pass
+    except ExhaustedError:
+        shell.note("too-much-work", shell.place)
+    except RecursionError:
+        shell.note("too-deep", shell.place)
+    return _answer(shell, source, options)
+
+
+def looks_like_script(source: SourceText) -> bool:
+    """Whether a text is a shell script rather than a YAML file or an argument list."""
+    text = source.text
+    if text.startswith("#!"):
+        first = text[: text.find("\n")] if "\n" in text else text
+        return "sh" in first or "slurm" in first
+    for mark in ("torchrun", "python ", "python3 ", "deepspeed ", "msrun", "srun ", "mpirun ", "\nexport ", "#SBATCH"):
+        if mark in text:
+            return True
+    for line in text.splitlines()[:400]:
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        name, equals, _ = stripped.partition("=")
+        if equals and name.replace("_", "a").replace("+", "").isalnum() and not name[0].isdigit():
+            return True
+        return stripped.startswith(_OPENINGS)
+    return False
+    return False
+
+
+def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptReading:
+    from .launchers import doubt_reason
+
+    home = source.name
+    best = max([found.rank for found in shell.found], default=-1)
+    kept = [found for found in shell.found if found.rank == best]
+    if not kept:
+        _no_launch(shell, source)
+    order = sorted(range(len(kept)), key=lambda number: _position(kept[number], source))
+    made = {number: _launch(kept[number], home) for number in order}
+    launches = tuple([made[number] for number in order])
+    if options.launch is not None:
+        if not 1 <= options.launch <= len(launches):
+            raise UnreadableError(finding(PROBLEMS, "no-such-launch", home, number=options.launch, count=len(launches)))
+        taken = order[options.launch - 1]
+    else:
+        straight = [number for number in range(len(kept)) if kept[number].straight]
+        taken = straight[-1] if straight else len(kept) - 1
+        why = kept[taken].why
+        if not straight and why is not None:
+            shell.note("conditional-launch", kept[taken].place, line=why.line())
+    chosen = kept[taken]
+    launch = made[taken]
+    unresolved: list[Unresolved] = []
+    for number, argument in enumerate(chosen.launch.arguments):
+        if argument.known() is None:
+            unresolved.append(_unresolved(argument, launch.arguments[number], doubt_reason(argument), number))
+    unresolved.extend(
+        [
+            _unresolved(argument, _argument(argument, chosen, home), doubt_reason(argument), None)
+            for argument in chosen.launch.before
+            if argument.known() is None
+        ]
+    )
+    _stray_backslashes(shell, chosen, launch)
+    if "\r\n" in source.text:
+        end = source.text.index("\r\n")
+        shell.problems.append(finding(PROBLEMS, "carriage-returns", home, source.span(end, end + 1)))
+    others = tuple([made[number] for number in order if number != taken])
+    return ScriptReading(launches, launch, others, tuple(unresolved), tuple(shell.problems))
+
+
+def _position(found: Found, source: SourceText) -> tuple[bool, int]:
+    return found.place.source is not source, found.place.start
+
+
+def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
+    errors = [problem for problem in shell.problems if problem.kind.severity == "error"]
+    if errors:
+        raise UnreadableError(errors[0])
+    span: Span | None = None
+    hint = ""
+    kind = "no-launch"
+    if shell.ended is not None:
+        span = shell.ended.span(source.name)
+        kind = "no-launch-exit"
+    elif shell.problems:
+        kind = "no-launch-problem"
+        hint = shell.problems[0].message()
+        span = shell.problems[0].span
+    raise UnreadableError(finding(PROBLEMS, kind, source.name, span, hint=hint, line=span.line if span else 0))
+
+
+def _launch(found: Found, home: str) -> Launch:
+    started = found.launch
+    env: dict[str, str | None] = {}
+    spans: dict[str, Span] = {}
+    from .text import known
+
+    for name, variable in started.env.items():
+        if variable.value is None:
+            continue
+        env[name] = known(variable.value)
+        if variable.place is not None and variable.place.end > variable.place.start:
+            spans[name] = variable.place.span(home)
+    return Launch(
+        started.launcher,
+        started.script,
+        tuple([_argument(field, found, home) for field in started.arguments]),
+        started.world_size,
+        env,
+        found.place.span(home),
+        spans,
+    )
+
+
+def _argument(field: Field, found: Found, home: str) -> Argument:
+    from .text import shown, written_at
+
+    text = field.text()
+    place = written_at(text, found.place)
+    return Argument(shown(text), place.span(home), field.known() is not None, field.split)
+
+
+def _unresolved(field: Field, argument: Argument, reason: str, number: int | None) -> Unresolved:
+    return Unresolved(argument.text, reason, argument.span, number, field.split)
+
+
+def _stray_backslashes(shell: Shell, found: Found, launch: Launch) -> None:
+    for field, argument in zip(found.launch.arguments, launch.arguments, strict=True):
+        text = argument.text
+        if not (text == "\\" or (text and not text.strip(" \t"))):
+            continue
+        place = field.pieces[0].place if field.pieces else found.place
+        before = place.source.text[place.start - 1 : place.start]
+        if text == "\\" or before == "\\":
+            shell.note("stray-backslash", place, text=repr(text))

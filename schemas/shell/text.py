@@ -1,0 +1,211 @@
+"""Text with its history: known pieces that remember where they were written, and pieces nobody can know yet.
+
+A shell value is a tuple of `Piece`s. A piece taken from the file as it stands can be cut and still says where
+each part was written; `chain` lists the expansions it went through, so that a word put together from several
+variables can be shown where it was put together.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from ..source import SourceText, Span
+
+LONGEST_CHAIN = 8
+
+
+class Place(NamedTuple):
+    """A stretch of a source text, by character offsets."""
+
+    source: SourceText
+    start: int
+    end: int
+
+    def shown(self) -> str:
+        """What stands there."""
+        return self.source.text[self.start : self.end]
+
+    def line(self) -> int:
+        """The line it starts in."""
+        return self.source.position(self.start)[0]
+
+    def span(self, home: str) -> Span:
+        """The place as a span; the file is named where it is not `home`."""
+        found = self.source.span(self.start, self.end)
+        return found if self.source.name == home else found._replace(file=self.source.name)
+
+
+class Doubt(NamedTuple):
+    """Why a piece of text is not known.
+
+    An `atomic` one is certainly one plain word, whatever it is; a `loose` one may be any number of words, even
+    within quotes (an array's elements).
+    """
+
+    reason: str
+    place: Place
+    atomic: bool = False
+    loose: bool = False
+
+
+class Piece(NamedTuple):
+    """Some text. With a `doubt`, the text only stands for what is not known."""
+
+    text: str
+    place: Place
+    verbatim: bool = False
+    chain: tuple[Place, ...] = ()
+    doubt: Doubt | None = None
+
+    def cut(self, start: int, end: int) -> Piece:
+        """The part between two offsets of the text."""
+        if start == 0 and end == len(self.text):
+            return self
+        place = self.place
+        if self.verbatim:
+            place = Place(place.source, place.start + start, place.start + end)
+        return Piece(self.text[start:end], place, self.verbatim, self.chain, self.doubt)
+
+
+Text: TypeAlias = "tuple[Piece, ...]"
+
+
+def known(text: Text) -> str | None:
+    """The string, or None where a part of it is not known."""
+    if len(text) == 1:
+        piece = text[0]
+        return piece.text if piece.doubt is None else None
+    for piece in text:
+        if piece.doubt is not None:
+            return None
+    return "".join([piece.text for piece in text])
+
+
+def shown(text: Text) -> str:
+    """The text for a person: what is known, and the source text of what is not."""
+    return "".join([piece.text for piece in text])
+
+
+def doubt_of(text: Text) -> Doubt | None:
+    """The first reason why the text is not known."""
+    for piece in text:
+        if piece.doubt is not None:
+            return piece.doubt
+    return None
+
+
+def plain(string: str, place: Place) -> Text:
+    """A string that was made at `place` rather than written there."""
+    return (Piece(string, place),) if string else ()
+
+
+def unknown(reason: str, place: Place, *, atomic: bool = False) -> Text:
+    """A value that cannot be known, shown as the source text at `place`."""
+    return (Piece(place.shown() or "?", place, False, (), Doubt(reason, place, atomic)),)
+
+
+def passed_through(text: Text, site: Place) -> Text:
+    """The text after the expansion at `site` produced it."""
+    return tuple(
+        [
+            Piece(
+                piece.text or (site.shown() if piece.doubt else ""),
+                piece.place if piece.text else site,
+                piece.verbatim,
+                (*piece.chain, site) if len(piece.chain) < LONGEST_CHAIN else piece.chain,
+                piece.doubt,
+            )
+            for piece in text
+        ]
+    )
+
+
+def same(one: Text, other: Text) -> bool:
+    """Whether two values are certainly equal."""
+    if one is other:
+        return True
+    first, second = known(one), known(other)
+    if first is not None and second is not None:
+        return first == second
+    if len(one) != len(other):
+        return False
+    return all(a.text == b.text and a.doubt == b.doubt for a, b in zip(one, other, strict=True))
+
+
+def written_at(text: Text, fallback: Place) -> Place:
+    """Where a word was written: its own characters where they stand together, else where it was put together."""
+    if not text:
+        return fallback
+    if len(text) == 1:
+        return text[0].place
+    chains = [piece.chain for piece in text]
+    shared = 0
+    shortest = min(len(chain) for chain in chains)
+    while shared < shortest and len({_where(chain[-1 - shared]) for chain in chains}) == 1:
+        shared += 1
+    places = [piece.chain[-1 - shared] if len(piece.chain) > shared else piece.place for piece in text]
+    if len({id(place.source) for place in places}) > 1:
+        return fallback
+    return Place(places[0].source, min(place.start for place in places), max(place.end for place in places))
+
+
+def _where(place: Place) -> tuple[int, int, int]:
+    return id(place.source), place.start, place.end
+
+
+class Code:
+    """Text that is to be parsed as shell code: a file's own, or one that an expansion produced (`eval`, `bash -c`).
+
+    Unknown pieces of produced code are represented by one private character each, which the parser treats as a
+    letter and `pieces` turns back into the unknown piece.
+    """
+
+    __slots__ = ("_starts", "_text", "site", "source", "text")
+
+    def __init__(self, source: SourceText, made_of: Text | None = None, site: Place | None = None) -> None:
+        self.source = source
+        self.site = site
+        self._text: Text | None = made_of
+        self._starts: list[int] = []
+        if made_of is None:
+            self.text = source.text
+            return
+        parts: list[str] = []
+        at = 0
+        for piece in made_of:
+            self._starts.append(at)
+            part = piece.text if piece.doubt is None else UNKNOWN_LETTER
+            parts.append(part)
+            at += len(part)
+        self.text = "".join(parts)
+
+    def place(self, start: int, end: int) -> Place:
+        """Where the code between two offsets was written."""
+        if self._text is None:
+            return Place(self.source, start, end)
+        return written_at(self.pieces(start, max(end, start)), self.site or Place(self.source, 0, 0))
+
+    def pieces(self, start: int, end: int) -> Text:
+        """The code between two offsets as text."""
+        made_of = self._text
+        if made_of is None:
+            return (Piece(self.text[start:end], Place(self.source, start, end), True),)
+        found: list[Piece] = []
+        index = max(bisect_right(self._starts, start) - 1, 0)
+        while index < len(made_of) and self._starts[index] < end:
+            piece = made_of[index]
+            first = self._starts[index]
+            if piece.doubt is not None:
+                if first >= start:
+                    found.append(piece)
+            else:
+                low, high = max(start - first, 0), min(end - first, len(piece.text))
+                if high > low:
+                    found.append(piece.cut(low, high))
+            index += 1
+        return tuple(found)
+
+
+UNKNOWN_LETTER = "\U0010fffd"

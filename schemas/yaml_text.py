@@ -1,0 +1,677 @@
+"""A YAML file as PyYAML's `safe_load` understands it, with the place of every key and value.
+
+MindFormers reads its configuration with PyYAML, so YAML 1.1 is the truth here: `1e-5` is a string, `on` is a
+boolean, `017` is fifteen. `read_yaml` walks the events of libyaml without recursion, builds the same Python values
+as `safe_load`, remembers where each one stands, and reports what a reader of the file may not expect: keys that are
+written twice, strings that look like numbers, words that are booleans. What `safe_load` refuses, and what could not
+be held in bounded time and memory, is one `UnreadableError` with its place.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+
+from .diagnostic import Kind, Related, UnreadableError, finding
+from .source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import NoReturn
+
+    from .diagnostic import Diagnostic
+    from .source import SourceText
+
+MAX_DEPTH = 100
+MAX_EXPANDED = 200_000
+"""How many values a file may have once its aliases are written out: an alias bomb has billions."""
+
+MAX_TABBED_TEXT = 100_000
+"""Up to this length a text with tabs is scanned a second time, as slowly as PyYAML does it."""
+
+PROBLEMS = {
+    "duplicate-key": Kind(
+        "SYN050",
+        "duplicate-key",
+        "warning",
+        "The key {key} is written twice in one mapping; PyYAML silently keeps the last one ({kept}). Delete the other.",
+        "键 {key} 在同一映射中出现两次；PyYAML 只保留最后一个（{kept}）。请删除其余的。",
+    ),
+    "number-like-string": Kind(
+        "SYN051",
+        "number-like-string",
+        "warning",
+        "{text} is a string to PyYAML (YAML 1.1), not a number: a float needs a dot and a signed exponent. "
+        "Write {better}.",
+        "{text} 在 PyYAML (YAML 1.1) 中是字符串而不是数字：浮点数需要小数点和带符号的指数。请写成 {better}。",
+    ),
+    "boolean-word": Kind(
+        "SYN052",
+        "boolean-word",
+        "info",
+        "{text} is the boolean {value} to PyYAML (YAML 1.1). Write {value}, or quote it if a word is meant.",
+        "{text} 在 PyYAML (YAML 1.1) 中是布尔值 {value}。请写 {value}；若确需字符串，请加引号。",
+    ),
+    "octal": Kind(
+        "SYN053",
+        "octal-integer",
+        "warning",
+        "{text} is octal to PyYAML (YAML 1.1): its value is {value}. Drop the leading zero if decimal is meant.",
+        "{text} 在 PyYAML (YAML 1.1) 中是八进制，值为 {value}。若为十进制，请去掉前导零。",
+    ),
+    "sexagesimal": Kind(
+        "SYN054",
+        "sexagesimal",
+        "warning",
+        "{text} counts in sixties to PyYAML (YAML 1.1): its value is {value}. Quote it if text is meant.",
+        "{text} 在 PyYAML (YAML 1.1) 中按六十进制解释，值为 {value}。若为文本，请加引号。",
+    ),
+    "date": Kind(
+        "SYN055",
+        "date-value",
+        "info",
+        "{text} is a date to PyYAML, not a string. Quote it if text is meant.",
+        "{text} 在 PyYAML 中是日期而不是字符串。若为文本，请加引号。",
+    ),
+    "not-a-string-key": Kind(
+        "SYN056",
+        "key-not-a-string",
+        "warning",
+        "The key {text} is read as {value} ({type}), not as a string; nothing that asks for {text} finds it. Quote it.",
+        "键 {text} 被读作 {value}（{type}）而不是字符串，按 {text} 查找将找不到它。请加引号。",
+    ),
+    "syntax": Kind(
+        "SYN070",
+        "yaml-syntax",
+        "error",
+        "This is not valid YAML: {why}{context}.",
+        "YAML 语法错误：{why}{context}。",
+    ),
+    "tab": Kind(
+        "SYN071",
+        "tab-indentation",
+        "error",
+        "A tab stands here, where PyYAML takes spaces only. Replace it by spaces.",
+        "此处有制表符；PyYAML 在此只接受空格。请改为空格。",
+    ),
+    "several-documents": Kind(
+        "SYN072",
+        "several-documents",
+        "error",
+        "A second document starts here; the file must hold one. Remove the --- or split the file.",
+        "第二个文档从这里开始；文件只能有一个文档。请删除 --- 或拆分文件。",
+    ),
+    "unsafe-tag": Kind(
+        "SYN073",
+        "unsupported-tag",
+        "error",
+        "PyYAML's safe_load refuses the tag {tag}. Remove it, or write a plain value.",
+        "PyYAML 的 safe_load 不接受标签 {tag}。请删除它，或写成普通值。",
+    ),
+    "bad-value": Kind(
+        "SYN074",
+        "unreadable-value",
+        "error",
+        "PyYAML cannot make a value of {text} ({why}). Quote it, or correct it.",
+        "PyYAML 无法解析 {text}（{why}）。请加引号或更正。",
+    ),
+    "unhashable-key": Kind(
+        "SYN075",
+        "unhashable-key",
+        "error",
+        "A list or a mapping cannot be a key.",
+        "列表或映射不能作为键。",
+    ),
+    "undefined-alias": Kind(
+        "SYN076",
+        "undefined-alias",
+        "error",
+        "There is no anchor &{anchor} before this alias.",
+        "此别名之前没有锚点 &{anchor}。",
+    ),
+    "recursive-alias": Kind(
+        "SYN077",
+        "recursive-alias",
+        "error",
+        "The alias *{anchor} stands inside its own anchor: the value would contain itself.",
+        "别名 *{anchor} 位于其自身锚点之内：该值会包含自己。",
+    ),
+    "duplicate-anchor": Kind(
+        "SYN078",
+        "duplicate-anchor",
+        "error",
+        "The anchor &{anchor} is defined a second time.",
+        "锚点 &{anchor} 被重复定义。",
+    ),
+    "bad-merge": Kind(
+        "SYN079",
+        "bad-merge",
+        "error",
+        "A merge key (<<) takes a mapping or a list of mappings.",
+        "合并键 (<<) 的值必须是映射或映射列表。",
+    ),
+    "too-deep": Kind(
+        "SYN080",
+        "too-deep",
+        "error",
+        "The file nests more than {limit} levels deep here; a configuration has a handful.",
+        "此处嵌套超过 {limit} 层；正常配置只有几层。",
+    ),
+    "alias-bomb": Kind(
+        "SYN081",
+        "too-many-values",
+        "error",
+        "Written out, this file has more than {limit} values: its aliases multiply one another.",
+        "展开后文件的值超过 {limit} 个：其别名相互放大。",
+    ),
+    "not-printable": Kind(
+        "SYN082",
+        "not-printable",
+        "error",
+        "The character {character} is not allowed in YAML.",
+        "YAML 中不允许出现字符 {character}。",
+    ),
+}
+
+Step = "str | int"
+
+
+class Node(NamedTuple):
+    """A value and where it stands.
+
+    Where the value is written as an alias (`*name`), `span` is the alias and `anchor_span` is what it stands for.
+    `items` holds a mapping's values by key, merged ones included; `entries` holds a sequence's.
+    """
+
+    kind: Literal["mapping", "sequence", "scalar"]
+    value: Any
+    span: Span
+    key_span: Span | None = None
+    items: Mapping[Any, Node] = {}
+    entries: tuple[Node, ...] = ()
+    anchor: str | None = None
+    anchor_span: Span | None = None
+    text: str | None = None
+    """A scalar's text before it was turned into a value."""
+    plain: bool = False
+    """A scalar written without quotes or block marks."""
+    flow: bool = False
+    """A mapping or sequence written with braces or brackets."""
+    size: int = 1
+
+
+class YamlDocument(NamedTuple):
+    """A whole file."""
+
+    source: SourceText
+    root: Node | None
+    problems: tuple[Diagnostic, ...]
+
+    @property
+    def value(self) -> Any:
+        """What `yaml.safe_load` returns for the text; None for an empty document."""
+        return None if self.root is None else self.root.value
+
+    def find(self, path: str | tuple[Any, ...]) -> Node | None:
+        """The node at a path such as `model.model_config.hidden_size` or `callbacks[0].type`."""
+        node = self.root
+        for step in parse_path(path) if isinstance(path, str) else path:
+            if node is None:
+                return None
+            if node.kind == "mapping":
+                node = node.items.get(step)
+            elif isinstance(step, int) and 0 <= step < len(node.entries):
+                node = node.entries[step]
+            else:
+                return None
+        return node
+
+    def comments(self) -> Iterator[Span]:
+        """Where each comment stands, from its `#` to the end of its line."""
+        taken: dict[int, list[Span]] = {}
+        for span in _scalar_spans(self.root):
+            for line in range(span.line, span.end_line + 1):
+                taken.setdefault(line, []).append(span)
+        for number in range(1, self.source.line_count + 1):
+            line = self.source.line(number)
+            at = _comment_start(line, number, taken.get(number, []))
+            if at is not None:
+                yield Span(number, at + 1, number, len(line) + 1)
+
+
+def parse_path(path: str) -> tuple[str | int, ...]:
+    """The steps of a dotted path: `a.b[0].c` is a, b, 0, c."""
+    steps: list[str | int] = []
+    for part in path.split("."):
+        name, *indices = part.split("[")
+        if name:
+            steps.append(name)
+        steps += [int(index.rstrip("]")) if index.rstrip("]").isdigit() else index for index in indices]
+    return tuple(steps)
+
+
+def read_yaml(source: SourceText) -> YamlDocument:
+    """The document in `source`, or UnreadableError where `yaml.safe_load` fails too."""
+    return _Reader(source).read()
+
+
+_NUMBER_LIKE = re.compile(r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)[eE][-+]?[0-9]+")
+_PLAIN_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_PLAIN_FLOAT = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?")
+_TAG = "tag:yaml.org,2002:"
+_KNOWN_BOOLEANS = frozenset(("true", "True", "TRUE", "false", "False", "FALSE"))
+_ODD_BREAKS = ("\x85", "\u2028", "\u2029")
+
+
+class _Frame:
+    """A collection under construction."""
+
+    __slots__ = ("anchor", "children", "event", "key", "last", "size", "tag")
+
+    def __init__(self, event: Any, tag: str) -> None:
+        self.event = event
+        self.tag = tag
+        self.anchor: str | None = event.anchor
+        self.children: list[Node] = []
+        self.last: Any = None
+        self.size = 1
+
+
+class _Reader:
+    """One pass over the events of one file."""
+
+    def __init__(self, source: SourceText) -> None:
+        self.source = source
+        self.problems: list[Diagnostic] = []
+        self.anchors: dict[str, Node] = {}
+        self.open_anchors: set[str] = set()
+        self.expanded = 0
+        text = source.text
+        self.same_lines = not any(mark in text for mark in _ODD_BREAKS) and text.count("\r") == text.count("\r\n")
+
+    def read(self) -> YamlDocument:
+        import yaml as pyyaml
+
+        yaml = self.yaml = cast("Any", pyyaml)
+        self.resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = yaml.SafeLoader.yaml_implicit_resolvers
+        try:
+            parser = (
+                yaml.cyaml.CParser(self.source.text) if yaml.__with_libyaml__ else yaml.SafeLoader(self.source.text)
+            )
+            root = self._document(parser.get_event)
+            self._scan_tabs(yaml)
+        except yaml.MarkedYAMLError as error:
+            self._refuse_syntax(error)
+        except yaml.reader.ReaderError as error:
+            self._refuse_character(error.position)
+        except UnicodeEncodeError as error:
+            self._refuse_character(error.start)
+        return YamlDocument(self.source, root, tuple(self.problems))
+
+    def _scan_tabs(self, yaml: Any) -> None:
+        # MindFormers loads with PyYAML's own scanner, which refuses a tab outside quotes where libyaml takes it.
+        text = self.source.text
+        if "\t" in text and len(text) <= MAX_TABBED_TEXT:
+            for _ in yaml.parse(text, Loader=yaml.SafeLoader):
+                pass
+
+    def _document(self, next_event: Callable[[], Any]) -> Node | None:
+        yaml = self.yaml
+        scalar, alias = yaml.ScalarEvent, yaml.AliasEvent
+        mapping, sequence = yaml.MappingStartEvent, yaml.SequenceStartEvent
+        mapping_end, sequence_end = yaml.MappingEndEvent, yaml.SequenceEndEvent
+        root: Node | None = None
+        documents = 0
+        stack: list[_Frame] = []
+        while True:
+            event = next_event()
+            kind = cast("Any", type(event))
+            if kind is scalar:
+                node = self._scalar(event)
+            elif kind is alias:
+                node = self._alias(event)
+            elif kind is mapping or kind is sequence:
+                if len(stack) >= MAX_DEPTH:
+                    self._refuse("too-deep", self._mark_span(event.start_mark, event.end_mark), limit=MAX_DEPTH)
+                stack.append(self._frame(event, kind is mapping))
+                continue
+            elif kind is mapping_end:
+                node = self._mapping(stack.pop(), event)
+            elif kind is sequence_end:
+                node = self._sequence(stack.pop(), event)
+            elif kind is yaml.DocumentStartEvent:
+                documents += 1
+                if documents > 1:
+                    self._refuse("several-documents", self._mark_span(event.start_mark, event.end_mark))
+                continue
+            elif event is None or kind is yaml.StreamEndEvent:
+                return root
+            else:
+                continue
+            if stack:
+                stack[-1].children.append(node)
+                stack[-1].size += node.size
+                if stack[-1].size > MAX_EXPANDED:
+                    self._refuse("alias-bomb", node.span, limit=MAX_EXPANDED)
+            else:
+                self._refuse_special(node)
+                root = node
+
+    def _scalar(self, event: Any) -> Node:
+        text: str = event.value
+        tag: str | None = event.tag
+        span = self._mark_span(event.start_mark, event.end_mark)
+        plain = event.style is None or event.style == ""
+        value: Any
+        if tag is None or tag == "!":
+            if plain and (tag == "!" or event.implicit[0]):
+                value = self._plain_value(text, span)
+            else:
+                value = text
+        else:
+            value = self._tagged_value(tag, text, span)
+        if event.style in ("|", ">"):
+            span = self._without_trailing_blank(span)
+        node = Node("scalar", value, span, anchor=event.anchor, text=text, plain=plain)
+        if event.anchor is not None:
+            self._define(event.anchor, node)
+        return node
+
+    def _plain_value(self, text: str, span: Span) -> Any:
+        for tag, pattern in self.resolvers.get(text[:1], ()):
+            if pattern.match(text):
+                return self._implicit_value(tag, text, span)
+        if text[:1] in _NUMBER_STARTS and _NUMBER_LIKE.fullmatch(text):
+            self._note("number-like-string", span, text=text, better=_as_yaml_float(text))
+        return text
+
+    def _implicit_value(self, tag: str, text: str, span: Span) -> Any:
+        name = tag[len(_TAG) :]
+        if name == "null":
+            return None
+        if name == "int" and _PLAIN_INTEGER.fullmatch(text) and len(text) < 4000:
+            return int(text)
+        if name == "float" and _PLAIN_FLOAT.fullmatch(text):
+            return float(text)
+        if name == "merge" or name == "value":
+            return _Special(name)
+        value = self._construct(tag, text, span)
+        if name == "bool":
+            if text not in _KNOWN_BOOLEANS:
+                self._note("boolean-word", span, text=text, value=str(value).lower())
+        elif name in ("int", "float"):
+            if ":" in text:
+                self._note("sexagesimal", span, text=text, value=value)
+            elif (
+                name == "int"
+                and len(text.lstrip("+-")) > 1
+                and text.lstrip("+-")[1:2].isdigit()
+                and text.lstrip("+-")[0] == "0"
+            ):
+                self._note("octal", span, text=text, value=value)
+        elif name == "timestamp":
+            self._note("date", span, text=text)
+        return value
+
+    def _tagged_value(self, tag: str, text: str, span: Span) -> Any:
+        if tag in (_TAG + "merge", _TAG + "value"):
+            return _Special(tag[len(_TAG) :])
+        if tag not in self.yaml.SafeLoader.yaml_constructors:
+            self._refuse("unsafe-tag", span, tag=_shown_tag(tag))
+        return self._construct(tag, text, span)
+
+    def _construct(self, tag: str, text: str, span: Span) -> Any:
+        """The value that PyYAML's own constructor makes of a scalar."""
+        yaml = self.yaml
+        maker = yaml.SafeLoader.yaml_constructors[tag]
+        constructor = yaml.constructor.SafeConstructor()
+        try:
+            value = maker(constructor, yaml.ScalarNode(tag, text))
+            if hasattr(value, "__next__"):
+                value = next(value)  # the collections' makers are generators, and refuse a scalar when advanced
+                self._refuse("bad-value", span, text=_shown(text), why=f"not a {_shown_tag(tag)}")
+        except yaml.YAMLError as error:
+            self._refuse("bad-value", span, text=_shown(text), why=str(getattr(error, "problem", error)))
+        except (ValueError, LookupError, OverflowError, TypeError, ArithmeticError, AttributeError) as error:
+            self._refuse("bad-value", span, text=_shown(text), why=str(error))
+        return value
+
+    def _alias(self, event: Any) -> Node:
+        span = self._mark_span(event.start_mark, event.end_mark)
+        node = self.anchors.get(event.anchor)
+        if node is None:
+            if event.anchor in self.open_anchors:
+                self._refuse("recursive-alias", span, anchor=event.anchor)
+            self._refuse("undefined-alias", span, anchor=event.anchor)
+        return node._replace(span=span, anchor_span=node.span, anchor=None)
+
+    def _frame(self, event: Any, mapping: bool) -> _Frame:
+        tag: str | None = event.tag
+        name = ("map" if mapping else "seq") if tag is None or tag == "!" else tag
+        if tag is not None and tag != "!":
+            name = tag[len(_TAG) :] if tag.startswith(_TAG) else tag
+            if tag not in self.yaml.SafeLoader.yaml_constructors:
+                self._refuse("unsafe-tag", self._mark_span(event.start_mark, event.end_mark), tag=_shown_tag(tag))
+            if name not in (("map", "set") if mapping else ("seq", "omap", "pairs")):
+                place = self._mark_span(event.start_mark, event.end_mark)
+                self._refuse("bad-value", place, text=_shown_tag(tag), why="the tag does not fit this kind of value")
+        if event.anchor is not None:
+            if event.anchor in self.anchors or event.anchor in self.open_anchors:
+                place = self._mark_span(event.start_mark, event.end_mark)
+                self._refuse("duplicate-anchor", place, anchor=event.anchor)
+            self.open_anchors.add(event.anchor)
+        return _Frame(event, name)
+
+    def _sequence(self, frame: _Frame, event: Any) -> Node:
+        span = self._collection_span(frame, event)
+        for child in frame.children:
+            self._refuse_special(child)
+        value: Any = [child.value for child in frame.children]
+        if frame.tag in ("omap", "pairs"):
+            value = []
+            for child in frame.children:
+                if child.kind != "mapping" or len(child.items) != 1:
+                    self._refuse("bad-value", child.span, text="!!" + frame.tag, why="expected mappings of one key")
+                value.extend(child.value.items())
+        node = Node(
+            "sequence",
+            value,
+            span,
+            entries=tuple(frame.children),
+            anchor=frame.anchor,
+            flow=bool(frame.event.flow_style),
+            size=frame.size,
+        )
+        if frame.anchor is not None:
+            self._define(frame.anchor, node)
+        return node
+
+    def _mapping(self, frame: _Frame, event: Any) -> Node:
+        span = self._collection_span(frame, event)
+        merged: dict[Any, Node] = {}
+        own: dict[Any, Node] = {}
+        children = frame.children
+        for key, child in zip(children[::2], children[1::2], strict=True):
+            name = key.value
+            if type(name) is _Special:
+                if name.name == "merge":
+                    self._merge(merged, child)
+                    continue
+                name = "="
+            if key.kind != "scalar":
+                self._refuse("unhashable-key", key.span)
+            self._refuse_special(child)
+            if not isinstance(name, str):
+                shown = key.text or ""
+                self._note("not-a-string-key", key.span, text=shown, value=name, type=type(name).__name__)
+            if name in own:
+                self._duplicate(key, own[name], child)
+            own[name] = child._replace(key_span=key.span)
+        items = {**merged, **own}
+        value: Any = {name: child.value for name, child in items.items()}
+        if frame.tag == "set":
+            value = set(value)
+        node = Node(
+            "mapping",
+            value,
+            span,
+            items=items,
+            anchor=frame.anchor,
+            flow=bool(frame.event.flow_style),
+            size=frame.size,
+        )
+        if frame.anchor is not None:
+            self._define(frame.anchor, node)
+        return node
+
+    def _merge(self, merged: dict[Any, Node], child: Node) -> None:
+        # In a list the first mapping wins; of several merge keys the last one does.
+        sources = child.entries[::-1] if child.kind == "sequence" else (child,)
+        for one in sources:
+            if one.kind != "mapping":
+                self._refuse("bad-merge", one.span)
+            merged.update(one.items)
+
+    def _duplicate(self, key: Node, earlier: Node, kept: Node) -> None:
+        related = Related(self.source.name, earlier.key_span, "the value that is dropped", "被丢弃的值")
+        self.problems.append(
+            finding(
+                PROBLEMS,
+                "duplicate-key",
+                self.source.name,
+                key.span,
+                related=(related,),
+                key=key.text,
+                kept=_shown(repr(kept.value)),
+            )
+        )
+
+    def _define(self, anchor: str, node: Node) -> None:
+        if anchor in self.anchors:
+            self._refuse("duplicate-anchor", node.span, anchor=anchor)
+        self.open_anchors.discard(anchor)
+        self.anchors[anchor] = node
+
+    def _collection_span(self, frame: _Frame, event: Any) -> Span:
+        start = frame.event.start_mark
+        if frame.event.flow_style or not frame.children:
+            return self._mark_span(start, event.end_mark)
+        last = frame.children[-1]
+        opening = self._mark_span(start, start)
+        return opening.through(last.span)
+
+    def _mark_span(self, start: Any, end: Any) -> Span:
+        if self.same_lines:
+            return Span(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+        return self.source.span(start.index, end.index)
+
+    def _without_trailing_blank(self, span: Span) -> Span:
+        line = min(span.end_line, self.source.line_count)
+        if span.end_column > 1 and line == span.end_line:
+            return span
+        line -= 1
+        while line > span.line and not self.source.line(line).strip():
+            line -= 1
+        return Span(span.line, span.column, line, len(self.source.line(line)) + 1)
+
+    def _refuse_special(self, node: Node) -> None:
+        if type(node.value) is _Special:
+            self._refuse("bad-value", node.span, text=node.text, why="a lone << or = has no value; quote it")
+
+    def _note(self, problem: str, span: Span, **values: Any) -> None:
+        self.problems.append(finding(PROBLEMS, problem, self.source.name, span, **values))
+
+    def _refuse(self, problem: str, span: Span, **values: Any) -> NoReturn:
+        raise UnreadableError(finding(PROBLEMS, problem, self.source.name, span, **values))
+
+    def _refuse_syntax(self, error: Any) -> NoReturn:
+        mark = error.problem_mark or error.context_mark
+        problem: str = error.problem or "unreadable"
+        if mark is None:
+            span = Span(1, 1, 1, 1)
+        else:
+            span = self._mark_span(mark, mark)
+            if span.line > self.source.line_count:
+                last = self.source.line_count
+                span = Span(last, len(self.source.line(last)) + 1, last, len(self.source.line(last)) + 1)
+            line = self.source.line(span.line)
+            if self.source.text[mark.index : mark.index + 1] == "\t":
+                self._refuse("tab", Span(span.line, span.column, span.line, span.column + 1))
+            tab = line.find("\t")
+            if tab >= 0 and not line[:tab].strip(" -"):
+                self._refuse("tab", Span(span.line, tab + 1, span.line, tab + 2))
+        context = error.context or ""
+        if context and error.context_mark is not None:
+            context += f" (line {error.context_mark.line + 1})"
+        self._refuse("syntax", span, why=problem, context=f", {context}" if context else "")
+
+    def _refuse_character(self, index: int) -> NoReturn:
+        at = min(max(index, 0), max(len(self.source.text) - 1, 0))
+        bad = next((i for i, c in enumerate(self.source.text) if not _printable(c)), at)
+        character = f"U+{ord(self.source.text[bad]):04X}" if self.source.text else "?"
+        self._refuse("not-printable", self.source.span(bad, bad + 1), character=character)
+
+
+class _Special:
+    """A plain `<<` or `=`, which has a meaning as a key and none as a value."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+_NUMBER_STARTS = frozenset("+-.0123456789")
+
+
+def _printable(character: str) -> bool:
+    point = ord(character)
+    return (
+        character in "\t\n\r\x85"
+        or 0x20 <= point <= 0x7E
+        or 0xA0 <= point <= 0xD7FF
+        or (0xE000 <= point <= 0x10FFFF and point not in (0xFFFE, 0xFFFF))
+    )
+
+
+def _as_yaml_float(text: str) -> str:
+    """The same number in a form that YAML 1.1 reads as a float."""
+    mantissa, _, exponent = text.replace("E", "e").partition("e")
+    if "." not in mantissa:
+        mantissa += ".0"
+    elif mantissa.startswith("."):
+        mantissa = "0" + mantissa
+    return f"{mantissa}e{exponent if exponent[:1] in ('-', '+') else '+' + exponent}"
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _shown_tag(tag: str) -> str:
+    return "!!" + tag[len(_TAG) :] if tag.startswith(_TAG) else tag
+
+
+def _scalar_spans(root: Node | None) -> Iterator[Span]:
+    stack = [] if root is None else [root]
+    while stack:
+        node = stack.pop()
+        if node.key_span is not None:
+            yield node.key_span
+        if node.anchor_span is not None:
+            yield node.span
+            continue
+        if node.kind == "scalar":
+            yield node.span
+        stack.extend(node.items.values())
+        stack.extend(node.entries)
+
+
+def _comment_start(line: str, number: int, spans: list[Span]) -> int | None:
+    at = line.find("#")
+    while at >= 0:
+        inside = any((span.line, span.column) <= (number, at + 1) < (span.end_line, span.end_column) for span in spans)
+        if not inside and (at == 0 or line[at - 1] in " \t"):
+            return at
+        at = line.find("#", at + 1)
+    return None

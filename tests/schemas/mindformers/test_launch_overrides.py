@@ -1,0 +1,102 @@
+"""What a run_mindformer.py launch changes in its YAML."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accmap.schemas.config import Argument, Launch
+from accmap.schemas.mindformers.launch import is_dynamic_launch, is_mindformers_launch, overrides
+from accmap.schemas.mindformers.launch_options import OPTIONS, RUN_MODES
+from accmap.schemas.mindformers.launch_reading import PROBLEMS, custom_value
+from accmap.schemas.mindformers.reading import Undecided
+from accmap.schemas.source import Span
+
+HERE = os.path.dirname(__file__)
+with open(os.path.join(HERE, "launch_cases.yaml"), encoding="utf-8") as _stream:
+    CASES: list[dict[str, Any]] = yaml.safe_load(_stream)
+
+
+def launch_of(words: list[str], launcher: str | None = None) -> Launch:
+    """A launch of the first word with the others, all on one line."""
+    column, arguments = 1, []
+    for word in words:
+        span = Span(1, column, 1, column + len(word))
+        arguments.append(Argument(word, span, resolved=not word.startswith("$")))
+        column += len(word) + 1
+    return Launch(launcher, words[0], tuple(arguments[1:]), 8, {}, Span(1, 1, 1, column))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_case(case: dict[str, Any]) -> None:
+    launch = launch_of(case["argv"].split(" "))
+    version = case.get("version", "1.9")
+    found = overrides(launch, version, "run.sh")
+    assert found.config == case["config"]
+    undecided = [change.path for change in found.overrides if isinstance(change.value, Undecided)]
+    values = {change.path: None if change.path in undecided else change.value for change in found.overrides}
+    assert values == case.get("overrides", {})
+    assert undecided == case.get("undecided", [])
+    assert [problem.kind.name for problem in found.problems] == case.get("problems", [])
+    assert is_dynamic_launch(launch, version) is case.get("dynamic", False)
+    for problem in found.problems:
+        assert problem.span is not None
+        assert problem.file == "run.sh"
+        assert "{" not in problem.message("en") + problem.message("zh")
+
+
+def test_a_change_knows_where_it_was_written() -> None:
+    launch = launch_of(["run_mindformer.py", "--config", "a.yaml", "--seed", "7"])
+    (change,) = overrides(launch, "1.9").overrides
+    assert change.span is not None
+    assert (change.span.column, change.span.end_column, change.option) == (35, 43, "--seed")
+
+
+@pytest.mark.parametrize(
+    ("words", "launcher", "expected"),
+    [
+        ("run_mindformer.py --config a.yaml", None, True),
+        ("/a/b/run_mindformer.py", "python", True),
+        ("run_deepseek3.py --config a.yaml", "msrun", True),
+        ("run_deepseek3.py --config=a.yml", "/usr/bin/msrun", True),
+        ("pretrain_gpt.py --num-layers 2", "torchrun", False),
+        ("pretrain_gpt.py --config a.yaml", "torchrun", False),
+        ("pretrain_gpt.py --num-layers 2", "msrun", False),
+    ],
+)
+def test_what_is_a_mindformers_launch(words: str, launcher: str | None, expected: bool) -> None:
+    assert is_mindformers_launch(launch_of(words.split(), launcher)) is expected
+
+
+def test_every_version_has_run_modes_and_every_option_a_place() -> None:
+    assert set(RUN_MODES) == {"1.6", "1.7", "1.8", "1.9", "2.0", "2.1"}
+    assert len({option.flag for option in OPTIONS}) == len(OPTIONS)
+    placeless = {"--help", "--config", "--register_path", "--options", "--modal_type"}
+    assert {option.flag for option in OPTIONS if not option.paths} == placeless
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("7", 7), ("1_0", 10), ("0.5", 0.5), ("inf ", None), ("true", True), ('{"a": 1}', {"a": 1}), ("x,y", "x,y")],
+)
+def test_custom_values(text: str, value: object) -> None:
+    if value is None:
+        with pytest.raises(OverflowError):
+            custom_value(text)
+    else:
+        assert custom_value(text) == value
+
+
+WORDS = st.sampled_from([option.flag for option in OPTIONS] + ["--a.b", "--", "-1", "", "=", "--=", "x=y", "$X", "[1,"])
+
+
+@given(st.lists(st.one_of(WORDS, st.text(max_size=8)), max_size=8))
+def test_no_command_line_crashes(words: list[str]) -> None:
+    found = overrides(launch_of(["run_mindformer.py", *words]), "1.9")
+    assert found == overrides(launch_of(["run_mindformer.py", *words]), "1.9")
+    assert all(problem.kind in PROBLEMS.values() for problem in found.problems)

@@ -1,0 +1,277 @@
+"""Static-graph configurations: the values the real code resolves, their origins, and what is refused or ignored."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accmap.schemas.config import Config, ReadOptions
+from accmap.schemas.diagnostic import Kind, UnreadableError, finding
+from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
+from accmap.schemas.mindformers.compile_static import VERSIONS, rendered
+from accmap.schemas.mindformers.detect import dialect_of, looks_like_mindformers
+from accmap.schemas.mindformers.effective import Override, mindformers_config
+from accmap.schemas.mindformers.problems import PROBLEMS
+from accmap.schemas.source import SourceText, Span
+
+HERE = os.path.dirname(__file__)
+ROOM = os.path.join(HERE, "..", "..", "..", "schemas", "mindformers")
+with open(os.path.join(HERE, "static_cases.yaml"), encoding="utf-8") as _stream:
+    CASES: list[dict[str, Any]] = yaml.safe_load(_stream)
+with open(os.path.join(HERE, "static_problems.yaml"), encoding="utf-8") as _stream:
+    PROBLEM_CASES: list[dict[str, Any]] = yaml.safe_load(_stream)
+
+SMALL = """\
+use_legacy: False
+run_mode: train
+trainer: {type: CausalLanguageModelingTrainer}
+runner_config:
+  batch_size: 2
+  epochs: 1
+model:
+  model_config:
+    model_type: deepseek_v3
+    architectures: DeepseekV3ForCausalLM
+    hidden_size: &width 64
+    intermediate_size: *width
+"""
+
+
+def missing(path: str) -> SourceText:
+    kind = Kind("SYN900", "file-missing", "error", "There is no file {named}.", "{named}")
+    raise UnreadableError(finding({"missing": kind}, "missing", path, named=path))
+
+
+def read(text: str, version: str | None = "1.9", files: dict[str, str] | None = None, **options: Any) -> Config:
+    def open_file(path: str) -> SourceText:
+        found = (files or {}).get(path)
+        return missing(path) if found is None else SourceText(path, found)
+
+    overrides = options.pop("overrides", ())
+    return mindformers_config(
+        SourceText("train.yaml", text), ReadOptions(mindformers=version, **options), open_file, overrides=overrides
+    )
+
+
+def names(config: Config) -> list[str]:
+    return [problem.kind.name for problem in config.problems]
+
+
+@pytest.mark.parametrize(
+    ("case", "version"),
+    [(case, version) for case in CASES for version in case["versions"]],
+    ids=lambda part: str(part)[:40],
+)
+def test_resolves_as_the_real_code(case: dict[str, Any], version: str) -> None:
+    config = read(case["text"], version)
+    wrong: dict[str, Any] = {}
+    for key, expected in {**case["expected"], **case["versions"][version]}.items():
+        setting = config.settings.get(f"resolved.{key}")
+        if setting is None or not setting.decided or not _same(setting.value, expected):
+            wrong[key] = (expected, setting)
+    assert wrong == {}
+
+
+def _same(found: Any, expected: Any) -> bool:
+    if isinstance(found, bool) or isinstance(expected, bool) or not isinstance(expected, float):
+        return (type(found) is type(expected) and found == expected) or found == expected
+    return found == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("case", PROBLEM_CASES, ids=lambda case: case["name"])
+def test_problem(case: dict[str, Any]) -> None:
+    for version in case.get("versions", ["1.9"]):
+        config = read(SMALL.replace("model:\n", case.get("before", "") + "model:\n") + case.get("add", ""), version)
+        found = [problem for problem in config.problems if problem.kind.name == case["problem"]]
+        if case.get("absent"):
+            assert found == [], version
+            continue
+        assert found, (version, names(config))
+        for word in case.get("says", []):
+            assert any(word in problem.message() for problem in found), (word, [p.message() for p in found])
+        if "line" in case:
+            assert found[0].span is not None
+            assert found[0].span.line == case["line"]
+        for key, acceptance in case.get("acceptance", {}).items():
+            assert config.settings[key].acceptance == acceptance, version
+
+
+def test_origins_and_places() -> None:
+    config = read(SMALL)
+    written = config.settings["runner_config.batch_size"]
+    assert (written.value, written.origin, written.span) == (2, "explicit", Span(5, 15, 5, 16))
+    assert config.settings["runner_config.sink_mode"].origin == "default"
+    derived = config.settings["resolved.transformer.ffn_hidden_size"]
+    assert (derived.value, derived.origin) == (64, "derived")
+    assert derived.derived_from == ("model.model_config.intermediate_size",)
+    assert derived.span == Span(12, 24, 12, 30), "the alias at the use"
+    assert config.settings["resolved.transformer.num_layers"].origin == "default"
+    keys = list(config.settings)
+    assert keys[:3] == ["use_legacy", "run_mode", "trainer.type"]
+
+
+def test_overrides_lie_on_top_and_name_their_option() -> None:
+    span = Span(3, 1, 3, 9, "launch.sh")
+    changes = (
+        Override("run_mode", "finetune", span, "--run_mode"),
+        Override("runner_config.batch_size", 5, span, "--batch_size"),
+        Override("train_dataset.data_loader.dataset_dir", "/data", span, "--train_dataset_dir"),
+    )
+    config = read(SMALL, overrides=changes)
+    assert config.value("run_mode") == "finetune"
+    setting = config.settings["runner_config.batch_size"]
+    assert (setting.value, setting.flag, setting.span) == (5, "--batch_size", span)
+    assert config.value("train_dataset.data_loader.dataset_dir") == "/data"
+    assert config.value("resolved.batch.global_size") == 5
+
+
+def test_a_model_directory_lies_below_the_yaml() -> None:
+    text = SMALL.replace("model_type: deepseek_v3\n    ", "").replace(
+        "run_mode: train", "run_mode: train\npretrained_model_dir: /hub"
+    )
+    keys = json.dumps({"model_type": "deepseek_v3", "hidden_size": 32, "vocab_size": 77, "torch_dtype": "bfloat16"})
+    config = read(text, files={"/hub/config.json": keys})
+    assert config.value("resolved.transformer.hidden_size") == 64
+    setting = config.settings["resolved.transformer.vocab_size"]
+    assert setting.value == 77
+    assert setting.span is not None
+    assert setting.span.file == "/hub/config.json"
+    assert config.settings["model.model_config.torch_dtype"].acceptance == "ignored"
+    assert "ignored-model-key" not in names(config)
+    absent = read(text)
+    assert "model-directory-unreadable" in names(absent)
+    assert "no-model-type" in names(absent)
+
+
+def test_a_base_file_is_merged() -> None:
+    below = "runner_config: {epochs: 9, sink_size: 3}\nseed: 5\n"
+    config = read("base_config: below.yaml\n" + SMALL, files={"below.yaml": below})
+    assert (config.value("runner_config.epochs"), config.value("runner_config.sink_size")) == (1, 3)
+    span = config.settings["seed"].span
+    assert span is not None
+    assert span.file == "below.yaml"
+    looped = read("base_config: train.yaml\n" + SMALL, files={"train.yaml": "base_config: train.yaml\n"})
+    assert "base-config" in names(looped)
+
+
+def test_what_the_file_cannot_decide() -> None:
+    config = read(SMALL.replace("batch_size: 2", "batch_size: ${BATCH}"))
+    setting = config.settings["runner_config.batch_size"]
+    assert (setting.value, setting.decided, setting.origin) == (None, False, "explicit")
+    assert not config.settings["resolved.batch.global_size"].decided
+    assert [entry.text for entry in config.unresolved] == ["${BATCH}"]
+    assert not config.settings["resolved.schedule.total_steps"].decided
+
+
+def test_dialects_and_versions() -> None:
+    options = ReadOptions()
+    assert dialect_of({"use_legacy": False}, options) == ("static", "1.9")
+    assert dialect_of({"runner_config": {}}, options) == ("legacy", "1.9")
+    assert dialect_of({"training": {}, "parallelism": {}}, options) == ("dynamic", "2.1")
+    assert dialect_of({}, ReadOptions(mindformers="1.7.0", dialect="static")) == ("static", "1.7")
+    assert [static_version(version) for version in ("1.8.0", "2.0", "3.1", "1.2", "x")] == [
+        "1.8",
+        "2.1",
+        "2.1",
+        "1.6",
+        "1.6",
+    ]
+    assert "version-stand-in" in names(read(SMALL, "2.0"))
+    assert looks_like_mindformers(SourceText("a", SMALL))
+    assert not looks_like_mindformers(SourceText("a", "MODEL_ARGS:\n  --x: 1\nENV_VARS:\n  A: 1\n"))
+
+
+def test_a_legacy_file_is_read() -> None:
+    text = "run_mode: train\ntrainer: {type: x}\nmodel: {model_config: {type: LlamaConfig, hidden_size: 8}}\n"
+    config = read(text)
+    assert config.dialect == "legacy"
+    assert config.value("resolved.model.hidden_size") == 8
+    assert config.value("resolved.model.vocab_size") == 32000
+
+
+@pytest.mark.parametrize("text", ["", "- 1\n", "3\n", "a: [", "a: !!python/object:x 1\n", "a: 1\n---\nb: 2\n"])
+def test_bad_input_is_one_clear_error(text: str) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        read(text)
+    assert caught.value.diagnostic.message("en")
+    assert caught.value.diagnostic.message("zh")
+
+
+JUNK = st.sampled_from(
+    [
+        None,
+        [],
+        {},
+        "${X}",
+        "1e-5",
+        -1,
+        0,
+        10**20,
+        True,
+        [[1], [2]],
+        {"a": {"b": 1}},
+        "float32",
+        2.5,
+        float("nan"),
+        {1: 2},
+    ]
+)
+PATHS = st.sampled_from(
+    [path for case in CASES for path in yaml.safe_load(case["text"])]
+    + ["parallel_config.pipeline_stage", "runner_config.sink_size", "lr_schedule.type", "lr_schedule.warmup_ratio"]
+    + ["model.model_config.rope_scaling", "model.model_config.num_attention_heads", "model.model_config.model_type"]
+    + ["train_dataset.data_loader", "parallel.dataset_strategy", "callbacks", "monitor_config.monitor_on"]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(CASES), st.dictionaries(PATHS, JUNK, max_size=4), st.sampled_from([*STATIC_VERSIONS, None]))
+def test_no_value_crashes(case: dict[str, Any], changes: dict[str, Any], version: str | None) -> None:
+    tree: Any = yaml.safe_load(case["text"])
+    for path, value in changes.items():
+        here = tree
+        *above, last = path.split(".")
+        for step in above:
+            if not isinstance(here.get(step), dict):
+                here[step] = {}
+            here = here[step]
+        here[last] = value
+    text = yaml.safe_dump(tree)
+    first, second = read(text, version), read(text, version)
+    assert {key: repr(one) for key, one in first.settings.items()} == {
+        key: repr(one) for key, one in second.settings.items()
+    }
+    json.dumps([setting.to_json() for setting in first.settings.values()])
+    for problem in first.problems:
+        assert problem.message("en")
+        assert problem.message("zh")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_compiled_facts_are_fresh(version: str) -> None:
+    with open(os.path.join(ROOM, f"static_{version.replace('.', '_')}_compiled.py"), encoding="utf-8") as stream:
+        assert stream.read() == rendered(version), "run python -m accmap.schemas.mindformers.compile_static"
+
+
+def test_facts_name_what_the_code_uses() -> None:
+    from accmap.schemas.mindformers.conversion import _TRANSFORMS
+
+    for version in STATIC_VERSIONS:
+        catalog = static_catalog(version)
+        for converter in catalog["converters"].values():
+            rules = [*converter["rules"].values(), *converter["mla_rules"].values()]
+            assert {name for targets in rules for _, name in targets} <= {None, *_TRANSFORMS}
+        for key, name in catalog["names"].items():
+            assert name in catalog["classes"], key
+
+
+def test_codes_are_unique_and_in_both_languages() -> None:
+    codes = [kind.code for kind in PROBLEMS.values()]
+    assert len(codes) == len(set(codes))
+    assert all(kind.zh and kind.en for kind in PROBLEMS.values())

@@ -1,0 +1,209 @@
+"""Whatever a file holds: bounded time, no exception but UnreadableError, and twice the same answer."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.diagnostic import UnreadableError, finding
+from accmap.schemas.files import PROBLEMS
+from accmap.schemas.shell.script import looks_like_script, read_script
+from accmap.schemas.source import SourceText
+
+DEEP = 10_000
+LAUNCH = "\ntorchrun pretrain_gpt.py --num-layers 2\n"
+BAD = {
+    "parentheses": "(" * DEEP,
+    "substitutions": "$(" * DEEP,
+    "backticks": "`" * DEEP,
+    "expansions": "${x:-" * DEEP,
+    "arithmetic": "x=$((" + "(" * DEEP + "1" + ")" * DEEP + "))" + LAUNCH,
+    "braces": "echo " + "{a," * DEEP + "}" * DEEP + LAUNCH,
+    "ifs": "if " * DEEP,
+    "quotes": '"$(' * DEEP,
+    "conditions": "[[ " + "( " * DEEP + "a" + " )" * DEEP + " ]]" + LAUNCH,
+    "negations": "[ " + "! " * DEEP + "a ]" + LAUNCH,
+    "a long sequence": "echo {1..999999999}" + LAUNCH,
+    "a product of braces": "echo " + "{a,b}" * 40 + LAUNCH,
+    "doubling": "x=aaaa\nfor i in {1..60}; do x=$x$x; done" + LAUNCH,
+    "a doubling array": 'x=(a b)\nfor i in {1..60}; do x=("${x[@]}" "${x[@]}"); done' + LAUNCH,
+    "an endless for": "for ((;;)); do x=$x; done" + LAUNCH,
+    "branching recursion": "f() { if [ -f a ]; then f; else f; fi; }; f" + LAUNCH,
+    "recursion in a substitution": "f() { x=$(f); }; f" + LAUNCH,
+    "eval of itself": 'x=\'eval "$x"\'; eval "$x"' + LAUNCH,
+    "exponential arithmetic": ";".join([f"x{n}=x{n + 1}+x{n + 1}" for n in range(40)]) + "; echo $((x0))" + LAUNCH,
+    "a regular expression bomb": "x=" + "a" * 400 + "\n[[ $x =~ (a|a)*b ]]" + LAUNCH,
+    "a pattern bomb": "x=" + "a" * 400 + "\ncase $x in *a*a*[ab]*a*a*a*a*a*b) ;; esac" + LAUNCH,
+    "a power tower": 'x=$(echo "9^9^9^9" | bc); y=$((2**9**9**9))' + LAUNCH,
+    "a wide number": 'x=$(printf "%0999999999d" 1)' + LAUNCH,
+    "many lines": "x=1\n" * 200_000 + LAUNCH,
+    "many arguments": "torchrun p.py --num-layers 2 " + "--x 1 " * 200_000,
+    "open here-documents": "cat <<EOF\n" * 3000,
+    "control characters": "\x01\x02\x7f" * 1000,
+}
+
+
+def absent(path: str) -> SourceText:
+    raise UnreadableError(finding(PROBLEMS, "missing", path, path=path))
+
+
+def outcome(text: str, *, unset_empty: bool = True) -> object:
+    options = ReadOptions(unset_empty=unset_empty, positional=("a", "8"))
+    try:
+        found = read_script(SourceText("x.sh", text), options, absent, path="x.sh", cwd="/w")
+    except UnreadableError as refused:
+        return refused.diagnostic.kind.code, str(refused)
+    return found.launches, found.chosen, found.unresolved, [problem.message() for problem in found.problems]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bounded(name: str) -> None:
+    started = time.process_time()
+    outcome(BAD[name])
+    assert time.process_time() - started < 4  # two seconds on the machine it is meant for
+
+
+def test_a_file_that_sources_itself() -> None:
+    text = "source x.sh" + LAUNCH
+    with pytest.raises(UnreadableError) as refused:
+        read_script(SourceText("x.sh", text), ReadOptions(), lambda path: SourceText(path, text), path="x.sh", cwd="/")
+    assert refused.value.diagnostic.kind.code == "SYN006"
+
+
+PIECES = st.sampled_from(
+    [
+        '"',
+        "'",
+        "`",
+        "$(",
+        "$((",
+        "${",
+        ")",
+        "}",
+        "))",
+        "(",
+        "{",
+        "[[",
+        "]]",
+        "if",
+        "then",
+        "fi",
+        "for",
+        "in",
+        "do",
+        "done",
+        "while",
+        "case",
+        "esac",
+        "<<E",
+        "E",
+        "\\",
+        "$@",
+        '"$@"',
+        "${A[@]}",
+        "${A[*]:1}",
+        "${!x}",
+        "${x//a/b}",
+        "${x%%*}",
+        "${x^^}",
+        "((i++))",
+        "$((i+=1))",
+        "eval",
+        "source",
+        "f()",
+        "local",
+        "export",
+        "A=(1",
+        "A+=(3)",
+        "IFS=,",
+        "set",
+        "-e",
+        "-u",
+        "--",
+        "shift",
+        "|",
+        "&&",
+        "||",
+        "&",
+        ";",
+        "<",
+        ">",
+        "2>&1",
+        "{1..5}",
+        "{a,b}",
+        "~",
+        "*",
+        "[a]",
+        "=",
+        "#",
+        "break",
+        "continue",
+        "return",
+        "exit",
+        "read",
+        "<<<",
+        "printf",
+        "%d",
+        "expr",
+        "bash",
+        "-c",
+        "torchrun",
+        "p.py",
+        "--num-layers",
+        "$x",
+        "declare",
+        "-A",
+        "M[a]=1",
+        "unset",
+        "-z",
+        '"$x"',
+        "-eq",
+        "test",
+        "-o",
+        "!",
+        "getopts",
+        "let",
+        "$[1+2]",
+        "$'a'",
+        '$"x"',
+        "<(ls)",
+        "coproc",
+        "time",
+        "select",
+    ]
+    + ["\n", "\n", " ", " ", "\\\n", "\\ \n", "\r", "é", "\U0010fffd"]
+)
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.lists(PIECES, max_size=60), st.booleans())
+def test_nothing_escapes_and_twice_is_the_same(pieces: list[str], unset_empty: bool) -> None:
+    text = " ".join(pieces).replace(" \n ", "\n")
+    assert outcome(text, unset_empty=unset_empty) == outcome(text, unset_empty=unset_empty)
+    looks_like_script(SourceText("x.sh", text))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=200))
+def test_any_text(text: str) -> None:
+    assert outcome(text) == outcome(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("#!/bin/bash\n", True),
+        ("#!/usr/bin/env python\n", False),
+        ("A=1\ntrue\n", True),
+        ("torchrun x.py\n", True),
+        ("model:\n  type: x\n", False),
+        ("--num-layers 2\n", False),
+        ('["--num-layers", "2"]', False),
+    ],
+)
+def test_looks_like_script(text: str, expected: bool) -> None:
+    assert looks_like_script(SourceText("x", text)) is expected
