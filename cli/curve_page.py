@@ -1,0 +1,213 @@
+"""Learning-rate curves as one self-contained web page: the drawing, the values that matter, and the settings.
+
+A few lines of script, part of the page, show the rates under the pointer.
+"""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING
+
+from .curve_svg import (
+    FONT,
+    LEFT,
+    MAIN_HEIGHT,
+    RIGHT,
+    WIDTH,
+    distance_at,
+    drawing,
+    heading,
+    main_top,
+    percent,
+    steps_drawn,
+)
+
+if TYPE_CHECKING:
+    from .lr import Report, Series
+
+_STYLE = f"""
+:root {{ color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #5b6570; --rule: #e4e8ec; --chip: #f4f6f8;
+  --gap: #a3123f }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --paper: #14181d; --ink: #e8ecf0; --soft: #a3aeb9; --rule: #2a3139; --chip: #1d232a; --gap: #ff7d9c }}
+}}
+body {{ margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 {FONT} }}
+main {{ max-width: 960px; margin: 0 auto; padding: 8px 16px 48px }}
+figure {{ margin: 0; position: relative }}
+svg {{ display: block; width: 100%; height: auto }}
+h2 {{ font-size: 17px; margin: 28px 20px 8px }}
+.sheet {{ overflow-x: auto; margin: 0 20px }}
+table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }}
+th, td {{ text-align: right; padding: 5px 12px; border-bottom: 1px solid var(--rule); white-space: nowrap }}
+th {{ color: var(--soft); font-weight: 600 }}
+th:first-child, td:first-child {{ text-align: left }}
+td.apart {{ color: var(--gap); font-weight: 600 }}
+ul {{ margin: 0 20px; padding-left: 20px }}
+.pair {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(320px, 1fr)); gap: 0 32px; align-items: start }}
+#tip {{ position: absolute; display: none; pointer-events: none; background: var(--chip); border: 1px solid var(--rule);
+  border-radius: 6px; padding: 6px 10px; font-size: 13px; line-height: 1.45; font-variant-numeric: tabular-nums;
+  white-space: pre; box-shadow: 0 2px 8px #0002 }}
+#hair {{ display: none; stroke: var(--soft); stroke-width: 1 }}
+"""
+_SCRIPT = """
+const data = JSON.parse(document.getElementById('data').textContent);
+const svg = document.querySelector('svg'), tip = document.getElementById('tip');
+const hair = document.createElementNS(svg.namespaceURI, 'line');
+hair.id = 'hair';
+hair.setAttribute('y1', data.top);
+hair.setAttribute('y2', data.top + data.height);
+svg.appendChild(hair);
+const nearest = (wanted) => {
+  let low = 0, high = data.steps.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (data.steps[middle] <= wanted) low = middle; else high = middle;
+  }
+  return wanted - data.steps[low] < data.steps[high] - wanted ? low : high;
+};
+const hide = () => { tip.style.display = hair.style.display = 'none'; };
+svg.addEventListener('pointerleave', hide);
+svg.addEventListener('pointermove', (event) => {
+  const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+  const share = (at.x - data.left) / data.width;
+  if (share < 0 || share > 1 || at.y < data.top || at.y > data.top + data.height) return hide();
+  const index = nearest(share * data.last), step = data.steps[index];
+  const x = data.left + step / data.last * data.width;
+  hair.setAttribute('x1', x);
+  hair.setAttribute('x2', x);
+  const rates = data.series.map((series, place) => '\\n' + 'AB'[place] + '  ' + series[index]).join('');
+  tip.textContent = data.step + ' ' + step.toLocaleString('en') + rates;
+  tip.style.display = hair.style.display = 'block';
+  const box = svg.getBoundingClientRect(), left = x / data.size * box.width;
+  tip.style.left = (left > box.width * 0.75 ? left - tip.offsetWidth - 12 : left + 12) + 'px';
+  tip.style.top = (event.clientY - box.top + 12) + 'px';
+});
+"""
+_WORDS = {
+    "step": ("step", "步"),
+    "values": ("Values", "数值"),
+    "settings": ("Settings", "设置"),
+    "notes": ("Notes", "说明"),
+    "difference": ("difference, share of the peak", "差异（占峰值）"),
+    "same": ("same", "相同"),
+}
+_ALWAYS = ("lr", "min_lr", "lr_decay_style", "train_iters", "global_batch_size")
+
+
+def web_page(report: Report) -> str:
+    """A page: the drawing, the values at the steps that matter, the settings, and what to know about them."""
+    zh = report.language == "zh"
+    sections = [_value_table(report), _setting_table(report), _note_list(report)]
+    return f"""<!doctype html>
+<html lang="{"zh-CN" if zh else "en"}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(heading(report))}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<main>
+<figure>
+{drawing(report)}<div id="tip"></div>
+</figure>
+{"".join(sections)}</main>
+{_hover_data(report)}<script>{_SCRIPT}</script>
+</body>
+</html>
+"""
+
+
+def _word(report: Report, name: str) -> str:
+    return _WORDS[name][report.language == "zh"]
+
+
+def _hover_data(report: Report) -> str:
+    import json
+
+    steps = steps_drawn(report)
+    data = {
+        "left": LEFT,
+        "top": main_top(report),
+        "width": WIDTH - LEFT - RIGHT,
+        "height": MAIN_HEIGHT,
+        "size": WIDTH,
+        "last": max(1, report.steps - 1),
+        "step": _word(report, "step"),
+        "steps": steps,
+        "series": [[_number(series.value(step)) for step in steps] for series in report.series],
+    }
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json" id="data">{text}</script>\n'
+
+
+def _number(value: float) -> str:
+    return f"{value:.6e}" if math.isfinite(value) else str(value)
+
+
+def _telling_steps(report: Report) -> list[int]:
+    """The steps a person would check by hand: the beginning, the ends of phases, and where the curves part."""
+    steps = {0, 1, report.steps - 1}
+    for series in report.series:
+        traits = series.schedule.traits
+        for landmark in (traits.warmup, traits.hold_end, traits.end):
+            if landmark is not None:
+                steps.update((int(landmark) - 1, int(landmark), int(landmark) + 1))
+    if report.comparison is not None:
+        steps.add(report.comparison.at_step)
+        if report.comparison.first_difference is not None:
+            steps.add(report.comparison.first_difference)
+    steps.update(report.steps * part // 4 for part in (1, 2, 3))
+    return sorted(step for step in steps if 0 <= step < report.steps)
+
+
+def _value_table(report: Report) -> str:
+    comparison = report.comparison
+    heads = [_word(report, "step"), *(series.letter for series in report.series)]
+    if comparison is not None:
+        heads.append(_word(report, "difference"))
+    rows: list[str] = []
+    for step in _telling_steps(report):
+        cells = [f"<td>{step:,}</td>", *(f"<td>{_number(series.value(step))}</td>" for series in report.series)]
+        if comparison is not None:
+            gap = distance_at(report, step, comparison)
+            apart = ' class="apart"' if gap > comparison.tolerance else ""
+            cells.append(f"<td{apart}>{percent(gap) if gap > comparison.tolerance else _word(report, 'same')}</td>")
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    table = f"<table><tr>{head}</tr>\n{''.join(rows)}</table>"
+    return f'<h2>{_word(report, "values")}</h2>\n<div class="sheet">{table}</div>\n'
+
+
+def _setting_table(report: Report) -> str:
+    parts: list[str] = []
+    for series in report.series:
+        cells = "".join(
+            f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>"
+            for name, value in _telling_settings(series).items()
+        )
+        title = escape(f"{series.letter}  {series.file}")
+        parts.append(f"<table><tr><th>{title}</th><th></th></tr>\n{cells}</table>\n")
+    return f'<h2>{_word(report, "settings")}</h2>\n<div class="sheet pair">{"".join(parts)}</div>\n'
+
+
+def _telling_settings(series: Series) -> dict[str, object]:
+    """The settings that shape the curve: given ones, and of Megatron's many those that are not the default."""
+    from ..mapper.schedule.megatron import MegatronParameters
+
+    schedule = series.schedule
+    given = {name: value for name, value in schedule.parameters.items() if value is not None and name != "version"}
+    if schedule.framework == "mindformers":
+        return {"type": schedule.type, **given}
+    defaults = MegatronParameters._field_defaults
+    return {name: value for name, value in given.items() if name in _ALWAYS or value != defaults.get(name)}
+
+
+def _note_list(report: Report) -> str:
+    language = report.language
+    notes = [f"{series.letter}: {note.message(language)}" for series in report.series for note in series.schedule.notes]
+    notes = [*report.remarks, *notes]
+    if not notes:
+        return ""
+    return f"<h2>{_word(report, 'notes')}</h2>\n<ul>{''.join(f'<li>{escape(text)}</li>' for text in notes)}</ul>\n"

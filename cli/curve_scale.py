@@ -1,0 +1,23 @@
+"""Axes of a plot: round numbers to mark, and how to write a learning rate."""
+
+from __future__ import annotations
+
+import math
+
+
+def ticks(low: float, high: float, count: int) -> list[float]:
+    """Some `count` round numbers from `low` to at least `high`."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [index * step for index in range(first, last + 1)]
+
+
+def rate_label(value: float, largest: float) -> str:
+    """A learning rate on an axis: plain zero, else two digits and a power of ten that the whole axis shares."""
+    if abs(value) < 1e-9 * abs(largest):
+        return "0"
+    return f"{value:.1e}" if f"{value:.1e}" == f"{value:.2e}".replace("0e", "e") else f"{value:.2e}"

@@ -1,0 +1,240 @@
+"""Learning-rate curves for a terminal: 80 columns, legible without colour and without Unicode.
+
+A is a solid line, B a dotted one, in braille dots; where the encoding has none, `*` and `o`. Below them, how far the
+two lie apart, as a row of blocks on a logarithmic scale.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING
+
+from .curve_scale import rate_label, ticks
+from .terminal import painted, wants_colour
+from .wide_text import wrapped
+
+if TYPE_CHECKING:
+    from .lr import Report, Series
+
+COLUMNS, ROWS, MARGIN = 68, 14, 10
+_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_ASCII_BLOCKS = " .:-=+*#@"
+_STYLES = ("cyan", "yellow")
+_WORDS = {
+    "step": ("step", "步"),
+    "difference": ("|A-B|", "|A-B|"),
+    "of-peak": ("of the peak; blocks: 1e-9 … 1", "（占峰值；方块刻度 1e-9 … 1）"),
+    "equal-settings": ("Equal settings for {}:", "{} 的等价设置："),
+    "near-settings": (
+        "No equal settings for {}; the nearest, {:.3g}% of the peak off at step {:,}:",
+        "{} 没有等价设置；最接近的设置如下，最大差异为峰值的 {:.3g}%，位于第 {:,} 步：",
+    ),
+    "log": ("shown as Megatron-LM logs it: the next step's rate", "按 Megatron-LM 日志显示：下一步的学习率"),
+    "note": ("note", "注意"),
+}
+
+
+def page(report: Report, *, to_file: bool = False) -> str:
+    """The whole answer as text."""
+    colour = wants_colour() and not to_file
+    unicode = to_file or _can_draw()
+    zh = report.language == "zh"
+    lines = _wrapped(report.summary)
+    lines += [line for remark in report.remarks for line in _wrapped(remark)]
+    lines += ["", *_plot(report, colour, unicode), ""]
+    lines += _legend(report, colour, unicode)
+    for series in report.series:
+        for note in series.schedule.notes:
+            lines += _wrapped(f"{series.letter}  {_WORDS['note'][zh]}: {note.message(report.language)}", "    ")
+    lines += _equivalent(report)
+    text = "\n".join(line.rstrip() for line in lines) + "\n"
+    return text if unicode else _plain(text)
+
+
+def _plain(text: str) -> str:
+    """The text as standard output's encoding can write it."""
+    encoding = _encoding()
+    for letter, plain in (("…", "..."), ("−", "-"), ("∞", "inf")):
+        text = text.replace(letter, plain)
+    return text.encode(encoding, "replace").decode(encoding)
+
+
+def _encoding() -> str:
+    return sys.stdout.encoding or "ascii"
+
+
+def _can_draw() -> bool:
+    """Whether standard output takes braille."""
+    try:
+        "⣿█┤".encode(_encoding())
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return wrapped(text, 79, indent)
+
+
+def _plot(report: Report, colour: bool, unicode: bool) -> list[str]:
+    columns = _columns(report.steps)
+    values = [[series.value(step) for step in columns] for series in report.series]
+    finite = [value for row in values for value in row if math.isfinite(value)]
+    top, bottom = max([*finite, 0.0]), min([*finite, 0.0])
+    if top == bottom:
+        top = bottom + 1.0
+    marks = [mark for mark in ticks(bottom, top, 4) if bottom <= mark <= top + (top - bottom) * 1e-3]
+    cells = (_braille if unicode else _letters)(values, bottom, top, colour)
+    rows = {round((top - mark) / (top - bottom) * (ROWS - 1)): mark for mark in marks}
+    side, corner, bar = ("│", "┼", "─") if unicode else ("|", "+", "-")
+    lines: list[str] = []
+    for index, row in enumerate(cells):
+        label = rate_label(rows[index], top) if index in rows else ""
+        lines.append(f"{label:>{MARGIN - 2}} {'┤' if unicode and label else side}{row}")
+    lines.append(" " * (MARGIN - 1) + corner + bar * COLUMNS)
+    lines.append(_step_labels(report))
+    if len(values) == 2:
+        lines.append(_difference_row(report, columns, unicode, colour))
+    return lines
+
+
+def _columns(steps: int) -> list[int]:
+    """The steps drawn: one for every dot column."""
+    count = COLUMNS * 2
+    return [round((steps - 1) * index / (count - 1)) for index in range(count)]
+
+
+def _height(value: float, bottom: float, top: float, size: int) -> int | None:
+    if not math.isfinite(value):
+        return None
+    return min(size - 1, max(0, round((top - value) / (top - bottom) * (size - 1))))
+
+
+def _braille(values: list[list[float]], bottom: float, top: float, colour: bool) -> list[str]:
+    grids = [_dots(row, bottom, top, dotted=index > 0) for index, row in enumerate(values)]
+    lines: list[str] = []
+    for y in range(ROWS):
+        line = ""
+        for x in range(COLUMNS):
+            owners = [index for index, grid in enumerate(grids) if grid[y][x]]
+            bits = 0
+            for index in owners:
+                bits |= grids[index][y][x]
+            letter = chr(0x2800 + bits) if bits else " "
+            line += painted(letter, _STYLES[owners[0]] if len(owners) == 1 else "bold", colour) if bits else letter
+        lines.append(line)
+    return lines
+
+
+def _dots(row: list[float], bottom: float, top: float, *, dotted: bool) -> list[list[int]]:
+    """One curve as braille bits; a dotted one leaves every other pair of columns out."""
+    grid = [[0] * COLUMNS for _ in range(ROWS)]
+    before: int | None = None
+    for x, value in enumerate(row):
+        y = _height(value, bottom, top, ROWS * 4)
+        if y is not None and not (dotted and x % 4 >= 2):
+            reach = range(min(y, before) + 1, max(y, before)) if before is not None and abs(y - before) > 1 else ()
+            for at in (y, *(at for at in reach if not dotted or at % 2)):
+                grid[at // 4][x // 2] |= _DOTS[at % 4][x % 2]
+        before = y
+    return grid
+
+
+def _letters(values: list[list[float]], bottom: float, top: float, colour: bool) -> list[str]:
+    grid = [[" "] * COLUMNS for _ in range(ROWS)]
+    for row, letter in zip(values, "*o", strict=False):
+        for x in range(COLUMNS):
+            y = _height(row[2 * x], bottom, top, ROWS)
+            if y is not None:
+                grid[y][x] = "#" if grid[y][x] not in (" ", letter) else letter
+    styles = {"*": _STYLES[0], "o": _STYLES[1], "#": "bold"}
+    return ["".join(painted(cell, styles[cell], colour) if cell != " " else cell for cell in line) for line in grid]
+
+
+def _step_labels(report: Report) -> str:
+    word = _WORDS["step"][report.language == "zh"]
+    line = [" "] * (COLUMNS + MARGIN)
+    line[MARGIN - 2 - 2 * len(word) : MARGIN - 2] = word.rjust(2 * len(word))
+    for mark in ticks(0, report.steps, 5):
+        if mark != int(mark) or mark > report.steps:
+            continue
+        label = f"{int(mark):,}"
+        at = MARGIN + round(mark / report.steps * (COLUMNS - 1))
+        start = max(MARGIN - 1, min(at - len(label) // 2, COLUMNS + MARGIN - len(label)))
+        if all(cell == " " for cell in line[max(0, start - 1) : start + len(label) + 1]):
+            line[start : start + len(label)] = label
+    return "".join(line).rstrip()
+
+
+def _difference_row(report: Report, columns: list[int], unicode: bool, colour: bool) -> str:
+    comparison = report.comparison
+    assert comparison is not None
+    a, b = (series.curve for series in report.series)
+    blocks = _BLOCKS if unicode else _ASCII_BLOCKS
+    special = {comparison.at_step, comparison.first_difference}
+    line = ""
+    for x in range(COLUMNS):
+        first, last = columns[2 * x], columns[min(2 * x + 2, len(columns) - 1)]
+        steps = {first, columns[2 * x + 1], *(step for step in special if step is not None and first <= step <= last)}
+        size = max(_apart(a.value(step), b.value(step)) for step in steps) / (comparison.peak or 1.0)
+        level = 0 if size < comparison.tolerance else 8 if size >= 1 else max(1, round(8 + math.log10(size) * 8 / 9))
+        line += blocks[min(8, level)]
+    label = _WORDS["difference"][report.language == "zh"]
+    return f"{label:>{MARGIN - 2}} {'│' if unicode else '|'}" + painted(line, "red", colour)
+
+
+def _apart(one: float, other: float) -> float:
+    size = abs(one - other)
+    return size if math.isfinite(size) else 0.0 if math.isnan(one) and math.isnan(other) else 1e300
+
+
+def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
+    strokes = ("⠒⠒⠒", "⠒ ⠒") if unicode else ("***", "ooo")
+    lines: list[str] = []
+    for index, series in enumerate(report.series):
+        stroke = painted(strokes[index], _STYLES[index], colour)
+        lines.append(f"{series.letter} {stroke}  {_name(series)}")
+        if series.shift:
+            lines.append(f"       {_WORDS['log'][report.language == 'zh']}")
+    if len(report.series) == 2:
+        lines.append(f"{_WORDS['difference'][0]}  {_WORDS['of-peak'][report.language == 'zh']}")
+    return lines
+
+
+def _name(series: Series) -> str:
+    from .lr import FRAMEWORKS
+
+    schedule = series.schedule
+    file = series.file if len(series.file) <= 30 else "…" + series.file[-29:]
+    return f"{file}: {FRAMEWORKS[schedule.framework]} {schedule.version}, {schedule.type}"
+
+
+def _equivalent(report: Report) -> list[str]:
+    found = report.equivalent
+    if found is None:
+        return []
+    from .lr import FRAMEWORKS
+
+    zh = report.language == "zh"
+    name = FRAMEWORKS[found.schedule.framework]
+    if found.exact:
+        lines = ["", _WORDS["equal-settings"][zh].format(name)]
+    else:
+        share = found.comparison.max_difference_of_peak * 100
+        lines = ["", *_wrapped(_WORDS["near-settings"][zh].format(name, share, found.comparison.at_step))]
+    if found.schedule.framework == "mindformers":
+        lines.append("  lr_schedule:")
+        lines += [f"    {key}: {yaml_number(value)}" for key, value in found.settings.items()]
+    else:
+        lines += [f"  --{key.replace('_', '-')} {value}" for key, value in found.settings.items()]
+    return lines
+
+
+def yaml_number(value: object) -> str:
+    """A value as YAML 1.1 reads it: 1e-05 without a dot would be text."""
+    text = str(value)
+    if isinstance(value, float) and "e" in text and "." not in text:
+        return text.replace("e", ".0e")
+    return text

@@ -1,0 +1,320 @@
+"""`accmap lr A [B]`: learning-rate curves, computed exactly, drawn, and compared.
+
+With one file: its curve, and the settings of the other framework that equal it. With two: where they part, by how
+much and why. Exit code 1 says that the learning rates of two files differ; weight decay and loss scale are reported.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..mapper.schedule.comparison import compare
+from ..mapper.schedule.curve import UndecidedError, sample_steps, shared_steps
+from ..mapper.schedule.explanation import explain, summary
+from ..mapper.schedule.from_config import schedule_of
+from ..schemas.config import json_value
+from .inputs import load
+from .lean import BAD, FINE, UNUSABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..mapper.schedule.comparison import Comparison
+    from ..mapper.schedule.curve import Curve, Schedule
+    from ..mapper.schedule.equivalents import Equivalent
+    from ..mapper.schedule.problems import Note
+    from ..schemas.config import ReadOptions
+    from ..schemas.diagnostic import Diagnostic, Language
+
+SAMPLES = 241
+FRAMEWORKS = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
+
+
+class Series(NamedTuple):
+    """One file's curve, ready to draw."""
+
+    letter: str
+    file: str
+    schedule: Schedule
+    shift: int
+    """1 where the curve is shown as Megatron logs it: the next step's value."""
+    steps: tuple[int, ...]
+
+    @property
+    def curve(self) -> Curve:
+        """The learning rate."""
+        return self.schedule.learning_rate
+
+    def value(self, step: int) -> float:
+        """The rate to show at a step."""
+        return self.curve.value(step + self.shift)
+
+    def points(self) -> list[tuple[int, float]]:
+        """All points to show."""
+        return [(step, self.value(step)) for step in self.steps]
+
+
+class Report(NamedTuple):
+    """Everything `lr` has to say, whatever the format."""
+
+    series: tuple[Series, ...]
+    steps: int
+    comparison: Comparison | None
+    summary: str
+    reasons: tuple[Note, ...]
+    remarks: tuple[str, ...]
+    equivalent: Equivalent | None
+    language: Language
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None = None,
+    format: str = "text",  # noqa: A002 - the option's name
+    steps: int | None = None,
+    all_steps: bool = False,
+    log_shift: bool = False,
+    output: str | None = None,
+    force: bool = False,
+    lang: Language = "en",
+) -> int:
+    """Print or write the curves; 1 where two of them differ, 2 where one cannot be computed."""
+    if steps is not None and steps < 1:
+        return _complain(f"accmap: --steps counts from 1, not {steps}")
+    try:
+        schedules = [schedule_of(load(name, options, stdin_name), steps) for name in files]
+        count = shared_steps(schedules, steps)
+    except UndecidedError as error:
+        return _report_problems(error.problems, files, lang)
+    report = report_of(files, schedules, count, all_steps=all_steps, log_shift=log_shift, language=lang)
+    text = rendered(report, format, to_file=output is not None)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        try:
+            with open(output, "w" if force else "x", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+        except FileExistsError:
+            return _complain(f"accmap: {output} exists; --force overwrites it")
+        except OSError as error:
+            return _complain(f"accmap: {output} cannot be written: {error.strerror}")
+    return FINE if report.comparison is None or report.comparison.same else BAD
+
+
+def _report_problems(problems: Sequence[Diagnostic], files: Sequence[str], language: Language) -> int:
+    """Say on stderr why there is no curve; a problem without a file of its own concerns all of them."""
+    for problem in problems:
+        place = problem.file or ", ".join(files)
+        if problem.span is not None:
+            place = f"{problem.span.file or place}:{problem.span.line}:{problem.span.column}"
+        _complain(f"{place}: {problem.kind.code} {problem.message(language)}")
+    return UNUSABLE
+
+
+def _complain(line: str) -> int:
+    print(line, file=sys.stderr)
+    return UNUSABLE
+
+
+def report_of(
+    files: Sequence[str],
+    schedules: Sequence[Schedule],
+    steps: int,
+    *,
+    all_steps: bool = False,
+    log_shift: bool = False,
+    language: Language = "en",
+) -> Report:
+    """Compare what is to be compared, and put the rest into words."""
+    curves = [schedule.learning_rate for schedule in schedules]
+    comparison = compare(curves[0], curves[1], steps) if len(schedules) == 2 else None
+    shown = range(steps) if all_steps else _steps_to_show(curves, steps, comparison)
+    series = tuple(
+        Series(letter, file, schedule, int(log_shift and schedule.framework == "megatron"), tuple(shown))
+        for letter, file, schedule in zip("AB", files, schedules, strict=False)
+    )
+    if comparison is None:
+        equivalent = _equivalent(schedules[0], steps)
+        return Report(series, steps, None, _alone(schedules[0], steps, language), (), (), equivalent, language)
+    a, b = schedules
+    remarks = _remarks(a, b, steps, language)
+    reasons = explain(a, b, comparison)
+    return Report(series, steps, comparison, summary(a, b, comparison, language), reasons, remarks, None, language)
+
+
+def _steps_to_show(curves: Sequence[Curve], steps: int, comparison: Comparison | None) -> list[int]:
+    chosen = set(sample_steps(curves, steps, SAMPLES))
+    if comparison is not None:
+        chosen.add(comparison.at_step)
+        if comparison.first_difference is not None:
+            chosen.add(comparison.first_difference)
+    return sorted(chosen)
+
+
+def _equivalent(schedule: Schedule, steps: int) -> Equivalent | None:
+    from ..mapper.schedule.equivalents import nearest_megatron, nearest_mindformers
+
+    try:
+        return (
+            nearest_mindformers(schedule, steps)
+            if schedule.framework == "megatron"
+            else nearest_megatron(schedule, steps)
+        )
+    except ValueError:
+        return None
+
+
+def _alone(schedule: Schedule, steps: int, language: Language) -> str:
+    """One curve in a sentence."""
+    traits = schedule.traits
+    zh = language == "zh"
+    words = [
+        f"{schedule.type}: {steps:,} 步，峰值 {traits.peak:g}"
+        if zh
+        else f"{schedule.type}: {steps:,} steps, peak {traits.peak:g}"
+    ]
+    if traits.warmup:
+        words.append(f"预热 {traits.warmup:g} 步" if zh else f"warm-up {traits.warmup:g} steps")
+    if traits.end is not None and traits.final is not None:
+        words.append(
+            f"第 {traits.end:g} 步降至 {traits.final:g}" if zh else f"down to {traits.final:g} at step {traits.end:g}"
+        )
+    return ("，" if zh else ", ").join(words) + ("。" if zh else ".")
+
+
+def _remarks(a: Schedule, b: Schedule, steps: int, language: Language) -> tuple[str, ...]:
+    """What the run's length, the weight decay and the loss scale say about the pair."""
+    zh = language == "zh"
+    found: list[str] = []
+    if a.steps and b.steps and a.steps != b.steps:
+        text = f"两次运行的长度不同：{a.steps:,} 与 {b.steps:,} 步；此处比较前 {steps:,} 步。"
+        found.append(
+            text
+            if zh
+            else f"The runs differ in length: {a.steps:,} against {b.steps:,} updates; compared are {steps:,}."
+        )
+    quantities = (
+        ("weight decay", "权重衰减", a.weight_decay, b.weight_decay),
+        ("loss scale (while nothing overflows)", "损失缩放（无溢出时）", a.loss_scale, b.loss_scale),
+    )
+    for english, chinese, one, other in quantities:
+        if one is None or other is None:
+            continue
+        comparison = compare(one, other, steps)
+        name = chinese if zh else english
+        if comparison.same:
+            found.append(f"{name}：相同。" if zh else f"{name[0].upper()}{name[1:]}: equal.")
+            continue
+        step = comparison.first_difference or 0
+        values = f"{one.value(step):g}", f"{other.value(step):g}"
+        found.append(
+            f"{name}：自第 {step:,} 步起不同，{values[0]} 与 {values[1]}。"
+            if zh
+            else f"{name[0].upper()}{name[1:]}: differs from step {step:,} on, {values[0]} against {values[1]}."
+        )
+    return tuple(found)
+
+
+def rendered(report: Report, form: str, *, to_file: bool = False) -> str:
+    """The report in one of the formats."""
+    if form == "json":
+        import json
+
+        return json.dumps(to_json(report), ensure_ascii=False, allow_nan=False) + "\n"
+    if form == "csv":
+        return _csv(report)
+    if form == "text":
+        from .curve_terminal import page
+
+        return page(report, to_file=to_file)
+    if form == "html":
+        from .curve_page import web_page
+
+        return web_page(report)
+    from .curve_svg import drawing
+
+    return drawing(report)
+
+
+def to_json(report: Report) -> dict[str, object]:
+    """The contract's answer of `lr`."""
+    comparison = report.comparison
+    return {
+        "series": [_series_json(series, report.language) for series in report.series],
+        "first_step": 0,
+        "steps": report.steps,
+        "max_difference_of_peak": None if comparison is None else json_value(comparison.max_difference_of_peak),
+        "at_step": None if comparison is None else comparison.at_step,
+        "first_difference": None if comparison is None else comparison.first_difference,
+        "tolerance": None if comparison is None else comparison.tolerance,
+        "bound": None if comparison is None else json_value(comparison.bound),
+        "proven": None if comparison is None else comparison.proven,
+        "summary": report.summary,
+        "reasons": [reason.message(report.language) for reason in report.reasons],
+        "remarks": list(report.remarks),
+        "equivalent": _equivalent_json(report),
+    }
+
+
+def _series_json(series: Series, language: Language) -> dict[str, object]:
+    schedule = series.schedule
+    traits = schedule.traits
+    return {
+        "file": series.file,
+        "schedule": {
+            "framework": schedule.framework,
+            "framework_version": schedule.version,
+            "type": schedule.type,
+            "parameters": {name: json_value(_plain(value)) for name, value in schedule.parameters.items()},
+            "steps": schedule.steps,
+            "total_steps": schedule.total,
+            "peak": traits.peak,
+            "warmup_steps": traits.warmup,
+            "decay_start": traits.hold_end,
+            "decay_end": traits.end,
+            "final": json_value(traits.final),
+            "step_offset": traits.offset,
+            "precision": schedule.learning_rate.precision,
+            "notes": [note.message(language) for note in schedule.notes],
+        },
+        "log_shift": bool(series.shift),
+        "points": [[step, json_value(value)] for step, value in series.points()],
+    }
+
+
+def _plain(value: object) -> str | int | float | bool | list[int] | None:
+    if isinstance(value, tuple):
+        return [int(part) for part in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
+
+
+def _equivalent_json(report: Report) -> dict[str, object] | None:
+    found = report.equivalent
+    if found is None:
+        return None
+    return {
+        "framework": found.schedule.framework,
+        "settings": found.settings,
+        "exact": found.exact,
+        "max_difference_of_peak": json_value(found.comparison.max_difference_of_peak),
+        "at_step": found.comparison.at_step,
+        "reasons": [reason.message(report.language) for reason in found.reasons],
+    }
+
+
+def _csv(report: Report) -> str:
+    names = ["step", *(f"lr_{series.letter.lower()}" for series in report.series)]
+    comparison = report.comparison
+    if comparison is not None:
+        names.append("difference_of_peak")
+    lines = [",".join(names)]
+    for step in report.series[0].steps:
+        values = [series.value(step) for series in report.series]
+        cells = [str(step), *(repr(value) for value in values)]
+        if comparison is not None:
+            cells.append(repr(abs(values[0] - values[1]) / (comparison.peak or 1.0)))
+        lines.append(",".join(cells))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,144 @@
+"""A curve over the steps of a run, and everything one file says about its schedules."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from .pieces import Constant, Cosine, Line, Piece, Power
+from .problems import problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ...schemas.diagnostic import Diagnostic, Language
+    from .pieces import Formula
+    from .problems import Note
+
+Precision = Literal["float64", "float32"]
+
+
+class Curve(NamedTuple):
+    """A quantity as a function of the step, in the framework's arithmetic (`value`) and as formulas (`pieces`)."""
+
+    value: Callable[[int], float]
+    pieces: tuple[Piece, ...]
+    precision: Precision
+
+    def formula(self, step: int) -> Formula:
+        """The formula that holds at a step."""
+        return self.pieces[max(0, bisect_right(self.pieces, step, key=_start_of) - 1)].formula
+
+    def ideal(self, step: int) -> float:
+        """The formula's value at a step, in float64."""
+        return self.formula(step).value(step)
+
+    def rounding(self, steps: int) -> float:
+        """How far, relative to the peak, `value` may stray from the formulas over that many steps.
+
+        A phase is rounded to float32 before its cosine is taken, so the error of a cosine grows with its phase; a power
+        below 1 is steep at its end, and a rounded base moves it there.
+        """
+        if self.precision == "float64":
+            return 1e-10
+        phase, steepness = 3.2, 1.0
+        for index, (start, formula) in enumerate(self.pieces):
+            if start >= steps:
+                break
+            if isinstance(formula, Cosine):
+                end = self.pieces[index + 1].start if index + 1 < len(self.pieces) else steps
+                last = max(abs(start - formula.origin), abs(min(end, steps) - formula.origin))
+                phase = max(phase, abs(formula.rate) * last)
+            elif isinstance(formula, Power):
+                power = formula.exponent
+                steepness = max(steepness, power * max(1.0, abs(formula.length) ** (1.0 - power)))
+        return 2.5e-7 + 8e-8 * phase + 8e-8 * (steepness - 1.0)
+
+
+def _start_of(piece: Piece) -> int:
+    return piece.start
+
+
+def constant_curve(level: float, precision: Precision) -> Curve:
+    """A curve that never changes."""
+
+    def value(step: int) -> float:  # noqa: ARG001
+        return level
+
+    return Curve(value, (Piece(0, Constant(level)),), precision)
+
+
+class Traits(NamedTuple):
+    """The landmarks of a learning-rate curve, in steps, by which two curves are told apart in words."""
+
+    shape: str
+    peak: float
+    initial: float
+    warmup: float
+    end: float | None
+    final: float | None
+    hold_end: float | None = None
+    after: Literal["final", "continues", "zero", "rises"] = "final"
+    offset: int = 0
+    undefined: int | None = None
+    extra: tuple[tuple[str, object], ...] = ()
+    warmup_note: Note | None = None
+
+
+class Schedule(NamedTuple):
+    """What one file says about learning rate, weight decay and loss scale over its run."""
+
+    framework: Literal["megatron", "mindformers"]
+    version: str
+    type: str
+    parameters: Mapping[str, object]
+    learning_rate: Curve
+    traits: Traits
+    weight_decay: Curve | None = None
+    loss_scale: Curve | None = None
+    steps: int | None = None
+    """How many updates the run makes, where the file says so."""
+    total: int | None = None
+    """How many steps the schedule itself is made for."""
+    notes: tuple[Note, ...] = ()
+
+
+class UndecidedError(Exception):
+    """The file does not say enough for a curve, or the framework refuses what it says: the reasons."""
+
+    def __init__(self, problems: tuple[Diagnostic, ...]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+    def message(self, language: Language = "en") -> str:
+        """All reasons, one a line."""
+        return "\n".join(problem.message(language) for problem in self.problems)
+
+    def __str__(self) -> str:
+        return self.message()
+
+
+def shared_steps(schedules: Sequence[Schedule], asked: int | None = None) -> int:
+    """Over how many steps schedules are looked at: as asked, the shortest known run, or the longest schedule."""
+    if asked is not None:
+        return asked
+    runs = [schedule.steps for schedule in schedules if schedule.steps]
+    totals = [schedule.total for schedule in schedules if schedule.total]
+    if not runs and not totals:
+        raise UndecidedError((problem("missing", what="the number of steps", remedy="give `--steps N`"),))
+    return min(runs) if runs else max(totals)
+
+
+def sample_steps(curves: Sequence[Curve], steps: int, count: int) -> list[int]:
+    """Steps at which curves are worth a point: the ends of their pieces, and `count` evenly spread ones."""
+    last = steps - 1
+    chosen = {last * index // max(1, count - 1) for index in range(count)} | {0, last}
+    for curve in curves:
+        ends = [piece.start for piece in curve.pieces if 0 < piece.start <= last]
+        if len(ends) > count:
+            continue  # restarts finer than the samples: the samples have to do
+        for start, end in zip([0, *ends], [*ends, last], strict=True):
+            chosen.update((max(0, start - 1), start))
+            if len(ends) < 40 and not isinstance(curve.formula(start), (Constant, Line)):
+                chosen.update(start + (end - start) * index // 32 for index in range(32))
+    return sorted(chosen)

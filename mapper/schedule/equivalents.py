@@ -1,0 +1,260 @@
+"""The settings of the other framework that give the same curve, or the nearest one with its largest error.
+
+A few candidate settings follow from the shape of a curve; each is built and compared step for step with the original,
+so what is called exact has been checked. Where nothing is exact the nearest candidate is given with its error.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from .comparison import Comparison, compare
+from .curve import Schedule, UndecidedError
+from .explanation import explain
+from .megatron import MegatronParameters, megatron_schedule
+from .mindformers import LossScale, MindFormersParameters, mindformers_schedule
+from .problems import Note, note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .curve import Curve, Traits
+
+
+class Equivalent(NamedTuple):
+    """Settings of the other framework for one schedule, and how near they come."""
+
+    settings: dict[str, object]
+    """`lr_schedule` keys, or Megatron argument names; only what has to be written."""
+    schedule: Schedule
+    comparison: Comparison
+    reasons: tuple[Note, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Whether the curves are the same up to rounding over the whole run."""
+        return self.comparison.same
+
+
+class QuantityEquivalent(NamedTuple):
+    """Settings for a weight decay or a loss scale, with the largest error and the step where it lies."""
+
+    settings: dict[str, object]
+    exact: bool
+    max_difference_of_peak: float
+    at_step: int
+    notes: tuple[Note, ...]
+
+
+# To MindSpore Transformers -------------------------------------------------------------------------------------------
+
+
+def nearest_mindformers(schedule: Schedule, steps: int | None = None, version: str = "1.9") -> Equivalent:
+    """The `lr_schedule` that equals a Megatron-LM schedule, or the nearest one."""
+    horizon = horizon_of(schedule, steps)
+
+    def built(settings: dict[str, object]) -> Schedule:
+        arguments = {name: value for name, value in settings.items() if name != "type"}
+        return mindformers_schedule(
+            MindFormersParameters(str(settings["type"]), arguments, steps=schedule.steps, version=version)
+        )
+
+    return _best(schedule, horizon, _mindformers_candidates(schedule, horizon), built)
+
+
+def _mindformers_candidates(schedule: Schedule, horizon: int) -> Iterator[dict[str, object]]:
+    traits = schedule.traits
+    total = max(1, horizon if traits.end is None else round(traits.end))
+    for warmup in _whole(traits.warmup):
+        common = _common(traits, warmup)
+        yield from _of_shape(schedule, traits, common, warmup, total)
+
+
+def _common(traits: Traits, warmup: int) -> dict[str, object]:
+    found: dict[str, object] = {"learning_rate": traits.peak, "warmup_steps": warmup}
+    if traits.initial != traits.peak or not warmup:
+        found["warmup_lr_init"] = traits.initial if warmup else 0.0
+    else:
+        found["warmup_lr_init"] = traits.peak
+    return found
+
+
+def _of_shape(
+    schedule: Schedule, traits: Traits, common: dict[str, object], warmup: int, total: int
+) -> Iterator[dict[str, object]]:
+    peak, final = traits.peak, 0.0 if traits.final is None else traits.final
+    if traits.shape == "constant" or peak == final:
+        yield {"type": "ConstantWarmUpLR", **common, "total_steps": total}
+        return
+    hold = warmup if traits.hold_end is None else round(traits.hold_end)
+    if hold > warmup or traits.hold_end != traits.warmup:
+        yield from _held(common, warmup, hold, total, peak, final)
+        if traits.shape not in ("linear", "cosine"):
+            for part in range(-4, 13):  # a decay that starts later or sooner may lie nearer to another shape
+                moved = hold + (total - hold) * part // 16
+                if warmup <= moved < total:
+                    yield from _held(common, warmup, moved, total, peak, final)
+    if traits.shape == "cosine":
+        yield {"type": "CosineWithWarmUpLR", **common, "lr_end": final, "total_steps": total}
+    elif traits.shape == "linear":
+        yield {"type": "PolynomialWithWarmUpLR", **common, "lr_end": final, "power": 1.0, "total_steps": total}
+    if traits.shape in ("cosine", "linear") and hold <= warmup:
+        return
+    yield {"type": "ConstantWarmUpLR", **common, "total_steps": total}
+    yield {"type": "CosineWithWarmUpLR", **common, "lr_end": final, "total_steps": total}
+    reached = schedule.learning_rate.ideal(max(0, total - 1))
+    for end in sorted({final, max(final, min(reached, peak * 0.999))}):
+        for power in (1.0, 0.5, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0):
+            settings = {"type": "PolynomialWithWarmUpLR", **common, "lr_end": end, "power": power, "total_steps": total}
+            yield settings
+
+
+def _held(
+    common: dict[str, object], warmup: int, hold: int, total: int, peak: float, final: float
+) -> Iterator[dict[str, object]]:
+    """Settings with a hold phase.
+
+    Without a warm-up WarmUpStableDecayLR is NaN at step 0; a warm-up of one step that starts at the peak mends that.
+    """
+    started = common if warmup else {**common, "warmup_steps": 1, "warmup_lr_init": peak}
+    if total > hold >= 0:
+        decay: dict[str, object] = {"lr_end": final, "decay_start_steps": hold, "total_steps": total}
+        yield {"type": "WarmUpStableDecayLR", **started, **decay}
+    keep, length = max(0, hold - warmup), max(1, total - hold)
+    cool: dict[str, object] = {"keep_steps": keep, "decay_steps": length, "lr_end1": final, "total_steps": total}
+    yield {"type": "ConstantWithCoolDownLR", **common, **cool}
+
+
+def _whole(steps: float) -> tuple[int, ...]:
+    """Whole numbers of steps next to one that may have a fraction."""
+    nearest = round(steps)
+    if abs(steps - nearest) < 1e-9 * max(1.0, steps):
+        return (nearest,)
+    return (math.floor(steps), math.ceil(steps))
+
+
+# To Megatron-LM ------------------------------------------------------------------------------------------------------
+
+
+def nearest_megatron(
+    schedule: Schedule, steps: int | None = None, version: str = "0.12", global_batch_size: int = 1
+) -> Equivalent:
+    """The Megatron-LM arguments that equal a MindSpore Transformers schedule, or the nearest ones."""
+    horizon = horizon_of(schedule, steps)
+
+    def built(settings: dict[str, object]) -> Schedule:
+        arguments = {**settings, "version": version, "global_batch_size": global_batch_size}
+        return megatron_schedule(MegatronParameters(**arguments))  # type: ignore[arg-type]  # pyright: ignore
+
+    return _best(schedule, horizon, _megatron_candidates(schedule.traits, horizon, version), built)
+
+
+def _megatron_candidates(traits: Traits, horizon: int, version: str) -> Iterator[dict[str, object]]:
+    warmup = round(traits.warmup)
+    end = max(1, horizon if traits.end is None else round(traits.end))
+    final = 0.0 if traits.final is None else max(0.0, traits.final)
+    common: dict[str, object] = {
+        "lr": traits.peak,
+        "min_lr": min(final, traits.peak),
+        "train_iters": horizon,
+        "lr_decay_iters": max(end, warmup + 1),
+        "lr_warmup_iters": warmup,
+        "lr_warmup_init": traits.initial if warmup else 0.0,
+    }
+    hold = warmup if traits.hold_end is None else round(traits.hold_end)
+    if traits.shape == "constant":
+        yield {**common, "lr_decay_style": "constant", "min_lr": 0.0}
+        return
+    if hold > warmup and end > hold:
+        for style in ("linear", "cosine", "exponential") + (() if version == "0.12" else ("minus_sqrt",)):
+            yield {**common, "lr_decay_style": "WSD", "lr_wsd_decay_style": style, "lr_wsd_decay_iters": end - hold}
+    for style in ("cosine", "linear", "constant", "inverse-square-root"):
+        yield {**common, "lr_decay_style": style}
+    for style in ("exponential",) if version == "0.12" else ("exponential", "minus_sqrt"):
+        if end > warmup:
+            yield {**common, "lr_decay_style": "WSD", "lr_wsd_decay_style": style, "lr_wsd_decay_iters": end - warmup}
+
+
+# Both ways -----------------------------------------------------------------------------------------------------------
+
+
+def horizon_of(schedule: Schedule, steps: int | None = None) -> int:
+    """Over how many steps a schedule is looked at: as asked, the run's length, or the schedule's own."""
+    return max(1, steps or schedule.steps or schedule.total or 1)
+
+
+def _best(
+    schedule: Schedule,
+    horizon: int,
+    candidates: Iterator[dict[str, object]],
+    built: Callable[[dict[str, object]], Schedule],
+) -> Equivalent:
+    best: Equivalent | None = None
+    for settings in candidates:
+        try:
+            other = built(settings)
+        except UndecidedError:
+            continue
+        comparison = compare(schedule.learning_rate, other.learning_rate, horizon)
+        if best is None or comparison.max_difference_of_peak < best.comparison.max_difference_of_peak:
+            best = Equivalent(settings, other, comparison, explain(schedule, other, comparison))
+        if comparison.same:
+            break
+    if best is None:
+        raise ValueError(f"no candidate for {schedule.type}")
+    return best
+
+
+def mindformers_weight_decay(schedule: Schedule, steps: int | None = None) -> QuantityEquivalent | None:
+    """`optimizer.weight_decay` for Megatron's; a growing one has no equal, so the middle is the nearest."""
+    curve = schedule.weight_decay
+    if curve is None:
+        return None
+    low, high, at = _span(curve, horizon_of(schedule, steps))
+    if low == high:
+        return QuantityEquivalent({"weight_decay": high}, True, 0.0, 0, ())
+    middle = (low + high) / 2
+    error = (high - low) / 2 / high
+    return QuantityEquivalent({"weight_decay": middle}, False, error, at, (note("no-growing-weight-decay"),))
+
+
+def _span(curve: Curve, steps: int) -> tuple[float, float, int]:
+    """The least and the greatest value of a curve that does not fall, and the step of the greatest."""
+    return curve.value(0), curve.value(steps - 1), steps - 1
+
+
+def mindformers_loss_scale(parameters: MegatronParameters) -> QuantityEquivalent:
+    """`runner_wrapper.scale_sense` for Megatron's loss scale; equal as long as nothing overflows."""
+    if parameters.loss_scale:
+        return QuantityEquivalent({"scale_sense": parameters.loss_scale}, True, 0.0, 0, ())
+    if not parameters.fp16:
+        return QuantityEquivalent({"scale_sense": 1.0}, True, 0.0, 0, ())
+    notes: list[Note] = []
+    if parameters.hysteresis != 1:
+        notes.append(note("hysteresis", hysteresis=parameters.hysteresis))
+    if parameters.min_loss_scale != 1.0:
+        notes.append(note("minimum-scale", minimum=parameters.min_loss_scale))
+    sense = {
+        "type": "DynamicLossScaleUpdateCell",
+        "loss_scale_value": parameters.initial_loss_scale,
+        "scale_factor": 2,
+        "scale_window": int(parameters.loss_scale_window),
+    }
+    return QuantityEquivalent({"scale_sense": sense}, not notes, 0.0, 0, tuple(notes))
+
+
+def megatron_loss_scale(scale: LossScale) -> QuantityEquivalent:
+    """Megatron-LM's loss-scale arguments for a `scale_sense`."""
+    if scale.type == "DynamicLossScaleUpdateCell":
+        settings: dict[str, object] = {
+            "initial_loss_scale": scale.value,
+            "loss_scale_window": scale.window,
+            "hysteresis": 1,
+            "min_loss_scale": 1.0,
+        }
+        notes = [note("needs-fp16")]
+        if scale.factor != 2:
+            notes.append(note("factor-two", factor=scale.factor))
+        return QuantityEquivalent(settings, scale.factor == 2, 0.0, 0, tuple(notes))
+    return QuantityEquivalent({"loss_scale": scale.value}, scale.type != "AdaptiveLossScaleUpdateCell", 0.0, 0, ())

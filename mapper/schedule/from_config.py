@@ -1,0 +1,258 @@
+"""The schedules of a file that a reader has read, from its effective values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from .curve import UndecidedError
+from .problems import Note, note, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...schemas.config import Config, Setting
+    from ...schemas.diagnostic import Diagnostic
+    from .curve import Schedule
+    from .loss_scale import LossScale
+    from .megatron import MegatronParameters
+    from .mindformers import MindFormersParameters
+
+_REMEDIES = {
+    "train_iters": "give --train-iters or --train-samples, or `--steps N` here",
+    "train_samples": "give --train-iters or --train-samples, or `--steps N` here",
+    "global_batch_size": "write it, or give `--world-size N`, from which Megatron-LM derives it",
+    "data_parallel_size": "give `--world-size N`",
+}
+_OTHERWISE = "write it, or give the variable it comes from with `--var NAME=VALUE`"
+
+
+def schedule_of(config: Config, steps: int | None = None) -> Schedule:
+    """The schedules of a file; `steps` stands in for a run length that the file does not say."""
+    return megatron_schedule(config, steps) if config.framework == "megatron" else mindformers_schedule(config, steps)
+
+
+def megatron_schedule(config: Config, steps: int | None = None) -> Schedule:
+    """The schedules of a Megatron-LM launch."""
+    from .megatron import megatron_schedule as built
+
+    schedule = _placed(config, lambda: built(megatron_parameters(config, steps)))
+    if not _all_decided(config, _WEIGHT_DECAY):
+        schedule = schedule._replace(weight_decay=None)
+    if not _all_decided(config, _LOSS_SCALE):
+        schedule = schedule._replace(loss_scale=None)
+    return schedule
+
+
+def _all_decided(config: Config, names: tuple[str, ...]) -> bool:
+    return all(name not in config.settings or config.settings[name].decided for name in names)
+
+
+def mindformers_schedule(config: Config, steps: int | None = None) -> Schedule:
+    """The schedules of a MindSpore Transformers YAML."""
+    from .mindformers import mindformers_schedule as built
+
+    schedule = _placed(config, lambda: built(mindformers_parameters(config, steps)))
+    found: list[Note] = []
+    if config.dialect != "dynamic" and not any(
+        key.startswith("lr_schedule.") and setting.origin == "explicit" for key, setting in config.settings.items()
+    ):
+        found.append(note("no-lr-schedule"))
+    elif config.dialect != "dynamic":
+        ignored = config.settings.get("optimizer.learning_rate")
+        if ignored is not None and ignored.origin == "explicit" and ignored.value is not None:
+            found.append(note("overridden", value=ignored.value))
+    if any(key.startswith("grouped_lr_schedule.") for key in config.settings):
+        found.append(note("grouped"))
+    return schedule._replace(notes=(*found, *schedule.notes))
+
+
+def _placed(config: Config, build: Callable[[], Schedule]) -> Schedule:
+    """The schedule, or its problems with the file's name on them."""
+    try:
+        return build()
+    except UndecidedError as error:
+        problems = tuple(entry if entry.file else entry._replace(file=config.file) for entry in error.problems)
+        raise UndecidedError(problems) from None
+
+
+# Megatron-LM ---------------------------------------------------------------------------------------------------------
+
+_WEIGHT_DECAY = ("weight_decay", "start_weight_decay", "end_weight_decay", "weight_decay_incr_style")
+_LOSS_SCALE = ("fp16", "loss_scale", "initial_loss_scale", "min_loss_scale", "loss_scale_window", "hysteresis")
+_BATCH = ("global_batch_size", "micro_batch_size", "data_parallel_size", "seq_length")
+_LENGTH = ("train_iters", "train_samples")
+
+
+def megatron_parameters(config: Config, steps: int | None = None) -> MegatronParameters:
+    """Megatron's schedule arguments out of the effective values; UndecidedError names each one that is missing.
+
+    Only what the curve depends on is demanded: a constant batch size cancels out of a run counted in iterations, and
+    the weight decay keeps its default where it is undecided (`schedule_of` then leaves its curve out).
+    """
+    from .megatron import MegatronParameters
+
+    values: dict[str, object] = {}
+    undecided: dict[str, Setting] = {}
+    for name in MegatronParameters._fields:
+        setting = config.settings.get(name)
+        if setting is None:
+            continue
+        if not setting.decided:
+            if setting.raw is not None or name not in ("lr_decay_iters", "lr_decay_samples"):
+                undecided[name] = setting  # the decay's default, the run's length, is derived here again
+        elif setting.value is not None:
+            values[name] = setting.value
+    values["version"] = config.framework_version
+    if values.get("train_iters") and values.get("train_samples") and not _explicit(config, "train_iters"):
+        del values["train_iters"]  # derived from the samples by the reader, as the run does later
+    if steps is not None and not any(values.get(name) for name in _LENGTH):
+        values["train_iters"] = steps
+    needed = _needed(values)
+    missing = [_undecided(config, setting, name) for name, setting in undecided.items() if name in needed]
+    if not any(values.get(name) for name in _LENGTH):
+        missing += [_undecided(config, undecided[name], name) for name in _LENGTH if name in undecided]
+        if not any(name in undecided for name in _LENGTH):
+            missing.append(_missing(config, "train_iters"))
+    absent = needed.intersection(("lr", *_BATCH)) - values.keys() - undecided.keys()
+    missing += [_missing(config, name) for name in sorted(absent)]
+    if missing:
+        raise UndecidedError(tuple({entry.values: entry for entry in missing}.values()))
+    ramp = values.get("rampup_batch_size")
+    if isinstance(ramp, (list, tuple)):
+        values["rampup_batch_size"] = _ramp(config, [str(part) for part in ramp])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return MegatronParameters(**values)  # type: ignore[arg-type]  # pyright: ignore
+
+
+def _needed(values: Mapping[str, object]) -> frozenset[str]:
+    """The arguments that the learning rate depends on, given the others."""
+    from .megatron import MegatronParameters
+
+    needed = set(MegatronParameters._fields) - {*_WEIGHT_DECAY, *_LOSS_SCALE, *_BATCH, *_LENGTH, "version"}
+    if values.get("train_samples") or values.get("rampup_batch_size"):
+        needed.add("global_batch_size")
+    if values.get("decrease_batch_size_if_needed"):
+        needed.update(("global_batch_size", "micro_batch_size", "data_parallel_size"))
+    if values.get("step_batch_size_schedule"):
+        needed.add("seq_length")
+    if values.get("lr_decay_style") != "WSD":
+        needed -= {"lr_wsd_decay_style", "lr_wsd_decay_iters", "lr_wsd_decay_samples"}
+    return frozenset(needed)
+
+
+def _ramp(config: Config, words: list[str]) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in words)
+    except ValueError:
+        found = problem(
+            "wrong-type", config.file, what="rampup_batch_size", found=" ".join(words), expected="three whole numbers"
+        )
+        raise UndecidedError((found,)) from None
+
+
+def _explicit(config: Config, key: str) -> bool:
+    setting = config.settings.get(key)
+    return setting is not None and setting.origin == "explicit"
+
+
+def _missing(config: Config, name: str) -> Diagnostic:
+    return problem("missing", config.file, what=name, remedy=_REMEDIES.get(name, _OTHERWISE))
+
+
+def _source_text(config: Config, setting: Setting) -> str | None:
+    """What stands in the file where a value could not be decided."""
+    for entry in config.unresolved:
+        if setting.span is not None and entry.span[:4] == setting.span[:4]:
+            return entry.text
+    return None
+
+
+def _undecided(config: Config, setting: Setting, name: str) -> Diagnostic:
+    text = " ".join(setting.raw) if setting.raw else _source_text(config, setting)
+    if text is None:
+        return _missing(config, name)
+    found = problem("undecided", config.file, what=name, text=text, remedy=_REMEDIES.get(name, _OTHERWISE))
+    return found._replace(span=setting.span)
+
+
+# MindSpore Transformers ----------------------------------------------------------------------------------------------
+
+_COUNTED = ("total_steps", "warmup_steps", "decay_steps", "decay_start_steps")
+"""Arguments that MindSpore Transformers derives from the total, and so does the schedule where the reader could not."""
+
+
+def mindformers_parameters(config: Config, steps: int | None = None) -> MindFormersParameters:
+    """The constructor arguments that MindSpore Transformers ends up with, from the resolved values."""
+    from .mindformers import MindFormersParameters
+
+    section = "lr_scheduler." if config.dialect == "dynamic" else "lr_schedule."
+    arguments: dict[str, object] = {}
+    missing: list[Diagnostic] = []
+    for name, setting in _members(config, "resolved.schedule."):
+        written = config.settings.get(section + name)
+        if setting.decided:
+            arguments[name] = setting.value
+        elif name not in _COUNTED or (written is not None and not written.decided):
+            missing.append(_undecided(config, setting if written is None else written, section + name))
+    for name, setting in _members(config, section):
+        if name not in arguments and setting.origin == "explicit" and setting.decided:
+            arguments.setdefault(name, setting.value)
+    kind = arguments.pop("type", None)
+    if not isinstance(kind, str):
+        missing.append(_missing(config, section + "type"))
+    if missing:
+        raise UndecidedError(tuple(missing))
+    if arguments.get("total_steps") is None and steps is not None:
+        arguments["total_steps"] = steps
+    run = config.value("training.steps" if config.dialect == "dynamic" else "resolved.runner.total_steps")
+    decay = config.value("resolved.optimizer.weight_decay")
+    return MindFormersParameters(
+        str(kind),
+        arguments,
+        use_fused=_is_fused(config),
+        weight_decay=_number(decay),
+        loss_scale=_loss_scale(config),
+        steps=run if isinstance(run, int) and not isinstance(run, bool) else None,
+        version=config.framework_version,
+    )
+
+
+def _members(config: Config, prefix: str) -> list[tuple[str, Setting]]:
+    """The settings directly below a prefix, by their last name."""
+    found = [(key[len(prefix) :], setting) for key, setting in config.settings.items() if key.startswith(prefix)]
+    return [(name, setting) for name, setting in found if "." not in name and "[" not in name]
+
+
+def _is_fused(config: Config) -> bool:
+    """Whether AdamW counts from −1. The dynamic graph has two names for the switch."""
+    if config.value("resolved.optimizer.type") not in ("AdamW", "PmaAdamW", "FusedAdamW", "FusedPmaAdamW"):
+        return False
+    return any(config.value(f"resolved.optimizer.{name}") is True for name in ("use_fused", "enable_fused_opt"))
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _loss_scale(config: Config) -> LossScale | None:
+    """The `scale_sense` of the wrapper; None where the dialect has none."""
+    from .loss_scale import LossScale
+
+    sense = config.value("resolved.wrapper.scale_sense")
+    fixed = _number(sense)
+    if fixed is not None:
+        return LossScale("constant", fixed)
+    if not isinstance(sense, Mapping):
+        return None
+    numbers = {name: _number(sense.get(name)) for name in sense}
+    value = numbers.get("loss_scale_value")
+    if value is None:
+        return None
+    return LossScale(
+        str(sense.get("type")),
+        value,
+        numbers.get("scale_factor") or 2.0,
+        int(numbers.get("scale_window") or 1000),
+        int(numbers.get("max_scale_window") or 1000),
+        int(numbers.get("min_scale_window") or 20),
+    )

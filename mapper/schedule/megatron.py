@@ -1,0 +1,435 @@
+"""Megatron-LM's schedules: `OptimizerParamScheduler` and the gradient scalers, for 0.12 to 0.19.
+
+The scheduler counts samples; its arithmetic is float64 and is repeated here operation by operation, so values agree
+to the last bit. Between the versions only these things change the curve: the `minus_sqrt` WSD decay exists from
+0.13, and from 0.18 `--step-batch-size-schedule` replaces `--rampup-batch-size`, which is then ignored.
+Sources: megatron/core/optimizer_param_scheduler.py:OptimizerParamScheduler,
+megatron/training/training.py:get_optimizer_param_scheduler, megatron/training/arguments.py:validate_args,
+megatron/core/optimizer/grad_scaler.py, megatron/core/optimizer/__init__.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from .curve import Curve, Schedule, Traits, UndecidedError, constant_curve
+from .float32 import single
+from .loss_scale import growing_scale
+from .pieces import Constant, Cosine, Halving, InverseRoot, Line, Piece, Root
+from .problems import Note, note, problem, shown
+from .samples import Consumption, Stretch, constant_batch, parse_step_schedule, ramped_batch, stepped_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .pieces import Formula
+
+STYLES = ("constant", "linear", "cosine", "inverse-square-root", "WSD")
+WSD_STYLES = ("exponential", "linear", "cosine", "minus_sqrt")
+
+
+class MegatronParameters(NamedTuple):
+    """What the schedules depend on, under Megatron's own argument names; defaults are argparse's."""
+
+    lr: float
+    min_lr: float = 0.0
+    lr_decay_style: str = "linear"
+    lr_decay_iters: int | None = None
+    lr_decay_samples: int | None = None
+    lr_warmup_fraction: float | None = None
+    lr_warmup_iters: int = 0
+    lr_warmup_samples: int = 0
+    lr_warmup_init: float = 0.0
+    lr_wsd_decay_style: str = "exponential"
+    lr_wsd_decay_iters: int | None = None
+    lr_wsd_decay_samples: int | None = None
+    train_iters: int | None = None
+    train_samples: int | None = None
+    global_batch_size: int = 1
+    rampup_batch_size: tuple[int, int, int] | None = None
+    step_batch_size_schedule: str | None = None
+    seq_length: int | None = None
+    micro_batch_size: int | None = None
+    data_parallel_size: int | None = None
+    decrease_batch_size_if_needed: bool = False
+    weight_decay: float = 0.01
+    start_weight_decay: float | None = None
+    end_weight_decay: float | None = None
+    weight_decay_incr_style: str = "constant"
+    fp16: bool = False
+    loss_scale: float | None = None
+    initial_loss_scale: float = 2.0**32
+    min_loss_scale: float = 1.0
+    loss_scale_window: float = 1000
+    hysteresis: int = 2
+    decoupled_lr: float | None = None
+    use_checkpoint_opt_param_scheduler: bool = False
+    override_opt_param_scheduler: bool = False
+    version: str = "0.12"
+
+    @property
+    def newer_batches(self) -> bool:
+        """From 0.18 on the batch size grows by `--step-batch-size-schedule` only."""
+        return tuple(int(part) for part in self.version.split(".")[:2] if part.isdigit()) >= (0, 18)
+
+
+class _Counted(NamedTuple):
+    """The scheduler's constructor arguments, in samples."""
+
+    warmup: float
+    decay: int
+    wsd: int | None
+    weight_decay: int
+
+
+class _Region(NamedTuple):
+    """A stretch of the curve as a function of samples; it ends, inclusive, at `last`."""
+
+    last: float
+    formula: Callable[[Stretch], Formula]
+
+
+def megatron_schedule(parameters: MegatronParameters) -> Schedule:
+    """The schedules of a Megatron-LM run; UndecidedError where Megatron itself refuses them."""
+    consumption, steps = _batches(parameters)
+    counted = _count(parameters)
+    _check(parameters, counted)
+    curve = _learning_rate(parameters, counted, consumption)
+    return Schedule(
+        "megatron",
+        parameters.version,
+        parameters.lr_decay_style,
+        {**parameters._asdict(), "train_iters": steps},
+        curve,
+        _traits(parameters, counted, consumption),
+        _weight_decay(parameters, counted, consumption),
+        _loss_scale(parameters),
+        steps,
+        math.ceil(_steps_at(consumption, counted.decay)),
+        _notes(parameters, counted, consumption, curve),
+    )
+
+
+def _refuse(why: str) -> UndecidedError:
+    return UndecidedError((problem("refused", framework="Megatron-LM", why=why),))
+
+
+def _batches(p: MegatronParameters) -> tuple[Consumption, int]:
+    """Samples by iteration, and how many iterations the run makes."""
+    if not p.train_iters and not p.train_samples:
+        raise UndecidedError(
+            (
+                problem(
+                    "missing", what="train_iters", remedy="give --train-iters or --train-samples, or `--steps N` here"
+                ),
+            )
+        )
+    if p.train_iters and p.train_samples:
+        raise _refuse("--train-iters and --train-samples are both given")
+    unit = (p.micro_batch_size or 1) * (p.data_parallel_size or 1)
+    least = p.global_batch_size if p.rampup_batch_size is None or p.newer_batches else p.rampup_batch_size[0]
+    if p.decrease_batch_size_if_needed and least < unit:
+        raise _refuse(f"a batch of {least} is smaller than micro-batch-size times data-parallel size, {unit}")
+
+    def running(batch: int) -> int:
+        return batch // unit * unit if p.decrease_batch_size_if_needed else batch
+
+    if p.newer_batches and p.step_batch_size_schedule is not None:
+        try:
+            pairs = parse_step_schedule(p.step_batch_size_schedule, p.seq_length)
+        except ValueError:
+            raise _refuse(f"--step-batch-size-schedule {p.step_batch_size_schedule!r} cannot be parsed") from None
+        if not pairs or pairs[0][0] != 0 or any(batch < 1 for _, batch in pairs):
+            raise _refuse("--step-batch-size-schedule must start at 0 and have positive batch sizes")
+        consumption = stepped_batch(pairs)
+        return consumption, p.train_iters or consumption.first_after((p.train_samples or 0) - 1)
+    if p.rampup_batch_size is None or p.newer_batches:
+        consumption = constant_batch(max(1, running(p.global_batch_size)))
+        return consumption, p.train_iters or (p.train_samples or 0) // p.global_batch_size
+    if p.train_iters:
+        raise _refuse("--rampup-batch-size needs --train-samples")
+    first, increment, over = p.rampup_batch_size
+    last, samples = p.global_batch_size, p.train_samples or 0
+    if first <= 0 or increment <= 0 or over <= 0 or first >= last or (last - first) % increment:
+        raise _refuse(
+            f"--rampup-batch-size {first} {increment} {over} does not lead up to a global batch size of {last}"
+        )
+    consumption, nominal = ramped_batch(first, increment, over, last, running)
+    reached = nominal.first_after(min(over, samples))
+    return consumption, reached + max(0, samples - nominal.samples(reached)) // last
+
+
+def _count(p: MegatronParameters) -> _Counted:
+    """Everything in samples, as `get_optimizer_param_scheduler` does it."""
+    batch = p.global_batch_size
+    if p.train_iters:
+        decay = (p.train_iters if p.lr_decay_iters is None else p.lr_decay_iters) * batch
+        wsd = None if p.lr_wsd_decay_iters is None else p.lr_wsd_decay_iters * batch
+        warmup = p.lr_warmup_iters * batch
+        growth = p.train_iters * batch
+    else:
+        samples = p.train_samples or 0
+        decay = samples if p.lr_decay_samples is None else p.lr_decay_samples
+        wsd, warmup, growth = p.lr_wsd_decay_samples, p.lr_warmup_samples, samples
+    if p.lr_warmup_fraction is not None:
+        warmup = p.lr_warmup_fraction * decay
+    return _Counted(warmup, decay, wsd, growth)
+
+
+def _check(p: MegatronParameters, counted: _Counted) -> None:
+    """The assertions of `validate_args` and of the scheduler's constructor."""
+    by_iterations = bool(p.train_iters)
+    given_warmup = p.lr_warmup_iters if by_iterations else p.lr_warmup_samples
+    start, end = _weight_decay_ends(p)
+    claims = (
+        (p.lr_decay_style in STYLES, f"--lr-decay-style {p.lr_decay_style} is not one of {', '.join(STYLES)}"),
+        (p.min_lr >= 0.0, f"--min-lr {shown(p.min_lr)} is negative"),
+        (p.lr >= p.min_lr, f"--min-lr {shown(p.min_lr)} is above --lr {shown(p.lr)}"),
+        (p.lr_warmup_init <= p.lr, f"--lr-warmup-init {shown(p.lr_warmup_init)} is above --lr {shown(p.lr)}"),
+        (counted.decay > 0, "the decay has no steps"),
+        (
+            counted.warmup < counted.decay,
+            f"the warm-up of {shown(counted.warmup)} samples is not shorter than the decay of {shown(counted.decay)}",
+        ),
+        (not (by_iterations and p.lr_decay_samples is not None), "--lr-decay-samples goes with --train-samples"),
+        (not (by_iterations and p.lr_warmup_samples), "--lr-warmup-samples goes with --train-samples"),
+        (by_iterations or p.lr_decay_iters is None, "--lr-decay-iters goes with --train-iters"),
+        (by_iterations or not p.lr_warmup_iters, "--lr-warmup-iters goes with --train-iters"),
+        (p.lr_warmup_fraction is None or not given_warmup, "--lr-warmup-fraction excludes the other warm-up arguments"),
+        (
+            p.lr_decay_style != "WSD" or counted.wsd is not None,
+            f"WSD needs --lr-wsd-decay-{'iters' if by_iterations else 'samples'}",
+        ),
+        (
+            p.lr_decay_style != "WSD" or p.lr_wsd_decay_style in _wsd_styles(p.version),
+            f"{p.version} has no WSD decay style {p.lr_wsd_decay_style}",
+        ),
+        (start >= 0.0 and end >= start, "the weight decay may not be negative or fall"),
+        (
+            not (p.use_checkpoint_opt_param_scheduler and p.override_opt_param_scheduler),
+            "--override-opt_param-scheduler and --use-checkpoint-opt_param-scheduler are both given",
+        ),
+    )
+    failed = tuple(problem("refused", framework="Megatron-LM", why=why) for holds, why in claims if not holds)
+    if failed:
+        raise UndecidedError(failed)
+
+
+def _wsd_styles(version: str) -> tuple[str, ...]:
+    return WSD_STYLES[:3] if version.split(".")[:2] == ["0", "12"] else WSD_STYLES
+
+
+# Learning rate -------------------------------------------------------------------------------------------------------
+
+
+def _learning_rate(p: MegatronParameters, counted: _Counted, consumption: Consumption) -> Curve:
+    def value(step: int) -> float:
+        return _rate(p, counted, consumption.samples(step))
+
+    return Curve(value, _pieces(_regions(p, counted), consumption), "float64")
+
+
+def _rate(p: MegatronParameters, counted: _Counted, samples: int) -> float:
+    """The rate after so many samples, in the scheduler's own order of operations."""
+    warmup, decay = counted.warmup, counted.decay
+    if warmup > 0 and samples <= warmup:
+        return p.lr_warmup_init + ((float(p.lr) - p.lr_warmup_init) * float(samples) / float(warmup))
+    if p.lr_decay_style == "constant":
+        return float(p.lr)
+    if samples > decay:
+        return p.min_lr
+    if p.lr_decay_style == "inverse-square-root":
+        return max(p.min_lr, p.lr * max(warmup, 1) ** 0.5 / (max(samples, 1) ** 0.5))
+    ratio = float(samples - warmup) / float(decay - warmup)
+    if p.lr_decay_style == "linear":
+        coefficient = 1.0 - ratio
+    elif p.lr_decay_style == "cosine":
+        coefficient = 0.5 * (math.cos(math.pi * ratio) + 1.0)
+    else:
+        coefficient = _wsd_coefficient(p.lr_wsd_decay_style, samples, counted)
+    return p.min_lr + coefficient * (p.lr - p.min_lr)
+
+
+def _wsd_coefficient(style: str, samples: int, counted: _Counted) -> float:
+    length = counted.wsd or 0
+    start = counted.decay - length
+    if samples <= start:
+        return 1.0
+    ratio = float(samples - start) / float(length)
+    if style == "linear":
+        return 1.0 - ratio
+    if style == "cosine":
+        return 0.5 * (math.cos(math.pi * ratio) + 1.0)
+    if style == "exponential":
+        return (2.0 * math.pow(0.5, ratio)) - 1.0
+    return 1.0 - math.sqrt(ratio)
+
+
+def _regions(p: MegatronParameters, counted: _Counted) -> list[_Region]:
+    """The curve as regions of samples."""
+    regions: list[_Region] = []
+    peak, low, start, end = float(p.lr), p.min_lr, counted.warmup, counted.decay
+    if start > 0:
+        regions.append(_Region(start, _line(p.lr_warmup_init, peak, 0.0, start)))
+    style, drop, decay_from = p.lr_decay_style, peak - low, float(start)
+    if style == "constant":
+        return [*regions, _Region(math.inf, _level(peak))]
+    if style == "inverse-square-root":
+        scale = peak * max(start, 1) ** 0.5
+        regions.append(_Region(0, _level(max(low, scale))))
+        if low > 0 and (scale / low) ** 2 < end:
+            regions.append(_Region((scale / low) ** 2, _inverse_root(scale)))
+            regions.append(_Region(end, _level(low)))
+        else:
+            regions.append(_Region(end, _inverse_root(scale)))
+        return [*regions, _Region(math.inf, _level(low))]
+    if style == "WSD":
+        style = p.lr_wsd_decay_style
+        decay_from = float(end - (counted.wsd or 0))
+        regions.append(_Region(decay_from, _level(peak)))
+    if end > decay_from:
+        regions.append(_Region(end, _decay(style, low, drop, decay_from, end - decay_from)))
+    return [*regions, _Region(math.inf, _level(low))]
+
+
+def _level(value: float) -> Callable[[Stretch], Formula]:
+    return lambda stretch: Constant(value)  # noqa: ARG005
+
+
+def _line(first: float, last: float, start: float, length: float) -> Callable[[Stretch], Formula]:
+    return lambda stretch: Line(first, (last - first) * stretch.batch / length, stretch.step_of(start))
+
+
+def _inverse_root(scale: float) -> Callable[[Stretch], Formula]:
+    return lambda stretch: InverseRoot(scale / math.sqrt(stretch.batch), stretch.step_of(0))
+
+
+def _decay(style: str, low: float, drop: float, start: float, length: float) -> Callable[[Stretch], Formula]:
+    def formula(stretch: Stretch) -> Formula:
+        origin, steps = stretch.step_of(start), length / stretch.batch
+        if style == "linear":
+            return Line(low + drop, -drop / steps, origin)
+        if style == "cosine":
+            return Cosine(low + 0.5 * drop, 0.5 * drop, math.pi / steps, origin)
+        if style == "exponential":
+            return Halving(low, drop, origin, steps)
+        return Root(low, drop, origin, steps)
+
+    return formula
+
+
+def _pieces(regions: list[_Region], consumption: Consumption) -> tuple[Piece, ...]:
+    """Regions of samples as pieces of steps, one for each region and batch size."""
+    found: list[Piece] = []
+    stretches = consumption.stretches
+    for index, stretch in enumerate(stretches):
+        until = stretches[index + 1].start if index + 1 < len(stretches) else math.inf
+        start = stretch.start
+        for region in regions:
+            after = math.inf if region.last == math.inf else stretch.first_after(region.last)
+            if after > start:
+                found.append(Piece(start, region.formula(stretch)))
+                if after >= until:
+                    break
+                start = int(after)
+    return tuple(found)
+
+
+# Weight decay --------------------------------------------------------------------------------------------------------
+
+
+def _weight_decay_ends(p: MegatronParameters) -> tuple[float, float]:
+    if p.weight_decay_incr_style == "constant":
+        return p.weight_decay, p.weight_decay
+    if p.start_weight_decay is None or p.end_weight_decay is None:
+        raise _refuse(
+            f"--weight-decay-incr-style {p.weight_decay_incr_style} needs --start-weight-decay and --end-weight-decay"
+        )
+    return p.start_weight_decay, p.end_weight_decay
+
+
+def _weight_decay(p: MegatronParameters, counted: _Counted, consumption: Consumption) -> Curve:
+    start, end = _weight_decay_ends(p)
+    style, length = p.weight_decay_incr_style, counted.weight_decay
+    if style == "constant" or length == 0:
+        return constant_curve(end, "float64")
+
+    def value(step: int) -> float:
+        samples = consumption.samples(step)
+        if samples > length:
+            return end
+        ratio = float(samples) / float(length)
+        coefficient = ratio if style == "linear" else 0.5 * (math.cos(math.pi * (1 - ratio)) + 1.0)
+        return start + coefficient * (end - start)
+
+    grown = _line(start, end, 0.0, length) if style == "linear" else _decay("cosine", end, start - end, 0.0, length)
+    return Curve(value, _pieces([_Region(length, grown), _Region(math.inf, _level(end))], consumption), "float64")
+
+
+# Loss scale ----------------------------------------------------------------------------------------------------------
+
+
+def _loss_scale(p: MegatronParameters) -> Curve | None:
+    """The loss scale if no gradient overflows; None where there is no scaler (bf16 without `--loss-scale`)."""
+    if p.loss_scale:
+        return constant_curve(single(p.loss_scale), "float64")
+    if not p.fp16:
+        return None
+    if p.min_loss_scale <= 0 or p.min_loss_scale > p.initial_loss_scale or p.loss_scale_window <= 0 or p.hysteresis < 1:
+        raise _refuse("the loss scale's minimum, window or hysteresis is out of range")
+    if float(p.loss_scale_window).is_integer():
+        return growing_scale(p.initial_loss_scale, 2.0, int(p.loss_scale_window))
+    return constant_curve(single(p.initial_loss_scale), "float64")  # a window of 2.5 is never hit exactly
+
+
+# In words ------------------------------------------------------------------------------------------------------------
+
+
+def _steps_at(consumption: Consumption, samples: float) -> float:
+    """The (fractional) iteration before which so many samples are consumed."""
+    found = consumption.stretches[0]
+    for stretch in consumption.stretches:
+        if stretch.consumed <= samples:
+            found = stretch
+    return found.step_of(samples)
+
+
+def _traits(p: MegatronParameters, counted: _Counted, consumption: Consumption) -> Traits:
+    warmup = max(0.0, _steps_at(consumption, counted.warmup))
+    end = _steps_at(consumption, counted.decay)
+    constant = p.lr_decay_style == "constant"
+    hold = warmup
+    shape = p.lr_decay_style
+    if shape == "WSD":
+        shape = p.lr_wsd_decay_style
+        hold = _steps_at(consumption, counted.decay - (counted.wsd or 0))
+    because: Note | None = None
+    if p.lr_warmup_fraction is not None:
+        because = note("warmup-fraction", ratio=p.lr_warmup_fraction, total=end, steps=warmup)
+    return Traits(
+        shape,
+        float(p.lr),
+        p.lr_warmup_init if warmup > 0 else float(p.lr),
+        warmup,
+        None if constant else end,
+        None if constant else p.min_lr,
+        None if constant else hold,
+        warmup_note=because,
+    )
+
+
+def _notes(p: MegatronParameters, counted: _Counted, consumption: Consumption, curve: Curve) -> tuple[Note, ...]:
+    found: list[Note] = []
+    if p.use_checkpoint_opt_param_scheduler:
+        found.append(note("from-checkpoint"))
+    if p.newer_batches and p.rampup_batch_size is not None:
+        found.append(note("rampup-ignored", version=p.version))
+    stretches = consumption.stretches
+    if len(stretches) > 1:
+        found.append(note("rampup", first=stretches[0].batch, last=stretches[-1].batch, steps=stretches[-1].start))
+    if p.decoupled_lr is not None:
+        found.append(note("decoupled", value=p.decoupled_lr))
+    if p.lr_decay_style == "inverse-square-root" and counted.warmup <= 0:
+        found.append(note("samples-no-warmup", second=curve.value(1)))
+    return tuple(found)

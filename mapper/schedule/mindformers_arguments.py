@@ -1,0 +1,250 @@
+"""The constructor arguments of MindSpore Transformers' learning-rate classes, and the checks that the classes make.
+
+All classes take `**kwargs`: a name that is not in `ARGUMENTS` vanishes without a word.
+Sources: mindformers/core/lr/lr_schedule.py (signatures, `_get_lr_steps`), mindformers/core/lr/build_lr.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .curve import Traits, UndecidedError
+from .float32 import quotient, single
+from .pieces import Constant, Formula, Line
+from .problems import Note, note, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+REQUIRED = "required"
+
+ALIASES = {
+    "constant_with_warmup": "ConstantWarmUpLR",
+    "linear": "LinearWithWarmUpLR",
+    "cosine": "CosineWithWarmUpLR",
+    "cosine_with_restarts": "CosineWithRestartsAndWarmUpLR",
+    "polynomial": "PolynomialWithWarmUpLR",
+    "cosine_annealing": "CosineAnnealingLR",
+    "cosine_annealing_warm_restarts": "CosineAnnealingWarmRestarts",
+}
+"""Short names of the registry (mindformers/core/lr/build_lr.py:register_mf_lr)."""
+
+_WARMUP: dict[str, object] = {"warmup_steps": None, "warmup_lr_init": 0.0, "warmup_ratio": None}
+ARGUMENTS: dict[str, dict[str, object]] = {
+    "ConstantWarmUpLR": {"learning_rate": REQUIRED, "total_steps": None, **_WARMUP},
+    "LinearWithWarmUpLR": {"learning_rate": REQUIRED, "total_steps": REQUIRED, **_WARMUP},
+    "CosineWithWarmUpLR": {
+        "learning_rate": REQUIRED,
+        "total_steps": None,
+        "num_cycles": 0.5,
+        "lr_end": 0.0,
+        "decay_steps": None,
+        "decay_ratio": None,
+        **_WARMUP,
+        "warmup_steps": 0,
+    },
+    "CosineWithRestartsAndWarmUpLR": {
+        "learning_rate": REQUIRED,
+        "total_steps": None,
+        "num_cycles": 1.0,
+        "lr_end": 0.0,
+        "decay_steps": None,
+        **_WARMUP,
+    },
+    "PolynomialWithWarmUpLR": {
+        "learning_rate": REQUIRED,
+        "total_steps": REQUIRED,
+        "lr_end": 1e-7,
+        "power": 1.0,
+        "decay_steps": None,
+        **_WARMUP,
+    },
+    "ConstantWithCoolDownLR": {
+        "learning_rate": REQUIRED,
+        "keep_steps": 0,
+        "decay_steps": None,
+        "decay_ratio": None,
+        "total_steps": None,
+        "num_cycles": 0.5,
+        "lr_end1": 0,
+        "final_steps": 0,
+        "lr_end2": None,
+        **_WARMUP,
+    },
+    "WarmUpStableDecayLR": {
+        "learning_rate": REQUIRED,
+        "lr_end": 1e-7,
+        "total_steps": None,
+        "decay_start_steps": None,
+        "decay_start_ratio": None,
+        **_WARMUP,
+    },
+    "CosineAnnealingLR": {"base_lr": REQUIRED, "t_max": REQUIRED, "eta_min": 0.0},
+    "CosineAnnealingWarmRestarts": {"base_lr": REQUIRED, "t_0": REQUIRED, "t_mult": 1, "eta_min": 0.0},
+    "LearningRateWiseLayer": {"base_lr": REQUIRED, "lr_scale": REQUIRED},
+}
+"""Constructor arguments with their defaults; all other names vanish in `**kwargs` without a word."""
+
+BUILTIN = frozenset(
+    (
+        "CosineDecayLR",
+        "ExponentialDecayLR",
+        "InverseDecayLR",
+        "LearningRateSchedule",
+        "NaturalExpDecayLR",
+        "PolynomialDecayLR",
+        "WarmUpLR",
+    )
+)
+"""MindSpore's own classes: the registry holds them (build_lr.py:register_ms_lr), but no YAML can build them."""
+
+_STEPS = frozenset(
+    [
+        "warmup_steps",
+        "total_steps",
+        "decay_steps",
+        "keep_steps",
+        "final_steps",
+        "decay_start_steps",
+        "t_max",
+        "t_0",
+        "t_mult",
+    ]
+)
+_TRAINER = frozenset(("type", "total_steps", "warmup_epochs"))
+"""Names the trainer itself reads or fills in."""
+
+
+def canonical_type(name: str) -> str:
+    """The class behind a name of the registry."""
+    return ALIASES.get(name, name)
+
+
+def swallowed(type_name: str, names: Iterable[str]) -> list[str]:
+    """Which of these keys of an `lr_schedule` section have no effect on that class."""
+    accepted = ARGUMENTS.get(canonical_type(type_name))
+    return [] if accepted is None else [name for name in names if name not in accepted and name not in _TRAINER]
+
+
+class Region(NamedTuple):
+    """A formula that holds up to, not including, the step `until`; steps count as the schedule counts them."""
+
+    until: float
+    formula: Formula
+
+
+class Inner(NamedTuple):
+    """A schedule inside another one: the `base_lr` of LearningRateWiseLayer, which a YAML cannot give."""
+
+    type: str
+    arguments: Mapping[str, object]
+
+
+class Arguments:
+    """The constructor arguments of one class, checked as the class checks them."""
+
+    def __init__(self, type_name: str, given: Mapping[str, object], version: str) -> None:
+        self.type = type_name
+        self.version = version
+        accepted = ARGUMENTS[type_name]
+        self.values = {name: given.get(name, default) for name, default in accepted.items()}
+        for name, value in self.values.items():
+            if value is REQUIRED or (value is None and accepted[name] is REQUIRED):
+                raise UndecidedError(
+                    (problem("missing", what=f"lr_schedule.{name}", remedy=f"{type_name} cannot do without it"),)
+                )
+            if isinstance(value, bool) or not isinstance(value, (int, float, type(None), Inner)):
+                raise _wrong(name, value, "a number (YAML 1.1 reads 1e-5 as text; write 1.e-5)")
+            if name in _STEPS and isinstance(value, float):
+                raise _wrong(name, value, "a whole number")
+
+    def number(self, name: str) -> float:
+        """A number as it is, an integer staying one."""
+        value = self.values[name]
+        assert isinstance(value, (int, float))
+        return value
+
+    def optional(self, name: str) -> float | None:
+        """A number or None."""
+        value = self.values[name]
+        return value if isinstance(value, (int, float)) else None
+
+    def count(self, name: str) -> int | None:
+        """A whole number or None."""
+        value = self.values[name]
+        return value if isinstance(value, int) else None
+
+    def total(self) -> int:
+        """`total_steps`, without which most classes fail."""
+        total = self.count("total_steps")
+        if total is None:
+            raise UndecidedError(
+                (problem("missing", what="lr_schedule.total_steps", remedy="write it, or give `--steps N` here"),)
+            )
+        return total
+
+    def steps(self, phase: str) -> int:
+        """`<phase>_steps`, or `<phase>_ratio` of the total, cut to whole steps."""
+        ratio = self.optional(f"{phase}_ratio") if f"{phase}_ratio" in self.values else None
+        if ratio is None:
+            steps = self.count(f"{phase}_steps")
+            if steps is None:
+                raise self.refuse(f"neither {phase}_steps nor {phase}_ratio is given")
+            if steps < 0:
+                raise self.refuse(f"{phase}_steps is negative")
+            return steps
+        if not 0.0 <= ratio <= 1.0:
+            raise self.refuse(f"{phase}_ratio {ratio} is not between 0 and 1")
+        return int(self.total() * ratio)
+
+    def refuse(self, why: str) -> UndecidedError:
+        """The error for arguments that the class does not take."""
+        return UndecidedError((problem("refused", framework="MindSpore Transformers", why=f"{self.type}: {why}"),))
+
+    def warmup(self) -> WarmUp:
+        """The warm-up phase, which all classes of MindSpore Transformers' own share."""
+        steps = self.steps("warmup")
+        ratio = self.optional("warmup_ratio")
+        because = None
+        if ratio is not None:
+            exact = self.total() * ratio
+            name = "warmup-fraction" if exact == steps else "warmup-truncated"
+            because = note(name, ratio=ratio, total=self.total(), steps=steps)
+        return WarmUp(
+            steps, self.number("warmup_lr_init"), self.number("learning_rate"), self.version.startswith("1.6"), because
+        )
+
+
+def _wrong(name: str, value: object, expected: str) -> UndecidedError:
+    return UndecidedError((problem("wrong-type", what=f"lr_schedule.{name}", found=repr(value), expected=expected),))
+
+
+class WarmUp(NamedTuple):
+    """The linear warm-up that all classes but the annealing ones begin with."""
+
+    steps: int
+    initial: float
+    peak: float
+    divides_by_zero: bool
+    because: Note | None
+
+    def holds(self, step: float) -> bool:
+        """Whether the step belongs to the warm-up."""
+        return (self.steps != 0 or self.divides_by_zero) and single(self.steps) > step
+
+    def rate(self, step: float) -> float:
+        """The rate during the warm-up, rounded as MindSpore rounds."""
+        done = quotient(step, single(self.steps))
+        return single(single(self.initial) + single(single(self.peak - self.initial) * done))
+
+    def regions(self) -> list[Region]:
+        """The warm-up as a formula."""
+        if self.steps == 0:
+            return [Region(0, Constant(self.rate(-1.0)))] if self.divides_by_zero else []
+        return [Region(self.steps, Line(self.initial, (self.peak - self.initial) / self.steps, 0.0))]
+
+    def traits(self, shape: str, end: float | None, final: float | None, hold_end: float | None = None) -> Traits:
+        """The landmarks, given what comes after the warm-up."""
+        initial = self.initial if self.steps else self.peak
+        hold = self.steps if hold_end is None and end is not None else hold_end
+        return Traits(shape, self.peak, initial, self.steps, end, final, hold, warmup_note=self.because)

@@ -1,0 +1,142 @@
+"""How many samples Megatron-LM has consumed before each iteration, with or without a growing batch size.
+
+Megatron's scheduler counts samples, so every curve is a function of these. A constant batch size is one stretch;
+`--rampup-batch-size` (up to 0.17) and `--step-batch-size-schedule` (from 0.18) make several.
+Sources: megatron/core/num_microbatches_calculator.py, megatron/training/training.py:update_train_iters, train_step.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_SUFFIXES = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
+
+
+class Stretch(NamedTuple):
+    """Iterations with one batch size: from iteration `start`, where `consumed` samples lie behind."""
+
+    start: int
+    consumed: int
+    batch: int
+
+    def samples(self, step: int) -> int:
+        """Samples consumed before iteration `step`."""
+        return self.consumed + self.batch * (step - self.start)
+
+    def step_of(self, samples: float) -> float:
+        """The (fractional) iteration at which this stretch, extended both ways, has consumed so many samples."""
+        return self.start + (samples - self.consumed) / self.batch
+
+    def first_after(self, samples: float) -> int:
+        """The first iteration that has consumed more than so many samples, if this stretch went on for ever."""
+        step = self.start + math.floor((samples - self.consumed) / self.batch) + 1
+        while self.samples(step - 1) > samples:
+            step -= 1
+        while self.samples(step) <= samples:
+            step += 1
+        return step
+
+
+class Consumption(NamedTuple):
+    """All stretches of a run."""
+
+    stretches: tuple[Stretch, ...]
+
+    def samples(self, step: int) -> int:
+        """Samples consumed before iteration `step`."""
+        if len(self.stretches) == 1:
+            return self.stretches[0].samples(step)
+        index = bisect_right(self.stretches, step, key=_start_of) - 1
+        return self.stretches[max(0, index)].samples(step)
+
+    def first_after(self, samples: float) -> int:
+        """The first iteration before which more than so many samples are consumed."""
+        for stretch, following in zip(self.stretches, self.stretches[1:], strict=False):
+            if following.consumed > samples:
+                return max(stretch.start, stretch.first_after(samples))
+        return max(self.stretches[-1].start, self.stretches[-1].first_after(samples))
+
+
+def _start_of(stretch: Stretch) -> int:
+    return stretch.start
+
+
+def constant_batch(batch: int) -> Consumption:
+    """One stretch."""
+    return Consumption((Stretch(0, 0, batch),))
+
+
+def ramped_batch(
+    first: int, increment: int, over: int, last: int, running: Callable[[int], int]
+) -> tuple[Consumption, Consumption]:
+    """`--rampup-batch-size first increment over`: what the scheduler counts, and what the run's length is counted in.
+
+    The two differ where `running` rounds a batch down to what the devices can share evenly.
+    """
+    increments = (last - first) // increment
+
+    def batch_at(consumed: int) -> int:
+        return last if consumed > over else first + int(consumed / (over / increments)) * increment
+
+    return _stretches(batch_at, running, over), _stretches(batch_at, _unchanged, over)
+
+
+def stepped_batch(schedule: Iterable[tuple[int, int]]) -> Consumption:
+    """`--step-batch-size-schedule`: batch sizes by the number of samples from which they hold."""
+    steps = sorted(schedule)
+
+    def batch_at(consumed: int) -> int:
+        return [batch for threshold, batch in steps if consumed >= threshold][-1]
+
+    return _stretches(batch_at, _unchanged, steps[-1][0])
+
+
+def parse_step_schedule(text: str, seq_length: int | None) -> list[tuple[int, int]]:
+    """The pairs of `--step-batch-size-schedule`; thresholds are tokens where a sequence length is known."""
+    pairs: list[tuple[int, int]] = []
+    for entry in text.replace(",", " ").split():
+        threshold, _, batch = entry.partition(":")
+        samples = _number(threshold)
+        pairs.append((samples // seq_length if seq_length else samples, _number(batch)))
+    return sorted(pairs)
+
+
+def _number(text: str) -> int:
+    text = text.strip().upper()
+    factor = _SUFFIXES.get(text[-1:], 1)
+    return int(float(text[:-1] if factor > 1 else text) * factor)
+
+
+def _unchanged(batch: int) -> int:
+    return batch
+
+
+def _stretches(batch_at: Callable[[int], int], running: Callable[[int], int], until: int) -> Consumption:
+    """Walk from one batch size to the next; the last change lies where `until` samples are consumed, or just after."""
+    found: list[Stretch] = []
+    step = consumed = 0
+    while True:
+        nominal = batch_at(consumed)
+        batch = max(1, running(nominal))
+        found.append(Stretch(step, consumed, batch))
+        if consumed > until:
+            break
+        step, consumed = _next_change(batch_at, nominal, step, consumed, batch, until)
+    merged = [found[0]]
+    merged.extend(stretch for stretch in found[1:] if stretch.batch != merged[-1].batch)
+    return Consumption(tuple(merged))
+
+
+def _next_change(
+    batch_at: Callable[[int], int], nominal: int, step: int, consumed: int, batch: int, until: int
+) -> tuple[int, int]:
+    low, high = 0, (until - consumed) // batch + 1  # after `high` iterations more than `until` samples are consumed
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if batch_at(consumed + middle * batch) != nominal else (middle, high)
+    return step + high, consumed + high * batch
