@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # importing `typing` costs as much as starting Python
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -35,6 +35,14 @@ def _main(words: list[str]) -> int:
 
         print(f"accmap {__version__}")
         return FINE
+    if words and words[0] == "lint":
+        from accmap import __version__
+
+        from .cache import replay
+
+        known = replay(words, __version__)
+        if known is not None:
+            return known
     if not words or any(word in _HELP for word in words) or "_ACCMAP_COMPLETE" in os.environ:
         from .app import run_application
 

@@ -144,8 +144,58 @@ class LrJson(Open):
     tolerance: float
 
 
+class ReportRowJson(Open):
+    """What became of one field, or of one key without a field."""
+
+    field: str | None
+    source: list[str] = Field(alias="from")
+    target: list[str] = Field(alias="to")
+    value: Any
+    status: Literal["exact", "conditional", "approximate", "made-explicit", "dropped", "unresolved"]
+    impact: Impact
+    reversible: bool
+    message: str
+
+
+class ConvertJson(Open):
+    """`accmap convert --report`. Every explicit key of the source stands in some row's `from`."""
+
+    source: str
+    target: str
+    rows: list[ReportRowJson]
+    summary: dict[str, int]
+
+
+class SideJson(Open):
+    """What one file says of a field."""
+
+    value: Any
+    origin: Literal["explicit", "derived", "default"]
+    key: str | None
+    span: SpanJson | None
+
+
+class DiffRowJson(Open):
+    """One field, or one key without a field, on both sides."""
+
+    field: str | None
+    a: SideJson | None
+    b: SideJson | None
+    status: Literal["equal", "different", "only-a", "only-b", "undecided"]
+    impact: Impact
+
+
+class DiffJson(Open):
+    """`accmap diff`."""
+
+    rows: list[DiffRowJson]
+    summary: dict[str, int]
+
+
 OUTPUTS: dict[str, type[BaseModel]] = {
+    "convert": ConvertJson,
     "diagnostic": DiagnosticJson,
+    "diff": DiffJson,
     "lr": LrJson,
     "show": ShowJson,
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..schemas.diagnostic import Language
 
-INPUTS = ("megatron", "mindformers")
+INPUTS = ("megatron", "mindformers", "recipe")
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -29,7 +29,12 @@ def run(
     if not files:
         print("\n".join(names))
         return 0
-    schema = {"$schema": _DRAFT, **_model(files[0], megatron, mindformers, dialect, names).model_json_schema()}
+    if files[0] == "recipe":
+        from ..mapper.recipe.vocabulary import json_schema
+
+        schema = json_schema()
+    else:
+        schema = {"$schema": _DRAFT, **_model(files[0], megatron, mindformers, dialect, names).model_json_schema()}
     json.dump(schema, sys.stdout, ensure_ascii=False, indent=2)
     sys.stdout.write("\n")
     return 0

@@ -35,6 +35,9 @@ _WORDS = {
         "{} defaults not shown; --all shows them",
         "未显示 {} 个默认值；用 --all 显示",
     ),
+    "computed": ("computed by the validation", "由校验计算"),
+    "other": ("not an argument of this version", "不是该版本的参数"),
+    "top": ("top level", "顶层"),
     "none": ("no value matches {}", "没有与 {} 匹配的值"),
 }
 
@@ -135,23 +138,27 @@ class _Page:
 
     def _group(self, setting: Setting) -> str:
         if self.config.framework == "megatron":
-            from ..schemas.megatron.catalog import group_of
+            from ..schemas.megatron.catalog import catalog
 
-            return group_of(self.config.framework_version, setting.key)
-        key = setting.key
-        parts = key.split(".")
-        return ".".join(parts[:2]) if parts[0] in ("resolved", "model") and len(parts) > 2 else parts[0].split("[")[0]
+            fact = catalog(self.config.framework_version).by_dest.get(setting.key)
+            unknown = "computed" if setting.origin == "derived" else "other"
+            return self._word(unknown) if fact is None else fact.group
+        section, dot, rest = setting.key.partition(".")
+        if not dot and "[" not in section:
+            return self._word("top")
+        if section in ("resolved", "model") and "." in rest:
+            return f"{section}.{rest.partition('.')[0]}"
+        return section.partition("[")[0]
 
     def _values(self, group: str, members: Sequence[Setting]) -> None:
         print("\n" + self._paint(group, "bold"))
-        keys = min(44, max(len(self._name(setting, group)) for setting in members))
-        for setting in members:
+        keys = min(56, max(len(self._name(setting, group)) for setting in members))
+        values = [shortened(self._value(setting), max(16, self.width - keys - 30)) for setting in members]
+        column = min(28, max(map(len, values)))
+        for setting, value in zip(members, values, strict=True):
             name = shortened(self._name(setting, group), keys).ljust(keys)
-            value = shortened(self._value(setting), max(16, self.width - keys - 30))
-            note = self._note(setting)
-            shade = self._paint(value, "yellow") if not setting.decided else value
-            padding = " " * max(1, 20 - len(value))
-            print(f"  {name}  {shade}{padding}{note}")
+            shade = value if setting.decided else self._paint(value, "yellow")
+            print(f"  {name}  {shade}{' ' * (column - len(value))}  {self._note(setting)}")
 
     def _name(self, setting: Setting, group: str) -> str:
         key = setting.key

@@ -1,0 +1,297 @@
+"""The project's configuration: `accmap.toml`, or `[tool.accmap]` in `pyproject.toml`, found upwards from the files.
+
+The keys stand in one table, which checks them, and which `configuration_schema` turns into a JSON Schema.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from .parsing import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ..schemas.diagnostic import Severity
+
+NAMES = ("accmap.toml", "pyproject.toml")
+_TABLE = "[tool.accmap"
+SEVERITIES = ("error", "warning", "info")
+FAIL_ON = ("error", "warning", "info", "never")
+
+_WORDS: dict[str, object] = {"type": "array", "items": {"type": "string"}}
+KEYS: dict[str, tuple[dict[str, object], str]] = {
+    "extend": ({"type": "string"}, "Another configuration file that this one builds upon."),
+    "megatron": ({"type": "string"}, "Megatron-LM version of the scripts."),
+    "mindformers": ({"type": "string"}, "MindSpore Transformers version of the YAMLs."),
+    "dialect": ({"enum": ["static", "dynamic", "legacy"]}, "MindSpore Transformers dialect."),
+    "profile": ({"enum": ["align", "train"]}, "What the pairs are for: precision alignment, or a production run."),
+    "select": (_WORDS, "Codes, or their first letters, that are reported; ALL for all."),
+    "ignore": (_WORDS, "Codes that are not reported."),
+    "extend-select": (_WORDS, "Codes added to those selected."),
+    "per-file-ignores": (
+        {"type": "object", "additionalProperties": _WORDS},
+        "Codes that are not reported for files that match a pattern.",
+    ),
+    "severity": (
+        {"type": "object", "additionalProperties": {"enum": list(SEVERITIES)}},
+        "Another severity for a code.",
+    ),
+    "fail-on": ({"enum": list(FAIL_ON)}, "The least severity that makes the exit code 1."),
+    "pairs": (
+        {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"megatron": {"type": "string"}, "mindformers": {"type": "string"}},
+                "required": ["megatron", "mindformers"],
+                "additionalProperties": False,
+            },
+        },
+        "Which script belongs to which YAML: two paths, or two patterns whose * stand for the same text.",
+    ),
+    "rules": (
+        {"type": "object", "additionalProperties": {"type": "object"}},
+        "Options of single rules, by code.",
+    ),
+    "baseline": ({"type": "string"}, "A baseline file of accepted findings."),
+    "plugins": (_WORDS, "Entry points of the group accmap.rules that are loaded."),
+    "declare": (_WORDS, "Arguments of a Megatron-LM fork: flag:nargs[:type]."),
+    "lang": ({"enum": ["en", "zh"]}, "Language of messages."),
+    "world-size": ({"type": "integer", "minimum": 1}, "How many devices, where a file cannot say."),
+    "cache-dir": ({"type": "string"}, "Where results are cached."),
+}
+
+
+class Configuration(NamedTuple):
+    """What a project has decided. `path` is None where there is no such file."""
+
+    path: str | None = None
+    values: Mapping[str, object] = {}
+
+    @property
+    def directory(self) -> str:
+        """The directory that paths in the configuration start from."""
+        return os.path.dirname(os.path.abspath(self.path)) if self.path else os.getcwd()
+
+    def text(self, key: str) -> str | None:
+        """A string."""
+        found = self.values.get(key)
+        return found if isinstance(found, str) else None
+
+    def words(self, key: str) -> tuple[str, ...]:
+        """A list of strings."""
+        found = self.values.get(key)
+        return tuple(str(word) for word in cast("list[object]", found)) if isinstance(found, list) else ()
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Script and YAML patterns."""
+        rows = cast("list[dict[str, str]]", self.values.get("pairs", []))
+        return tuple((row["megatron"], row["mindformers"]) for row in rows)
+
+    @property
+    def severities(self) -> dict[str, Severity]:
+        """Severities by code."""
+        return dict(cast("dict[str, Severity]", self.values.get("severity", {})))
+
+    @property
+    def rule_options(self) -> dict[str, object]:
+        """Rule options as `CODE.name`."""
+        rules = cast("dict[str, dict[str, object]]", self.values.get("rules", {}))
+        return {f"{code}.{name}": value for code, options in rules.items() for name, value in options.items()}
+
+    def ignored_for(self, file: str) -> tuple[str, ...]:
+        """The codes that are not reported for one file."""
+        table = cast("dict[str, list[str]]", self.values.get("per-file-ignores", {}))
+        if not table:
+            return ()
+        from fnmatch import fnmatchcase
+
+        absolute = os.path.abspath(file)
+        relative = os.path.relpath(absolute, self.directory)
+        return tuple(
+            code
+            for pattern, codes in table.items()
+            if fnmatchcase(relative, pattern) or fnmatchcase(os.path.basename(file), pattern)
+            for code in codes
+        )
+
+    def partner(self, file: str) -> str | None:
+        """The other file of the pair that `file` belongs to, where the configuration names one."""
+        relative = os.path.relpath(os.path.abspath(file), self.directory).replace(os.sep, "/")
+        for one, other in self.pairs:
+            for mine, theirs in ((one, other), (other, one)):
+                captured = _captured(mine, relative)
+                if captured is not None:
+                    return os.path.join(self.directory, _filled(theirs, captured))
+        return None
+
+
+def find_configuration(
+    start: str, read: Callable[[str], str | None] | None = None, given: str | None = None
+) -> Configuration:
+    """The configuration that holds for a file; `read` answers with a file's text, or None where there is none."""
+    reader = read or _read
+    if given is not None:
+        text = reader(given)
+        if text is None:
+            raise UsageError(f"there is no configuration file {given}")
+        table = _table(given, text, required=True)
+        return _checked(given, table or {}, reader, ())
+    directory = os.path.abspath(os.path.dirname(start) or ".")
+    while True:
+        for name in NAMES:
+            path = os.path.join(directory, name)
+            text = reader(path)
+            table = None if text is None else _table(path, text, required=False)
+            if table is not None:
+                return _checked(path, table, reader, ())
+        above = os.path.dirname(directory)
+        if above == directory:
+            return Configuration()
+        directory = above
+
+
+def configuration_schema() -> dict[str, object]:
+    """The JSON Schema of `accmap.toml` and of `[tool.accmap]`."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "accmap configuration",
+        "type": "object",
+        "properties": {key: {**schema, "description": about} for key, (schema, about) in KEYS.items()},
+        "additionalProperties": False,
+    }
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+
+
+def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
+    inside = os.path.basename(path) == "pyproject.toml"
+    if inside and _TABLE not in text and not required:
+        return None
+    if not text.strip():
+        return {}
+    import sys
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        parsed = cast("dict[str, object]", tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path} is not valid TOML: {error}") from None
+    if not inside:
+        return parsed
+    tool = parsed.get("tool", {})
+    table = cast("dict[str, object]", tool).get("accmap") if isinstance(tool, dict) else None
+    return cast("dict[str, object]", table) if isinstance(table, dict) else {} if required else None
+
+
+def _checked(
+    path: str, table: dict[str, object], read: Callable[[str], str | None], seen: Sequence[str]
+) -> Configuration:
+    for key, value in table.items():
+        if key not in KEYS:
+            raise UsageError(f"{path}: there is no key {key!r}{_meant(key, KEYS)}")
+        _check_type(path, key, value, KEYS[key][0])
+    for key, limits in (("per-file-ignores", None), ("severity", None), ("rules", None)):
+        del limits
+        held = table.get(key, {})
+        assert isinstance(held, dict)
+        for name in cast("dict[str, object]", held):
+            if key != "per-file-ignores":
+                check_codes((name,), f"{path}: {key}")
+    for key in ("select", "ignore", "extend-select"):
+        check_codes(cast("list[str]", table.get(key, [])), f"{path}: {key}")
+    for codes in cast("dict[str, list[str]]", table.get("per-file-ignores", {})).values():
+        check_codes(codes, f"{path}: per-file-ignores")
+    above = table.get("extend")
+    if isinstance(above, str):
+        other = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(path)), above))
+        if other in seen or other == os.path.abspath(path):
+            raise UsageError(f"{path}: extend leads back to {other}")
+        text = read(other)
+        if text is None:
+            raise UsageError(f"{path}: extend names {above}, which does not exist")
+        base = _checked(other, _table(other, text, required=True) or {}, read, (*seen, os.path.abspath(path)))
+        table = {**base.values, **table}
+    return Configuration(path, table)
+
+
+def _check_type(path: str, key: str, value: object, schema: dict[str, object]) -> None:
+    choices = schema.get("enum")
+    if choices is not None:
+        if value not in cast("list[object]", choices):
+            listed = ", ".join(map(str, cast("list[object]", choices)))
+            raise UsageError(f"{path}: {key} is {value!r}; it must be one of {listed}")
+        return
+    expected = cast("dict[object, type]", {"string": str, "array": list, "object": dict, "integer": int})[
+        schema["type"]
+    ]
+    if not isinstance(value, expected) or isinstance(value, bool):
+        raise UsageError(f"{path}: {key} must be a TOML {schema['type']}, not {value!r}")
+    items = cast("dict[str, object] | None", schema.get("items"))
+    if items is not None and isinstance(value, list):
+        for entry in cast("list[object]", value):
+            _check_type(path, key, entry, items)
+    inner = schema.get("additionalProperties")
+    if isinstance(inner, dict) and isinstance(value, dict):
+        for name, entry in cast("dict[str, object]", value).items():
+            _check_type(path, f"{key}.{name}", entry, cast("dict[str, object]", inner))
+    properties = cast("dict[str, dict[str, object]] | None", schema.get("properties"))
+    if properties is not None and isinstance(value, dict):
+        given = cast("dict[str, object]", value)
+        for name in cast("list[str]", schema.get("required", [])):
+            if name not in given:
+                raise UsageError(f"{path}: an entry of {key} needs {name}")
+        for name, entry in given.items():
+            if name not in properties:
+                raise UsageError(f"{path}: {key} has no {name!r}{_meant(name, properties)}")
+            _check_type(path, f"{key}.{name}", entry, properties[name])
+
+
+def check_codes(given: Sequence[str], where: str) -> None:
+    """UsageError for a code that does not exist."""
+    if not given:
+        return
+    from ..rules.selection import every_code, is_known, suggestions
+
+    known = every_code()
+    for code in given:
+        if not is_known(code, known):
+            raise UsageError(f"{where}: there is no code {code}{suggestions(code, known)[0]}")
+
+
+def _meant(given: str, known: Mapping[str, object]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(given, list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else f"; the keys are {', '.join(known)}"
+
+
+def _captured(pattern: str, path: str) -> tuple[str, ...] | None:
+    """What the stars of a pattern stand for, where the path fits it."""
+    import re
+
+    parts = re.split(r"(\*\*|\*)", os.path.normpath(pattern).replace(os.sep, "/"))
+    expression = "".join("(.*)" if part == "**" else "([^/]*)" if part == "*" else re.escape(part) for part in parts)
+    match = re.fullmatch(expression, path)
+    return None if match is None else match.groups()
+
+
+def _filled(pattern: str, captured: tuple[str, ...]) -> str:
+    import re
+
+    left = list(captured)
+    return re.sub(r"\*\*|\*", lambda _: left.pop(0) if left else "", pattern)

@@ -1,0 +1,76 @@
+"""`accmap explain CODE|KEY`: what a code means, or what a flag, key or recipe field corresponds to."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from .lean import FINE, UNUSABLE
+from .terminal import painted, wants_colour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..rules.pages import Page
+    from ..schemas.diagnostic import Language
+
+
+def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A002 - the option's name
+    """Explain each word; 2 where one is neither a code nor a key."""
+    code = FINE
+    for word in files:
+        found = _explained(word, lang, format)
+        if found is None:
+            print(f"accmap: {_unknown(word)}", file=sys.stderr)
+            code = UNUSABLE
+        else:
+            sys.stdout.write(found)
+    return code
+
+
+def _explained(word: str, language: Language, form: str) -> str | None:
+    from ..rules.pages import page
+
+    described = page(word.upper(), language)
+    if described is not None:
+        return _written(described, form)
+    try:
+        from .explain_key import explained_key
+    except ImportError:
+        return None
+    return explained_key(word, language, form)
+
+
+def _written(described: Page, form: str) -> str:
+    if form == "json":
+        import json
+
+        answer = {
+            "code": described.code,
+            "name": described.name,
+            "facts": list(described.facts),
+            "sections": [{"heading": heading, "text": text} for heading, text in described.sections],
+        }
+        return json.dumps(answer, ensure_ascii=False) + "\n"
+    if form == "markdown":
+        return described.markdown()
+    colour = wants_colour()
+    lines = [
+        f"{painted(described.code, 'bold', colour)} {described.name}",
+        painted(" · ".join(described.facts), "dim", colour),
+    ]
+    for heading, text in described.sections:
+        lines += ["", painted(heading, "bold", colour)]
+        lines += [
+            f"  {line}" if line else ""
+            for line in text.replace("```bash\n", "").replace("```yaml\n", "").replace("\n```", "").split("\n")
+        ]
+    return "\n".join(lines) + "\n\n"
+
+
+def _unknown(word: str) -> str:
+    from ..rules.pages import every_page
+    from ..rules.selection import suggestions
+
+    hint = suggestions(word, list(every_page()))[0]
+    return f"{word!r} is neither a code nor a key that accmap knows{hint}"

@@ -1,0 +1,396 @@
+"""`accmap lint FILE...`: the checklists as rules, over one file or a pair, before every launch and in every commit."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from ..schemas.config import ReadOptions
+from ..schemas.diagnostic import UnreadableError
+from ..schemas.files import MAX_BYTES, decode, read_text
+from .configuration import Configuration, check_codes, find_configuration
+from .lean import BAD, BROKEN, FINE, UNUSABLE
+from .parsing import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..rules.engine import Selection
+    from ..rules.rule import Rule
+    from ..rules.subject import Side, Subject
+    from ..schemas.diagnostic import Diagnostic, Language
+    from ..schemas.source import SourceText
+
+_RANKS = {"info": 0, "warning": 1, "error": 2, "never": 3}
+
+
+class Settings(NamedTuple):
+    """Everything that a run of the linter is told, from the command line and the configuration."""
+
+    configuration: Configuration
+    options: ReadOptions
+    profile: str
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    plugins: tuple[Rule, ...] = ()
+
+
+class Report(NamedTuple):
+    """What a run of the linter has to say."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    suppressed: int
+    files: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    sources: Mapping[str, SourceText]
+    subjects: tuple[Subject, ...]
+    unreadable: bool
+    crashed: bool
+
+    def counts(self) -> dict[str, int]:
+        """How many findings of each severity."""
+        found = {"error": 0, "warning": 0, "info": 0}
+        for entry in self.diagnostics:
+            found[entry.kind.severity] += 1
+        return found
+
+
+class Reader:
+    """Reads files once, and remembers what was read or looked for."""
+
+    def __init__(self, stdin_name: str | None = None, texts: Mapping[str, SourceText] | None = None) -> None:
+        self.stdin_name = stdin_name
+        self.texts = dict(texts or {})
+        self.read: dict[str, bytes | None] = {}
+        self.sources: dict[str, SourceText] = {}
+
+    def open(self, path: str, shown: str | None = None) -> SourceText:
+        """The text of a file."""
+        from .cache import content_digest
+
+        known = self.texts.get(path) or self.sources.get(path)
+        if known is not None:
+            self.sources[path] = known
+            return known
+        if path == "-":
+            source = decode(sys.stdin.buffer.read(MAX_BYTES + 1), self.stdin_name or "<stdin>")
+            self.sources[source.name] = source
+            return source
+        absolute = os.path.abspath(path)
+        try:
+            source = read_text(path, shown)
+        except UnreadableError:
+            self.read[absolute] = content_digest(absolute)
+            raise
+        self.read[absolute] = content_digest(absolute)
+        self.sources[source.name] = source
+        return source
+
+    def text(self, path: str) -> str | None:
+        """The text of a configuration file; None where there is none."""
+        from .cache import digest
+
+        try:
+            with open(path, "rb") as stream:
+                data = stream.read()
+        except OSError:
+            self.read[os.path.abspath(path)] = None
+            return None
+        self.read[os.path.abspath(path)] = digest(data)
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{path} is not UTF-8: {error}") from None
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None,
+    format: str,  # noqa: A002 - the option's name
+    output_file: str | None,
+    statistics: bool,
+    fix: bool,
+    unsafe: bool,
+    diff: bool,
+    add_ignores: bool,
+    baseline: str | None,
+    write_baseline: str | None,
+    profile: str | None,
+    select: Sequence[str],
+    ignore: Sequence[str],
+    extend_select: Sequence[str],
+    fail_on: str | None,
+    config: str | None,
+    no_config: bool,
+    no_cache: bool,
+    jobs: int | None,
+    watch: bool,
+    lang: Language,
+) -> int:
+    """Lint, and answer with the exit code of the contract."""
+    if "-" in files and (fix or add_ignores):
+        raise UsageError("standard input cannot be changed; name the file instead of -")
+    if unsafe and not (fix or diff):
+        raise UsageError("--unsafe goes with --fix or --diff")
+    reader = Reader(stdin_name)
+    start = files[0] if files[0] != "-" else stdin_name or ""
+    found = Configuration() if no_config else find_configuration(start, reader.text, config)
+    settings = _settings(found, options, profile, select, ignore, extend_select)
+    language = _language(found, lang)
+    if watch:
+        from .watching import watched
+
+        return watched(
+            lambda: _once(
+                settings, files, stdin_name, format, statistics, fail_on or found.text("fail-on") or "error", language
+            ),
+            files,
+        )
+    if fix or diff:
+        from .mending import mend_files
+
+        reader, report = mend_files(settings, files, stdin_name, unsafe=unsafe, write=fix and not diff)
+        if diff:
+            return report_diff(report)
+    else:
+        report = lint(settings, files, reader, jobs=jobs or 1)
+    if add_ignores:
+        from .ignoring import add_comments
+
+        return add_comments(report, language)
+    report = _against_baseline(report, baseline or _beside(found, "baseline"), write_baseline)
+    text = rendered(report, format, language, statistics=statistics)
+    code = exit_code(report, fail_on or found.text("fail-on") or "error")
+    _emit(text, output_file)
+    if not (no_cache or fix or diff or write_baseline or output_file or code > BAD or settings.plugins):
+        _remember(reader, text, code)
+    return code
+
+
+def report_diff(mended: Report) -> int:
+    """`--diff` has already been written; only what cannot be read counts."""
+    return UNUSABLE if mended.unreadable else FINE
+
+
+def _once(
+    settings: Settings,
+    files: Sequence[str],
+    stdin_name: str | None,
+    form: str,
+    statistics: bool,
+    fail_on: str,
+    language: Language,
+) -> int:
+    report = lint(settings, files, Reader(stdin_name), jobs=1)
+    sys.stdout.write(rendered(report, form, language, statistics=statistics))
+    sys.stdout.flush()
+    return exit_code(report, fail_on)
+
+
+def lint(settings: Settings, files: Sequence[str], reader: Reader, *, jobs: int = 1) -> Report:
+    """Every finding about the files, in their pairs."""
+    from .pairing import gathered
+
+    gathering = gathered(files, settings, reader)
+    if jobs > 1 and len(gathering.groups) > 1:
+        from .spreading import spread
+
+        outcomes = spread(gathering.groups, settings, jobs)
+    else:
+        outcomes = [checked(group, settings) for group in gathering.groups]
+    diagnostics: list[Diagnostic] = list(gathering.unreadable)
+    crashed = False
+    for found, failed in outcomes:
+        diagnostics += found
+        crashed = crashed or failed
+    kept, suppressed = _silenced(_unlike(diagnostics), reader, settings)
+    return Report(
+        tuple(kept),
+        suppressed,
+        gathering.files,
+        gathering.pairs,
+        reader.sources,
+        tuple(_subject(group, settings) for group in gathering.groups),
+        bool(gathering.unreadable),
+        crashed,
+    )
+
+
+def checked(group: Sequence[Side], settings: Settings) -> tuple[list[Diagnostic], bool]:
+    """The findings of one pair or of a lone file, and whether a rule failed."""
+    from ..rules.engine import check
+
+    outcome = check(_subject(group, settings), _selection(settings), settings.plugins)
+    return list(outcome.diagnostics), outcome.crashed
+
+
+def _subject(group: Sequence[Side], settings: Settings) -> Subject:
+    from ..rules.subject import Subject
+
+    sides = {side.framework: side for side in group}
+    return Subject(
+        sides.get("megatron"), sides.get("mindformers"), settings.profile, settings.configuration.rule_options, {}
+    )
+
+
+def _selection(settings: Settings) -> Selection:
+    from ..rules.engine import Selection
+
+    return Selection(settings.select, settings.ignore, settings.configuration.severities)
+
+
+def _silenced(diagnostics: list[Diagnostic], reader: Reader, settings: Settings) -> tuple[list[Diagnostic], int]:
+    from ..rules.suppressions import silence, suppressions_in
+
+    configuration = settings.configuration
+    before = len(diagnostics)
+    if configuration.values.get("per-file-ignores"):
+        diagnostics = [
+            entry
+            for entry in diagnostics
+            if not any(
+                entry.kind.code.startswith(code) or code == "ALL" for code in configuration.ignored_for(entry.file)
+            )
+        ]
+    dropped = before - len(diagnostics)
+    comments = [comment for source in reader.sources.values() for comment in suppressions_in(source)]
+    if not comments:
+        return diagnostics, dropped
+    from ..rules.selection import every_code
+
+    kept, silent = silence(diagnostics, comments, every_code())
+    return kept, silent + dropped
+
+
+def _unlike(found: list[Diagnostic]) -> list[Diagnostic]:
+    """Every finding once, file by file: a script may stand in several pairs."""
+    seen: set[tuple[str, str, object, str]] = set()
+    kept: list[Diagnostic] = []
+    for entry in found:
+        mark = (entry.kind.code, entry.file, entry.span, entry.message())
+        if mark not in seen:
+            seen.add(mark)
+            kept.append(entry)
+    return kept
+
+
+def _settings(
+    found: Configuration,
+    options: ReadOptions,
+    profile: str | None,
+    select: Sequence[str],
+    ignore: Sequence[str],
+    extend_select: Sequence[str],
+) -> Settings:
+    chosen, dropped, more = _codes(select), _codes(ignore), _codes(extend_select)
+    for given, name in ((chosen, "--select"), (dropped, "--ignore"), (more, "--extend-select")):
+        check_codes(given, name)
+    selected = chosen or found.words("select")
+    extended = (*found.words("extend-select"), *more)
+    size = found.values.get("world-size")
+    options = options._replace(
+        megatron=options.megatron or found.text("megatron"),
+        mindformers=options.mindformers or found.text("mindformers"),
+        dialect=options.dialect or found.text("dialect"),
+        declared=(*found.words("declare"), *options.declared),
+        world_size=options.world_size or (size if isinstance(size, int) else None),
+    )
+    plugins: tuple[Rule, ...] = ()
+    if found.words("plugins"):
+        from .plugins import plugin_rules
+
+        plugins = plugin_rules(found.words("plugins"))
+    if "EQUAL" in (*selected, *extended):
+        from ..rules.selection import expanded
+
+        selected, extended = expanded(selected), expanded(extended)
+    return Settings(
+        found,
+        options,
+        profile or found.text("profile") or "align",
+        (*selected, *extended) if selected else (),
+        (*found.words("ignore"), *dropped),
+        plugins,
+    )
+
+
+def _codes(given: Sequence[str]) -> tuple[str, ...]:
+    return tuple(code.strip().upper() for entry in given for code in entry.split(",") if code.strip())
+
+
+def _language(found: Configuration, lang: Language) -> Language:
+    chosen = found.text("lang")
+    if chosen is not None and "ACCMAP_LANG" not in os.environ and "--lang" not in " ".join(sys.argv):
+        return cast("Language", chosen)
+    return lang
+
+
+def _beside(found: Configuration, key: str) -> str | None:
+    name = found.text(key)
+    return None if name is None else os.path.join(found.directory, name)
+
+
+def _against_baseline(report: Report, path: str | None, write: str | None) -> Report:
+    if write is not None:
+        from ..rules.baseline import written
+
+        with open(write, "w", encoding="utf-8") as stream:
+            stream.write(written(report.diagnostics, report.sources))
+        return report._replace(diagnostics=(), suppressed=report.suppressed + len(report.diagnostics))
+    if path is None:
+        return report
+    from ..rules.baseline import read, without
+
+    try:
+        with open(path, encoding="utf-8") as stream:
+            accepted = read(stream.read())
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"the baseline {path} cannot be used: {error}") from None
+    kept, known = without(report.diagnostics, accepted, report.sources)
+    return report._replace(diagnostics=tuple(kept), suppressed=report.suppressed + known)
+
+
+def rendered(report: Report, form: str, language: Language, *, statistics: bool = False) -> str:
+    """The report in one of the output formats."""
+    from importlib import import_module
+
+    if statistics:
+        from .lint_formats.statistics import write
+
+        return write(report, language, as_json=form in ("json", "jsonl"))
+    return import_module(f".lint_formats.{form}", __package__).write(report, language)
+
+
+def exit_code(report: Report, fail_on: str) -> int:
+    """The contract's exit code."""
+    if report.crashed:
+        return BROKEN
+    if report.unreadable:
+        return UNUSABLE
+    limit = _RANKS[fail_on]
+    return BAD if any(_RANKS[entry.kind.severity] >= limit for entry in report.diagnostics) else FINE
+
+
+def _emit(text: str, output_file: str | None) -> None:
+    if output_file is None:
+        sys.stdout.write(text)
+        return
+    try:
+        with io.open(output_file, "w", encoding="utf-8", newline="\n") as stream:  # noqa: UP020 - `open` by its module
+            stream.write(text)
+    except OSError as error:
+        raise UsageError(f"{output_file} cannot be written: {error}") from None
+
+
+def _remember(reader: Reader, text: str, code: int) -> None:
+    from .. import __version__
+    from .cache import cacheable, store
+
+    words = sys.argv[1:]
+    if words[:1] == ["lint"] and cacheable(words):
+        encoding = sys.stdout.encoding or "utf-8"
+        store(words, __version__, reader.read, text.encode(encoding, "replace"), code)

@@ -1,0 +1,72 @@
+"""`accmap lint --fix` and `--diff`: apply fixes until nothing is left to fix, and show or write the result."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..schemas.diagnostic import Diagnostic
+    from ..schemas.source import SourceText
+    from .lint import Reader, Report, Settings
+
+
+def mend_files(
+    settings: Settings, files: Sequence[str], stdin_name: str | None, *, unsafe: bool, write: bool
+) -> tuple[Reader, Report]:
+    """Fix the files (or print what would change), and lint what came out."""
+    from ..rules.fixes import mend
+    from .lint import Reader, lint
+
+    first = Reader(stdin_name)
+    report = lint(settings, files, first)
+    names = [first.stdin_name or "<stdin>" if name == "-" else name for name in files]
+
+    def find(texts: Mapping[str, SourceText]) -> Sequence[Diagnostic]:
+        return lint(settings, names, Reader(stdin_name, texts)).diagnostics
+
+    original = dict(report.sources)
+    mended = mend(original, find, unsafe=unsafe)
+    for name, source in mended.texts.items():
+        before = original[name]
+        if source.text == before.text:
+            continue
+        if write:
+            _write(name, source.text)
+        else:
+            sys.stdout.write(difference(name, before.text, source.text))
+    if not mended.converged:
+        print("accmap: fixes of different rules undo one another; the last state is kept", file=sys.stderr)
+    if mended.fixed and write:
+        print(f"accmap: fixed {len(mended.fixed)}", file=sys.stderr)
+    last = Reader(stdin_name, mended.texts)
+    return last, lint(settings, names, last)
+
+
+def difference(name: str, before: str, after: str) -> str:
+    """A unified diff."""
+    from difflib import unified_diff
+
+    lines = unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _write(name: str, text: str) -> None:
+    """Write a file as it was encoded, in one step."""
+    import os
+
+    with open(name, "rb") as stream:
+        mark = b"\xef\xbb\xbf" if stream.read(3) == b"\xef\xbb\xbf" else b""
+    target = os.path.realpath(name)
+    temporary = f"{target}.accmap-{os.getpid()}"
+    try:
+        with open(temporary, "wb") as stream:
+            stream.write(mark + text.encode("utf-8"))
+        os.chmod(temporary, os.stat(target).st_mode)
+        os.replace(temporary, target)
+    except OSError:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise

@@ -1,0 +1,67 @@
+"""`accmap recipe FILE`: what a run is, in the vocabulary that both frameworks share."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from ..mapper.recipe.reading import recipe_of
+from ..schemas.config import json_value
+from .inputs import load
+from .terminal import painted, shortened, wants_colour, width
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..mapper.recipe.values import Recipe
+    from ..schemas.config import ReadOptions
+    from ..schemas.diagnostic import Language
+
+_UNMAPPED = ("without a field", "没有对应字段")
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None,
+    format: str,  # noqa: A002 - the option's name
+    lang: Language,
+) -> int:
+    """Print the recipe; 0 unless the file cannot be read."""
+    recipe = recipe_of(load(files[0], options, stdin_name))
+    if format == "json":
+        import json
+
+        json.dump(recipe.to_json(lang), sys.stdout, ensure_ascii=False, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        _page(recipe, lang)
+    return 0
+
+
+def _page(recipe: Recipe, language: Language) -> None:
+    colour = wants_colour()
+    print(painted(recipe.file, "bold", colour), f"{recipe.framework} {recipe.version} ({recipe.dialect})")
+    topic = ""
+    for name, found in recipe.fields.items():
+        if name.partition(".")[0] != topic:
+            topic = name.partition(".")[0]
+            print("\n" + painted(topic, "bold", colour))
+        value = "?" if not found.decided else _shown(found.value)
+        place = "" if found.span is None else f"{found.span.file or ''}:{found.span.line}:{found.span.column}"
+        origin = painted(f"{found.origin} {place} {', '.join(found.keys)}".replace("  ", " "), "dim", colour)
+        print(f"  {name:<40} {shortened(value, max(20, width() - 70)):<20} {origin}")
+    if recipe.unmapped:
+        print("\n" + painted(_UNMAPPED[language == "zh"], "bold", colour))
+        for entry in recipe.unmapped:
+            place = "" if entry.span is None else f":{entry.span.line}:{entry.span.column}"
+            reason = entry.zh if language == "zh" else entry.en
+            print(f"  {entry.key:<40} {painted(place, 'dim', colour)} {reason}")
+
+
+def _shown(value: object) -> str:
+    import json
+
+    value = json_value(value)  # type: ignore[arg-type]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

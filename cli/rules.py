@@ -1,0 +1,71 @@
+"""`accmap rules`: every rule with its severity, profiles and sources."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..schemas.diagnostic import Language
+
+
+def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A002 - the option's name
+    """Print the rules, or those whose code begins with one of the words."""
+    rows = [
+        row for row in rows_of(lang) if not files or any(str(row["code"]).startswith(word.upper()) for word in files)
+    ]
+    if format == "json":
+        import json
+
+        json.dump(rows, sys.stdout, ensure_ascii=False)
+        sys.stdout.write("\n")
+        return 0
+    for row in rows:
+        mark = " *" if row["fixable"] else ""
+        print(f"{row['code']}  {row['severity']:8}{row['kind']:16}{row['name']}{mark}")
+    return 0
+
+
+def rows_of(language: Language) -> list[dict[str, object]]:
+    """The contract's answer of `rules`; a reader's codes are rules of the file's scope."""
+    from ..rules.pages import page
+    from ..rules.pages_compiled import PAGES
+    from ..rules.registry import codes, rule
+
+    found: list[dict[str, object]] = []
+    own = set(codes())
+    for code, entry in PAGES.items():
+        described = page(code, language)
+        assert described is not None
+        if code in own:
+            known = rule(code)
+            found.append(
+                {
+                    "code": code,
+                    "name": known.name,
+                    "severity": known.severity,
+                    "profiles": list(known.profiles),
+                    "scope": known.scope,
+                    "sources": list(entry["sources"]),
+                    "fixable": entry["fixable"],
+                    "kind": known.kind,
+                    "fields": list(entry["fields"]),
+                }
+            )
+        else:
+            found.append(
+                {
+                    "code": code,
+                    "name": entry["reader"],
+                    "severity": entry["severity"],
+                    "profiles": ["align", "train"],
+                    "scope": "file",
+                    "sources": list(entry["sources"]),
+                    "fixable": code in ("SYN051", "SYN052", "MAP072", "MAP056"),
+                    "kind": "rule",
+                    "fields": [],
+                }
+            )
+    return found

@@ -1,0 +1,186 @@
+"""`accmap verify A B`: both real models, shrunk from the two files, on the same weights and tokens.
+
+0 for a match, 1 for a mismatch or a pair that cannot be verified, 2 where a framework is missing (with the one command
+that installs it) or a file cannot be read. Progress goes to stderr, the answer to stdout or to `--output`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .inputs import load
+from .lean import BAD, FINE, UNUSABLE
+from .parsing import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..schemas.config import Config, ReadOptions
+    from ..schemas.diagnostic import Language
+    from ..verifier.verify import Verification
+
+SIZES = {
+    "layers": "model.num_layers",
+    "hidden": "model.hidden_size",
+    "ffn": "model.ffn_hidden_size",
+    "heads": "attention.num_heads",
+    "groups": "attention.num_query_groups",
+    "experts": "moe.num_experts",
+    "topk": "moe.router.topk",
+    "vocabulary": "model.padded_vocab_size",
+    "sequence": "data.sequence_length",
+}
+"""Options that fix a size, and the recipe field each one fixes."""
+
+_MOST_RULES = 6
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None = None,
+    format: str = "text",  # noqa: A002 - the option's name
+    stage: str = "all",
+    seeds: int | None = None,
+    against: str | None = None,
+    no_shrink: bool = False,
+    timeout: int | None = None,
+    memory: int | None = None,
+    output: str | None = None,
+    force: bool = False,
+    quiet: bool = False,
+    lang: Language = "en",
+    **sizes: int | None,
+) -> int:
+    """Verify a pair and print the report."""
+    from ..verifier.verify import MissingFrameworkError, Options, verify
+
+    if len(files) == 1 and not against:
+        raise UsageError("verify needs two files, A and B; one file alone is compared with `--against torch`")
+    chosen = _sizes(sizes)
+    if seeds is not None and seeds < 1:
+        raise UsageError(f"--seeds counts from 1, not {seeds}")
+    configs = [load(name, options, stdin_name) for name in files]
+    a, b = _pair(configs, against)
+    try:
+        found = verify(
+            a,
+            b,
+            Options(
+                sizes=chosen,
+                keep_sizes=no_shrink,
+                stage=stage,  # pyright: ignore[reportArgumentType] - the option's choices are these words
+                seeds=seeds or 1,
+                against="torch" if against else "",
+                limits=_limits(timeout, memory),
+            ),
+            progress=_silent if quiet else _say,
+            language=lang,
+        )
+    except MissingFrameworkError as error:
+        print(f"accmap: {_missing(error, lang)}", file=sys.stderr)
+        return UNUSABLE
+    rules = rules_for(found)
+    text = _rendered(found, rules, format, lang)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        try:
+            with open(output, "w" if force else "x", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+        except FileExistsError:
+            return _complain(f"{output} exists; --force overwrites it")
+        except OSError as error:
+            return _complain(f"{output} cannot be written: {error.strerror}")
+    return FINE if found.verdict == "match" else BAD
+
+
+def rules_for(found: Verification) -> tuple[str, ...]:
+    """The codes of the rules that speak of what the divergence depends on: of the fields that differ, where any do."""
+    if found.divergence is None:
+        return ()
+    from ..rules import registry
+
+    differing = {str(entry["field"]) for entry in found.differing}
+    wanted = differing or set(found.divergence_fields)
+    codes: list[tuple[int, str]] = []
+    for code in registry.codes():
+        rule = registry.rule(code)
+        shared = wanted.intersection(rule.fields)
+        # Without a difference between the files, only a rule with a check of its own can have seen anything.
+        if shared and (differing or rule.check):
+            codes.append((-len(shared), code))
+    return tuple(code for _shared, code in sorted(codes))[:_MOST_RULES]
+
+
+def _pair(configs: Sequence[Config], against: str | None) -> tuple[Config, Config]:
+    from ..verifier.verify import missing
+
+    if len(configs) == 2 and not against:
+        return configs[0], configs[1]
+    usable = [config for config in configs if not missing(config.framework)]
+    one = (usable or list(configs))[0]
+    return one, one
+
+
+def _sizes(given: dict[str, int | None]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for option, value in given.items():
+        if value is None:
+            continue
+        if value < 1:
+            raise UsageError(f"--{option} counts from 1, not {value}")
+        found[SIZES[option]] = value
+    return found
+
+
+def _limits(timeout: int | None, memory: int | None) -> Any:
+    from ..verifier.processes import Limits
+
+    usual = Limits()
+    return Limits(float(timeout or usual.seconds), float(memory or usual.megabytes))
+
+
+def _missing(error: Any, language: Language) -> str:
+    from ..verifier.verify import INSTALL
+
+    names = ", ".join(error.modules)
+    if language == "zh":
+        return f"缺少 {names}；请运行 {INSTALL}"
+    return f"{names} not installed; {INSTALL} installs what verify needs"
+
+
+def _rendered(found: Verification, rules: tuple[str, ...], format: str, language: Language) -> str:  # noqa: A002
+    answer = found.to_json(rules)
+    if format == "json":
+        return json.dumps(_finite(answer), ensure_ascii=False, allow_nan=False) + "\n"
+    from .verify_report import html_page, text_page
+
+    return html_page(answer, language) if format == "html" else text_page(answer, language)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinities: they are strings, as everywhere in accmap's answers."""
+    if isinstance(value, float):
+        return value if value - value == 0 else "nan" if value != value else "inf" if value > 0 else "-inf"  # noqa: PLR0124
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def _say(line: str) -> None:
+    print(f"accmap verify: {line}", file=sys.stderr)
+
+
+def _silent(_line: str) -> None:
+    pass
+
+
+def _complain(line: str) -> int:
+    print(f"accmap: {line}", file=sys.stderr)
+    return UNUSABLE

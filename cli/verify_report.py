@@ -1,0 +1,251 @@
+"""The answer of `accmap verify` for people: a page of text, and a self-contained HTML page with bars."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from .terminal import painted, wants_colour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..schemas.diagnostic import Language
+
+Answer = dict[str, Any]
+
+_WORDS = {
+    "match": ("match", "一致"),
+    "mismatch": ("mismatch", "不一致"),
+    "not-verifiable": ("not verifiable", "无法验证"),
+    "loss": ("loss by step", "各步损失"),
+    "parts": ("other parts of the loss", "损失的其他部分"),
+    "logits": ("logits", "logits"),
+    "gradients": ("gradient norm of each parameter", "各参数梯度范数"),
+    "gradient_elements": ("largest element of each gradient", "各梯度的最大元素误差"),
+    "norms": ("global gradient norm", "全局梯度范数"),
+    "clipping": ("clipping, forced once", "梯度裁剪（强制一次）"),
+    "updates": ("optimizer on given gradients", "给定梯度下的优化器更新"),
+    "expert_bias": ("expert bias after the steps", "各步之后的专家偏置"),
+    "initialisation": ("initial spread by kind of parameter", "各类参数的初始标准差"),
+    "padding": ("a batch with the padding token", "含填充 token 的批次"),
+    "structure": ("parameters without an equal partner", "没有对应的参数"),
+    "worst": ("worst", "最大"),
+    "of": ("of {} agree", "共 {} 项一致"),
+    "all": ("all {} agree", "{} 项全部一致"),
+    "first": ("the models first part at", "最先出现差异之处"),
+    "depends": ("which depends on", "相关配置"),
+    "differ": ("the files differ in", "两文件的差异"),
+    "rules": ("rules", "相关规则"),
+    "shrunk": ("shrunk", "缩小后的规模"),
+    "stand_ins": ("stand-ins for kernels that a CPU lacks", "CPU 缺少的算子的替代实现"),
+    "not_compared": ("not compared", "未比较的内容"),
+    "failures": ("why", "原因"),
+    "inputs": ("inputs", "输入"),
+    "versions": ("versions", "版本"),
+    "tolerance": ("tolerance", "容差"),
+    "name": ("name", "名称"),
+    "relative": ("relative difference", "相对误差"),
+    "log": ("end of the log", "日志末尾"),
+    "title": ("accmap verify", "accmap verify"),
+}
+_DIRECTIONS = {
+    "structure": ("in its parameters", "参数结构"),
+    "forward": ("in the forward pass", "前向"),
+    "backward": ("in the backward pass", "反向"),
+    "update": ("in the update", "参数更新"),
+    "initialisation": ("in the initial weights", "初始权重"),
+}
+_TABLES = (
+    "structure", "loss", "parts", "logits", "gradients", "gradient_elements", "norms", "clipping", "updates",
+    "expert_bias", "padding", "initialisation",
+)  # fmt: skip
+_STYLES = {"match": "green", "mismatch": "red", "not-verifiable": "yellow"}
+_KEYS = ("parameter", "step", "name", "part")
+_MOST_LINES = 6
+
+
+def text_page(answer: Answer, language: Language) -> str:
+    """The report for a terminal."""
+    colour = wants_colour()
+    word = _wording(language)
+    verdict = answer["verdict"]
+    sides = " · ".join(f"{side} {file}" for side, file in zip(answer["sides"], answer["files"], strict=False))
+    lines = [f"{painted(word(verdict), _STYLES[verdict], colour)}  {sides}"]
+    for failure in answer["failures"]:
+        place = f" ({failure['where']})" if failure["where"] else ""
+        lines.append(f"  {word('failures')}: {failure['side']}: {failure['reason']}{place}")
+        if failure["kind"] in ("crash", "timeout", "memory"):
+            lines += [f"    {line}" for line in failure["log"][-10:]]
+    lines += _divergence_lines(answer, word, language)
+    for table in _TABLES:
+        lines += _table_lines(_rows(answer, table), word, table, colour)
+    if answer["shrunk"]:
+        sizes = ", ".join(
+            f"{field} {_short(sizes[0])} → {_short(sizes[1])}" for field, sizes in answer["shrunk"].items()
+        )
+        lines += ["", f"{word('shrunk')}: {sizes}"]
+    if answer["stand_ins"]:
+        names = ", ".join(dict.fromkeys(f"{entry['side']}/{entry['name']}" for entry in answer["stand_ins"]))
+        lines.append(f"{word('stand_ins')}: {names}")
+    lines.append(f"{word('not_compared')}: " + ", ".join(entry["field"] for entry in answer["not_compared"]))
+    return "\n".join(lines) + "\n"
+
+
+def _divergence_lines(answer: Answer, word: Any, language: Language) -> list[str]:
+    divergence = answer["first_divergence"]
+    if divergence is None:
+        return []
+    direction = _DIRECTIONS[divergence["direction"]][language == "zh"]
+    lines = [f"  {word('first')} {divergence['module']}, {direction}"]
+    if divergence["differing"]:
+        told = ", ".join(
+            f"{entry['field']} ({_short(entry['a'])} | {_short(entry['b'])})" for entry in divergence["differing"]
+        )
+        lines.append(f"  {word('differ')} {told}")
+    elif divergence["fields"]:
+        lines.append(f"  {word('depends')} {', '.join(divergence['fields'])}")
+    if divergence["rules"]:
+        lines.append(f"  {word('rules')}: {', '.join(divergence['rules'])}")
+    return lines
+
+
+def _table_lines(rows: Sequence[dict[str, Any]], word: Any, table: str, colour: bool) -> list[str]:
+    if not rows:
+        return []
+    wrong = [row for row in rows if not row["agrees"]]
+    count = word("all").format(len(rows)) if not wrong else f"{len(rows) - len(wrong)} " + word("of").format(len(rows))
+    shown = wrong[:_MOST_LINES] if wrong else [max(rows, key=lambda row: row["relative"] or 0)]
+    lines = ["", f"{painted(word(table), 'bold', colour)}: {count}"]
+    for row in shown:
+        marked = painted("✗", "red", colour) if not row["agrees"] else painted("✓", "green", colour)
+        lines.append(f"  {marked} {_name(row)}  {_number(row['a'])}  {_number(row['b'])}  {_difference(row)}")
+    if len(wrong) > _MOST_LINES:
+        lines.append(f"  … {len(wrong) - _MOST_LINES}")
+    return lines
+
+
+def _rows(answer: Answer, table: str) -> list[dict[str, Any]]:
+    found = answer[table]
+    return [found] if isinstance(found, dict) else list(found or ())
+
+
+def _name(row: dict[str, Any]) -> str:
+    return str(next((row[key] for key in _KEYS if key in row), ""))
+
+
+def _number(value: Any) -> str:
+    return "-" if value is None else f"{value:.8g}" if isinstance(value, float) else str(value)
+
+
+def _difference(row: dict[str, Any]) -> str:
+    note = f"  {row['note']}" if row.get("note") else ""
+    return ("" if row["relative"] is None else f"{row['relative']:.1e}") + note
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict) and set(value) == {"a", "b"}:
+        return f"{_short(value['a'])}|{_short(value['b'])}"
+    return str(value)
+
+
+def _wording(language: Language) -> Any:
+    return lambda key: _WORDS[key][language == "zh"]
+
+
+_STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1c2430;background:#fff}
+h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse;width:100%;font-size:.86rem}
+td,th{padding:.2rem .5rem;text-align:left;border-bottom:1px solid #e3e7ee;vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums}
+.bar{height:.7rem;background:#2f9e64;border-radius:2px;min-width:1px}.no .bar{background:#cf3b3b}.no td:first-child{color:#b32222;font-weight:600}
+.v{display:inline-block;padding:.1rem .6rem;border-radius:.4rem;color:#fff}.match{background:#2f9e64}.mismatch{background:#cf3b3b}.not-verifiable{background:#b7791f}
+pre{background:#f4f6fa;padding:.7rem;overflow:auto;font-size:.8rem}details>summary{cursor:pointer}code{font-size:.9em}
+@media(prefers-color-scheme:dark){body{background:#12161d;color:#dfe5ee}td,th{border-color:#2b3340}pre{background:#1b212b}}
+"""
+
+
+def html_page(answer: Answer, language: Language) -> str:
+    """The report as one HTML file that needs nothing else."""
+    word = _wording(language)
+    verdict = answer["verdict"]
+    parts = [
+        f"<!doctype html><html lang='{'zh' if language == 'zh' else 'en'}'><meta charset='utf-8'>",
+        f"<meta name='viewport' content='width=device-width'><title>{word('title')}</title><style>{_STYLE}</style>",
+        f"<h1>{word('title')} <span class='v {verdict}'>{escape(word(verdict))}</span></h1>",
+        "<p>"
+        + " · ".join(
+            f"{escape(side)} <code>{escape(file)}</code>"
+            for side, file in zip(answer["sides"], answer["files"], strict=False)
+        )
+        + "</p>",
+    ]
+    for failure in answer["failures"]:
+        place = f" <code>{escape(failure['where'])}</code>" if failure["where"] else ""
+        parts.append(f"<p><b>{escape(failure['side'])}</b>: {escape(failure['reason'])}{place}</p>")
+        log = escape("\n".join(failure["log"]))
+        parts.append(f"<details><summary>{word('log')}</summary><pre>{log}</pre></details>")
+    parts += [f"<p>{escape(line.strip())}</p>" for line in _divergence_lines(answer, word, language)]
+    for table in _TABLES:
+        rows = _rows(answer, table)
+        if rows:
+            parts.append(_html_table(rows, word(table), answer, word))
+    parts.append(
+        _plain_table(
+            word("shrunk"), [(field, _short(sizes[0]), _short(sizes[1])) for field, sizes in answer["shrunk"].items()]
+        )
+    )
+    parts.append(
+        _plain_table(
+            word("inputs"),
+            [
+                (
+                    f"seed {one['seed']}",
+                    f"{one['batch']} × {one['sequence']}",
+                    "" if one["padding_token"] is None else f"pad {one['padding_token']}",
+                )
+                for one in answer["inputs"]
+            ],
+        )
+    )
+    parts.append(
+        _plain_table(
+            word("stand_ins"), [(entry["side"], entry["name"], entry["description"]) for entry in answer["stand_ins"]]
+        )
+    )
+    parts.append(
+        _plain_table(word("not_compared"), [(entry["field"], entry["reason"]) for entry in answer["not_compared"]])
+    )
+    parts.append(_plain_table(word("versions"), list(answer["versions"].items())))
+    return "\n".join(parts) + "\n"
+
+
+def _html_table(rows: Sequence[dict[str, Any]], title: str, answer: Answer, word: Any) -> str:
+    lines = [
+        f"<h2>{escape(title)}</h2><table><tr><th>{word('name')}<th>{escape(answer['sides'][0])}"
+        f"<th>{escape(answer['sides'][1])}<th>{word('relative')}<th></tr>"
+    ]
+    for row in rows:
+        wide = _bar(row["relative"])
+        shade = "" if row["agrees"] else " class='no'"
+        lines.append(
+            f"<tr{shade}><td><code>{escape(_name(row))}</code><td class='n'>{_number(row['a'])}<td class='n'>"
+            f"{_number(row['b'])}<td class='n'>{escape(_difference(row))}<td style='width:9rem'>"
+            f"<div class='bar' style='width:{wide:.0f}%'></div></tr>"
+        )
+    return "".join(lines) + "</table>"
+
+
+def _bar(relative: float | None) -> float:
+    """The length of a difference on a logarithmic scale from 1e-9 to 1, in percent."""
+    if relative is None:
+        return 100.0
+    from math import log10
+
+    return min(100.0, max(0.0, (log10(max(relative, 1e-9)) + 9) / 9 * 100))
+
+
+def _plain_table(title: str, rows: Sequence[Sequence[object]]) -> str:
+    if not rows:
+        return ""
+    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}" for cell in row) + "</tr>" for row in rows)
+    return f"<h2>{escape(title)}</h2><table>{body}</table>"

@@ -1,0 +1,58 @@
+"""Writing an answer to a file: whole or not at all, and never over an existing file unasked."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from .parsing import UsageError
+
+
+def write_text(path: str, text: str, *, force: bool = False) -> None:
+    """Put `text` at `path`; UsageError where a file stands there already or the place cannot be written."""
+    write_texts({path: text}, force=force)
+
+
+def write_texts(files: dict[str, str], *, force: bool = False) -> None:
+    """Put several texts in place; nothing is written where one of them may not be."""
+    if not force:
+        standing = [path for path in files if os.path.lexists(path)]
+        if standing:
+            raise UsageError(f"{', '.join(standing)} exists; --force overwrites it")
+    waiting: list[tuple[str, str]] = []
+    try:
+        for path, text in files.items():
+            # Through a link the file it leads to is replaced, and the link stays.
+            waiting.append((_beside(os.path.realpath(path), text), os.path.realpath(path)))
+        for written, path in waiting:
+            os.replace(written, path)
+    except OSError as error:
+        raise UsageError(f"{error.filename or next(iter(files))} cannot be written: {error.strerror}") from None
+    finally:
+        for written, _ in waiting:
+            if os.path.lexists(written):
+                os.unlink(written)
+
+
+def _beside(path: str, text: str) -> str:
+    """The text in a new file next to `path`, from where a rename puts it in place at once."""
+    folder, name = os.path.split(path)
+    handle, written = tempfile.mkstemp(prefix=f".{name}.", dir=folder or ".")
+    try:
+        with open(handle, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+        os.chmod(written, _mode(path))
+    except BaseException:
+        os.unlink(written)
+        raise
+    return written
+
+
+def _mode(path: str) -> int:
+    """The permissions of the file that is replaced, or those a new file gets."""
+    try:
+        return os.stat(path).st_mode & 0o777
+    except OSError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask

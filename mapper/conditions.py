@@ -1,0 +1,53 @@
+"""Conditions of the tables: a recipe field, a comparison, and what it is compared with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..mappings.tables import Condition
+    from ..schemas.config import Value
+
+
+def holds(condition: Condition, value_of: Callable[[str], Value]) -> bool:
+    """Whether a condition is true."""
+    field, comparison, operand = condition
+    return COMPARISONS[comparison](value_of(field), operand, value_of)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _equal(value: Value, operand: Value) -> bool:
+    if isinstance(value, (list, tuple)):
+        entries = list(value)
+        return all(_equal(entry, operand) for entry in entries) if entries else False
+    return value == operand and isinstance(value, bool) == isinstance(operand, bool)
+
+
+def _greater(value: Value, operand: Value) -> bool:
+    return _is_number(value) and _is_number(operand) and value > operand  # type: ignore[operator]  # pyright: ignore
+
+
+def _contains(operand: Value, value: Value) -> bool:
+    return isinstance(operand, (list, tuple)) and any(_equal(value, entry) for entry in operand)
+
+
+COMPARISONS: dict[str, Callable[[Value, Value, Callable[[str], Value]], bool]] = {
+    "eq": lambda value, operand, _: _equal(value, operand),
+    "ne": lambda value, operand, _: not _equal(value, operand),
+    "gt": lambda value, operand, _: _greater(value, operand),
+    "lt": lambda value, operand, _: _greater(operand, value),
+    "in": lambda value, operand, _: _contains(operand, value),
+    "not_in": lambda value, operand, _: value is not None and not _contains(operand, value),
+    "set": lambda value, _operand, _: value is not None,
+    "unset": lambda value, _operand, _: value is None,
+    "eq_field": lambda value, operand, other: value == other(str(operand)),
+    "ne_field": lambda value, operand, other: value != other(str(operand)),
+    "gt_field": lambda value, operand, other: _greater(value, other(str(operand))),
+    "islist": lambda value, _operand, _: isinstance(value, (list, tuple)),
+    "isfraction": lambda value, _operand, _: isinstance(value, float) and not value.is_integer(),
+}

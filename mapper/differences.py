@@ -1,0 +1,132 @@
+"""Two runs side by side in the shared vocabulary: equal, different, or known on one side only.
+
+Effective values are compared, never text: a key that one file leaves out stands for that side's default. Fields that
+say nothing for either run (the experts of a model that has none) are left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from ..mappings.tables import table
+from ..schemas.config import Value, json_value
+from .recipe.reading import meaningful
+from .recipe.vocabulary import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..mappings.tables import Impact
+    from ..schemas.config import Origin
+    from ..schemas.source import Span
+    from .recipe.values import Recipe, RecipeValue, Unmapped
+
+Verdict = Literal["equal", "different", "only-a", "only-b", "undecided"]
+
+
+class Found(NamedTuple):
+    """What one side says."""
+
+    value: Value
+    origin: Origin
+    key: str | None
+    span: Span | None
+    decided: bool = True
+
+    def to_json(self) -> dict[str, object]:
+        """The contract's `a` or `b`."""
+        return {
+            "value": json_value(self.value),
+            "origin": self.origin,
+            "key": self.key,
+            "span": None if self.span is None else self.span.to_json(),
+        }
+
+
+class Difference(NamedTuple):
+    """One field, or one key that has no field, on both sides."""
+
+    field: str | None
+    a: Found | None
+    b: Found | None
+    status: Verdict
+    impact: Impact
+
+    def to_json(self) -> dict[str, object]:
+        """The contract's row."""
+        return {
+            "field": self.field,
+            "a": None if self.a is None else self.a.to_json(),
+            "b": None if self.b is None else self.b.to_json(),
+            "status": self.status,
+            "impact": self.impact,
+        }
+
+
+def differences(a: Recipe, b: Recipe) -> tuple[Difference, ...]:
+    """Every field that says something for one of the runs, then the keys without a field."""
+    telling = {
+        field for row in table().rows if meaningful(row, a) or meaningful(row, b) for field in row.fields
+    }  # fmt: skip
+    rows: list[Difference] = []
+    for name, field in vocabulary().items():
+        if name not in telling:
+            continue
+        left, right = _found(a.fields.get(name)), _found(b.fields.get(name))
+        if left is None and right is None:
+            continue
+        status = _status(left, right, field.default)
+        if status.startswith("only") and _says_nothing(left or right, field.default):
+            continue
+        rows.append(Difference(name, left, right, status, field.impact))
+    rows.extend(_without_field(a, b))
+    return tuple(rows)
+
+
+def same(one: Value, other: Value) -> bool:
+    """Whether two effective values are one: 1 and 1.0 are, 1 and True are not."""
+    if isinstance(one, bool) != isinstance(other, bool):
+        return False
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(same(left, right) for left, right in zip(one, other, strict=True))
+    return one == other
+
+
+def _found(value: RecipeValue | None) -> Found | None:
+    if value is None:
+        return None
+    return Found(value.value, value.origin, value.keys[0] if value.keys else None, value.span, value.decided)
+
+
+def _status(left: Found | None, right: Found | None, neutral: Value = None) -> Verdict:
+    if left is None:
+        return "only-b"
+    if right is None:
+        return "only-a"
+    if not (left.decided and right.decided):
+        return "undecided"
+    # A side that leaves a value open behaves as the field's neutral value does.
+    one = neutral if left.value is None else left.value
+    other = neutral if right.value is None else right.value
+    return "equal" if same(one, other) else "different"
+
+
+def _says_nothing(found: Found | None, neutral: Value) -> bool:
+    return found is None or (found.origin != "explicit" and (found.value is None or same(found.value, neutral)))
+
+
+def _without_field(a: Recipe, b: Recipe) -> Iterator[Difference]:
+    """Keys that no field takes up: of one framework they are compared by name, across frameworks they stand alone."""
+    left = {entry.key: entry for entry in a.unmapped}
+    right = {entry.key: entry for entry in b.unmapped}
+    shared = a.framework == b.framework
+    for key, entry in left.items():
+        partner = right.pop(key, None) if shared else None
+        other = None if partner is None else _written(partner)
+        yield Difference(None, _written(entry), other, _status(_written(entry), other), entry.impact)
+    for entry in right.values():
+        yield Difference(None, None, _written(entry), "only-b", entry.impact)
+
+
+def _written(entry: Unmapped) -> Found:
+    return Found(entry.value, "explicit", entry.key, entry.span, entry.decided)

@@ -1,0 +1,1 @@
+"""Named two-way transforms between a framework's values and the recipe."""

@@ -1,0 +1,169 @@
+"""Lenses of the parallel layout and of recomputation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .lens import OMIT, Lens, integer, items
+
+if TYPE_CHECKING:
+    from ...schemas.config import Value
+    from .lens import Scope, Values, Written
+
+
+def _virtual_get(values: Values, scope: Scope) -> Values:
+    stages, chunk_layers, known, layers, size = (integer(value) for value in values)
+    del scope
+    if known:
+        return (known,)
+    if stages:
+        return (stages,)
+    if chunk_layers and layers and size:
+        return (max(1, layers // (size * chunk_layers)),)
+    return (1,)
+
+
+def _virtual_put(values: Values, scope: Scope) -> Written:
+    del scope
+    chunks = integer(values[0])
+    return (chunks if chunks and chunks > 1 else OMIT), OMIT, OMIT, OMIT, OMIT
+
+
+def _interleave_get(values: Values, scope: Scope) -> Values:
+    del scope
+    return (integer(values[0]) or 1,)
+
+
+def _interleave_put(values: Values, scope: Scope) -> Written:
+    del scope
+    chunks = integer(values[0])
+    return (chunks, True, "1f1b") if chunks and chunks > 1 else (OMIT, OMIT, OMIT)
+
+
+def _ends_get(values: Values, scope: Scope) -> Values:
+    first, last, layers, stages = (integer(value) for value in values)
+    del scope
+    if (first is None and last is None) or layers is None or not stages or not 1 < stages <= _MOST_STAGES:
+        return (None,)
+    given = (first or 0) + (last or 0)
+    inner = stages - (first is not None) - (last is not None)
+    each = (layers - given) // inner if inner else 0
+    middle = [each] * inner
+    return ([*([] if first is None else [first]), *middle, *([] if last is None else [last])],)
+
+
+_MOST_STAGES = 4096
+
+
+def _ends_put(values: Values, scope: Scope) -> Written:
+    stages = items(values[0])
+    layers, size = integer(scope.field("model.num_layers")), integer(scope.field("parallel.pipeline_size"))
+    if not stages or len(stages) < 2 or layers is None or not size:
+        return OMIT, OMIT, OMIT, OMIT
+    usual = stages[len(stages) // 2]
+    first = OMIT if stages[0] == usual and len(stages) > 2 else stages[0]
+    last = OMIT if stages[-1] == usual and len(stages) > 2 else stages[-1]
+    return first, last, OMIT, OMIT
+
+
+def _offset_get(values: Values, scope: Scope) -> Values:
+    offsets = items(values[0])
+    layers, stages = integer(scope.field("model.num_layers")), integer(scope.field("parallel.pipeline_size"))
+    if not offsets or layers is None or not stages or len(offsets) != stages:
+        return (None,)
+    whole = [integer(offset) for offset in offsets]
+    if any(offset is None for offset in whole) or not any(whole):
+        return (None,)
+    return ([layers // stages + (offset or 0) for offset in whole],)
+
+
+def _offset_put(values: Values, scope: Scope) -> Written:
+    stages = items(values[0])
+    layers = integer(scope.field("model.num_layers"))
+    if not stages or layers is None:
+        return (OMIT,)
+    usual = layers // len(stages)
+    return ([(integer(stage) or 0) - usual for stage in stages],)
+
+
+def _recompute_get(values: Values, scope: Scope) -> Values:
+    granularity, activations, count, method, _, _ = values
+    del scope
+    if granularity is None:
+        return ("selective" if activations else "none"), None
+    if granularity == "full" and method == "block":
+        return "full", count
+    return granularity, None
+
+
+def _recompute_put(values: Values, scope: Scope) -> Written:
+    granularity, count = values
+    del scope
+    if granularity == "full":
+        layers = _of_every_stage(count)
+
+        if layers is not None:
+            return "full", OMIT, layers, "block", OMIT, OMIT
+        return "full", OMIT, 1, "uniform", OMIT, OMIT
+    return (granularity if granularity == "selective" else OMIT), OMIT, OMIT, OMIT, OMIT, OMIT
+
+
+def _of_every_stage(count: Value) -> Value:
+    """The number of layers where every stage has the same; None for all layers."""
+    listed = items(count)
+    if listed is None:
+        return count
+    flat = [entry for one in listed for entry in (items(one) or [one])]
+    return max((integer(entry) or 0 for entry in flat), default=0)
+
+
+def _config_get(values: Values, scope: Scope) -> Values:
+    whole, selected = values
+    del scope
+    listed = items(whole)
+    if listed is not None:
+        same = len({str(entry) for entry in listed}) == 1
+        return "full", (listed[0] if same else listed)
+    if isinstance(whole, bool) or whole is None:
+        if whole:
+            return "full", None
+        return ("selective" if selected else "none"), None
+    return "full", whole
+
+
+def _config_put(values: Values, scope: Scope) -> Written:
+    granularity, count = values
+    if granularity == "full":
+        if count is None:
+            return True, False
+        if items(count) is not None:
+            return count, False
+        return [count] * (integer(scope.field("parallel.pipeline_size")) or 1), False
+    return False, granularity == "selective"
+
+
+def _mode_get(values: Values, scope: Scope) -> Values:
+    mode, layers = values
+    del scope
+    if mode == "full":
+        return "full", layers
+    return ("selective" if mode == "select" else "none"), None
+
+
+def _mode_put(values: Values, scope: Scope) -> Written:
+    granularity, count = values
+    del scope
+    if granularity == "full":
+        return "full", OMIT if items(count) is None else count
+    return ("select" if granularity == "selective" else "None"), OMIT
+
+
+LENSES = {
+    "virtual_pipeline": Lens(_virtual_get, _virtual_put, ((0, 1, 2),)),
+    "pipeline_interleave": Lens(_interleave_get, _interleave_put, ((0,),)),
+    "end_stage_layers": Lens(_ends_get, _ends_put, ((0, 1),)),
+    "stage_offset": Lens(_offset_get, _offset_put),
+    "megatron_recompute": Lens(_recompute_get, _recompute_put, ((0, 1), (2, 3))),
+    "recompute_config": Lens(_config_get, _config_put),
+    "recompute_mode": Lens(_mode_get, _mode_put),
+}

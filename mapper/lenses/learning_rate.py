@@ -1,0 +1,250 @@
+"""The lens of the learning rate: Megatron-LM's style and lengths against a MindSpore Transformers class.
+
+The recipe speaks of a style, a peak, a minimum, a warm-up and an end in steps. Styles that the other side has not are
+handed to the schedule engine, which finds the nearest settings.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .lens import OMIT, Lens, Omitted, integer, number
+
+if TYPE_CHECKING:
+    from ...schemas.config import Value
+    from .lens import Scope, Values, Written
+
+STYLES = {
+    "ConstantWarmUpLR": "constant", "constant_with_warmup": "constant", "constant": "constant",
+    "CosineWithWarmUpLR": "cosine", "cosine": "cosine",
+    "LinearWithWarmUpLR": "linear", "linear": "linear",
+    "PolynomialWithWarmUpLR": "linear", "polynomial": "linear",
+    "WarmUpStableDecayLR": "WSD", "ConstantWithCoolDownLR": "WSD",
+}  # fmt: skip
+"""Which style of the recipe a class computes."""
+_NO_MINIMUM = ("LinearWithWarmUpLR", "linear", "ConstantWarmUpLR", "constant_with_warmup", "constant")
+_MINIMA = {"PolynomialWithWarmUpLR": 1e-7, "polynomial": 1e-7, "WarmUpStableDecayLR": 1e-7}
+MEGATRON_STYLES = ("constant", "linear", "cosine", "inverse-square-root", "WSD")
+_KEYS = (
+    "type", "learning_rate", "lr_end", "warmup_steps", "warmup_ratio", "warmup_lr_init", "total_steps",
+    "decay_start_steps", "keep_steps", "decay_steps", "lr_end1", "power", "num_cycles",
+)  # fmt: skip
+
+
+def _float(value: Value) -> float | None:
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return None
+    known = number(value)
+    return None if known is None else float(known)
+
+
+def _steps(value: float) -> int | float:
+    return int(value) if value == int(value) else value
+
+
+def _megatron_get(values: Values, scope: Scope) -> Values:
+    style, peak, low, warmup, fraction, warmup_samples, initial, end, end_samples = values[:9]
+    tail, tail_samples, tail_style, run, run_samples, batch = values[9:]
+    del scope
+    whole = integer(batch)
+    last = integer(end) or integer(run)
+    if last is None and whole:
+        samples = integer(end_samples) or integer(run_samples)
+        last = None if samples is None else samples // whole
+    share = _float(fraction)
+    if share is not None:
+        warm = None if last is None else _steps(share * last)
+    elif integer(warmup_samples) and whole:
+        warm = _steps((integer(warmup_samples) or 0) / whole)
+    else:
+        warm = number(warmup)
+    stable = style == "WSD"
+    length = integer(tail)
+    if stable and length is None and whole and integer(tail_samples):
+        length = (integer(tail_samples) or 0) // whole
+    return (
+        style,
+        _float(peak),
+        0.0 if style == "constant" else _float(low),
+        warm,
+        _float(initial),
+        last,
+        length if stable else None,
+        tail_style if stable else None,
+        1.0,
+        0.5,
+    )
+
+
+def _megatron_put(values: Values, scope: Scope) -> Written:
+    style, peak, low, warmup, initial, last, length, tail_style, power, cycles = values
+    written: list[Value | Omitted] = [OMIT] * 15
+    if style is None and peak is None:
+        return tuple(written)
+    if style not in MEGATRON_STYLES:
+        found = _nearest_megatron(values, scope)
+        for place, name in enumerate(
+            ("lr_decay_style", "lr", "min_lr", "lr_warmup_iters", "", "", "lr_warmup_init", "lr_decay_iters", "",
+             "lr_wsd_decay_iters", "", "lr_wsd_decay_style")
+        ):  # fmt: skip
+            if name in found:
+                written[place] = found[name]  # type: ignore[assignment]  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return tuple(written)
+    del power, cycles
+    written[0], written[1] = style, peak
+    written[2] = OMIT if style == "constant" else low
+    warm = number(warmup)
+    if warm is not None:
+        if integer(warm) is None and integer(last):
+            written[4] = warm / (integer(last) or 1)
+        else:
+            written[3] = integer(warm)
+    written[6] = initial
+    written[7] = OMIT if last is None or last == scope.field("run.train_steps") else last
+    if style == "WSD":
+        written[9], written[11] = length, tail_style
+    return tuple(written)
+
+
+def _nearest_megatron(values: Values, scope: Scope) -> dict[str, object]:
+    peak, low, warmup, initial, last = (_float(value) for value in values[1:6])
+    return {
+        "lr_decay_style": "cosine",
+        "lr": peak,
+        "min_lr": low or 0.0,
+        "lr_warmup_iters": int(warmup or 0),
+        "lr_warmup_init": initial or 0.0,
+        **({} if last is None or last == scope.field("run.train_steps") else {"lr_decay_iters": int(last)}),
+    }
+
+
+def _mindformers_get(values: Values, scope: Scope) -> Values:
+    at = dict(zip(_KEYS, values, strict=True))
+    kind = at["type"]
+    if not isinstance(kind, str):
+        return (None,) * 10
+    style = STYLES.get(kind, kind)
+    last = integer(at["total_steps"])
+    if last is not None and last <= 0:
+        last = None
+    run = integer(scope.field("run.train_steps"))
+    last = run if last is None else last
+    warm = number(at["warmup_steps"])
+    share = _float(at["warmup_ratio"])
+    if share is not None and (warm is None or share):
+        warm = None if last is None else int(share * last)
+    low = _float(at["lr_end"])
+    if kind in _NO_MINIMUM:
+        low = 0.0
+    elif low is None:
+        low = _MINIMA.get(kind, 0.0)
+    length: int | None = None
+    tail_style: str | None = None
+    if kind == "WarmUpStableDecayLR":
+        start = integer(at["decay_start_steps"])
+        length = None if start is None or last is None else last - start
+        tail_style = "linear"
+    elif kind == "ConstantWithCoolDownLR":
+        low = _float(at["lr_end1"]) or 0.0
+        length, tail_style = integer(at["decay_steps"]), "cosine"
+        if length is not None:
+            last = int(warm or 0) + (integer(at["keep_steps"]) or 0) + length
+    power, cycles = _float(at["power"]), _float(at["num_cycles"])
+    return (
+        style,
+        _float(at["learning_rate"]),
+        low,
+        0 if warm is None else _steps(warm),
+        _float(at["warmup_lr_init"]) or 0.0,
+        last,
+        length,
+        tail_style,
+        1.0 if power is None or style != "linear" else power,
+        0.5 if cycles is None or style != "cosine" else cycles,
+    )
+
+
+def _mindformers_put(values: Values, scope: Scope) -> Written:
+    style, peak, low, warmup, initial, last, length, tail_style, power, cycles = values
+    if peak is None and style is None:
+        return (OMIT,) * 13
+    highest, lowest = _float(peak), _float(low) or 0.0
+    warm = int(number(warmup) or 0)
+    settings: dict[str, Value] = {"learning_rate": peak, "warmup_steps": warm}
+    if _float(initial) and warm:
+        settings["warmup_lr_init"] = initial
+    if last is not None and scope.side != "dynamic":
+        settings["total_steps"] = last
+    end, tail = integer(last), integer(length)
+    if style == "constant" or (highest is not None and highest <= lowest):
+        settings["type"] = "ConstantWarmUpLR"
+    elif style == "cosine":
+        settings.update(type="CosineWithWarmUpLR", lr_end=lowest)
+        if cycles not in (None, 0.5):
+            settings["num_cycles"] = cycles
+    elif style == "linear":
+        settings.update(type="PolynomialWithWarmUpLR", lr_end=lowest, power=1.0 if power is None else power)
+    elif style == "WSD" and end is not None and tail is not None and tail_style == "cosine":
+        settings.update(
+            type="ConstantWithCoolDownLR",
+            lr_end1=lowest,
+            keep_steps=max(0, end - tail - warm),
+            decay_steps=max(1, tail),
+        )
+    elif style == "WSD" and end is not None and tail is not None:
+        settings.update(type="WarmUpStableDecayLR", lr_end=lowest, decay_start_steps=end - tail)
+        if not warm:
+            # Without a warm-up this class is NaN at its first step: one step that starts at the peak mends it.
+            settings.update(warmup_steps=1, warmup_lr_init=peak)
+    else:
+        settings.update(_nearest_mindformers(values, scope))
+    return tuple(settings.get(name, OMIT) for name in _KEYS)
+
+
+def _nearest_mindformers(values: Values, scope: Scope) -> dict[str, Value]:
+    """What the schedule engine finds; a cosine where it cannot say."""
+    from ..schedule.curve import UndecidedError
+    from ..schedule.equivalents import nearest_mindformers
+    from ..schedule.megatron import MegatronParameters, megatron_schedule
+
+    style, peak, low, warmup, initial, last, length, tail_style = values[:8]
+    fallback: dict[str, Value] = {"type": "CosineWithWarmUpLR", "lr_end": _float(low) or 0.0}
+    run = integer(scope.field("run.train_steps")) or integer(last)
+    if run is None or style not in MEGATRON_STYLES:
+        return fallback
+    try:
+        schedule = megatron_schedule(
+            MegatronParameters(
+                lr=_float(peak) or 0.0,
+                min_lr=_float(low) or 0.0,
+                lr_decay_style=str(style),
+                lr_decay_iters=integer(last),
+                lr_warmup_iters=int(number(warmup) or 0),
+                lr_warmup_init=_float(initial) or 0.0,
+                lr_wsd_decay_style=str(tail_style or "exponential"),
+                lr_wsd_decay_iters=integer(length),
+                train_iters=run,
+                version="0.16",
+            )
+        )
+        found = nearest_mindformers(schedule, run)
+    except (UndecidedError, ValueError, ZeroDivisionError, OverflowError):
+        return fallback
+    return dict(found.settings)  # type: ignore[arg-type]  # pyright: ignore[reportReturnType]
+
+
+LENSES = {
+    "megatron_schedule": Lens(
+        _megatron_get,
+        _megatron_put,
+        ((0,), (1,), (2,), (3, 4, 5), (6,), (7, 8, 12, 13), (9, 10), (11,), (), ()),
+    ),
+    "mindformers_schedule": Lens(
+        _mindformers_get,
+        _mindformers_put,
+        ((0,), (1,), (2, 10), (3, 4), (5,), (6,), (7, 9), (0,), (11,), (12,)),
+    ),
+}

@@ -1,0 +1,73 @@
+"""What a lens is: one named transform between a framework's values and recipe fields, read and written by one object.
+
+`get` turns the values of a side's keys (in the order in which the row lists them) into the values of the row's
+fields; `put` turns fields into keys. Laws, tested for every row: what was put is got again, and putting what was got
+gives the keys back up to their canonical form. `OMIT` leaves a key out of the written file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ...schemas.config import Value
+
+
+class Omitted:
+    """Stands for a key that is not written."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "OMIT"
+
+
+OMIT: Final = Omitted()
+Values: TypeAlias = "tuple[Value, ...]"
+Written: TypeAlias = "tuple[Value | Omitted, ...]"
+
+
+class Scope(NamedTuple):
+    """What a lens may ask besides its own values."""
+
+    side: str
+    """megatron, static or dynamic."""
+    version: str
+    options: Mapping[str, Value]
+    field: Callable[[str], Value]
+    """Another field of the recipe; None where it is not known."""
+
+
+class Lens(NamedTuple):
+    """Both directions."""
+
+    get: Callable[[Values, Scope], Values]
+    put: Callable[[Values, Scope], Written]
+    drives: tuple[tuple[int, ...], ...] = ()
+    """For every field the places of the keys that decide it; every key for every field where empty."""
+
+
+def integer(value: Value) -> int | None:
+    """A whole number, or None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return int(value) if value == value and abs(value) != float("inf") and value == int(value) else None
+
+
+def number(value: Value) -> int | float | None:
+    """A number, or None."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def items(value: Value) -> list[Value] | None:
+    """The entries of a list, or None."""
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    return None
+
+
+def entries(value: Value) -> Mapping[str, Value] | None:
+    """The entries of a mapping, or None."""
+    return value if isinstance(value, dict) else None

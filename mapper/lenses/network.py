@@ -1,0 +1,299 @@
+"""Lenses of the network's shape: vocabulary, heads, biases, activation, positions, experts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .lens import OMIT, Lens, integer, items
+from .scalars import dtype_name
+
+if TYPE_CHECKING:
+    from ...schemas.config import Value
+    from .lens import Scope, Values, Written
+
+_DIVISORS = (128, 64, 32, 16, 8, 4, 2, 1)
+_DEFAULT_DIVISOR = _DIVISORS[0]
+
+
+def padded_size(vocabulary: int, divisor: int, tensor_size: int) -> int:
+    """The next multiple of `divisor` times the tensor parallel size."""
+    step = max(divisor, 1) * max(tensor_size, 1)
+    return -(-vocabulary // step) * step
+
+
+def _vocabulary_get(values: Values, scope: Scope) -> Values:
+    vocabulary, padded, divisor, tokenizer, tensor_size = values
+    size, known = integer(vocabulary), integer(padded)
+    step = integer(divisor) or _DEFAULT_DIVISOR
+    if known is None and size is not None:
+        # The null tokenizer adds its end-of-document token to --vocab-size.
+        extra = 1 if isinstance(tokenizer, str) and tokenizer.startswith("Null") else 0
+        known = padded_size(size + extra, step, integer(tensor_size) or 1)
+    del scope
+    return size, known, step
+
+
+def _vocabulary_put(values: Values, scope: Scope) -> Written:
+    size, padded, divisor = values
+    tensor_size = integer(scope.field("parallel.tensor_size")) or 1
+    wanted, step = integer(padded), integer(divisor)
+    if step is None and wanted is not None:
+        step = next((one for one in _DIVISORS if wanted % (one * tensor_size) == 0), 1)
+    return (padded if size is None else size), OMIT, step, OMIT, OMIT
+
+
+def _padded_get(values: Values, scope: Scope) -> Values:
+    del scope
+    return values[0], values[0], None
+
+
+def _padded_put(values: Values, scope: Scope) -> Written:
+    del scope
+    size = values[0] if values[1] is None else values[1]
+    return (OMIT if size is None else size,)
+
+
+def _query_groups_get(values: Values, scope: Scope) -> Values:
+    grouped, groups, heads = values
+    del scope
+    number = groups if grouped else heads
+    return (None if number is None else number != heads), number
+
+
+def _query_groups_put(values: Values, scope: Scope) -> Written:
+    heads = scope.field("attention.num_heads")
+    _, groups = values
+    if groups is None or groups == heads:
+        return False, OMIT, OMIT
+    return True, groups, OMIT
+
+
+def _key_value_heads_get(values: Values, scope: Scope) -> Values:
+    heads = scope.field("attention.num_heads")
+    # Multi-latent attention has no groups, whatever the class's default says.
+    groups = heads if values[0] is None or scope.field("attention.latent.enabled") else values[0]
+    return (None if groups is None else groups != heads), groups
+
+
+def _key_value_heads_put(values: Values, scope: Scope) -> Written:
+    latent = scope.field("attention.latent.enabled")
+    return (scope.field("attention.num_heads") if values[1] is None or latent else values[1],)
+
+
+def _qkv_bias_get(values: Values, scope: Scope) -> Values:
+    del scope
+    return (bool(values[0] or values[1]),)
+
+
+def _qkv_bias_put(values: Values, scope: Scope) -> Written:
+    """Megatron's validation switches it on with linear bias; MindFormers is told outright."""
+    implied = scope.side == "megatron" and scope.field("model.bias_linear")
+    return bool(values[0]) and not implied, OMIT
+
+
+def _activation_flags_get(values: Values, scope: Scope) -> Values:
+    swiglu, openai, squared, quick = values
+    if swiglu:
+        return "silu", True
+    if quick:
+        return "quick_gelu", True
+    if squared:
+        return "squared_relu", False
+    # Only the legacy model code reads --openai-gelu.
+    return ("openai_gelu" if openai and scope.field("model.implementation") == "legacy" else "gelu"), False
+
+
+def _activation_flags_put(values: Values, scope: Scope) -> Written:
+    function, gated = values
+    legacy = scope.field("model.implementation") == "legacy"
+    return (
+        function == "silu" and bool(gated),
+        True if function == "openai_gelu" and legacy else OMIT,
+        function == "squared_relu",
+        function == "quick_gelu",
+    )
+
+
+_SWISH = ("silu", "swiglu", "fusedswiglu", "swish")
+_OTHER_GELU = ("squared_relu", "openai_gelu", "quick_gelu")
+
+
+def _hidden_act_get(values: Values, scope: Scope) -> Values:
+    act, gated = values
+    del scope
+    if act is None:
+        return None, None
+    function: Value = "silu" if act in _SWISH else act
+    return function, bool(gated) or act in ("swiglu", "fusedswiglu")
+
+
+def _hidden_act_put(values: Values, scope: Scope) -> Written:
+    function, gated = values
+    del scope
+    return ("gelu" if function in _OTHER_GELU else function), bool(gated)
+
+
+def _gelu_form_get(values: Values, scope: Scope) -> Values:
+    fused, bias, swiglu = values
+    del scope
+    return ("tanh" if fused and bias and not swiglu else "erf",)
+
+
+def _gelu_form_put(values: Values, scope: Scope) -> Written:
+    return values[0] != "erf" and bool(scope.field("model.bias_linear")), OMIT, OMIT
+
+
+def _position_get(values: Values, scope: Scope) -> Values:
+    kind, rope_type, latent, rotary, added = values
+    del scope
+    if rotary and kind == "learned_absolute":
+        kind = "rope"
+    if added is False and kind == "learned_absolute":
+        kind = "none"
+    if latent and kind in ("rope", "learned_absolute"):
+        # Multi-latent attention brings its own rotary embedding, YaRN unless --rope-type says rope.
+        own = rope_type or "yarn"
+        return (own if kind == "rope" else f"{kind}+{own}",)
+    return (kind,)
+
+
+def _position_put(values: Values, scope: Scope) -> Written:
+    kind = values[0]
+    latent = scope.field("attention.latent.enabled")
+    if isinstance(kind, str) and "+" in kind:
+        outer, own = kind.split("+", 1)
+        return outer, own, OMIT, OMIT, OMIT
+    if kind == "yarn":
+        return "rope", (OMIT if not latent else "yarn"), OMIT, OMIT, OMIT
+    return kind, ("rope" if latent and kind == "rope" else OMIT), OMIT, OMIT, OMIT
+
+
+def _flash_get(values: Values, scope: Scope) -> Values:
+    flag, backend = values
+    del scope
+    name = backend.rsplit(".", 1)[-1] if isinstance(backend, str) else "auto"
+    return (bool(flag) or name in ("flash", "fused", "auto"),)
+
+
+def _flash_put(values: Values, scope: Scope) -> Written:
+    wanted = scope.field("attention.backend")
+    return OMIT, (OMIT if values[0] or wanted is not None else "unfused")
+
+
+def _router_dtype_get(values: Values, scope: Scope) -> Values:
+    given, half, brain = values
+    del scope
+    if given is not None:
+        return (dtype_name(given),)
+    return ("bfloat16" if brain else "float16" if half else "float32",)
+
+
+def _router_dtype_put(values: Values, scope: Scope) -> Written:
+    wanted = values[0]
+    if wanted == scope.field("precision.compute_dtype"):
+        return None, OMIT, OMIT
+    return ("fp64" if wanted == "float64" else "fp32"), OMIT, OMIT
+
+
+def _normalize_get(values: Values, scope: Scope) -> Values:
+    before, score, _ = values
+    del scope
+    return (True if score == "sigmoid" else not before,)
+
+
+def _normalize_put(values: Values, scope: Scope) -> Written:
+    softmax = scope.field("moe.router.score_function") != "sigmoid"
+    return softmax and (values[0] is False or scope.field("moe.router.topk") == 1), OMIT, OMIT
+
+
+def _norm_topk_get(values: Values, scope: Scope) -> Values:
+    del scope
+    return (values[0] is None or bool(values[0]),)
+
+
+def _norm_topk_put(values: Values, scope: Scope) -> Written:
+    softmax = scope.field("moe.router.score_function") != "sigmoid"
+    # One expert a token is refused unless the softmax comes first, whatever is computed then.
+    single = scope.field("moe.router.topk") == 1
+    return values[0] is not False, softmax and (values[0] is False or single)
+
+
+def _pattern(frequency: Value, layers: Value) -> Value:
+    listed, every, count = items(frequency), integer(frequency), integer(layers)
+    if listed is not None:
+        return listed
+    if every is None or every < 1 or count is None or not 0 <= count <= _MOST_LAYERS:
+        return frequency
+    return [1 if place % every == 0 else 0 for place in range(count)]
+
+
+_MOST_LAYERS = 100_000
+
+
+def _layer_pattern_get(values: Values, scope: Scope) -> Values:
+    del scope
+    return (_pattern(*values),)
+
+
+def _layer_pattern_put(values: Values, scope: Scope) -> Written:
+    del scope
+    listed = items(values[0])
+    if not listed:
+        return values[0], OMIT
+    for every in range(1, len(listed) + 1):
+        if all((place % every == 0) == (entry == 1) for place, entry in enumerate(listed)):
+            return every, OMIT
+    return listed, OMIT
+
+
+def _first_dense_get(values: Values, scope: Scope) -> Values:
+    dense, frequency = values
+    layers = scope.field("model.num_layers")
+    first, count = integer(dense), integer(layers)
+    if first and count is not None and 0 < first <= count <= _MOST_LAYERS:
+        return ([0] * first + [1] * (count - first),)
+    return (_pattern(1 if frequency is None else frequency, layers),)
+
+
+def _first_dense_put(values: Values, scope: Scope) -> Written:
+    del scope
+    listed = items(values[0])
+    if not listed:
+        return 0, (1 if values[0] is None else values[0])
+    dense = next((place for place, entry in enumerate(listed) if entry == 1), len(listed))
+    return (dense, 1) if all(entry == 1 for entry in listed[dense:]) else (0, listed)
+
+
+def _shared_get(values: Values, scope: Scope) -> Values:
+    count, size = integer(values[0]), integer(values[1])
+    if size is not None:
+        return (size,)
+    width = integer(scope.field("moe.ffn_hidden_size"))
+    return (count * width if count and width else None,)
+
+
+def _shared_put(values: Values, scope: Scope) -> Written:
+    size, width = integer(values[0]), integer(scope.field("moe.ffn_hidden_size"))
+    if not size:
+        return 0, None
+    return (size // width if width and size % width == 0 else 1), size
+
+
+LENSES = {
+    "vocabulary": Lens(_vocabulary_get, _vocabulary_put, ((0,), (0, 1, 2, 3, 4), (2,))),
+    "padded_vocabulary": Lens(_padded_get, _padded_put),
+    "query_groups": Lens(_query_groups_get, _query_groups_put, ((0,), (1,))),
+    "key_value_heads": Lens(_key_value_heads_get, _key_value_heads_put),
+    "qkv_bias": Lens(_qkv_bias_get, _qkv_bias_put, ((0,),)),
+    "activation_flags": Lens(_activation_flags_get, _activation_flags_put),
+    "hidden_act": Lens(_hidden_act_get, _hidden_act_put),
+    "gelu_form": Lens(_gelu_form_get, _gelu_form_put, ((0,),)),
+    "position_type": Lens(_position_get, _position_put, ((0, 1, 3, 4),)),
+    "flash": Lens(_flash_get, _flash_put),
+    "router_dtype": Lens(_router_dtype_get, _router_dtype_put, ((0,),)),
+    "normalize_topk": Lens(_normalize_get, _normalize_put, ((0,),)),
+    "norm_topk_prob": Lens(_norm_topk_get, _norm_topk_put),
+    "layer_pattern": Lens(_layer_pattern_get, _layer_pattern_put, ((0,),)),
+    "first_k_dense": Lens(_first_dense_get, _first_dense_put),
+    "shared_experts": Lens(_shared_get, _shared_put),
+}

@@ -1,0 +1,19 @@
+"""Every lens by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import layout, learning_rate, network, numerics, run, scalars
+
+if TYPE_CHECKING:
+    from .lens import Lens
+
+LENSES: dict[str, Lens] = {
+    **scalars.LENSES,
+    **network.LENSES,
+    **numerics.LENSES,
+    **layout.LENSES,
+    **run.LENSES,
+    **learning_rate.LENSES,
+}

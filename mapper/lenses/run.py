@@ -1,0 +1,184 @@
+"""Lenses of the run: batch sizes in the static graph's modes and in the dynamic graph, run length, data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .lens import OMIT, Lens, integer, items, number
+
+if TYPE_CHECKING:
+    from ...schemas.config import Value
+    from .lens import Scope, Values, Written
+
+
+def _quotient(whole: int | None, *parts: int | None) -> int | None:
+    """How often the product of `parts` goes into `whole`; None where something is unknown."""
+    product = 1
+    for part in parts:
+        if not part:
+            return None
+        product *= part
+    return None if whole is None else whole // product
+
+
+def _megatron_batch_get(values: Values, scope: Scope) -> Values:
+    micro, whole, data, world, tensor, pipeline, context = (integer(value) for value in values)
+    if data is None:
+        data = _quotient(world, tensor or 1, pipeline or 1, context or 1) or integer(scope.field("parallel.data_size"))
+    if whole is None and micro is not None and data is not None:
+        whole = micro * data
+    return micro, whole, data, _quotient(whole, micro, data), world or integer(scope.field("parallel.world_size"))
+
+
+def _megatron_batch_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return values[0], values[1], OMIT, OMIT, OMIT, OMIT, OMIT
+
+
+def _static_batch_get(values: Values, scope: Scope) -> Values:
+    whole, micro, data, micros, accumulated, interleave, pipeline = (integer(value) for value in values)
+    staged = (pipeline or integer(scope.field("parallel.pipeline_size")) or 1) > 1
+    repeats = (micros if staged else accumulated) or 1
+    if whole is None and micro is not None and data is not None:
+        whole = micro * data * repeats * (interleave or 1)
+    return micro, whole, data, _quotient(whole, micro, data), _devices(data, scope)
+
+
+def _devices(data: int | None, scope: Scope) -> int | None:
+    if data is None:
+        return None
+    sizes = ("parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size")
+    for name in sizes:
+        data *= integer(scope.field(name)) or 1
+    return data
+
+
+def _static_batch_put(values: Values, scope: Scope) -> Written:
+    micro, whole, data, repeats, _ = (integer(value) for value in values)
+    data = data or 1
+    repeats = _quotient(whole, micro, data) or repeats or 1
+    staged = (integer(scope.field("parallel.pipeline_size")) or 1) > 1
+    micros = repeats if staged else OMIT
+    accumulated = OMIT if staged or repeats == 1 else repeats
+    return OMIT, micro, data, micros, accumulated, OMIT, OMIT
+
+
+def _dynamic_batch_get(values: Values, scope: Scope) -> Values:
+    micro, whole, data = (integer(value) for value in values)
+    return micro, whole, data, _quotient(whole, micro, data), _devices(data, scope)
+
+
+def _dynamic_batch_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return values[0], values[1], OMIT
+
+
+def _length_get(values: Values, scope: Scope) -> Values:
+    steps, samples, whole = (integer(value) for value in values)
+    del scope
+    if samples is not None and whole:
+        return samples // whole, samples
+    return steps, (None if steps is None or not whole else steps * whole)
+
+
+def _length_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return values[0], (values[1] if values[0] is None else OMIT), OMIT
+
+
+def _epochs_get(values: Values, scope: Scope) -> Values:
+    epochs, listed, whole = integer(values[0]), items(values[1]), integer(scope.field("batch.global_size"))
+    samples = integer(listed[0]) if listed else None
+    steps = _quotient(samples, whole)
+    if steps is None or epochs is None or not whole:
+        return None, None
+    return steps * epochs, steps * epochs * whole
+
+
+def _epochs_put(values: Values, scope: Scope) -> Written:
+    steps, samples = integer(values[0]), integer(values[1])
+    whole = integer(scope.field("batch.global_size"))
+    if steps is not None and whole:
+        samples = steps * whole
+    return (1, OMIT) if samples is None else (1, [samples, 0, 0])
+
+
+def _steps_get(values: Values, scope: Scope) -> Values:
+    steps, whole = integer(values[0]), integer(scope.field("batch.global_size"))
+    return steps, (None if steps is None or not whole else steps * whole)
+
+
+def _steps_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return (values[0],)
+
+
+def _weight(value: Value) -> Value:
+    """A sampling weight as a number; None for text that is none."""
+    if isinstance(value, str):
+        try:
+            return _short(float(value))
+        except ValueError:
+            return None
+    known = number(value)
+    return None if known is None else _short(known)
+
+
+def _short(value: float) -> int | float:
+    return int(value) if value == value and abs(value) < 1e15 and value == int(value) else value
+
+
+def _blend(value: Value) -> Value:
+    listed = [value] if isinstance(value, str) else items(value)
+    if not listed:
+        return None
+    if len(listed) % 2 == 0:
+        weights = [_weight(entry) for entry in listed[::2]]
+        if all(weight is not None for weight in weights):
+            return [[weight, path] for weight, path in zip(weights, listed[1::2], strict=True)]
+    if len(listed) == 1:
+        return [[1, listed[0]]]
+    return [[None, path] for path in listed]
+
+
+def _flat(value: Value, *, alone: bool) -> Value:
+    """Weights and prefixes in turn; a single prefix `alone` without its weight."""
+    pairs = [pair for entry in items(value) or [] if (pair := items(entry)) is not None and len(pair) == 2]
+    if alone and (len(pairs) == 1 or any(weight is None for weight, _ in pairs)):
+        return [path for _, path in pairs]
+    return [part for weight, path in pairs for part in (str(1 if weight is None else weight), path)]
+
+
+def _split(value: Value) -> Value:
+    """Shares without blanks."""
+    listed = items(value)
+    if listed is not None:
+        return ",".join(str(entry) for entry in listed)
+    return "".join(value.split()) if isinstance(value, str) else value
+
+
+def _data_get(values: Values, scope: Scope) -> Values:
+    del scope
+    return _blend(values[0]), _split(values[1])
+
+
+def _data_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return (OMIT if values[0] is None else _flat(values[0], alone=True)), values[1]
+
+
+def _blended_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return (OMIT if values[0] is None else _flat(values[0], alone=False)), ("1,0,0" if values[1] is None else values[1])
+
+
+LENSES = {
+    "megatron_batch": Lens(_megatron_batch_get, _megatron_batch_put, ((0,), (1,), (2,), (0, 1, 2), (3,))),
+    "static_batch": Lens(_static_batch_get, _static_batch_put, ((1,), (0, 1, 2, 3, 4, 5), (2,), (3, 4, 5), (2,))),
+    "dynamic_batch": Lens(_dynamic_batch_get, _dynamic_batch_put, ((0,), (1,), (2,), (0, 1, 2), (2,))),
+    "train_length": Lens(_length_get, _length_put, ((0, 1), (1,))),
+    "epochs_and_sizes": Lens(_epochs_get, _epochs_put),
+    "dynamic_steps": Lens(_steps_get, _steps_put),
+    "data_path": Lens(_data_get, _data_put, ((0,), (1,))),
+    "blended_dataset": Lens(_data_get, _blended_put, ((0,), (1,))),
+}

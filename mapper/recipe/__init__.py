@@ -1,0 +1,1 @@
+"""The recipe: the vocabulary in which both frameworks meet, and what a file says in it."""

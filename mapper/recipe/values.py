@@ -1,0 +1,81 @@
+"""What a run is, in the shared vocabulary: fields with value, origin and place, and the keys that have no field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...schemas.config import Value, json_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...mappings.tables import Impact
+    from ...schemas.config import Origin
+    from ...schemas.diagnostic import Language
+    from ...schemas.source import Span
+
+
+class RecipeValue(NamedTuple):
+    """One field of one run."""
+
+    value: Value
+    origin: Origin
+    span: Span | None = None
+    keys: tuple[str, ...] = ()
+    """The keys it comes from: the written ones, or where none is written all that decide it."""
+    decided: bool = True
+
+    def to_json(self) -> dict[str, object]:
+        """The contract's entry of `fields`."""
+        return {
+            "value": json_value(self.value),
+            "origin": self.origin,
+            "span": None if self.span is None else self.span.to_json(),
+            "from": list(self.keys),
+        }
+
+
+class Unmapped(NamedTuple):
+    """A written key that no field takes up, and why."""
+
+    key: str
+    value: Value
+    span: Span | None
+    impact: Impact
+    en: str
+    zh: str
+    decided: bool = True
+
+    def to_json(self, language: Language = "en") -> dict[str, object]:
+        """The contract's entry of `unmapped`."""
+        return {
+            "key": self.key,
+            "value": json_value(self.value),
+            "span": None if self.span is None else self.span.to_json(),
+            "reason": self.zh if language == "zh" else self.en,
+        }
+
+
+class Recipe(NamedTuple):
+    """What one file says."""
+
+    file: str
+    framework: str
+    version: str
+    dialect: str
+    fields: Mapping[str, RecipeValue]
+    unmapped: tuple[Unmapped, ...]
+    world_size: int | None = None
+
+    def value(self, field: str) -> Value:
+        """The value of a field; None where it is not known."""
+        found = self.fields.get(field)
+        return None if found is None else found.value
+
+    def to_json(self, language: Language = "en") -> dict[str, object]:
+        """The contract's `recipe`."""
+        return {
+            "file": self.file,
+            "fields": {name: value.to_json() for name, value in self.fields.items()},
+            "unmapped": [entry.to_json(language) for entry in self.unmapped],
+        }

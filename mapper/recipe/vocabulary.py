@@ -1,0 +1,92 @@
+"""The fields of the recipe: name, type, unit, meaning in both languages, neutral default, and what a change touches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...mappings.tables import Impact
+    from ...schemas.config import Value
+
+
+class Field(NamedTuple):
+    """One concept both frameworks know."""
+
+    type: str
+    impact: Impact
+    default: Value
+    en: str
+    zh: str
+    unit: str | None
+
+
+_vocabulary: dict[str, Field] = {}
+
+
+def vocabulary() -> Mapping[str, Field]:
+    """Every field by name, in the order of the topics."""
+    if not _vocabulary:
+        from .fields_compiled import FIELDS
+
+        _vocabulary.update({name: Field(*entry) for name, entry in FIELDS.items()})
+    return _vocabulary
+
+
+_JSON_TYPES = {
+    "int": ["integer", "null"], "float": ["number", "string", "null"], "number": ["number", "null"],
+    "bool": ["boolean", "null"], "str": ["string", "null"], "dtype": ["string", "null"], "list": ["array", "null"],
+}  # fmt: skip
+
+
+def json_schema() -> dict[str, object]:
+    """JSON Schema of the `recipe` answer: `accmap schema recipe`."""
+    fields: dict[str, object] = {}
+    for name, field in vocabulary().items():
+        value: dict[str, object] = {}
+        if field.type in _JSON_TYPES:
+            value["type"] = _JSON_TYPES[field.type]
+        elif "|" in field.type:
+            value = {"type": ["string", "null"], "examples": field.type.split("|")}
+        described: dict[str, object] = {
+            "description": field.en,
+            "x-description-zh": field.zh,
+            "x-impact": field.impact,
+            "x-type": field.type,
+            "allOf": [{"$ref": "#/$defs/entry"}, {"properties": {"value": value}}],
+        }
+        if field.unit is not None:
+            described["x-unit"] = field.unit
+        if field.default is not None:
+            described["x-neutral"] = field.default
+        fields[name] = described
+    span = {
+        "type": ["object", "null"],
+        "properties": {name: {"type": "integer", "minimum": 1} for name in ("line", "column", "end_line", "end_column")}
+        | {"file": {"type": "string"}},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "accmap recipe",
+        "type": "object",
+        "required": ["file", "fields", "unmapped"],
+        "properties": {
+            "file": {"type": "string"},
+            "fields": {"type": "object", "properties": fields, "additionalProperties": False},
+            "unmapped": {"type": "array", "items": {"type": "object", "required": ["key", "value", "span", "reason"]}},
+        },
+        "$defs": {
+            "span": span,
+            "entry": {
+                "type": "object",
+                "required": ["value", "origin", "span", "from"],
+                "properties": {
+                    "value": {},
+                    "origin": {"enum": ["explicit", "derived", "default"]},
+                    "span": {"$ref": "#/$defs/span"},
+                    "from": {"type": "array", "items": {"type": "string"}},
+                },
+            },
+        },
+    }

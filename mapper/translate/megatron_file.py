@@ -1,0 +1,147 @@
+"""A translation as a launch script of Megatron-LM: bash arrays by topic and one torchrun line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...schemas.megatron.catalog import catalog
+
+if TYPE_CHECKING:
+    from ...schemas.config import Value
+    from ...schemas.megatron.catalog import ArgumentFact
+    from .translation import TargetSetting, Translation
+
+_ARRAYS = {
+    "model": "MODEL_ARGS", "attention": "MODEL_ARGS", "position": "MODEL_ARGS", "norm": "MODEL_ARGS",
+    "activation": "MODEL_ARGS", "init": "MODEL_ARGS", "mtp": "MODEL_ARGS", "moe": "MOE_ARGS",
+    "optimizer": "OPTIMIZER_ARGS", "gradient": "OPTIMIZER_ARGS", "schedule": "OPTIMIZER_ARGS",
+    "precision": "PRECISION_ARGS", "batch": "TRAINING_ARGS", "run": "TRAINING_ARGS", "recompute": "TRAINING_ARGS",
+    "fusion": "TRAINING_ARGS", "environment": "TRAINING_ARGS", "parallel": "PARALLEL_ARGS", "data": "DATA_ARGS",
+    "tokenizer": "DATA_ARGS", "checkpoint": "OUTPUT_ARGS", "logging": "OUTPUT_ARGS",
+}  # fmt: skip
+_ORDER = (
+    "MODEL_ARGS", "MOE_ARGS", "DATA_ARGS", "TRAINING_ARGS", "OPTIMIZER_ARGS", "PRECISION_ARGS", "PARALLEL_ARGS",
+    "OUTPUT_ARGS",
+)  # fmt: skip
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-")
+GPUS_PER_NODE = 8
+
+
+def megatron_settings(translation: Translation) -> dict[str, Value]:
+    """Every argument of the written script by destination."""
+    return {setting.key: setting.value for setting in translation.settings}
+
+
+def megatron_words(translation: Translation) -> list[str]:
+    """The argument vector, unquoted."""
+    arguments = sorted(_arguments(translation), key=lambda entry: _ORDER.index(entry[0]))
+    return [word for _, words, _ in arguments for word in words]
+
+
+def megatron_text(translation: Translation, *, comments: bool = True) -> str:
+    """The script."""
+    arrays: dict[str, list[str]] = {}
+    for array, words, note in _arguments(translation):
+        line = "    " + " ".join(_quoted(word) for word in words)
+        arrays.setdefault(array, []).append(f"{line}  # {note}" if comments and note else line)
+    world = _world_size(translation)
+    nodes, each = _nodes(world)
+    lines = ["#!/bin/bash"]
+    if comments:
+        name = translation.source.replace("\n", " ").rsplit("/", 1)[-1] or "standard input"
+        lines.append(f"# Megatron-LM core_r{translation.version}.0; written by accmap from {name}.")
+    lines += ["", "export CUDA_DEVICE_MAX_CONNECTIONS=1"]
+    if translation.recipe.value("run.deterministic"):
+        lines += [
+            "export NCCL_ALGO=Ring",
+            "export NVTE_ALLOW_NONDETERMINISTIC_ALGO=0",
+            "export CUBLAS_WORKSPACE_CONFIG=:4096:8",
+        ]
+    lines.append("")
+    lines += [f"NNODES={nodes}", f"GPUS_PER_NODE={each}", "NODE_RANK=${NODE_RANK:-0}"]
+    lines += ["MASTER_ADDR=${MASTER_ADDR:-localhost}", "MASTER_PORT=${MASTER_PORT:-6000}", ""]
+    names = [name for name in _ORDER if name in arrays]
+    for name in names:
+        lines += [f"{name}=(", *arrays[name], ")", ""]
+    lines += [
+        "torchrun --nproc_per_node $GPUS_PER_NODE --nnodes $NNODES --node_rank $NODE_RANK \\",
+        "    --master_addr $MASTER_ADDR --master_port $MASTER_PORT \\",
+        "    pretrain_gpt.py \\",
+    ]
+    lines += [f'    "${{{name}[@]}}"' + (" \\" if name != names[-1] else "") for name in names]
+    return "\n".join(lines) + "\n"
+
+
+def _arguments(translation: Translation) -> list[tuple[str, list[str], str]]:
+    known = catalog(translation.version).by_dest
+    found: list[tuple[str, list[str], str]] = []
+    for setting in translation.settings:
+        fact = known.get(setting.key)
+        if fact is not None:
+            found.append((_array(setting), _words(fact, setting.value), ", ".join(setting.notes[:2])))
+    if translation.source_framework == "mindformers":
+        # MindSpore Transformers reads token ids; Megatron-LM asks for the tokenizer they were made with.
+        found.append(
+            ("DATA_ARGS", ["--tokenizer-type", "HuggingFaceTokenizer"], "the tokenizer the data were made with")
+        )
+        found.append(("DATA_ARGS", ["--tokenizer-model", "/path/to/tokenizer"], ""))
+    return found
+
+
+def _array(setting: TargetSetting) -> str:
+    return _ARRAYS[setting.fields[0].split(".", 1)[0]] if setting.fields else "TRAINING_ARGS"
+
+
+def _words(fact: ArgumentFact, value: Value) -> list[str]:
+    option = fact.options[0]
+    if fact.action in ("true", "false"):
+        return [option]
+    if fact.action == "switch":
+        return [option if value else next((one for one in fact.options if one.startswith("--no-")), option)]
+    if isinstance(value, (list, tuple)):
+        if fact.nargs is not None:
+            return [option, *(_word(entry) for entry in value)]
+        return [option, _pattern(list(value))]
+    return [option, _word(value)]
+
+
+def _word(value: Value) -> str:
+    if isinstance(value, float):
+        return repr(value)
+    return str(value)
+
+
+def _pattern(entries: list[Value]) -> str:
+    """A list as an expression of repeated parts: ([0]*3+[1]*58)."""
+    runs: list[tuple[Value, int]] = []
+    for entry in entries:
+        if runs and runs[-1][0] == entry:
+            runs[-1] = (entry, runs[-1][1] + 1)
+        else:
+            runs.append((entry, 1))
+    if len(runs) > len(entries) // 2:
+        return "[" + ",".join(str(entry) for entry in entries) + "]"
+    return "(" + "+".join(f"[{entry}]*{count}" for entry, count in runs) + ")"
+
+
+def _quoted(word: str) -> str:
+    if word and all(char in _PLAIN for char in word):
+        return word
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def _world_size(translation: Translation) -> int:
+    value = translation.recipe.value("parallel.world_size")
+    if isinstance(value, int) and value > 0:
+        return value
+    world = 1
+    for name in ("data_size", "tensor_size", "pipeline_size", "context_size"):
+        size = translation.recipe.value(f"parallel.{name}")
+        world *= size if isinstance(size, int) and size > 0 else 1
+    return world
+
+
+def _nodes(world: int) -> tuple[int, int]:
+    if world <= GPUS_PER_NODE or world % GPUS_PER_NODE:
+        return 1, world
+    return world // GPUS_PER_NODE, GPUS_PER_NODE

@@ -1,0 +1,126 @@
+"""A translation as the YAML of MindSpore Transformers, in its own order of sections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .yaml_text import Alias, Anchored, block
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...schemas.config import Value
+    from .translation import Translation
+
+
+def mindformers_settings(translation: Translation) -> dict[str, Value]:
+    """Every key of the written file: the frame the run needs, overlaid by the translation."""
+    settings: dict[str, Value] = dict(_skeleton(translation)["settings"])
+    for setting in translation.settings:
+        settings[setting.key] = setting.value
+    if _value(translation, "moe.router.expert_bias") and _value(translation, "moe.num_experts"):
+        settings["callbacks{TopkBiasBalanceCallback}.type"] = "TopkBiasBalanceCallback"
+    for key in list(settings):
+        if "{" in key:
+            name = key.partition("{")[2].partition("}")[0]
+            settings.setdefault(f"callbacks{{{name}}}.type", name)
+    return settings
+
+
+def mindformers_text(translation: Translation, *, comments: bool = True) -> str:
+    """The YAML."""
+    content, names = mindformers_document(translation)
+    said = _comments(translation, names) if comments else {}
+    lines: list[str] = []
+    if comments:
+        lines.append(
+            f"# MindSpore Transformers {translation.version}, {translation.dialect} graph; written by accmap from "
+            f"{_file_name(translation.source)}."
+        )
+    for section, value in content.items():
+        if lines and not isinstance(value, (str, int, float, type(None))):
+            lines.append("")
+        entry: dict[str, object] = {section: value}
+        lines.extend(block(entry, said))
+    return "\n".join(lines) + "\n"
+
+
+def mindformers_document(translation: Translation) -> tuple[dict[str, Any], dict[str, str]]:
+    """The nested document in the order of sections, and the real path of every key the tables name."""
+    settings = mindformers_settings(translation)
+    order: list[str] = _skeleton(translation)["order"]
+    places = {section: place for place, section in enumerate(order)}
+    keys = sorted(settings, key=lambda key: places.get(_section(key), len(places)))
+    document: dict[str, Any] = {}
+    callbacks: list[str] = []
+    names: dict[str, str] = {}
+    kinds = sorted((key for key in keys if key.startswith("callbacks{") and key.endswith("}.type")), key=_callback_rank)
+    for key in kinds + [key for key in keys if key not in kinds]:
+        path = key
+        if "{" in key:
+            name = key.partition("{")[2].partition("}")[0]
+            if name not in callbacks:
+                callbacks.append(name)
+            path = f"callbacks[{callbacks.index(name)}]{key.partition('}')[2]}"
+        names[key] = path
+        _put(document, path, settings[key])
+    ordered = {section: document[section] for section in sorted(document, key=lambda name: places.get(name, 99))}
+    if translation.dialect == "static" and "train_dataset_task" in ordered:
+        ordered["train_dataset"] = Anchored("train_dataset", ordered["train_dataset"])
+        ordered["train_dataset_task"]["dataset_config"] = Alias("train_dataset")
+    return ordered, names
+
+
+def _callback_rank(key: str) -> int:
+    order = ("MFLossMonitor", "TopkBiasBalanceCallback", "CheckpointMonitor", "TrainCallBack")
+    name = key.partition("{")[2].partition("}")[0]
+    return order.index(name) if name in order else len(order)
+
+
+def _skeleton(translation: Translation) -> Any:
+    from ...mappings.families_compiled import SKELETONS
+
+    return SKELETONS[translation.dialect]
+
+
+def _section(key: str) -> str:
+    return key.split(".", 1)[0].split("{", 1)[0].split("[", 1)[0]
+
+
+def _value(translation: Translation, field: str) -> Value:
+    return translation.recipe.value(field)
+
+
+def _put(document: dict[str, Any], path: str, value: Value) -> None:
+    steps = path.split(".")
+    node: Any = document
+    for step in steps[:-1]:
+        node = _child(node, step)
+    node[steps[-1]] = value
+
+
+def _child(node: dict[str, Any], step: str) -> dict[str, Any]:
+    name, _, place = step.partition("[")
+    if not place:
+        found = node.setdefault(name, {})
+        if not isinstance(found, dict):
+            found = node[name] = {}
+        return found  # pyright: ignore[reportUnknownVariableType]
+    entries: list[dict[str, Any]] = node.setdefault(name, [])
+    number = int(place.rstrip("]"))
+    while len(entries) <= number:
+        entries.append({})
+    return entries[number]
+
+
+def _comments(translation: Translation, names: Mapping[str, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for setting in translation.settings:
+        if setting.notes and setting.key in names:
+            shown = ", ".join(setting.notes[:3]) + (", ..." if len(setting.notes) > 3 else "")
+            found[names[setting.key]] = shown
+    return found
+
+
+def _file_name(path: str) -> str:
+    return path.replace("\n", " ").rsplit("/", 1)[-1] or "standard input"

@@ -1,0 +1,496 @@
+"""Translating a configuration: the recipe put through the other side's lenses, with a report of what is not the same.
+
+Nothing is written here: the answer is a list of target settings in the order of the tables, which the writers turn
+into a YAML or a script, and the rows of the loss report.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...mappings.tables import table
+from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog
+from ..conditions import holds
+from ..families import Choice, choose
+from ..lenses.lens import Omitted, Scope
+from ..lenses.registry import LENSES
+from ..recipe.reading import recipe_of, side_of
+from ..recipe.vocabulary import vocabulary
+from .report import ReportRow, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ...mappings.tables import Caveat, Impact, Row, Side, SideName, Status
+    from ...schemas.config import Config, Framework, Value
+    from ...schemas.diagnostic import Language
+    from ...schemas.megatron.catalog import ArgumentFact
+    from ..lenses.lens import Written
+    from ..recipe.values import Recipe, RecipeValue
+
+DEFAULT_MINDFORMERS = {"static": "1.9", "dynamic": "2.1"}
+
+
+class TargetSetting(NamedTuple):
+    """One key of the written file."""
+
+    key: str
+    value: Value
+    fields: tuple[str, ...]
+    explicit: bool
+    """Whether the source names it; otherwise a default is made explicit."""
+    notes: tuple[str, ...]
+    """The source's own names for it, for the comment."""
+
+
+class Translation(NamedTuple):
+    """Everything that is known of one translation."""
+
+    source: str
+    source_framework: Framework
+    target_framework: Framework
+    version: str
+    dialect: str
+    settings: tuple[TargetSetting, ...]
+    rows: tuple[ReportRow, ...]
+    recipe: Recipe
+    family: Choice | None = None
+
+    def to_json(self, language: Language = "en") -> dict[str, object]:
+        """The contract's `convert --report`."""
+        return {
+            "source": self.source,
+            "target": f"{self.target_framework} {self.version} ({self.dialect})",
+            "rows": [row.to_json(language) for row in self.rows],
+            "summary": summary(self.rows),
+        }
+
+
+def translate(
+    config: Config, to: Framework | None = None, version: str | None = None, dialect: str | None = None
+) -> Translation:
+    """The other framework's settings for a configuration."""
+    return translate_recipe(recipe_of(config), config, to, version, dialect)
+
+
+def translate_recipe(
+    recipe: Recipe,
+    config: Config,
+    to: Framework | None = None,
+    version: str | None = None,
+    dialect: str | None = None,
+) -> Translation:
+    """As `translate`, for a recipe that was changed after it was read from `config`."""
+    framework: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
+    if framework == "megatron":
+        side: SideName = "megatron"
+        version = version or DEFAULT_VERSION
+    else:
+        side = "dynamic" if (dialect or _dialect_of(version)) == "dynamic" else "static"
+        version = version or DEFAULT_MINDFORMERS[side]
+    return _Translating(recipe, config, framework, side, ".".join(version.split(".")[:2])).done()
+
+
+def _dialect_of(version: str | None) -> str:
+    """The dialect that a version of MindSpore Transformers is mainly used in."""
+    return "dynamic" if version is not None and version.split(".")[0] == "2" else "static"
+
+
+_INERT = ("It has no effect in this run.", "在本次训练中不起作用。")
+_UNDECIDED = (
+    "The value cannot be decided from the file; fill it in, or give --var NAME=VALUE.",
+    "无法由文件确定该值，请补充，或使用 --var NAME=VALUE。",
+)
+_ALWAYS = ("{target} does this by itself.", "{target} 固有此行为。")
+_DIFFERS = ("{target} has no setting for it and always uses {given}.", "{target} 无对应设置，恒为 {given}。")
+_CLASS = (
+    "No model class of {target} {version} expresses this recipe; {family} comes nearest and always has {given} here.",
+    "{target} {version} 没有模型类能表达该配置；最接近的 {family} 在此恒为 {given}。",
+)
+_TAKEN = (
+    "{key} also stands for {other} there, whose value is written.",
+    "{key} 在目标侧同时表示 {other}，已写后者的值。",
+)
+_NO_ARGUMENT = ("{target} {version} has no argument for it.", "{target} {version} 没有对应参数。")
+_NO_PLACE = ("{target} has no place for it.", "{target} 没有对应项。")
+_REPLACED = (
+    "The framework's own validation replaces what is written; its value is translated.",
+    "框架自身的校验会替换所写的值，已按替换后的值转换。",
+)
+_ONLY_READ = ("It is contained in other settings.", "其内容已包含在其他设置中。")
+_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
+
+
+class _Translating:
+    def __init__(self, recipe: Recipe, config: Config, framework: Framework, side: SideName, version: str) -> None:
+        self.recipe = recipe
+        self.config = config
+        self.framework: Framework = framework
+        self.side: SideName = side
+        self.version = version
+        self.source_side: SideName = side_of(config)
+        self.known: Mapping[str, ArgumentFact] = catalog(version).by_dest if side == "megatron" else {}
+        self.family = choose(recipe.value, side, version) if side != "megatron" else None
+        self.misfits = {} if self.family is None else {misfit.field: misfit for misfit in self.family.misfits}
+        self.settings: dict[str, TargetSetting] = {}
+        self.rows: list[ReportRow] = []
+        self.words = {"target": _NAMES[framework], "version": version}
+
+    def done(self) -> Translation:
+        for row in table().rows:
+            self._row(row)
+        if self.family is not None:
+            self._model_type(self.family)
+        self.rows.extend(self._leftovers())
+        return Translation(
+            self.config.file,
+            self.config.framework,
+            self.framework,
+            self.version,
+            {"megatron": "arguments"}.get(self.side, self.side),
+            tuple(self.settings.values()),
+            tuple(self.rows),
+            self.recipe,
+            self.family,
+        )
+
+    # --- one row ---
+
+    def _row(self, row: Row) -> None:
+        entries = [self.recipe.fields.get(field) for field in row.fields]
+        if row.side(self.source_side, self.config.framework_version) is None or all(entry is None for entry in entries):
+            return
+        if not all(holds(condition, self.recipe.value) for condition in row.only):
+            self._inert(row, entries)
+            return
+        target = row.side(self.side, self.version)
+        if (
+            target is None
+            or target.environment is not None
+            or target.lens == "nothing"
+            or _mode(row, target) == "never"
+        ):
+            self._without_place(row, entries, target)
+        elif target.fixed is not None:
+            self._fixed(row, entries, target.fixed)
+        else:
+            self._put(row, entries, target)
+
+    def _inert(self, row: Row, entries: list[RecipeValue | None]) -> None:
+        for field, entry in zip(row.fields, entries, strict=True):
+            if entry is not None and entry.origin == "explicit":
+                self._report(field, entry, (), "dropped", "none", _INERT, reversible=False)
+
+    def _without_place(self, row: Row, entries: list[RecipeValue | None], target: Side | None) -> None:
+        note = (row.en, row.zh) if row.en else _NO_PLACE
+        for field, entry in zip(row.fields, entries, strict=True):
+            if entry is None or entry.origin != "explicit":
+                continue
+            if target is not None and target.fixed is not None and _same(entry.value, target.fixed[0]):
+                self._report(field, entry, (), "exact", self._impact(row, field), _ALWAYS, reversible=True)
+                continue
+            impact = "none" if _mode(row, target) == "never" and row.loss == "one-way" else self._impact(row, field)
+            if entry.decided and _same(entry.value, vocabulary()[field].default):
+                self._report(field, entry, (), "exact", impact, note, reversible=False)
+            else:
+                self._report(field, entry, (), "dropped", impact, note, reversible=False)
+
+    def _fixed(self, row: Row, entries: list[RecipeValue | None], fixed: tuple[Value, ...]) -> None:
+        for field, entry, given in zip(row.fields, entries, fixed, strict=True):
+            if entry is None:
+                continue
+            if not entry.decided or _same(entry.value, given):
+                if entry.origin == "explicit":
+                    self._report(field, entry, (), "exact", self._impact(row, field), _ALWAYS, reversible=True)
+                continue
+            if entry.keys == () and self.recipe.framework != self.framework:
+                # The source always behaves like this, and so does the target, in another way.
+                text = _filled(_DIFFERS, {**self.words, "given": _shown(given)})
+            else:
+                text = (row.en, row.zh) if row.en else _filled(_DIFFERS, {**self.words, "given": _shown(given)})
+            caveat = self._caveat(row, field)
+            status: Status = "dropped" if row.loss == "unsupported" else "approximate"
+            if caveat is not None:
+                status, text = caveat.status, (caveat.en, caveat.zh)
+            self._report(field, entry, (), status, self._impact(row, field), text, reversible=False)
+
+    def _put(self, row: Row, entries: list[RecipeValue | None], target: Side) -> None:
+        caveats = [self._caveat(row, field) for field in row.fields]
+        fields = list(row.fields)
+        values = tuple(self._wanted(entry, field, row) for entry, field in zip(entries, fields, strict=True))
+        instead = self._instead(row)
+        values = tuple(instead.get(field, value) for field, value in zip(fields, values, strict=True))
+        lens = LENSES[target.lens]
+        scope = Scope(self.side, self.version, target.options, self._field)
+        put = lens.put(values, scope)
+        names = self._names(row, target)
+        explicit = any(entry is not None and entry.origin == "explicit" for entry in entries)
+        written: dict[int, str] = {}
+        for place, value in enumerate(put):
+            name = names[place] if place < len(names) else None
+            if name is None or isinstance(value, Omitted) or name.startswith("resolved."):
+                continue
+            if self._is_written(row, name, value, entries, explicit) and not self._refused(name, put, place):
+                written[place] = name
+        undecided = [
+            entry for entry in entries if entry is not None and not entry.decided and entry.origin == "explicit"
+        ]
+        if undecided and len(row.fields) == 1:
+            written = {}
+        notes = self._notes(entries)
+        taken: str | None = None
+        for place, name in written.items():
+            value = put[place]
+            if isinstance(value, Omitted):
+                continue
+            if name in self.settings:
+                if not _same(self.settings[name].value, value):
+                    taken = name
+                continue
+            self.settings[name] = TargetSetting(name, value, row.fields, explicit, notes)
+        gone = [name for name in target.keys if self._gone(name)]
+        gone += [name for place, name in enumerate(names) if name is not None and self._refused(name, put, place)]
+        got = lens.get(tuple(None if isinstance(value, Omitted) else value for value in put), scope)
+        for place, (field, entry) in enumerate(zip(fields, entries, strict=True)):
+            if entry is None:
+                continue
+            keys = self._keys_of(field, place, lens.drives, written, names)
+            if taken is not None and entry.origin == "explicit":
+                text = _filled(_TAKEN, {"key": taken, "other": self.settings[taken].fields[0]})
+                self._report(field, entry, (taken,), "conditional", self._impact(row, field), text, reversible=False)
+                continue
+            self._outcome(
+                row, field, entry, values[place], keys, caveats[place], bool(gone) and not keys, _back(got, place)
+            )
+
+    def _keys_of(
+        self,
+        field: str,
+        place: int,
+        drives: tuple[tuple[int, ...], ...],
+        written: dict[int, str],
+        names: tuple[str | None, ...],
+    ) -> tuple[str, ...]:
+        del field, names
+        if drives and place < len(drives) and drives[place]:
+            return tuple(name for at, name in written.items() if at in drives[place])
+        return tuple(written.values())
+
+    def _outcome(
+        self,
+        row: Row,
+        field: str,
+        entry: RecipeValue,
+        wanted: Value,
+        keys: tuple[str, ...],
+        caveat: Caveat | None,
+        missing: bool,
+        back: Value,
+    ) -> None:
+        explicit = entry.origin == "explicit"
+        impact = self._impact(row, field)
+        misfit = self.misfits.get(field)
+        if explicit and not entry.decided:
+            self._report(field, entry, keys, "unresolved", impact, _UNDECIDED, reversible=False)
+        elif misfit is not None and self.family is not None:
+            words = {**self.words, "family": self.family.family.name, "given": _shown(misfit.given)}
+            self._report(field, entry, keys, "dropped", impact, _filled(_CLASS, words), reversible=False)
+        elif caveat is not None:
+            self._report(field, entry, keys, caveat.status, impact, (caveat.en, caveat.zh), reversible=False)
+        elif missing and not _same(entry.value, vocabulary()[field].default):
+            text = (row.en, row.zh) if row.en and row.loss == "unsupported" else _filled(_NO_ARGUMENT, self.words)
+            if explicit or (impact == "numerics" and entry.value is not None):
+                self._report(field, entry, keys, "dropped", impact, text, reversible=False)
+        elif explicit:
+            self._report(field, entry, keys, "exact", impact, ("", ""), reversible=_same(back, wanted))
+        elif keys and not (entry.value is None and len(row.fields) > 1):
+            self._report(field, entry, keys, "made-explicit", impact, ("", ""), reversible=_same(back, wanted))
+
+    # --- what to write ---
+
+    def _wanted(self, entry: RecipeValue | None, field: str, row: Row) -> Value:
+        del row
+        value = None if entry is None else entry.value
+        misfit = self.misfits.get(field)
+        return value if misfit is None or misfit.given == "required" else misfit.given
+
+    def _field(self, field: str) -> Value:
+        """A field as it will be on the other side: the recipe's value, or what is written in its place."""
+        misfit = self.misfits.get(field)
+        if misfit is not None and misfit.given != "required":
+            return misfit.given
+        return self.recipe.value(field)
+
+    def _instead(self, row: Row) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        for caveat in row.caveats:
+            if caveat.instead and self._applies(caveat):
+                found.update(caveat.instead)
+        return found
+
+    def _names(self, row: Row, target: Side) -> tuple[str | None, ...]:
+        if self.side == "megatron":
+            return tuple(next((one for one in name.split("|") if one in self.known), None) for name in target.keys)
+        if self.family is None:
+            return target.keys
+        family = self.family.family
+        if not all(family.has(field) for field in row.fields):
+            return (None,) * len(target.keys)
+        own = family.keys.get(row.fields[0])
+        if own is None:
+            return target.keys
+        return tuple(key.rpartition(".")[0] + "." + name for key, name in zip(target.keys, own, strict=True))
+
+    def _is_written(self, row: Row, name: str, value: Value, entries: list[RecipeValue | None], explicit: bool) -> bool:
+        if self.side == "megatron":
+            fact = self.known[name]
+            if not _can_say(fact, value):
+                return False
+            if _mode(row, row.side(self.side, self.version)) == "explicit" and not explicit:
+                return False
+            return not _same(value, fact.default) or (explicit and fact.action == "store")
+        if value is None and not row_allows_null(row, self.side, self.version):
+            return False
+        if row.write == "explicit":
+            return explicit
+        if row.write == "differs":
+            neutral = [vocabulary()[field].default for field in row.fields]
+            current = [None if entry is None else entry.value for entry in entries]
+            return explicit or any(
+                one is not None and not _same(one, other) for one, other in zip(current, neutral, strict=True)
+            )
+        return True
+
+    def _refused(self, name: str, put: Written, place: int) -> bool:
+        """Whether an argument of this version does not take the value."""
+        fact = self.known.get(name)
+        if fact is None or fact.choices is None or place >= len(put):
+            return False
+        value = put[place]
+        return not isinstance(value, (Omitted, list, tuple)) and value is not None and value not in fact.choices
+
+    def _gone(self, name: str) -> bool:
+        """Whether a version has no argument of this name."""
+        if self.side != "megatron":
+            return False
+        return not name.startswith("resolved.") and not any(one in self.known for one in name.split("|"))
+
+    def _model_type(self, choice: Choice) -> None:
+        prefix = "model.model_config." if self.side == "static" else "model."
+        family = choice.family
+        for name, value in (("model_type", family.name), ("architectures", family.architecture)):
+            self.settings[prefix + name] = TargetSetting(prefix + name, value, (), False, ())
+        if self._field("moe.num_experts") is None:
+            for name, value in family.without_experts.items():
+                self.settings[prefix + name] = TargetSetting(prefix + name, value, (), False, ())
+
+    # --- what to say ---
+
+    def _impact(self, row: Row, field: str) -> Impact:
+        return row.impact or vocabulary()[field].impact
+
+    def _caveat(self, row: Row, field: str) -> Caveat | None:
+        """The first caveat that holds for this field; one that names fields of the row is about those only."""
+        for caveat in row.caveats:
+            about = {condition[0] for condition in caveat.when} & set(row.fields)
+            if (not about or field in about) and self._applies(caveat):
+                return caveat
+        return None
+
+    def _applies(self, caveat: Caveat) -> bool:
+        if caveat.to is not None and caveat.to not in (self.framework, self.side):
+            return False
+        return all(holds(condition, self.recipe.value) for condition in caveat.when)
+
+    def _notes(self, entries: list[RecipeValue | None]) -> tuple[str, ...]:
+        names: list[str] = []
+        for entry in entries:
+            for key in () if entry is None else entry.keys:
+                setting = self.config.settings.get(key)
+                if setting is not None and setting.origin == "explicit":
+                    names.append(setting.flag or key)
+        return tuple(dict.fromkeys(names))
+
+    def _report(
+        self,
+        field: str,
+        entry: RecipeValue,
+        target: tuple[str, ...],
+        status: Status,
+        impact: Impact,
+        text: tuple[str, str],
+        *,
+        reversible: bool,
+    ) -> None:
+        en, zh = _filled(text, {**self.words, **_values_of(text, self.recipe)})
+        self.rows.append(ReportRow(field, entry.keys, target, entry.value, status, impact, reversible, en, zh))
+
+    def _leftovers(self) -> Iterator[ReportRow]:
+        """Written keys that no row took up: named with the reason, or as what other settings contain already."""
+        for entry in self.recipe.unmapped:
+            status: Status = "dropped" if entry.decided else "unresolved"
+            yield ReportRow(None, (entry.key,), (), entry.value, status, entry.impact, False, entry.en, entry.zh)
+        named = {key for row in self.rows for key in row.source} | {entry.key for entry in self.recipe.unmapped}
+        for key, setting in self.config.settings.items():
+            if key in named:
+                continue
+            if setting.origin == "explicit":
+                yield ReportRow(None, (key,), (), setting.value, "exact", "none", True, *_ONLY_READ)
+            elif setting.flag is not None:
+                yield ReportRow(None, (key,), (), setting.value, "exact", "none", False, *_REPLACED)
+
+
+def _mode(row: Row, side: Side | None) -> Value:
+    """When this side is written."""
+    return row.write if side is None else side.options.get("write", row.write)
+
+
+def row_allows_null(row: Row, side: SideName, version: str) -> bool:
+    """Whether null is a value of its own, which the class's default would otherwise replace."""
+    found = row.side(side, version)
+    return found is not None and found.options.get("nullable") is True
+
+
+def _back(got: tuple[Value, ...], place: int) -> Value:
+    return got[place] if place < len(got) else None
+
+
+def _same(one: Value, other: Value) -> bool:
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(_same(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, bool) != isinstance(other, bool):
+        return (one is None and other is False) or (one is False and other is None)
+    return one == other
+
+
+def _can_say(fact: ArgumentFact, value: Value) -> bool:
+    """Whether an argument can be given this value at all."""
+    if fact.action == "true":
+        return value is True
+    if fact.action == "false":
+        return value is False
+    if fact.action == "switch":
+        return isinstance(value, bool)
+    return value is not None
+
+
+def _shown(value: Value) -> str:
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _filled(text: tuple[str, str], words: dict[str, str]) -> tuple[str, str]:
+    return _with(text[0], words), _with(text[1], words)
+
+
+def _with(text: str, words: dict[str, str]) -> str:
+    for name, word in words.items():
+        text = text.replace("{" + name + "}", word)
+    return text
+
+
+def _values_of(text: tuple[str, str], recipe: Recipe) -> dict[str, str]:
+    """The recipe fields that a message names."""
+    if "{" not in text[0]:
+        return {}
+    names = [part.split("}", 1)[0] for part in text[0].split("{")[1:]]
+    return {name: _shown(recipe.value(name)) for name in names if "." in name}

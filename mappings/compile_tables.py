@@ -1,0 +1,203 @@
+"""`python -m accmap.mappings.compile_tables`: the authored tables as one literal module."""
+
+from __future__ import annotations
+
+import json
+from fnmatch import fnmatchcase
+from pathlib import Path
+from pprint import pformat
+from typing import Any, cast
+
+import yaml
+
+from ..schemas.megatron.catalog import VERSIONS, catalog
+from .model import FamiliesFile, Skeleton, TableFile, UnmappedFile
+
+HERE = Path(__file__).parent
+TARGET = HERE / "tables_compiled.py"
+FAMILIES_TARGET = HERE / "families_compiled.py"
+TOPICS = (
+    "model", "attention", "position", "moe", "precision", "optimizer", "schedule", "batch", "parallel", "recompute",
+    "fusion", "data", "training",
+)  # fmt: skip
+_MODEL = {"static": "model.model_config.", "dynamic": "model."}
+_SIDE_MEMBERS = {
+    "key", "keys", "lens", "resolved", "read", "aliases", "alternatives", "environment", "section", "since", "until",
+    "fixed",
+}  # fmt: skip
+
+
+def topics() -> list[Path]:
+    """The table files, in the order of the recipe."""
+    return [HERE / f"{topic}.yaml" for topic in TOPICS]
+
+
+def compiled() -> str:
+    """The text of the compiled module."""
+    rows: list[Any] = []
+    for path in topics():
+        content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+        TableFile.model_validate(content)
+        rows.extend(_row(path.stem, row, content.get("only", [])) for row in content["rows"])
+    reasons, megatron, mindformers = _reasons(rows)
+    parts = [
+        '"""The mapping tables; compiled from the YAML files beside it, do not edit."""',
+        "",
+        "from typing import Any",
+        "",
+    ]
+    for name, value in (
+        ("ROWS", tuple(rows)),
+        ("REASONS", reasons),
+        ("MEGATRON_REASONS", megatron),
+        ("MINDFORMERS_REASONS", mindformers),
+    ):
+        parts.append(f"{name}: Any = {pformat(value, width=160, compact=True, sort_dicts=False)}")
+    return "\n".join(parts) + "\n"
+
+
+def _row(topic: str, row: dict[str, Any], only: list[Any]) -> tuple[Any, ...]:
+    fields = tuple(row["fields"]) if "fields" in row else (row["field"],)
+    model = row.get("model")
+    both = row.get("mindformers")
+    static = row.get("static", model if model is not None else both)
+    dynamic = row.get("dynamic", model if model is not None else both)
+    note = row.get("note", {"en": "", "zh": ""})
+    return (
+        topic,
+        fields,
+        row["loss"],
+        row.get("write", "always" if model is not None else "differs"),
+        row.get("impact"),
+        tuple(_condition(entry) for entry in row.get("only", only)),
+        _sides(row["megatron"], "", fields),
+        _sides(static, _MODEL["static"] if "static" not in row and model is not None else "", fields),
+        _sides(dynamic, _MODEL["dynamic"] if "dynamic" not in row and model is not None else "", fields),
+        tuple(
+            (
+                caveat.get("to"),
+                tuple(_condition(entry) for entry in caveat["when"]),
+                caveat["status"],
+                tuple(caveat.get("instead", {}).items()),
+                caveat["en"],
+                caveat["zh"],
+            )
+            for caveat in row.get("caveats", [])
+        ),
+        tuple(row["sources"]),
+        note["en"],
+        note["zh"],
+    )
+
+
+def _condition(entry: list[Any]) -> tuple[Any, ...]:
+    field, comparison, *value = entry
+    operand: Any = value[0] if value else None
+    return (field, comparison, tuple(cast("list[Any]", operand)) if isinstance(operand, list) else operand)
+
+
+def _sides(side: Any, prefix: str, fields: tuple[str, ...]) -> tuple[Any, ...]:
+    if side == "none":
+        return ()
+    if isinstance(side, list):
+        variants = cast("list[Any]", side)
+        return tuple(_side(variant, prefix, fields) for variant in variants)
+    return (_side({"keys": [side]} if isinstance(side, str) else side, prefix, fields),)
+
+
+def _side(side: dict[str, Any], prefix: str, fields: tuple[str, ...]) -> tuple[Any, ...]:
+    keys = side.get("keys") or ([side["key"]] if "key" in side else [])
+    resolved = side.get("resolved", [])
+    resolved = [resolved] if isinstance(resolved, str) else resolved
+    fixed: tuple[Any, ...] | None = None
+    if "fixed" in side:
+        value = side["fixed"]
+        fixed = tuple(cast("list[Any]", value)) if len(fields) > 1 and isinstance(value, list) else (value,)
+    return (
+        tuple(prefix + key for key in keys),
+        side.get("lens", "same"),
+        {name: value for name, value in side.items() if name not in _SIDE_MEMBERS},
+        tuple(f"resolved.transformer.{name}" for name in resolved) + tuple(side.get("read", [])),
+        tuple(prefix + name for name in side.get("aliases", [])) + tuple(side.get("alternatives", [])),
+        fixed,
+        side.get("environment"),
+        side.get("section"),
+        side.get("since"),
+        side.get("until"),
+    )
+
+
+def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
+    content = yaml.safe_load((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
+    UnmappedFile.model_validate(content)
+    mapped = {name for row in rows for side in row[6] for key in side[0] + side[4] for name in key.split("|")}
+    dests = sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - mapped)
+    reasons: list[Any] = []
+    megatron: dict[str, int] = {}
+    mindformers: list[tuple[str, int]] = []
+    for number, entry in enumerate(content["reasons"]):
+        reasons.append((entry["impact"], entry["en"], entry["zh"]))
+        for pattern in entry.get("megatron", []):
+            for dest in dests:
+                if fnmatchcase(dest, pattern):
+                    megatron.setdefault(dest, number)
+        mindformers.extend((prefix, number) for prefix in entry.get("mindformers", []))
+    mindformers.sort(key=lambda entry: -len(entry[0]))
+    return tuple(reasons), megatron, tuple(mindformers)
+
+
+def compiled_families() -> str:
+    """The text of the compiled families and skeletons."""
+    content = yaml.safe_load((HERE / "families.yaml").read_text(encoding="utf-8"))
+    FamiliesFile.model_validate(content)
+    families = {
+        name: (
+            name,
+            entry["architecture"],
+            entry["trains"],
+            entry.get("fixes", {}),
+            tuple(entry.get("lacks", ())),
+            tuple(entry.get("needs", ())),
+            {field: tuple(keys) for field, keys in entry.get("keys", {}).items()},
+            entry.get("without_experts", {}),
+            tuple(_condition(condition) for condition in entry.get("prefers", ())),
+            entry["source"],
+        )
+        for name, entry in content["families"].items()
+    }
+    skeletons = yaml.safe_load((HERE / "skeleton.yaml").read_text(encoding="utf-8"))
+    for skeleton in skeletons.values():
+        Skeleton.model_validate(skeleton)
+    parts = [
+        '"""Model families and the frames of written files; compiled from YAML, do not edit."""',
+        "",
+        "from typing import Any",
+        "",
+    ]
+    for name, value in (("WEIGHTS", content["weights"]), ("FAMILIES", families), ("SKELETONS", skeletons)):
+        parts.append(f"{name}: Any = {pformat(value, width=160, compact=True, sort_dicts=False)}")
+    return "\n".join(parts) + "\n"
+
+
+def without_reason() -> list[str]:
+    """Arguments of any Megatron-LM version that have neither row nor reason."""
+    content: dict[str, Any] = {}
+    exec(compiled(), content)  # the text made just above
+    rows, reasons = content["ROWS"], content["MEGATRON_REASONS"]
+    mapped = {name for row in rows for side in row[6] for key in side[0] + side[4] for name in key.split("|")}
+    return sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - mapped - set(reasons))
+
+
+def main() -> None:
+    """Write the compiled module and the JSON Schema."""
+    from .model import json_schema
+
+    TARGET.write_text(compiled(), encoding="utf-8")
+    FAMILIES_TARGET.write_text(compiled_families(), encoding="utf-8")
+    (HERE / "table.schema.json").write_text(json.dumps(json_schema(), indent=1) + "\n", encoding="utf-8")
+    missing = without_reason()
+    print(f"{TARGET.name} written; arguments with neither row nor reason: {', '.join(missing) or 'none'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""The shape of an authored mapping table, checked with Pydantic; never imported while a file is read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Comparison = Literal[
+    "eq", "ne", "gt", "lt", "in", "not_in", "set", "unset", "eq_field", "ne_field", "gt_field", "islist", "isfraction"
+]
+FieldName = Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z][a-z0-9_]*)+$")]
+Condition = tuple[FieldName, Comparison] | tuple[FieldName, Comparison, str | int | float | bool | list[Any] | None]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Text(_Strict):
+    """A sentence in both languages."""
+
+    en: str
+    zh: str
+
+
+class Side(BaseModel):
+    """One framework's side: `key` or `keys`, how they are read, or `fixed`. Further members are options of the lens."""
+
+    model_config = ConfigDict(extra="allow")
+
+    key: str | None = None
+    keys: list[str] | None = None
+    lens: str = "same"
+    resolved: str | list[str] | None = None
+    read: list[str] = []
+    aliases: list[str] = []
+    alternatives: list[str] = []
+    environment: str | None = None
+    section: str | None = None
+    since: str | None = None
+    until: str | None = None
+
+    @model_validator(mode="after")
+    def _one_way_of_naming(self) -> Side:
+        named = (self.key is not None) + (self.keys is not None) + (self.environment is not None)
+        if named > 1 or (named == 0 and "fixed" not in (self.model_extra or {})):
+            raise ValueError("a side has one of key, keys, environment, or a fixed value")
+        return self
+
+
+SideText = str | Side | list[Side]
+
+
+class Caveat(_Strict):
+    """When the row is not carried over as it is."""
+
+    to: Literal["megatron", "mindformers", "static", "dynamic"] | None = None
+    when: list[Condition]
+    status: Literal["exact", "conditional", "approximate", "dropped", "unresolved"]
+    instead: dict[FieldName, str | int | float | bool | None] = {}
+    en: str
+    zh: str
+
+
+class Row(_Strict):
+    """One correspondence between the frameworks."""
+
+    field: FieldName | None = None
+    fields: list[FieldName] | None = None
+    megatron: SideText
+    model: SideText | None = None
+    mindformers: SideText | None = None
+    static: SideText | None = None
+    dynamic: SideText | None = None
+    loss: Literal["exact", "conditional", "approximate", "one-way", "unsupported"]
+    write: Literal["always", "differs", "explicit", "never"] | None = None
+    impact: Literal["numerics", "performance", "none"] | None = None
+    only: list[Condition] | None = None
+    caveats: list[Caveat] = []
+    sources: Annotated[list[str], Field(min_length=1)]
+    note: Text | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Row:
+        if (self.field is None) == (self.fields is None):
+            raise ValueError("a row has `field` or `fields`")
+        if self.model is None and self.mindformers is None and (self.static is None or self.dynamic is None):
+            raise ValueError("a row says what MindFormers does: `model`, `mindformers`, or `static` and `dynamic`")
+        return self
+
+
+class TableFile(_Strict):
+    """One topic's file."""
+
+    only: list[Condition] = []
+    rows: list[Row]
+
+
+class ReasonEntry(_Strict):
+    """Keys that have no row, and why."""
+
+    megatron: list[str] = []
+    mindformers: list[str] = []
+    impact: Literal["numerics", "performance", "none"]
+    en: str
+    zh: str
+
+
+class UnmappedFile(_Strict):
+    """The keys that have no row."""
+
+    reasons: list[ReasonEntry]
+
+
+class Family(_Strict):
+    """One model class of MindSpore Transformers."""
+
+    architecture: str
+    trains: dict[Literal["static", "dynamic"], str]
+    fixes: dict[FieldName, str | int | float | bool | None] = {}
+    lacks: list[str] = []
+    needs: list[FieldName] = []
+    keys: dict[FieldName, list[str]] = {}
+    without_experts: dict[str, str | int | float | bool | None] = {}
+    prefers: list[Condition] = []
+    source: str
+
+
+class FamiliesFile(_Strict):
+    """Every family, and how much each fixed field weighs."""
+
+    weights: dict[FieldName, int]
+    families: dict[str, Family]
+
+
+class Skeleton(_Strict):
+    """What a written file of one dialect needs besides the recipe."""
+
+    order: list[str]
+    settings: dict[str, str | int | float | bool | list[str | int] | None]
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of an authored table."""
+    return TableFile.model_json_schema()

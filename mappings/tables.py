@@ -1,0 +1,149 @@
+"""The mapping tables as values: rows, sides, caveats, and the keys that have no row with the reason why.
+
+The tables are written as YAML, one file a topic; `compile_tables` turns them into one literal module, so that reading
+them costs no parsing. `table()` is the whole of it, with the lookups that readers need.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..schemas.config import Value
+
+Loss = Literal["exact", "conditional", "approximate", "one-way", "unsupported"]
+Status = Literal["exact", "conditional", "approximate", "made-explicit", "dropped", "unresolved"]
+Impact = Literal["numerics", "performance", "none"]
+Write = Literal["always", "differs", "explicit", "never"]
+"""When a side is written: always; where its value is not the default; where the source names it; never."""
+SideName = Literal["megatron", "static", "dynamic"]
+Condition: TypeAlias = "tuple[str, str, Value]"
+"""A recipe field, a comparison, and what it is compared with."""
+
+
+class Side(NamedTuple):
+    """One framework's side of a row, in one dialect and range of versions."""
+
+    keys: tuple[str, ...]
+    lens: str
+    options: Mapping[str, Value]
+    read: tuple[str, ...]
+    """Keys that hold what the framework makes of `keys`; read first where they are there."""
+    aliases: tuple[str, ...]
+    fixed: tuple[Value, ...] | None
+    """The framework always behaves like this: there is nothing to set."""
+    environment: str | None
+    section: str | None
+    since: str | None
+    until: str | None
+
+    def covers(self, version: str) -> bool:
+        """Whether this side speaks for `version`."""
+        number = _number(version)
+        return (self.since is None or _number(self.since) <= number) and (
+            self.until is None or number <= _number(self.until)
+        )
+
+
+class Caveat(NamedTuple):
+    """When a row is not carried over as it is, and what to say then."""
+
+    to: str | None
+    when: tuple[Condition, ...]
+    status: Status
+    instead: tuple[tuple[str, Value], ...]
+    """Field values that are written in place of the recipe's."""
+    en: str
+    zh: str
+
+
+class Row(NamedTuple):
+    """One correspondence."""
+
+    topic: str
+    fields: tuple[str, ...]
+    loss: Loss
+    write: Write
+    impact: Impact | None
+    only: tuple[Condition, ...]
+    """The row means something only where these hold."""
+    megatron: tuple[Side, ...]
+    static: tuple[Side, ...]
+    dynamic: tuple[Side, ...]
+    caveats: tuple[Caveat, ...]
+    sources: tuple[str, ...]
+    en: str
+    zh: str
+
+    def side(self, name: SideName, version: str) -> Side | None:
+        """The side that speaks for a version; None where the concept does not exist there."""
+        sides = self.megatron if name == "megatron" else self.static if name == "static" else self.dynamic
+        for side in sides:
+            if side.covers(version):
+                return side
+        return None
+
+
+class Reason(NamedTuple):
+    """Why keys have no row."""
+
+    impact: Impact
+    en: str
+    zh: str
+
+
+class Table(NamedTuple):
+    """Every row, and the reasons for the keys without one."""
+
+    rows: tuple[Row, ...]
+    reasons: tuple[Reason, ...]
+    megatron_reasons: Mapping[str, int]
+    mindformers_reasons: tuple[tuple[str, int], ...]
+    """Path prefixes, the longest first."""
+
+    def megatron_reason(self, dest: str) -> Reason | None:
+        """Why an argument of Megatron-LM has no row."""
+        number = self.megatron_reasons.get(dest)
+        return None if number is None else self.reasons[number]
+
+    def mindformers_reason(self, path: str) -> Reason | None:
+        """Why a path of a MindSpore Transformers file has no row."""
+        for prefix, number in self.mindformers_reasons:
+            if path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", ".", "["):
+                return self.reasons[number]
+        return None
+
+
+_tables: list[Table] = []
+
+
+def table() -> Table:
+    """The mapping tables."""
+    if not _tables:
+        from .tables_compiled import MEGATRON_REASONS, MINDFORMERS_REASONS, REASONS, ROWS
+
+        _tables.append(
+            Table(
+                tuple(_row(row) for row in ROWS),
+                tuple(Reason(*reason) for reason in REASONS),
+                MEGATRON_REASONS,
+                MINDFORMERS_REASONS,
+            )
+        )
+    return _tables[0]
+
+
+def _row(values: tuple) -> Row:  # type: ignore[type-arg]
+    row = Row(*values)
+    return row._replace(
+        megatron=tuple(Side(*side) for side in row.megatron),
+        static=tuple(Side(*side) for side in row.static),
+        dynamic=tuple(Side(*side) for side in row.dynamic),
+        caveats=tuple(Caveat(*caveat) for caveat in row.caveats),
+    )
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

@@ -1,0 +1,108 @@
+"""`accmap recipe`, `convert` and `diff` as a user runs them, on the shipped examples and on spoilt input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from accmap.cli.outputs import ConvertJson, DiffJson
+from accmap.mapper.recipe.vocabulary import json_schema
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+PAIRS = sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir())
+FILES = [f"{pair}/{name}" for pair in PAIRS for name in ("megatron.sh", "mindformers.yaml")]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_recipe_of_every_example(accmap, file: str) -> None:
+    answer = accmap("recipe", str(EXAMPLES / file), "--format", "json")
+    assert answer.code == 0
+    whole = json.loads(answer.out)
+    jsonschema.validate(whole, json_schema())
+    assert whole["fields"]["model.num_layers"]["value"] == 4
+    page = accmap("recipe", str(EXAMPLES / file))
+    assert "model.num_layers" in page.out
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_written_key_of_an_example_is_in_the_report(accmap, tmp_path: Path, file: str) -> None:
+    source = str(EXAMPLES / file)
+    answer = accmap("convert", source, "-o", "out", "--report", "report.json")
+    assert answer.code == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    ConvertJson.model_validate(report)
+    shown = json.loads(accmap("show", source, "--format", "json", "--explicit").out)
+    keys = {value["key"] for value in shown["values"]}
+    assert keys - {key for row in report["rows"] for key in row["from"]} == set()
+    counts: dict[str, int] = {}
+    for row in report["rows"]:
+        counts[row["status"]] = counts.get(row["status"], 0) + 1
+    assert counts == report["summary"]
+    suffix = ".yaml" if file.endswith(".sh") else ".sh"
+    (tmp_path / "out").rename(tmp_path / f"out{suffix}")
+    again = accmap("show", f"out{suffix}", "--format", "json")
+    assert again.code == 0
+    assert json.loads(again.out)["framework"] != shown["framework"]
+
+
+def test_a_file_is_not_overwritten_unasked(accmap, tmp_path: Path) -> None:
+    source = str(EXAMPLES / "qwen3_dense" / "megatron.sh")
+    kept = {"out.yaml": "mine\n"}
+    answer = accmap("convert", source, "-o", "out.yaml", files=kept)
+    assert answer.code == 2
+    assert "--force" in answer.err
+    assert (tmp_path / "out.yaml").read_text() == "mine\n"
+    assert accmap("convert", source, "-o", "out.yaml", "--force").code == 0
+    assert "model_type: qwen3" in (tmp_path / "out.yaml").read_text()
+    assert list(tmp_path.iterdir()) == [tmp_path / "out.yaml"]
+
+
+def test_nothing_is_half_written(accmap, tmp_path: Path) -> None:
+    source = str(EXAMPLES / "qwen3_dense" / "megatron.sh")
+    answer = accmap("convert", source, "-o", "out.yaml", "--report", "report.json", files={"report.json": "mine"})
+    assert answer.code == 2
+    assert not (tmp_path / "out.yaml").exists()
+    assert accmap("convert", source, "-o", "no/such/folder/out.yaml").code == 2
+
+
+def test_strict_counts_what_is_lost(accmap) -> None:
+    script = "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --squared-relu"
+    files = {"run.sh": script + " --seq-length 8 --max-position-embeddings 8 --micro-batch-size 1\n"}
+    answer = accmap("convert", "run.sh", "--strict", files=files)
+    assert answer.code == 1
+    assert "squared" in answer.err
+    assert accmap("convert", "run.sh").code == 0
+
+
+def test_a_pair_that_is_equal_and_one_that_is_not(accmap) -> None:
+    pair = [str(EXAMPLES / "planted" / name) for name in ("megatron.sh", "mindformers.yaml")]
+    answer = accmap("diff", *pair, "--format", "json")
+    assert answer.code == 1
+    whole = json.loads(answer.out)
+    DiffJson.model_validate(whole)
+    different = {row["field"] for row in whole["rows"] if row["status"] == "different"}
+    assert {"norm.epsilon", "optimizer.beta2", "optimizer.weight_decay", "batch.global_size"} <= different
+    assert accmap("diff", pair[0], pair[0]).code == 0
+    assert "norm.epsilon" in accmap("diff", *pair).out
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("template.sh", "torchrun pretrain_gpt.py --num-layers <layers> --hidden-size 8 --num-attention-heads 2\n"),
+        ("fork.sh", "torchrun pretrain_gpt.py --num-layers 2 --hidden-size 8 --use-mystery 3 --other\n"),
+        ("contrary.sh", "torchrun pretrain_gpt.py --num-layers 2 --hidden-size 9 --num-attention-heads 2 --bf16\n"),
+        ("unknown.yaml", "use_legacy: False\nmodel: {model_config: {model_type: qwen3}}\nsurprise: {a: 1}\n"),
+        ("half.yaml", "use_legacy: False\nmodel: {model_config: {model_type: <type>, num_hidden_layers: '<n>'}}\n"),
+        ("bare.yaml", "use_legacy: False\nmodel:\nrunner_config:\n"),
+        ("wrong.yaml", "use_legacy: False\nmodel: {model_config: [1, 2]}\noptimizer: 3\nlr_schedule: x\n"),
+    ],
+)
+def test_spoilt_input_gets_a_report_and_no_traceback(accmap, name: str, text: str) -> None:
+    for command in ("convert", "recipe", "show"):
+        answer = accmap(command, name, files={name: text})
+        assert answer.code in (0, 2), answer.err
+        assert "Traceback" not in answer.err
+    assert accmap("diff", name, name).code in (0, 1, 2)

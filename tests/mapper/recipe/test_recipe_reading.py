@@ -1,0 +1,150 @@
+"""Reading both frameworks into the recipe: values, origins, places, and what is left over."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from accmap.mapper.recipe.reading import recipe_of
+from accmap.mapper.recipe.values import Recipe
+from accmap.mapper.recipe.vocabulary import json_schema, vocabulary
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.reader import config_of
+from accmap.schemas.source import SourceText
+
+SCRIPT = """
+torchrun --nproc_per_node 8 pretrain_gpt.py \\
+    --num-layers 4 --hidden-size 64 --num-attention-heads 8 --group-query-attention --num-query-groups 2 \\
+    --seq-length 128 --max-position-embeddings 128 --micro-batch-size 2 --global-batch-size 32 --train-iters 100 \\
+    --lr 1e-4 --lr-decay-style cosine --lr-warmup-fraction 0.1 --min-lr 1e-5 --swiglu --normalization RMSNorm \\
+    --disable-bias-linear --position-embedding-type rope --untie-embeddings-and-output-weights --bf16 \\
+    --tensor-model-parallel-size 2 --num-experts 8 --moe-layer-freq "([0]*1+[1]*3)" --moe-router-topk 2 \\
+    --data-path 0.3 /data/a 0.7 /data/b --split 99,1,0 --distributed-timeout-minutes 60 $EXTRA
+"""
+YAML = """
+use_legacy: False
+run_mode: train
+use_parallel: True
+seed: 7
+trainer: {type: CausalLanguageModelingTrainer}
+runner_config: {batch_size: 2, epochs: 2}
+optimizer: {type: AdamW, betas: [0.9, 0.95], eps: 1.e-8}
+lr_schedule: {type: CosineWithWarmUpLR, learning_rate: 1.0e-4, lr_end: 1.0e-5, warmup_steps: 10, total_steps: 100}
+parallel: {parallel_mode: 1, enable_parallel_optimizer: True}
+parallel_config: {data_parallel: 2, model_parallel: 2, pipeline_stage: 2, micro_batch_num: 4}
+train_dataset: {data_loader: {type: BlendedMegatronDatasetDataLoader, sizes: [1600, 0, 0], config: {data_path: ['1', /d/a]}}}
+model:
+  model_config: {model_type: qwen3, num_hidden_layers: 4, hidden_size: 64, num_attention_heads: 8, qk_layernorm: False,
+                 num_heads: 16, tie_word_embeddings: True, vocab_size: 1000}
+callbacks:
+  - {type: MFLossMonitor, per_print_times: 5}
+  - {type: CheckpointMonitor, save_checkpoint_steps: 50}
+runner_wrapper: {type: MFTrainOneStepCell, scale_sense: 1.0, use_clip_grad: True, max_grad_norm: 0.5}
+"""
+
+
+def read(text: str, path: str, **options: object) -> Recipe:
+    return recipe_of(config_of(SourceText(path, text), ReadOptions(**options), path=path))  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def script() -> Recipe:
+    return read(SCRIPT, "run.sh")
+
+
+@pytest.fixture(scope="module")
+def yaml() -> Recipe:
+    return read(YAML, "run.yaml", mindformers="1.9", world_size=8)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "origin"),
+    [
+        ("model.num_layers", 4, "explicit"),
+        ("attention.num_query_groups", 2, "explicit"),
+        ("model.bias_linear", False, "explicit"),
+        ("model.tie_embeddings", False, "explicit"),
+        ("activation.function", "silu", "explicit"),
+        ("activation.gated", True, "explicit"),
+        ("position.type", "rope", "explicit"),
+        ("precision.compute_dtype", "bfloat16", "explicit"),
+        ("schedule.warmup_steps", 10, "explicit"),
+        ("schedule.decay_steps", 100, "explicit"),
+        ("batch.accumulation_steps", 4, "explicit"),
+        ("parallel.data_size", 4, "derived"),
+        ("moe.layer_pattern", [0, 1, 1, 1], "explicit"),
+        ("moe.router.dtype", "bfloat16", "default"),
+        ("moe.router.normalize_topk", True, "default"),
+        ("data.blend", [[0.3, "/data/a"], [0.7, "/data/b"]], "explicit"),
+        ("optimizer.beta2", 0.999, "default"),
+        ("norm.epsilon", 1e-5, "default"),
+    ],
+)
+def test_megatron(script: Recipe, field: str, value: object, origin: str) -> None:
+    assert (script.fields[field].value, script.fields[field].origin) == (value, origin)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "origin"),
+    [
+        ("model.num_layers", 4, "explicit"),
+        ("attention.qk_layernorm", True, "derived"),
+        ("model.tie_embeddings", True, "explicit"),
+        ("attention.num_heads", 8, "explicit"),
+        ("optimizer.beta2", 0.95, "explicit"),
+        ("gradient.clip_norm", 0.5, "explicit"),
+        ("schedule.style", "cosine", "explicit"),
+        ("schedule.min_learning_rate", 1e-5, "explicit"),
+        ("batch.global_size", 16, "explicit"),
+        ("batch.accumulation_steps", 4, "explicit"),
+        ("run.train_steps", 200, "explicit"),
+        ("parallel.distributed_optimizer", True, "explicit"),
+        ("logging.interval", 5, "explicit"),
+        ("checkpoint.save_interval", 50, "explicit"),
+        ("precision.loss_scale.mode", "none", "explicit"),
+        ("data.blend", [[1, "/d/a"]], "explicit"),
+        ("run.seed", 7, "explicit"),
+    ],
+)
+def test_mindformers(yaml: Recipe, field: str, value: object, origin: str) -> None:
+    assert (yaml.fields[field].value, yaml.fields[field].origin) == (value, origin)
+
+
+def test_left_over_keys_are_named_with_a_reason(script: Recipe, yaml: Recipe) -> None:
+    assert {entry.key for entry in script.unmapped} == {"distributed_timeout_minutes"}
+    left = {entry.key: entry.en for entry in yaml.unmapped}
+    assert "does not read this key" in left["model.model_config.num_heads"]
+
+
+def test_places(script: Recipe, yaml: Recipe) -> None:
+    span = script.fields["model.num_layers"].span
+    assert span is not None
+    assert span.line == 3
+    span = yaml.fields["gradient.clip_norm"].span
+    assert span is not None
+    assert span.line == 20
+
+
+def test_json_follows_the_schema(script: Recipe, yaml: Recipe) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    for recipe in (script, yaml):
+        jsonschema.validate(recipe.to_json(), json_schema())
+
+
+def test_fields_come_in_the_order_of_the_vocabulary(script: Recipe) -> None:
+    order = list(vocabulary())
+    assert sorted(script.fields, key=order.index) == list(script.fields)
+
+
+def test_reading_stays_lean() -> None:
+    code = (
+        "import sys\nfrom accmap.schemas.config import ReadOptions\nfrom accmap.schemas.reader import config_of\n"
+        "from accmap.schemas.source import SourceText\nfrom accmap.mapper.recipe.reading import recipe_of\n"
+        f"recipe_of(config_of(SourceText('run.yaml', {YAML!r}), ReadOptions(), path='run.yaml'))\n"
+        "print([name for name in ('pydantic', 'dataclasses', 'inspect', 'numpy', 'typer', 'jsonschema', 'fnmatch') "
+        "if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() in ("[]", "['fnmatch']")
