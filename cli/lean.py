@@ -19,6 +19,11 @@ _HELP = ("-h", "--help", "--install-completion", "--show-completion")
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command line and answer with its exit code."""
     given = list(sys.argv[1:] if words is None else words)
+    for stream in (sys.stdout, sys.stderr):
+        # What the terminal's encoding lacks is written as \uXXXX, which JSON reads back.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
     try:
         return _main(given)
     except BrokenPipeError:

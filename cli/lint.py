@@ -7,7 +7,6 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.files import MAX_BYTES, decode, read_text
 from .configuration import Configuration, check_codes, find_configuration
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from ..rules.engine import Selection
     from ..rules.rule import Rule
     from ..rules.subject import Side, Subject
+    from ..schemas.config import ReadOptions
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
 

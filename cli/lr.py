@@ -16,6 +16,7 @@ from ..mapper.schedule.from_config import schedule_of
 from ..schemas.config import json_value
 from .inputs import load
 from .lean import BAD, FINE, UNUSABLE
+from .writing import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,13 +95,7 @@ def run(
     if output is None:
         sys.stdout.write(text)
     else:
-        try:
-            with open(output, "w" if force else "x", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-        except FileExistsError:
-            return _complain(f"accmap: {output} exists; --force overwrites it")
-        except OSError as error:
-            return _complain(f"accmap: {output} cannot be written: {error.strerror}")
+        write_text(output, text, force=force)
     return FINE if report.comparison is None or report.comparison.same else BAD
 
 

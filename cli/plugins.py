@@ -1,4 +1,4 @@
-"""Rules of other distributions: entry points of the group `accmap.rules`, loaded only when the configuration names them."""
+"""Rules of other distributions: entry points of `accmap.rules`, loaded only where the configuration names them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plugin_rules(names: Sequence[str]) -> tuple[Rule, ...]:
             given = point.load()
             given = given() if callable(given) and not isinstance(given, Rule) else given
             rules = [given] if isinstance(given, Rule) else list(given)
-        except Exception as error:  # noqa: BLE001 - foreign code
+        except Exception as error:
             raise UsageError(f"plugins: {name} cannot be loaded: {type(error).__name__}: {error}") from error
         for rule in rules:
             if not isinstance(rule, Rule):

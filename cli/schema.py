@@ -50,7 +50,7 @@ def _model(
     if name == "mindformers":
         from ..schemas.mindformers.models import model as mindformers_model
 
-        chosen = dialect or "static"
+        chosen = "dynamic" if dialect == "dynamic" else "static"
         return mindformers_model(chosen, mindformers or ("1.9" if chosen == "static" else "2.1"))
     if name not in OUTPUTS:
         raise UsageError(f"there is no schema {name!r}; the schemas are {', '.join(names)}")

@@ -10,6 +10,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ..schemas.config import json_value
 from .inputs import load
 from .lean import BAD, FINE, UNUSABLE
 from .parsing import UsageError
@@ -165,7 +166,7 @@ def _rendered(found: Verification, rules: tuple[str, ...], format: str, language
 def _finite(value: Any) -> Any:
     """JSON has no infinities: they are strings, as everywhere in accmap's answers."""
     if isinstance(value, float):
-        return value if value - value == 0 else "nan" if value != value else "inf" if value > 0 else "-inf"  # noqa: PLR0124
+        return json_value(value)
     if isinstance(value, dict):
         return {key: _finite(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, (list, tuple)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .terminal import painted, wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..schemas.diagnostic import Language
 
@@ -92,7 +92,7 @@ def text_page(answer: Answer, language: Language) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _divergence_lines(answer: Answer, word: Any, language: Language) -> list[str]:
+def _divergence_lines(answer: Answer, word: Callable[[str], str], language: Language) -> list[str]:
     divergence = answer["first_divergence"]
     if divergence is None:
         return []
@@ -110,7 +110,7 @@ def _divergence_lines(answer: Answer, word: Any, language: Language) -> list[str
     return lines
 
 
-def _table_lines(rows: Sequence[dict[str, Any]], word: Any, table: str, colour: bool) -> list[str]:
+def _table_lines(rows: Sequence[dict[str, Any]], word: Callable[[str], str], table: str, colour: bool) -> list[str]:
     if not rows:
         return []
     wrong = [row for row in rows if not row["agrees"]]
@@ -144,23 +144,32 @@ def _difference(row: dict[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, dict) and set(value) == {"a", "b"}:
-        return f"{_short(value['a'])}|{_short(value['b'])}"
+    if isinstance(value, dict):
+        sides: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return "|".join(_short(sides[side]) for side in sorted(sides))
     return str(value)
 
 
-def _wording(language: Language) -> Any:
-    return lambda key: _WORDS[key][language == "zh"]
+def _wording(language: Language) -> Callable[[str], str]:
+    def word(key: str) -> str:
+        return _WORDS[key][language == "zh"]
+
+    return word
 
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1c2430;background:#fff}
-h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse;width:100%;font-size:.86rem}
-td,th{padding:.2rem .5rem;text-align:left;border-bottom:1px solid #e3e7ee;vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums}
-.bar{height:.7rem;background:#2f9e64;border-radius:2px;min-width:1px}.no .bar{background:#cf3b3b}.no td:first-child{color:#b32222;font-weight:600}
-.v{display:inline-block;padding:.1rem .6rem;border-radius:.4rem;color:#fff}.match{background:#2f9e64}.mismatch{background:#cf3b3b}.not-verifiable{background:#b7791f}
-pre{background:#f4f6fa;padding:.7rem;overflow:auto;font-size:.8rem}details>summary{cursor:pointer}code{font-size:.9em}
-@media(prefers-color-scheme:dark){body{background:#12161d;color:#dfe5ee}td,th{border-color:#2b3340}pre{background:#1b212b}}
+h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}
+table{border-collapse:collapse;width:100%;font-size:.86rem}
+td,th{padding:.2rem .5rem;text-align:left;border-bottom:1px solid #e3e7ee;vertical-align:top}
+td.n{text-align:right;font-variant-numeric:tabular-nums}
+.bar{height:.7rem;background:#2f9e64;border-radius:2px;min-width:1px}
+.no .bar{background:#cf3b3b}.no td:first-child{color:#b32222;font-weight:600}
+.v{display:inline-block;padding:.1rem .6rem;border-radius:.4rem;color:#fff}
+.match{background:#2f9e64}.mismatch{background:#cf3b3b}.not-verifiable{background:#b7791f}
+pre{background:#f4f6fa;padding:.7rem;overflow:auto;font-size:.8rem}summary{cursor:pointer}code{font-size:.9em}
+@media(prefers-color-scheme:dark){
+body{background:#12161d;color:#dfe5ee}td,th{border-color:#2b3340}pre{background:#1b212b}}
 """
 
 
@@ -219,11 +228,9 @@ def html_page(answer: Answer, language: Language) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _html_table(rows: Sequence[dict[str, Any]], title: str, answer: Answer, word: Any) -> str:
-    lines = [
-        f"<h2>{escape(title)}</h2><table><tr><th>{word('name')}<th>{escape(answer['sides'][0])}"
-        f"<th>{escape(answer['sides'][1])}<th>{word('relative')}<th></tr>"
-    ]
+def _html_table(rows: Sequence[dict[str, Any]], title: str, answer: Answer, word: Callable[[str], str]) -> str:
+    heads = (word("name"), *answer["sides"], word("relative"), "")
+    lines = [f"<h2>{escape(title)}</h2><table><tr>" + "".join(f"<th>{escape(head)}" for head in heads) + "</tr>"]
     for row in rows:
         wide = _bar(row["relative"])
         shade = "" if row["agrees"] else " class='no'"

@@ -149,6 +149,11 @@ def json_value(value: Value) -> object:
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
     if isinstance(value, (str, int, float, bool)) or value is None:
         return value
-    if hasattr(value, "keys"):
-        return {str(key): json_value(entry) for key, entry in value.items()}  # type: ignore[union-attr]
-    return [json_value(entry) for entry in value]  # type: ignore[union-attr]
+    if isinstance(value, dict):
+        return {str(key): json_value(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, (list, tuple)):
+        return [json_value(entry) for entry in value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    # YAML also has dates and bytes: they are shown as written.
+    return str(value)

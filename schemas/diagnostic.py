@@ -122,8 +122,8 @@ def finding(
     name: str,
     file: str,
     span: Span | None = None,
-    *,
     related: tuple[Related, ...] = (),
+    /,
     **values: object,
 ) -> Diagnostic:
     """A diagnostic of the kind that `kinds` holds under `name`."""

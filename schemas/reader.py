@@ -69,7 +69,12 @@ def config_of(
     if found == "recipe":
         recipe = read_recipe(source, options)
         return megatron_config(
-            recipe.arguments, file=source.name, options=options, launch=recipe.launch, problems=recipe.problems
+            recipe.arguments,
+            file=source.name,
+            options=options,
+            launch=recipe.launch,
+            unresolved=recipe.unresolved,
+            problems=recipe.problems,
         )
     if found == "log":
         return read_log(source, options)

@@ -540,7 +540,7 @@ class _Reader:
                 "duplicate-key",
                 self.source.name,
                 key.span,
-                related=(related,),
+                (related,),
                 key=key.text,
                 kept=_shown(repr(kept.value)),
             )

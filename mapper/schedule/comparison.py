@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from .pieces import Formula
 
 FLOAT32_TOLERANCE = 2e-7
-FLOAT64_TOLERANCE = 1e-10
+FLOAT64_TOLERANCE = 1e-9
 """Differences of formulas up to these are none: what rounding does to a curve of either precision."""
 _BUDGET = 3000
 """Intervals looked at before a search gives up its proof: some 15 ms."""
 _SAMPLES = 96
+_WALKED = 512
+"""A stretch without smooth formulas that is no longer than this is walked step by step."""
 
 
 class Comparison(NamedTuple):
@@ -168,7 +170,8 @@ def _largest(segments: list[_Segment], scale: float) -> tuple[float, int, float,
             queue.append((-_upper(segment), segment))
     left_out = 0.0
     for segment in [segment for _, segment in queue if _is_sampled(segment)]:
-        left_out = max(left_out, _upper(segment))
+        if segment.end - segment.start > _WALKED:
+            left_out = max(left_out, _upper(segment))
         for step in _spread(segment):
             size = _distance(segment.a.value(step), segment.b.value(step))
             if size > best:
@@ -187,6 +190,8 @@ def _is_sampled(segment: _Segment) -> bool:
 def _spread(segment: _Segment) -> list[int]:
     """Steps to look at where nothing smooth is known: the first ones, and evenly spread ones."""
     length = segment.end - segment.start
+    if length <= _WALKED:
+        return list(range(segment.start, segment.end + 1))
     steps = {segment.start + index for index in range(min(length + 1, _SAMPLES))}
     steps.update(segment.start + length * index // _SAMPLES for index in range(_SAMPLES + 1))
     return sorted(steps)
@@ -222,8 +227,9 @@ def _first_beyond(segments: list[_Segment], size: float) -> tuple[int | None, bo
         if _is_sampled(whole):
             for step in _spread(whole):
                 if _distance(whole.a.value(step), whole.b.value(step)) > size:
-                    return step, sure and step < whole.start + _SAMPLES
-            sure = False
+                    walked = _SAMPLES if whole.end - whole.start > _WALKED else _WALKED + 1
+                    return step, sure and step < whole.start + walked
+            sure = sure and whole.end - whole.start <= _WALKED
             continue
         stack = [whole]
         while stack:

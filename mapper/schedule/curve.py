@@ -40,7 +40,7 @@ class Curve(NamedTuple):
         below 1 is steep at its end, and a rounded base moves it there.
         """
         if self.precision == "float64":
-            return 1e-10
+            return 1e-9
         phase, steepness = 3.2, 1.0
         for index, (start, formula) in enumerate(self.pieces):
             if start >= steps:

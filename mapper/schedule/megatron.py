@@ -17,7 +17,7 @@ from .curve import Curve, Schedule, Traits, UndecidedError, constant_curve
 from .float32 import single
 from .loss_scale import growing_scale
 from .pieces import Constant, Cosine, Halving, InverseRoot, Line, Piece, Root
-from .problems import Note, note, problem, shown
+from .problems import LARGEST, Note, note, problem, shown
 from .samples import Consumption, Stretch, constant_batch, parse_step_schedule, ramped_batch, stepped_batch
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class _Region(NamedTuple):
 
 def megatron_schedule(parameters: MegatronParameters) -> Schedule:
     """The schedules of a Megatron-LM run; UndecidedError where Megatron itself refuses them."""
+    _check_numbers(parameters)
     consumption, steps = _batches(parameters)
     counted = _count(parameters)
     _check(parameters, counted)
@@ -113,6 +114,17 @@ def megatron_schedule(parameters: MegatronParameters) -> Schedule:
 
 def _refuse(why: str) -> UndecidedError:
     return UndecidedError((problem("refused", framework="Megatron-LM", why=why),))
+
+
+def _check_numbers(p: MegatronParameters) -> None:
+    """Infinite, not-a-number and absurdly large values have no curve, whatever argparse accepts."""
+    failed = tuple(
+        problem("wrong-type", what=name, found=str(value), expected="a finite number")
+        for name, value in p._asdict().items()
+        if isinstance(value, (int, float)) and not abs(value) < LARGEST
+    )
+    if failed:
+        raise UndecidedError(failed)
 
 
 def _batches(p: MegatronParameters) -> tuple[Consumption, int]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .curve import Traits, UndecidedError
 from .float32 import quotient, single
 from .pieces import Constant, Formula, Line
-from .problems import Note, note, problem
+from .problems import LARGEST, Note, note, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -155,13 +155,16 @@ class Arguments:
                 )
             if isinstance(value, bool) or not isinstance(value, (int, float, type(None), Inner)):
                 raise _wrong(name, value, "a number (YAML 1.1 reads 1e-5 as text; write 1.e-5)")
+            if isinstance(value, (int, float)) and not abs(value) < LARGEST:
+                raise _wrong(name, value, "a finite number")
             if name in _STEPS and isinstance(value, float):
                 raise _wrong(name, value, "a whole number")
 
     def number(self, name: str) -> float:
         """A number as it is, an integer staying one."""
         value = self.values[name]
-        assert isinstance(value, (int, float))
+        if not isinstance(value, (int, float)):
+            raise _wrong(name, value, "a number")
         return value
 
     def optional(self, name: str) -> float | None:

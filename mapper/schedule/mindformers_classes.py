@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 MINDFORMERS = "MindSpore Transformers"
-_MOST_RESTARTS = 1000
+_MOST_RESTARTS = 200
 """More cycles than these are known by their values and bounds only."""
 
 
@@ -202,14 +202,19 @@ def _restarts(a: Arguments) -> Built:
 
     regions = _cut(warm.regions(), end)
     if not warm.steps and cycles > 0:  # a step below zero wraps round into the end of a cycle
-        regions.append(Region(0, _cosine_formula(final, warm.peak, math.pi * cycles / length, -length / cycles)))
+        before = (
+            Constant(final)
+            if cycles < 1e-9
+            else _cosine_formula(final, warm.peak, math.pi * cycles / length, -length / cycles)
+        )
+        regions.append(Region(0, before))
     if 0 <= cycles <= _MOST_RESTARTS:
         for cycle in range(math.ceil(cycles)):
             until = warm.steps + length
             if cycle + 1 < cycles:
                 ideal = warm.steps + length * (cycle + 1) / cycles
                 until = _switch(lambda step, turn=cycle + 1: single(turns * progress(step)) >= turn, ideal)
-            origin = warm.steps + cycle * length / cycles
+            origin = warm.steps + (cycle * length / cycles if cycle else 0)
             body = _cosine_formula(final, warm.peak, math.pi * cycles / length, origin)
             regions.append(Region(min(until, end), body))
         if cycles == 0:

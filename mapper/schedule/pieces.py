@@ -99,6 +99,8 @@ class Cosine(NamedTuple):
 
     def range(self, start: float, end: float, /) -> tuple[float, float]:
         first, last = sorted((self.rate * (start - self.origin), self.rate * (end - self.origin)))
+        if not (math.isfinite(first) and math.isfinite(last)):
+            return self.middle - abs(self.half), self.middle + abs(self.half)
         turn = math.ceil(first / math.pi)
         if turn * math.pi > last:
             ends = self.value(start), self.value(end)
@@ -127,7 +129,7 @@ class Power(NamedTuple):
         left = self._left(step)
         if left == 0.0 and self.exponent <= 0:
             return self.floor + self.height if self.exponent == 0 else math.inf
-        return self.floor + self.height * left**self.exponent
+        return self.floor + self.height * _power(left, self.exponent)
 
     def slope(self, step: float, /) -> float:
         return _power_derivative(self.height, self._left(step), self.exponent, 1) / -self.length
@@ -154,7 +156,15 @@ def _power_derivative(height: float, base: float, exponent: float, order: int) -
     if base == 0.0:
         left = exponent - order
         return 0.0 if left > 0 else factor if left == 0 else math.inf
-    return factor * base ** (exponent - order)
+    return factor * _power(base, exponent - order)
+
+
+def _power(base: float, exponent: float) -> float:
+    """A power that overflows into infinity instead of an exception."""
+    try:
+        return base**exponent
+    except OverflowError:
+        return math.inf
 
 
 class Halving(NamedTuple):

@@ -39,6 +39,9 @@ def problem(name: str, file: str = "", /, **values: object) -> Diagnostic:
     return Diagnostic(PROBLEMS[name], file, None, tuple((key, shown(value)) for key, value in values.items()))
 
 
+LARGEST = 1e18
+"""Numbers from here on are no setting of a schedule."""
+
 PROBLEMS = {
     "missing": Kind(
         "SCH001",

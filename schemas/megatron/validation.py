@@ -276,7 +276,7 @@ class Run:
                 problem,
                 self.file,
                 span,
-                related=related,
+                related,
                 version=self.version,
                 when=reason,
                 when_zh=reason_zh,

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_STAGES = 1_000_000
-"""Longest pipeline layout that is unrolled."""
+"""Longest layer pattern or pipeline layout that is written out."""
 
 # megatron/training/arguments.py:validate_args, dtype_map
 _DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "fp8": "uint8", "auto": None}
@@ -53,6 +53,13 @@ def one_item(value: Any) -> bool:
 def sorted_integers(text: str) -> list[int]:
     """`"5, 3"` as `[3, 5]`."""
     return sorted(int(part) for part in text.split(","))
+
+
+def repeated(text: str, times: int) -> str:
+    """A text several times over; ValueError where that is longer than any model."""
+    if len(text) * times > MAX_STAGES:
+        raise ValueError(times)
+    return text * times
 
 
 def only_of(text: str, characters: str) -> bool:

@@ -50,7 +50,7 @@ class Reading:
         """Record a problem at `path`, or at the nearest written place around it."""
         span = None if path is None else (self.keys.get(path) if on_key else None) or self.place(path)
         values.setdefault("version", self.version)
-        self.problems.append(finding(PROBLEMS, problem, self.file, span, related=related, **values))
+        self.problems.append(finding(PROBLEMS, problem, self.file, span, related, **values))
 
     def place(self, path: str) -> Span | None:
         """Where the value at `path` was written; for a missing key, the section that would hold it."""

@@ -1,1 +1,1 @@
-"""Launch scripts: bash read and evaluated statically; nothing is ever executed."""
+"""Launch scripts: what bash would hand to the training program, found by reading alone."""

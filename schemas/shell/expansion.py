@@ -44,6 +44,12 @@ class Field:
         return tuple(self.pieces)
 
 
+def _loosened(text: Text) -> Text:
+    return tuple(
+        piece if piece.doubt is None else piece._replace(doubt=piece.doubt._replace(loose=True)) for piece in text
+    )
+
+
 class _Builder:
     """Collects fields while the parts of a word are expanded."""
 
@@ -274,7 +280,8 @@ class Expander:
         if string is None:
             field.split = True
             return field
-        if not _may_match(string):
+        options = self.shell.state.options
+        if not _may_match(string) and "shopt-nullglob" not in options and "shopt-failglob" not in options:
             return field
         changed = Field()
         changed.split = True
@@ -554,7 +561,8 @@ class Expander:
                 values = [] if special is None else [special]
                 if not values and form not in (":-", "-", ":+", "+", ":=", "=", "length"):
                     absent = self.shell.unset(name, place)
-                    values = [absent] if absent else []
+                    # Of an array that nobody set, not even the number of its words is known.
+                    values = [_loosened(absent)] if absent else []
                 numbers = list(range(len(values)))
             elif variable.items is None:
                 values = [] if variable.value is None else [variable.value]

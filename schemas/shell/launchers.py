@@ -174,6 +174,14 @@ TRAINING_FLAGS = _names(
     " --tokenizer-type --use-mcore-models --model-config --yaml-cfg --bf16 --fp16 --ffn-hidden-size"
     " --expert-model-parallel-size --use-distributed-optimizer --encoder-num-layers --rotary-base"
 )
+COMMAND_LINES: dict[str, tuple[int, int | None]] = {
+    "msrun_launcher.sh": (1, 8),
+    "run_distribute.sh": (3, None),
+    "run_singlenode.sh": (3, None),
+    "run_standalone.sh": (9, 1),
+}
+"""MindFormers' own scripts, whose first argument is a command line: which argument gives the number of processes, and
+how many there are without it."""
 MINDFORMERS_SCRIPTS = frozenset(("run_mindformer.py", "run_mindformers.py"))
 
 
@@ -216,7 +224,7 @@ class _Start:
             self._shell(base, rest)
         elif base == "sbatch":
             self._batch(rest)
-        elif base in ("msrun_launcher.sh", "run_distribute.sh") and rest:
+        elif base in COMMAND_LINES and rest:
             self._mindformers(base, rest, (*before, words[0]))
         elif base in LAUNCHERS:
             self._launched(LAUNCHERS[base], base, rest, (*before, words[0]))
@@ -330,8 +338,8 @@ class _Start:
             path = words[at].known()
             if path is None:
                 self.shell.note("source-unknown", self.place, text=shown(words[at].text()))
-            elif path.rpartition("/")[2] in ("msrun_launcher.sh",):
-                self._mindformers("msrun_launcher.sh", words[at + 1 :], tuple(words[: at + 1]))
+            elif path.rpartition("/")[2] in COMMAND_LINES and at + 1 < len(words):
+                self._mindformers(path.rpartition("/")[2], words[at + 1 :], tuple(words[: at + 1]))
             else:
                 self.shell.run_child(path, path, arguments, self.extra, self.place)
             return
@@ -382,9 +390,9 @@ class _Start:
         at = next((at for at, word in enumerate(inner) if _script_like(word)), None)
         if at is None:
             return
-        size: int | None = 8
-        if len(words) > 1:
-            number = words[1].known()
+        position, size = COMMAND_LINES[base]
+        if len(words) > position:
+            number = words[position].known()
             size = int(number) if number is not None and number.isdigit() and len(number) < 9 else None
         self._record(base, shown(inner[at].text()), inner[at + 1 :], size, (*before, *words))
 
@@ -578,7 +586,7 @@ def _base(word: Field) -> str:
 def _starts_programs(word: Field) -> bool:
     """Whether a word names a launcher, Python or a wrapper."""
     base = _base(word)
-    return base in LAUNCHERS or base in WRAPPERS or base == "msrun_launcher.sh" or _is_python(base)
+    return base in LAUNCHERS or base in WRAPPERS or base in COMMAND_LINES or _is_python(base)
 
 
 def _script_like(word: Field) -> bool:

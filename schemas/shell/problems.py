@@ -113,8 +113,8 @@ PROBLEMS: dict[str, Kind] = {
         "SYN013",
         "source-not-read",
         "warning",
-        "`{path}` is sourced here and could not be read: {why} What it sets is not known.",
-        "此处 source 的 `{path}` 无法读取：{why} 其中设置的内容未知。",
+        "`{path}` is read here and cannot be opened: {why} What it does is not known.",
+        "此处读取的 `{path}` 无法打开：{why} 其中的内容未知。",
     ),
     "source-unknown": Kind(
         "SYN014",

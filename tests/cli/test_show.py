@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from accmap.cli.outputs import ShowJson
@@ -190,3 +193,17 @@ def test_wrong_options_are_told(accmap, option: tuple[str, str]) -> None:
     answer = accmap("show", "run.sh", *option, files={"run.sh": SCRIPT})
     assert answer.code == 2
     assert answer.err
+
+
+def test_what_json_or_the_terminal_cannot_say_is_spelled_out(accmap) -> None:
+    text = 'use_legacy: False\nmodel:\n  a: 2020-01-02\n  c: !!set {y, x}\n  d: .nan\n  e: 权重\n'
+    found = values(accmap("show", "odd.yaml", "--format", "json", files={"odd.yaml": text}))
+    assert found["model.a"]["value"] == "2020-01-02"
+    assert found["model.c"]["value"] == ["x", "y"]
+    assert found["model.d"]["value"] == "nan"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "accmap", "show", "odd.yaml", "--format", "json"],
+        capture_output=True, env=environment, check=True,
+    )  # fmt: skip
+    assert {value["key"]: value["value"] for value in json.loads(done.stdout)["values"]}["model.e"] == "权重"

@@ -208,3 +208,19 @@ def test_every_argument_is_listed_explicit_first() -> None:
         config = read("--lr 1e-4 --num-layers 2", version)
         assert set(catalog(version).by_dest) <= set(config.settings)
         assert list(config.settings)[:2] == ["lr", "num_layers"]
+
+
+@pytest.mark.parametrize("version", ["0.12", "0.19"])
+def test_absurd_values_neither_crash_nor_grow(version: str) -> None:
+    huge = str(10**15)
+    for flag in (
+        "--num-layers",
+        "--hidden-size",
+        "--tensor-model-parallel-size",
+        "--mtp-num-layers",
+        "--micro-batch-size",
+    ):
+        for value in ("0", "-1", huge, "x"):
+            text = f"{TABLE['smallest']} --mtp-hybrid-override-pattern M --hybrid-override-pattern M {flag} {value}"
+            for problem in read(text, version).problems:
+                assert problem.message("zh")

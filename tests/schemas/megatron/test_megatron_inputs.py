@@ -188,15 +188,15 @@ def test_recipe(version: str) -> None:
 
 
 def test_recipe_values_are_split_as_that_versions_driver_does() -> None:
-    text = 'MODEL_ARGS:\n  --spec: a b\n  --rampup-batch-size: "[8 8 100]"\n  --layout: Et\\|x\n  --empty: ""\n'
+    text = 'MODEL_ARGS:\n  --spec: a b\n  --rampup-batch-size: "[8 8 100]"\n  --layout: Et\\\\|x\n  --empty: ""\n'
     read = {
         version: [w.text for w in read_recipe(SourceText("x", text), ReadOptions(megatron=version)).arguments]
         for version in ("0.12", "0.13", "0.17")
     }
     assert read["0.12"][:6] == ["--spec", "a", "b", "--rampup-batch-size", "[8", "8"]
     assert read["0.13"] == ["--spec", "a b", "--rampup-batch-size", "8", "8", "100", "--layout", "Et|x"]
-    assert read["0.12"][-3:] == ["--layout", "Et\\|x", "--empty"]
-    assert read["0.17"][-2:] == ["--layout", "Et|x"]
+    assert read["0.12"][-3:] == ["--layout", "Et\\\\|x", "--empty"]
+    assert read["0.17"][-2:] == ["--layout", "Et\\|x"]
 
 
 def test_an_unset_variable_stays_open() -> None:

@@ -139,8 +139,8 @@ def test_equals_argparse(drawn: tuple[str, list[str]]) -> None:
     if expected is None:
         assert set(codes(found)) & ERRORS, texts
         return
-    if "--" in texts:
-        return  # newer Pythons take a lone -- without complaint
+    if any(text == "--" or text.endswith("=--") for text in texts):
+        return  # Pythons differ: newer ones take a lone -- without complaint, older ones drop it behind =
     assert not set(codes(found)) & ERRORS, (texts, [problem.message() for problem in found.problems])
     for dest, fact in catalog(version).by_dest.items():
         value = found.given[dest].value if dest in found.given else fact.default

@@ -1,0 +1,111 @@
+"""`accmap pair SRC -d DIR`: a launch script and a YAML that describe the same run, with a README for both launches."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from ..mapper.align.alignment import steps
+from ..mapper.align.pair import pair_of
+from ..mapper.align.readme import FILES, readme
+from ..schemas.config import json_value
+from .inputs import load
+from .lean import FINE
+from .loss_report import print_report
+from .parsing import UsageError
+from .terminal import painted, wants_colour
+from .writing import write_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..mapper.align.pair import Pair
+    from ..schemas.config import ReadOptions
+    from ..schemas.diagnostic import Language
+
+_WORDS = {
+    "written": ("written", "已写出"),
+    "step": ("step {number} of {last} ({name}): {text}", "第 {number}/{last} 级（{name}）：{text}"),
+    "same": ("nothing in this run comes back at this step", "该级没有需要恢复的内容"),
+}
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None,
+    directory: str | None,
+    align: bool,
+    step: int | None,
+    init_weights: bool,
+    no_comments: bool,
+    force: bool,
+    format: str,  # noqa: A002 - the option's name
+    lang: Language,
+) -> int:
+    """Write the pair; nothing is written where one of its files may not be."""
+    if directory is None:
+        raise UsageError("pair needs the directory to write to: -d DIR")
+    last = len(steps()) - 1
+    if step is not None and not 0 <= step <= last:
+        raise UsageError(f"--step takes 0 to {last}, not {step}")
+    config = load(files[0], options, stdin_name)
+    pair = pair_of(
+        config,
+        megatron=options.megatron,
+        mindformers=options.mindformers,
+        dialect=options.dialect,
+        step=step if step is not None else 0 if align else None,
+        initial_weights=init_weights,
+    )
+    texts = pair.texts(comments=not no_comments)
+    texts.update({name: readme(pair, language) for language, name in FILES.items()})
+    written = {os.path.join(directory, name): text for name, text in texts.items()}
+    _put(directory, written, force=force)
+    if format == "json":
+        answer = {**pair.to_json(lang), "files": list(written)}
+        json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        _page(pair, list(written), lang)
+        print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), lang)
+    return FINE
+
+
+def _put(directory: str, texts: dict[str, str], *, force: bool) -> None:
+    """All files or none; a directory that was made for them goes again where they cannot be written."""
+    made = not os.path.isdir(directory)
+    try:
+        os.makedirs(directory, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{directory} cannot be made: {error.strerror}") from None
+    try:
+        write_texts(texts, force=force)
+    except UsageError:
+        if made:
+            os.rmdir(directory)
+        raise
+
+
+def _page(pair: Pair, names: Sequence[str], language: Language) -> None:
+    colour = wants_colour()
+
+    def word(key: str, /, **values: object) -> str:
+        return _WORDS[key][language == "zh"].format_map(values)
+
+    if pair.alignment is not None:
+        number, step = pair.alignment.number, pair.alignment.step
+        line = word("step", number=number, last=len(steps()) - 1, name=step.name, text=step.text(language))
+        print(painted(line, "bold", colour))
+        for field in pair.alignment.returned:
+            print(f"  + {field}")
+        if number and not pair.alignment.returned:
+            print(f"  {word('same')}")
+    for change in pair.changes:
+        before, after = (json.dumps(json_value(value), ensure_ascii=False) for value in (change.before, change.after))
+        print(f"  {change.field}  {before} -> {after}  {painted(change.reason(language), 'dim', colour)}")
+    for name in names:
+        print(f"{word('written')}: {name}")
