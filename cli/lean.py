@@ -56,10 +56,10 @@ def _main(words: list[str]) -> int:
 
     command = COMMANDS.get(words[0])
     if command is None:
-        from difflib import get_close_matches
+        from ..schemas.suggestion import closest
 
-        close = get_close_matches(words[0], COMMANDS, 1)
-        hint = f"did you mean {close[0]}?" if close else f"the commands are {', '.join(COMMANDS)}"
+        close = closest(words[0], COMMANDS)
+        hint = f"did you mean {close}?" if close else f"the commands are {', '.join(COMMANDS)}"
         return _usage(f"there is no command {words[0]!r}; {hint}")
     from .parsing import UsageError, parse
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..schemas.suggestion import closest
 from .options import Command, Option, options_of
 
 if TYPE_CHECKING:
@@ -110,7 +111,5 @@ def _operands(command: Command, operands: list[str], borrowed: list[str], values
 
 
 def _suggestion(name: str, known: dict[str, Option]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, known, 1)
-    return f"; did you mean {close[0]}?" if close else ""
+    close = closest(name, known)
+    return f"; did you mean {close}?" if close else ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..suggestion import closest
+
 if TYPE_CHECKING:
     from .catalog import Catalog
 
@@ -25,7 +27,6 @@ _MEANT = {
     "--use-rotary-embeddings": ("--use-rotary-position-embeddings",),
     "--disable-sequence-parallel": ("--sequence-parallel",),
 }
-_CLOSE = 0.75
 
 
 def suggestion(flag: str, known: Catalog) -> str | None:
@@ -36,17 +37,4 @@ def suggestion(flag: str, known: Catalog) -> str | None:
     words = "--" + flag.lstrip("-").replace("_", "-")
     if words in known.by_option:
         return words
-    pairs = _pairs(words)
-    best, score = None, _CLOSE
-    for option in known.by_option:
-        if abs(len(option) - len(words)) > 6 or option[2:3] != words[2:3]:
-            continue
-        others = _pairs(option)
-        alike = 2 * len(pairs & others) / (len(pairs) + len(others))
-        if alike > score:
-            best, score = option, alike
-    return best
-
-
-def _pairs(text: str) -> set[str]:
-    return {text[at : at + 2] for at in range(len(text) - 1)}
+    return closest(words, known.by_option)

@@ -24,7 +24,7 @@ def class_facts(reading: Reading, registry: str, section: str, kind: Any) -> dic
         return None
     facts = classes.get(kind)
     if facts is None and reading.get(f"{section}.auto_register") is None:
-        from .suggestion import suggestion_in_both
+        from ..suggestion import suggestion_in_both
 
         suggestion, suggestion_zh = suggestion_in_both(kind, classes)
         reading.note(
@@ -44,7 +44,7 @@ def foreign_argument(reading: Reading, facts: dict[str, Any], path: str, key: st
         reading.acceptance[path] = "ignored"
         reading.note("swallowed-argument", path, on_key=True, type=facts["class"], key=key)
         return
-    from .suggestion import suggestion_in_both
+    from ..suggestion import suggestion_in_both
 
     suggestion, suggestion_zh = suggestion_in_both(key, facts["args"])
     reading.acceptance[path] = "unknown"

@@ -192,7 +192,7 @@ def _advice(reading: Reading, model: ModelClass, key: str) -> tuple[str, str]:
     if found is not None and found != key:
         return f"; write {found}", f"；请写 {found}"
     if found is None and key not in reading.catalog["meant"]:
-        from .suggestion import closest
+        from ..suggestion import closest
 
         same, rules = mapping(reading, model)
         near = closest(key, sorted([*same, *rules]))

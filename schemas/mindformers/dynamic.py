@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..config import Config, Setting
 from ..diagnostic import finding
+from ..suggestion import closest
 from .dynamic_checks import CHECKS
 from .dynamic_problems import PROBLEMS
-from .suggestion import closest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

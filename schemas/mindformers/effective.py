@@ -177,7 +177,7 @@ def _laid_over(top: dict[Any, Any], below: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _report_template(reading: Reading, unused: tuple[str, ...], faults: tuple[Any, ...]) -> None:
-    from .suggestion import suggestion_in_both
+    from ..suggestion import suggestion_in_both
 
     sections: dict[str, Any] = reading.catalog["sections"]
     for key in unused:

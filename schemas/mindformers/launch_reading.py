@@ -6,11 +6,11 @@ import posixpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..diagnostic import Kind, finding
+from ..suggestion import closest
 from .effective import Override
 from .launch import DEFAULT_VERSION, numbers
 from .launch_options import DYNAMIC_SINCE, OPTIONS, PREDICT_MODES, RUN_MODES, TOP_LEVEL, LaunchOption
 from .reading import Undecided
-from .suggestion import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

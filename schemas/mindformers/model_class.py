@@ -76,7 +76,7 @@ def _architecture(reading: Reading, attributes: dict[str, Sourced], facts: dict[
         return facts["mla"]
     model = models.get(name)
     if model is None:
-        from .suggestion import suggestion_in_both
+        from ..suggestion import suggestion_in_both
 
         near, near_zh = suggestion_in_both(name, models)
         reading.note("unknown-class", path, section="model", value=name, suggestion=near, suggestion_zh=near_zh)
@@ -101,7 +101,7 @@ def _selected(reading: Reading, given: dict[Any, Any]) -> dict[str, Any] | None:
         reading.note("no-model-type", PREFIX, known=known, hint=hint, hint_zh=hint_zh)
         return None
     if not isinstance(written, str) or written not in usable:
-        from .suggestion import suggestion_in_both
+        from ..suggestion import suggestion_in_both
 
         suggestion, suggestion_zh = suggestion_in_both(str(written), usable)
         reading.note(
