@@ -166,7 +166,7 @@ def run(
     text = rendered(report, format, language, statistics=statistics)
     code = exit_code(report, fail_on or found.text("fail-on") or "error")
     _emit(text, output_file)
-    if not (no_cache or fix or diff or write_baseline or output_file or code > BAD or settings.plugins):
+    if not (no_cache or jobs or fix or diff or write_baseline or output_file or code > BAD or settings.plugins):
         _remember(reader, text, code)
     return code
 
@@ -195,19 +195,20 @@ def lint(settings: Settings, files: Sequence[str], reader: Reader, *, jobs: int 
     """Every finding about the files, in their pairs."""
     from .pairing import gathered
 
-    gathering = gathered(files, settings, reader)
-    if jobs > 1 and len(gathering.groups) > 1:
+    if jobs > 1:
         from .spreading import spread
 
-        outcomes = spread(gathering.groups, settings, jobs)
-    else:
-        outcomes = [checked(group, settings) for group in gathering.groups]
+        report = spread(files, settings, jobs)
+        if report is not None:
+            return report
+    gathering = gathered(files, settings, reader)
+    outcomes = [checked(group, settings) for group in gathering.groups]
     diagnostics: list[Diagnostic] = list(gathering.unreadable)
     crashed = False
     for found, failed in outcomes:
         diagnostics += found
         crashed = crashed or failed
-    kept, suppressed = _silenced(_unlike(diagnostics), reader, settings)
+    kept, suppressed = _silenced(unlike(diagnostics), reader, settings)
     return Report(
         tuple(kept),
         suppressed,
@@ -216,7 +217,7 @@ def lint(settings: Settings, files: Sequence[str], reader: Reader, *, jobs: int 
         reader.sources,
         tuple(_subject(group, settings) for group in gathering.groups),
         bool(gathering.unreadable),
-        crashed,
+        crashed or any(entry.kind.code == "SYN990" for entry in gathering.unreadable),
     )
 
 
@@ -266,7 +267,7 @@ def _silenced(diagnostics: list[Diagnostic], reader: Reader, settings: Settings)
     return kept, silent + dropped
 
 
-def _unlike(found: list[Diagnostic]) -> list[Diagnostic]:
+def unlike(found: list[Diagnostic]) -> list[Diagnostic]:
     """Every finding once, file by file: a script may stand in several pairs."""
     seen: set[tuple[str, str, object, str]] = set()
     kept: list[Diagnostic] = []

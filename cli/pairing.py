@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..schemas.diagnostic import Diagnostic, UnreadableError
+from .parsing import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +72,17 @@ def _take(name: str, settings: Settings, reader: Reader, sides: dict[str, Side],
         side = read_side(name, settings, reader)
     except UnreadableError as error:
         unreadable.append(error.diagnostic)
+        return
+    except UsageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a bug of a reader must not lose what the other files have to say
+        from traceback import print_exception
+
+        from ..rules.engine import CRASHED
+
+        print_exception(error)
+        why = f"{type(error).__name__}: {error}"
+        unreadable.append(Diagnostic(CRASHED, name, None, (("rule", "reading"), ("why", why))))
         return
     sides[side.config.file] = side
 

@@ -1,27 +1,67 @@
-"""`accmap lint -j N`: the rules of several pairs in several processes."""
+"""`accmap lint -j N`: pairs are read and checked in several processes, then put together in order."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..rules.subject import Side
-    from ..schemas.diagnostic import Diagnostic
-    from .lint import Settings
+    from .lint import Report, Settings
 
 
-def spread(groups: Sequence[tuple[Side, ...]], settings: Settings, jobs: int) -> list[tuple[list[Diagnostic], bool]]:
-    """The outcome of each group, in order."""
+def spread(files: Sequence[str], settings: Settings, jobs: int) -> Report | None:
+    """The report over all files; None where they are too few to be worth a process each."""
     from functools import partial
     from multiprocessing import get_context
 
+    groups = named_groups(files, settings)
+    if len(groups) < 2 or "-" in files:
+        return None
     with get_context().Pool(min(jobs, len(groups))) as pool:
-        return pool.map(partial(_one, settings), groups, chunksize=max(1, len(groups) // (jobs * 4)))
+        reports = pool.map(partial(_one, settings), groups, chunksize=max(1, len(groups) // (jobs * 4)))
+    return _together(reports)
 
 
-def _one(settings: Settings, group: tuple[Side, ...]) -> tuple[list[Diagnostic], bool]:
-    from .lint import checked
+def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ...]]:
+    """The files as they belong together, by name alone: a file with its configured partner, or by itself."""
+    configuration = settings.configuration
+    if not configuration.pairs:
+        return [] if len(files) < 3 else [(name,) for name in dict.fromkeys(files)]
+    taken: set[str] = set()
+    groups: list[tuple[str, ...]] = []
+    for name in dict.fromkeys(files):
+        if os.path.abspath(name) in taken:
+            continue
+        partner = configuration.partner(name)
+        if partner is None or not os.path.exists(partner):
+            group: tuple[str, ...] = (name,)
+        else:
+            given = next((one for one in files if os.path.abspath(one) == os.path.abspath(partner)), None)
+            group = (name, given or os.path.relpath(partner))
+        taken.update(os.path.abspath(entry) for entry in group)
+        groups.append(group)
+    return groups
 
-    return checked(group, settings)
+
+def _one(settings: Settings, group: tuple[str, ...]) -> Report:
+    from .lint import Reader, lint
+
+    return lint(settings, group, Reader())
+
+
+def _together(reports: Sequence[Report]) -> Report:
+    from .lint import unlike
+
+    first = reports[0]
+    return first._replace(
+        diagnostics=tuple(unlike([entry for report in reports for entry in report.diagnostics])),
+        suppressed=sum(report.suppressed for report in reports),
+        files=tuple(dict.fromkeys(name for report in reports for name in report.files)),
+        pairs=tuple(dict.fromkeys(pair for report in reports for pair in report.pairs)),
+        sources={name: source for report in reports for name, source in report.sources.items()},
+        subjects=tuple(subject for report in reports for subject in report.subjects),
+        unreadable=any(report.unreadable for report in reports),
+        crashed=any(report.crashed for report in reports),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..mappings.tables import version_number
 from .conditions import holds
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Family(NamedTuple):
     def trains_in(self, dialect: str, version: str) -> bool:
         """Whether this class can be trained with a version."""
         since = self.trains.get(dialect)
-        return since is not None and _number(since) <= _number(version)
+        return since is not None and version_number(since) <= version_number(version)
 
     def has(self, field: str) -> bool:
         """Whether the class has keys for a field."""
@@ -113,7 +114,3 @@ def misfits_of(family: Family, value_of: Callable[[str], Value]) -> tuple[Misfit
             found.append(Misfit(field, wanted, given))
     found.extend(Misfit(field, None, "required") for field in family.needs if value_of(field) is None)
     return tuple(found)
-
-
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

@@ -140,7 +140,7 @@ def _by_kind(parts: list[Array], layout: Layout) -> Array:
     import numpy as np
 
     grouped = array.reshape(layout.groups, -1, *array.shape[1:])
-    kinds = np.split(grouped, _group_cuts(layout), axis=1)
+    kinds: list[Array] = np.split(grouped, _group_cuts(layout), axis=1)
     return np.concatenate([kind.reshape(-1, *array.shape[1:]) for kind in kinds])
 
 
@@ -150,8 +150,10 @@ def _by_kind_back(array: Array, layout: Layout, _rows_of: list[int | None]) -> l
     import numpy as np
 
     queries, keys = (cut * layout.groups for cut in _group_cuts(layout))
-    kinds = [kind.reshape(layout.groups, -1, *array.shape[1:]) for kind in np.split(array, (queries, keys))]
-    return [np.concatenate(kinds, axis=1).reshape(array.shape)]
+    parts: list[Array] = np.split(array, (queries, keys))
+    kinds = [part.reshape(layout.groups, -1, *array.shape[1:]) for part in parts]
+    joined: Array = np.concatenate(kinds, axis=1)
+    return [joined.reshape(array.shape)]
 
 
 def _stack(parts: list[Array], _layout: Layout) -> Array:

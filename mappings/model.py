@@ -138,6 +138,7 @@ class Skeleton(_Strict):
     """What a written file of one dialect needs besides the recipe."""
 
     order: list[str]
+    until: dict[str, dict[str, str | int | float | bool | None]] = {}
     settings: dict[str, str | int | float | bool | list[str | int] | None]
 
 

@@ -41,9 +41,9 @@ class Side(NamedTuple):
 
     def covers(self, version: str) -> bool:
         """Whether this side speaks for `version`."""
-        number = _number(version)
-        return (self.since is None or _number(self.since) <= number) and (
-            self.until is None or number <= _number(self.until)
+        number = version_number(version)
+        return (self.since is None or version_number(self.since) <= number) and (
+            self.until is None or number <= version_number(self.until)
         )
 
 
@@ -103,6 +103,15 @@ class Table(NamedTuple):
     mindformers_reasons: tuple[tuple[str, int], ...]
     """Path prefixes, the longest first."""
 
+    def rows_naming(self, name: str) -> tuple[Row, ...]:
+        """The rows that speak of a flag, a key, an alias or a field; by key first, else by what their notes mention."""
+        wanted = name.strip().lstrip("-").replace("-", "_")
+        last = _destination(name) or wanted.rpartition(".")[2]
+        found = tuple(row for row in self.rows if wanted in row.fields or last in _names_of(row))
+        if found:
+            return found
+        return tuple(row for row in self.rows if last in _words_of(row.en))
+
     def megatron_reason(self, dest: str) -> Reason | None:
         """Why an argument of Megatron-LM has no row."""
         number = self.megatron_reasons.get(dest)
@@ -145,5 +154,32 @@ def _row(values: tuple) -> Row:  # type: ignore[type-arg]
     )
 
 
-def _number(version: str) -> tuple[int, ...]:
+def _destination(name: str) -> str | None:
+    """What a flag of any Megatron-LM version writes: `--no-rope-fusion` is `apply_rope_fusion`."""
+    from ..schemas.megatron.catalog import VERSIONS, catalog
+
+    flag = "--" + name.strip().lstrip("-")
+    for version in VERSIONS:
+        fact = catalog(version).by_option.get(flag)
+        if fact is not None:
+            return fact.dest
+    return None
+
+
+def _names_of(row: Row) -> set[str]:
+    """The last parts of every key and alias of a row."""
+    return {
+        one.rpartition(".")[2]
+        for side in row.megatron + row.static + row.dynamic
+        for name in side.keys + side.aliases
+        for one in name.split("|")
+    }
+
+
+def _words_of(text: str) -> set[str]:
+    return {word.strip(".,;:()").lstrip("-").replace("-", "_") for word in text.split()}
+
+
+def version_number(version: str) -> tuple[int, ...]:
+    """`1.10` as numbers, so that it comes after `1.9`."""
     return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

@@ -24,8 +24,8 @@ def compiled() -> str:
     table: dict[str, Any] = yaml.safe_load(SOURCE.read_text("utf-8"))
     lines = [_HEAD, "from typing import Any\n"]
     for name, kind in _TYPES.items():
-        value = table[name.lower()]
-        literal = pformat(tuple(value) if isinstance(value, list) else value, width=116, sort_dicts=False)
+        value: Any = table[name.lower()]
+        literal = pformat(tuple(value) if kind.startswith("tuple") else value, width=116, sort_dicts=False)
         lines.append(f"{name}: {kind} = {literal}\n")
     return "\n".join(lines)
 

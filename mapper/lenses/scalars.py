@@ -281,7 +281,13 @@ def _resumes_put(values: Values, scope: Scope) -> Written:
     return bool(scope.field("checkpoint.load_path")) and not values[0], OMIT, OMIT
 
 
+def _save_path_put(values: Values, scope: Scope) -> Written:
+    """Megatron refuses a path without an interval; MindSpore Transformers saves by a callback only."""
+    return (OMIT if scope.field("checkpoint.save_interval") is None else values[0],)
+
+
 LENSES = {
+    "save_path": Lens(_unchanged, _save_path_put),
     "resumes": Lens(_resumes_get, _resumes_put, ((0, 1),)),
     "same": each(_unit, _unit),
     "nothing": Lens(_nothing_read, _nothing_written),

@@ -190,8 +190,7 @@ class RecipeReading:
                 if key in self.config.settings:
                     self.consumed.add(key)
                 elif "." in key and not key.startswith("resolved."):
-                    prefix = key + "."
-                    self.consumed.update(path for path in self.config.settings if path.startswith(prefix))
+                    self.consumed.update(setting.key for setting in self.view.below(key))
 
     def _unmapped(self) -> list[Unmapped]:
         left: list[Unmapped] = []

@@ -31,6 +31,7 @@ class SettingsView:
         self.config = config
         self._settings = config.settings
         self._callbacks = dict(_callback_places(config)) if config.framework == "mindformers" else {}
+        self._below: dict[str, list[Setting]] | None = None
 
     def real(self, key: str) -> str:
         """The key as the file has it."""
@@ -54,9 +55,20 @@ class SettingsView:
                     return gathered
         return None
 
+    def below(self, section: str) -> list[Setting]:
+        """The leaves of a section; the sections of all keys are gathered once."""
+        if self._below is None:
+            self._below = {}
+            for path, setting in self._settings.items():
+                at = path.find(".")
+                while at >= 0:
+                    self._below.setdefault(path[:at], []).append(setting)
+                    at = path.find(".", at + 1)
+        return self._below.get(section, [])
+
     def _gathered(self, key: str) -> Found | None:
         prefix = key + "."
-        leaves = [setting for path, setting in self._settings.items() if path.startswith(prefix)]
+        leaves = self.below(key)
         if not leaves:
             return None
         value: dict[str, Value] = {leaf.key[len(prefix) :]: leaf.value for leaf in leaves}

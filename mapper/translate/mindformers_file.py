@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...mappings.tables import version_number
 from .yaml_text import Alias, Anchored, block
 
 if TYPE_CHECKING:
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
 def mindformers_settings(translation: Translation) -> dict[str, Value]:
     """Every key of the written file: the frame the run needs, overlaid by the translation."""
-    settings: dict[str, Value] = dict(_skeleton(translation)["settings"])
+    skeleton = _skeleton(translation)
+    settings: dict[str, Value] = dict(skeleton["settings"])
+    for last, more in skeleton.get("until", {}).items():
+        if version_number(translation.version) <= version_number(last):
+            settings.update(more)
     for setting in translation.settings:
         settings[setting.key] = setting.value
     if _value(translation, "moe.router.expert_bias") and _value(translation, "moe.num_experts"):

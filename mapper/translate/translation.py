@@ -112,6 +112,7 @@ _TAKEN = (
     "{key} 在目标侧同时表示 {other}，已写后者的值。",
 )
 _NO_ARGUMENT = ("{target} {version} has no argument for it.", "{target} {version} 没有对应参数。")
+_NOT_TAKEN = ("{target} {version} does not know {value} here.", "{target} {version} 在此处不支持 {value}。")
 _NO_PLACE = ("{target} has no place for it.", "{target} 没有对应项。")
 _REPLACED = (
     "The framework's own validation replaces what is written; its value is translated.",
@@ -158,7 +159,10 @@ class _Translating:
 
     def _row(self, row: Row) -> None:
         entries = [self.recipe.fields.get(field) for field in row.fields]
-        if row.side(self.source_side, self.config.framework_version) is None or all(entry is None for entry in entries):
+        if row.side(self.source_side, self.config.framework_version) is None:
+            return
+        if all(entry is None for entry in entries):
+            self._unsaid(row)
             return
         if not all(holds(condition, self.recipe.value) for condition in row.only):
             self._inert(row, entries)
@@ -176,6 +180,14 @@ class _Translating:
         else:
             self._put(row, entries, target)
 
+    def _unsaid(self, row: Row) -> None:
+        """A field that the file says nothing of, where the other side cannot do without."""
+        for caveat in row.caveats:
+            if caveat.status == "unresolved" and self._applies(caveat):
+                impact = self._impact(row, row.fields[0])
+                text = (caveat.en, caveat.zh)
+                self.rows.append(ReportRow(row.fields[0], (), (), None, "unresolved", impact, False, *text))
+
     def _inert(self, row: Row, entries: list[RecipeValue | None]) -> None:
         for field, entry in zip(row.fields, entries, strict=True):
             if entry is not None and entry.origin == "explicit":
@@ -190,7 +202,9 @@ class _Translating:
                 self._report(field, entry, (), "exact", self._impact(row, field), _ALWAYS, reversible=True)
                 continue
             impact = "none" if _mode(row, target) == "never" and row.loss == "one-way" else self._impact(row, field)
-            if entry.decided and _same(entry.value, vocabulary()[field].default):
+            source = row.side(self.source_side, self.config.framework_version)
+            told = source is not None and source.lens != "nothing"
+            if told and entry.decided and _same(entry.value, vocabulary()[field].default):
                 self._report(field, entry, (), "exact", impact, note, reversible=False)
             else:
                 self._report(field, entry, (), "dropped", impact, note, reversible=False)
@@ -250,7 +264,13 @@ class _Translating:
             self.settings[name] = TargetSetting(name, value, row.fields, explicit, notes)
         gone = [name for name in target.keys if self._gone(name)]
         gone += [name for place, name in enumerate(names) if name is not None and self._refused(name, put, place)]
-        got = lens.get(tuple(None if isinstance(value, Omitted) else value for value in put), scope)
+        got = lens.get(
+            tuple(
+                None if isinstance(value, Omitted) or name is None else value
+                for value, name in zip(put, names, strict=False)
+            ),
+            scope,
+        )
         for place, (field, entry) in enumerate(zip(fields, entries, strict=True)):
             if entry is None:
                 continue
@@ -259,9 +279,8 @@ class _Translating:
                 text = _filled(_TAKEN, {"key": taken, "other": self.settings[taken].fields[0]})
                 self._report(field, entry, (taken,), "conditional", self._impact(row, field), text, reversible=False)
                 continue
-            self._outcome(
-                row, field, entry, values[place], keys, caveats[place], bool(gone) and not keys, _back(got, place)
-            )
+            missing = bool(gone) and not keys and not _by_launch(target, field)
+            self._outcome(row, field, entry, values[place], keys, caveats[place], missing, _back(got, place))
 
     def _keys_of(
         self,
@@ -298,7 +317,11 @@ class _Translating:
         elif caveat is not None:
             self._report(field, entry, keys, caveat.status, impact, (caveat.en, caveat.zh), reversible=False)
         elif missing and not _same(entry.value, vocabulary()[field].default):
-            text = (row.en, row.zh) if row.en and row.loss == "unsupported" else _filled(_NO_ARGUMENT, self.words)
+            known = all(not self._gone(name) for name in self._target_keys(row))
+            words = {**self.words, "value": _shown(entry.value)}
+            text = _filled(_NOT_TAKEN if known else _NO_ARGUMENT, words)
+            if row.en and row.loss == "unsupported":
+                text = (row.en, row.zh)
             if explicit or (impact == "numerics" and entry.value is not None):
                 self._report(field, entry, keys, "dropped", impact, text, reversible=False)
         elif explicit:
@@ -360,6 +383,10 @@ class _Translating:
                 one is not None and not _same(one, other) for one, other in zip(current, neutral, strict=True)
             )
         return True
+
+    def _target_keys(self, row: Row) -> tuple[str, ...]:
+        side = row.side(self.side, self.version)
+        return () if side is None else side.keys
 
     def _refused(self, name: str, put: Written, place: int) -> bool:
         """Whether an argument of this version does not take the value."""
@@ -438,6 +465,12 @@ class _Translating:
                 yield ReportRow(None, (key,), (), setting.value, "exact", "none", True, *_ONLY_READ)
             elif setting.flag is not None:
                 yield ReportRow(None, (key,), (), setting.value, "exact", "none", False, *_REPLACED)
+
+
+def _by_launch(side: Side, field: str) -> bool:
+    """Whether the launch line, not an argument, carries a field."""
+    named = side.options.get("launch")
+    return isinstance(named, list) and field in named
 
 
 def _mode(row: Row, side: Side | None) -> Value:

@@ -13,6 +13,8 @@ from ..diagnostic import UnreadableError, finding
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..source import SourceText
 
 _BLANK = " \t\r\n\f\v"
@@ -100,7 +102,10 @@ def _double_quoted(source: SourceText, start: int) -> tuple[str, int]:
 
 def json_words(source: SourceText) -> tuple[Argument, ...]:
     """The strings of a JSON list, each with its place; a number counts as the text it is written as."""
-    from json.decoder import JSONDecodeError, scanstring
+    from json import decoder
+
+    # The function is not in the type stubs; it reads one JSON string from an offset.
+    scan: Callable[[str, int, bool], tuple[str, int]] = vars(decoder)["scanstring"]
 
     text = source.text
     words: list[Argument] = []
@@ -108,8 +113,8 @@ def json_words(source: SourceText) -> tuple[Argument, ...]:
     while at < len(text) and text[at] != "]":
         if text[at] == '"':
             try:
-                value, end = scanstring(text, at + 1, True)
-            except JSONDecodeError as error:
+                value, end = scan(text, at + 1, True)
+            except decoder.JSONDecodeError as error:
                 _refuse(source, min(error.pos, len(text) - 1), error.msg, "字符串有误")
         else:
             end = at

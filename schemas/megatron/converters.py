@@ -48,6 +48,10 @@ def pattern(text: str) -> Value:
         raise ValueError(text) from error
 
 
+def _length(items: Any) -> int:
+    return len(items)
+
+
 def _value(node: Any) -> Any:
     kind = type(node).__name__
     if kind == "Constant" and type(node.value) is int:
@@ -55,14 +59,17 @@ def _value(node: Any) -> Any:
     if kind in ("List", "Tuple"):
         return [_value(entry) for entry in node.elts]
     if kind == "BinOp" and type(node.op).__name__ in ("Add", "Mult"):
-        left, right = _value(node.left), _value(node.right)
+        left: Any = _value(node.left)
+        right: Any = _value(node.right)
         if type(node.op).__name__ == "Add":
             return left + right
         if isinstance(left, list) and isinstance(right, list):
             raise ValueError
-        for items, times in ((left, right), (right, left)):
-            if isinstance(items, list) and len(items) * max(times, 0) > MAX_PATTERN:  # pyright: ignore[reportUnknownArgumentType]
-                raise PatternTooLongError
+        is_list = isinstance(left, list)
+        items: Any = left if is_list else right
+        times: Any = right if is_list else left
+        if isinstance(items, list) and _length(items) * max(times, 0) > MAX_PATTERN:
+            raise PatternTooLongError
         return left * right
     raise ValueError
 

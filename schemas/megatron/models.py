@@ -16,7 +16,7 @@ from .catalog import VERSIONS, catalog, normalise_version
 
 if TYPE_CHECKING:
     from ..config import Config
-    from .catalog import ArgumentFact
+    from .catalog import ArgumentFact, Nargs
 
 _TYPES: dict[str | None, Any] = {
     None: str,
@@ -38,9 +38,8 @@ class MegatronArguments(BaseModel):
     @classmethod
     def values_of(cls, config: Config) -> MegatronArguments:
         """The effective values of a file; what cannot be decided keeps no value."""
-        return cls.model_construct(
-            **{key: setting.value for key, setting in config.settings.items() if setting.decided}
-        )
+        decided: dict[str, Any] = {key: setting.value for key, setting in config.settings.items() if setting.decided}
+        return cls.model_construct(**decided)
 
 
 def _annotation(fact: ArgumentFact) -> Any:
@@ -64,7 +63,7 @@ def _description(fact: ArgumentFact) -> str:
     elif fact.action == "switch":
         how = "a switch with its opposite"
     else:
-        many = {None: "one", "?": "at most one", "*": "any number of", "+": "one or more"}
+        many: dict[Nargs, str] = {None: "one", "?": "at most one", "*": "any number of", "+": "one or more"}
         how = f"takes {many.get(fact.nargs, str(fact.nargs))} {fact.type or 'str'}"
     return f"{flags}: {how} (group “{fact.group}”)."
 

@@ -8,7 +8,7 @@ which depends on the job's end, is left out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..config import Argument, Launch, Unresolved
 from ..diagnostic import UnreadableError, finding
@@ -74,7 +74,7 @@ class _Reader:
         if _is_mapping(model):
             for key, node in self.pairs(model):
                 self.argument(key, node, words)
-        elif not model.tag.endswith(":null"):
+        elif model is None or not model.tag.endswith(":null"):
             self.refuse("MODEL_ARGS is not a mapping", model)
         launch = Launch("torchrun", None, tuple(words), self.world_size(env), env, self.span(model), spans)
         return Recipe(tuple(words), launch, tuple(self.problems), tuple(self.unresolved))
@@ -84,7 +84,7 @@ class _Reader:
 
         loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
-            node = yaml.compose(self.source.text, Loader=loader)
+            node: Any = cast("Any", yaml).compose(self.source.text, Loader=loader)
         except (yaml.YAMLError, RecursionError, ValueError) as error:
             mark = getattr(error, "problem_mark", None)
             span = None if mark is None else Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)

@@ -358,9 +358,10 @@ class DynamicReading:
     ) -> dict[str, tuple[Any, tuple[str, ...], Origin]]:
         """The constructor's parameters with what the section gives; keys that it swallows are reported."""
         node = None if self._root is None else self._root.items.get(section)
+        items: Mapping[Any, Node] = {} if node is None else node.items
         given: dict[str, Setting] = {
             key: Setting(f"{section}.{key}", child.value, "explicit", child.span)
-            for key, child in (node.items if node is not None else {}).items()
+            for key, child in items.items()
             if isinstance(key, str) and not key.startswith("_")
         }
         fields = self.facts.classes[_CLASS_OF[section]]["fields"]

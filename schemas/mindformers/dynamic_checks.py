@@ -4,7 +4,7 @@ Each row is one check of a `__post_init__` in `mindformers/pynative/config/confi
 the first version that makes it.
 """
 
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple

@@ -8,7 +8,6 @@ wrappers and callbacks told apart by their `type`.
 from __future__ import annotations
 
 from functools import cache, reduce
-from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -86,7 +85,7 @@ def _section(name: str, section: Mapping[str, Any], facts: Mapping[str, Any], *,
     registered = facts["registry"].get(_REGISTERED.get(name, ""))
     if registered:
         return _one_of(name, registered)
-    defaults = {} if section["list"] else section["defaults"]
+    defaults: Mapping[str, Any] = {} if section["list"] else section["defaults"]
     fields: dict[str, Any] = {
         key: (
             _ANY_RECOMPUTE if name == "recompute_config" else _type_of(key, default),
@@ -238,7 +237,7 @@ def _type_of(key: str, default: Any) -> Any:
 
 
 def _union(members: Iterable[Any]) -> Any:
-    return reduce(or_, members)
+    return reduce(lambda one, other: one | other, members)
 
 
 def _camel(name: str) -> str:

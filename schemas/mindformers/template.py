@@ -120,6 +120,13 @@ def _section(name: str, facts: dict[str, Any], given: Any, faults: list[Fault]) 
     return result
 
 
+def in_effect(name: str, catalog: dict[str, Any], entries: list[Any]) -> list[Any]:
+    """The types of a list section in the framework's order: its defaults first, each type of them once."""
+    first: list[Any] = [entry["type"] for entry in catalog["sections"][name]["defaults"].values()]
+    kinds = [entry.get("type") for entry in entries if is_mapping(entry)]
+    return first + [kind for kind in kinds if kind not in first]
+
+
 def _list_section(name: str, facts: dict[str, Any], given: Any, faults: list[Fault]) -> list[Any]:
     defaults: list[Any] = deepcopy(list(facts["defaults"].values()))
     if given is None:
@@ -127,21 +134,18 @@ def _list_section(name: str, facts: dict[str, Any], given: Any, faults: list[Fau
     if not is_list(given):
         faults.append(Fault("section-type", name, {"key": name, "expected": "a list", "found": _kind(given)}))
         return defaults
-    result = defaults
-    known = {entry["type"]: place for place, entry in enumerate(defaults)}
+    # The framework puts its defaults first; here the file's entries keep the places they have in the file.
+    result: list[Any] = []
     for place, entry in enumerate(given):
         path = f"{name}[{place}]"
         if not is_mapping(entry):
             faults.append(Fault("section-type", path, {"key": path, "expected": "a mapping", "found": _kind(entry)}))
             continue
-        one = entry
-        kind = one.get("type")
-        if "type" not in one:
+        if "type" not in entry:
             faults.append(Fault("missing-key", path, {"key": "type", "section": path}))
-        if isinstance(kind, str) and kind in known:
-            result[known[kind]] = one
-        else:
-            result.append(one)
+        result.append(entry)
+    named = [entry.get("type") for entry in result]
+    result.extend(entry for entry in defaults if entry["type"] not in named)
     return result
 
 

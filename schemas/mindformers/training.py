@@ -12,7 +12,8 @@ from .arguments import REQUIRED, class_facts, foreign_argument, string_number
 from .parallelism import Sourced
 from .reading import Undecided
 from .schedule import Steps, schedule
-from .shape import is_list, is_mapping
+from .shape import is_list
+from .template import in_effect
 
 if TYPE_CHECKING:
     from .parallelism import Parallelism
@@ -172,7 +173,7 @@ def _callbacks(reading: Reading) -> None:
     entries = reading.get("callbacks")
     if not is_list(entries):
         return
-    kinds: list[Any] = [entry.get("type") for entry in entries if is_mapping(entry)]
+    kinds: list[Any] = in_effect("callbacks", reading.catalog, entries)
     sources = ["callbacks"]
     if reading.get("monitor_config.monitor_on") and "TrainingStateMonitor" not in kinds:
         kinds.append("TrainingStateMonitor")

@@ -68,7 +68,9 @@ def test_every_field_has_a_row_and_both_languages() -> None:
     used = {field for row in table().rows for field in row.fields}
     assert used == set(vocabulary())
     for name, field in vocabulary().items():
-        assert field.en and field.zh and field.impact in ("numerics", "performance", "none"), name
+        assert field.en, name
+        assert field.zh, name
+        assert field.impact in ("numerics", "performance", "none"), name
 
 
 def test_unsupported_rows_say_what_the_other_side_does() -> None:
@@ -140,3 +142,19 @@ def _mindformers_case(key: str) -> int:
     explicit = {key for key, setting in config.settings.items() if setting.origin == "explicit"}
     assert explicit <= {key for row in translation.rows for key in row.source}
     return 1
+
+
+def _guide_names() -> list[tuple[str, str]]:
+    ordinary = {"and", "by", "combined", "controlled", "not", "configurable", "rope", "silu", "train"}
+    return [
+        (identity, word)
+        for identity, sides in GUIDE.items()
+        for side in sides
+        for word in side.replace("==", " ").replace("(", " ").replace(")", " ").replace(",", " ").split()
+        if word not in ordinary
+    ]
+
+
+@pytest.mark.parametrize(("identity", "name"), _guide_names())
+def test_every_name_of_the_guide_is_explained(identity: str, name: str) -> None:
+    assert table().rows_naming(name), f"{identity}: {name}"

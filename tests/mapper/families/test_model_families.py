@@ -14,24 +14,30 @@ DENSE: dict[str, Any] = {
     "model.tie_embeddings": False,
 }  # fmt: skip
 MOE = {**DENSE, "moe.num_experts": 8, "moe.layer_pattern": [1, 1, 1, 1]}
+NORMS = {"attention.qk_layernorm": True}
+LATENT = {"attention.latent.enabled": True}
+TIED = {"model.tie_embeddings": True}
+DENSE_FIRST = {"moe.layer_pattern": [0, 1, 1, 1]}
 CASES = [
     ("dense with query and key norms", {**DENSE, "attention.qk_layernorm": True}, "1.9", "qwen3", ()),
-    ("the same, tied", {**DENSE, "attention.qk_layernorm": True, "model.tie_embeddings": True}, "1.9", "qwen3", ()),
+    ("the same, tied", {**DENSE, **NORMS, **TIED}, "1.9", "qwen3", ()),
     ("plain dense", DENSE, "1.9", "telechat3", ()),
     ("plain dense before TeleChat3", DENSE, "1.8", "deepseek_v3", ()),
     ("plain dense in 1.6", DENSE, "1.6", "deepseek_v3", ()),
-    ("experts in every layer, norms", {**MOE, "attention.qk_layernorm": True}, "1.9", "qwen3_moe", ()),
+    ("experts in every layer, norms", {**MOE, **NORMS}, "1.9", "qwen3_moe", ()),
     ("experts without norms", MOE, "1.9", "deepseek_v3", ()),
-    ("dense layers first, norms", {**MOE, "attention.qk_layernorm": True, "moe.layer_pattern": [0, 1, 1, 1]}, "1.9", "deepseek_v3", ()),
-    ("latent attention", {**MOE, "attention.latent.enabled": True, "attention.qk_layernorm": True}, "1.9", "deepseek_v3", ()),
-    ("latent attention without experts", {**DENSE, "attention.latent.enabled": True}, "1.9", "deepseek_v3", ()),
+    ("dense layers first, norms", {**MOE, **NORMS, **DENSE_FIRST}, "1.9", "deepseek_v3", ()),
+    ("latent attention", {**MOE, **LATENT, **NORMS}, "1.9", "deepseek_v3", ()),
+    ("latent attention without experts", {**DENSE, **LATENT}, "1.9", "deepseek_v3", ()),
     ("several predicted tokens", {**DENSE, "mtp.num_layers": 1}, "1.9", "deepseek_v3", ()),
-    ("tied without norms: none", {**DENSE, "model.tie_embeddings": True}, "1.9", "telechat3", ("model.tie_embeddings",)),
-    ("latent and tied: none", {**MOE, "attention.latent.enabled": True, "model.tie_embeddings": True}, "1.9", "deepseek_v3", ("model.tie_embeddings",)),
+    ("tied without norms: none", {**DENSE, **TIED}, "1.9", "telechat3", ("model.tie_embeddings",)),
+    ("latent and tied: none", {**MOE, **LATENT, **TIED}, "1.9", "deepseek_v3", ("model.tie_embeddings",)),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("recipe", "version", "family", "misfits"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
+@pytest.mark.parametrize(
+    ("recipe", "version", "family", "misfits"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+)
 def test_choice(recipe: dict[str, Any], version: str, family: str, misfits: tuple[str, ...]) -> None:
     choice = choose(recipe.get, "static", version)
     # deepseek_v3 and telechat3 both build plain dense layers with several predicted tokens.

@@ -1,4 +1,4 @@
-"""The laws of the lenses, for every side of every row: what is put is stable, and what an exact row puts is got again."""
+"""The laws of the lenses, for every side of every row: putting is stable, and an exact row gives back what was put."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ SIDES = [
 def test_laws(row: Any, side: Any, name: str) -> None:
     lens = LENSES[side.lens]
 
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=5, deadline=None)
     @given(st.tuples(*(_values(field) for field in row.fields)))
     def check(values: tuple[Any, ...]) -> None:
         fields = {**CONTEXT, **dict(zip(row.fields, values, strict=True))}
@@ -120,7 +120,7 @@ def _with_defaults(side: Any, keys: tuple[Any, ...], fields: dict[str, Any]) -> 
         "num_attention_heads": "attention.num_heads", "num_layers": "model.num_layers", "fp16": None,
         "pipeline_model_parallel_size": "parallel.pipeline_size", "tensor_model_parallel_size": "parallel.tensor_size",
         "moe_router_score_function": "moe.router.score_function", "global_batch_size": "batch.global_size",
-        "train_iters": "run.train_steps", "add_bias_linear": "model.bias_linear",
+        "train_iters": "run.train_steps", "add_bias_linear": "model.bias_linear", "load": "checkpoint.load_path",
     }  # fmt: skip
     filled = list(keys)
     for place, key in enumerate(side.keys):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
 from accmap.mapper.recipe.reading import recipe_of
-from accmap.mapper.recipe.values import Recipe
 from accmap.mapper.recipe.vocabulary import json_schema, vocabulary
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
+
+if TYPE_CHECKING:
+    from accmap.mapper.recipe.values import Recipe
 
 SCRIPT = """
 torchrun --nproc_per_node 8 pretrain_gpt.py \\
@@ -34,7 +37,8 @@ optimizer: {type: AdamW, betas: [0.9, 0.95], eps: 1.e-8}
 lr_schedule: {type: CosineWithWarmUpLR, learning_rate: 1.0e-4, lr_end: 1.0e-5, warmup_steps: 10, total_steps: 100}
 parallel: {parallel_mode: 1, enable_parallel_optimizer: True}
 parallel_config: {data_parallel: 2, model_parallel: 2, pipeline_stage: 2, micro_batch_num: 4}
-train_dataset: {data_loader: {type: BlendedMegatronDatasetDataLoader, sizes: [1600, 0, 0], config: {data_path: ['1', /d/a]}}}
+train_dataset:
+  data_loader: {type: BlendedMegatronDatasetDataLoader, sizes: [1600, 0, 0], config: {data_path: ['1', /d/a]}}
 model:
   model_config: {model_type: qwen3, num_hidden_layers: 4, hidden_size: 64, num_attention_heads: 8, qk_layernorm: False,
                  num_heads: 16, tie_word_embeddings: True, vocab_size: 1000}

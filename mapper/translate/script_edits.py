@@ -1,0 +1,195 @@
+"""Edits of a launch script: a value where it is written, a new argument beside the last one, an argument taken out."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from .edits import Edit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...schemas.config import Argument, Config, Setting, Value
+    from ...schemas.source import SourceText, Span
+
+_PLAIN = re.compile(r"[A-Za-z0-9_./:=,+@%-]+")
+_VARIABLE = re.compile(r"""[ \t]+("?\$(?:\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)"?)(?=[\s"')\\]|$)""")
+
+
+class _Written(NamedTuple):
+    """One argument of the launch: its flag and its words."""
+
+    flag: Argument
+    words: tuple[Argument, ...]
+
+
+class ScriptEditor:
+    """Makes edits for one script. With `shared` a variable's assignment is changed, otherwise the place of its use."""
+
+    def __init__(self, source: SourceText, config: Config, wanted: Config, *, shared: bool) -> None:
+        self.source = source
+        self.config = config
+        self.wanted = wanted
+        self.shared = shared
+        launch = config.launch
+        self.arguments = () if launch is None else launch.arguments
+
+    def real(self, key: str) -> str:
+        """The key; a script's arguments have one name."""
+        return key
+
+    def put(self, key: str, value: Value) -> Iterator[Edit]:
+        """Edits after which the argument has the wanted words."""
+        del value  # the words of a freshly written script are what reads back as this value
+        target, setting = self.wanted.settings.get(key), self.config.settings.get(key)
+        if target is None or target.origin != "explicit" or target.flag is None:
+            yield from self.drop(key)
+            return
+        words = list(target.raw or ())
+        written = None if setting is None or setting.origin != "explicit" else self._written(setting)
+        if written is None:
+            if setting is None or setting.origin != "explicit":
+                yield from self._append(target.flag, words, key)
+            return
+        flag = written.flag
+        if "=" in flag.text and not written.words and len(words) == 1:
+            name = flag.text.partition("=")[0]
+            yield Edit(*self._range(flag.span), self._quoted(f"{name}={words[0]}", flag.span), key)
+        elif not words and not written.words:
+            if flag.text != target.flag:
+                yield Edit(*self._range(flag.span), target.flag, key)
+        elif len(words) == len(written.words):
+            yield from self._words(written, words, key)
+        elif words and written.words:
+            start, end = self._range(written.words[0].span)[0], self._range(written.words[-1].span)[1]
+            if not self._beside(written):
+                used = _VARIABLE.match(self.source.text, self._range(flag.span)[1])
+                if used is None:
+                    return
+                start, end = used.span(1)
+            yield Edit(start, end, " ".join(_word(word) for word in words), key)
+
+    def drop(self, key: str) -> Iterator[Edit]:
+        """Edits after which the argument is not given."""
+        setting = self.config.settings.get(key)
+        written = None if setting is None or setting.origin != "explicit" else self._written(setting)
+        if written is None:
+            return
+        start, end = self._range(written.flag.span)
+        if written.words and self._beside(written):
+            end = self._range(written.words[-1].span)[1]
+        elif written.words:
+            used = _VARIABLE.match(self.source.text, end)
+            if used is None or len(written.words) != 1:
+                return
+            end = used.end(1)
+        yield self._taken_out(start, end, key)
+
+    def rest(self) -> Iterator[Edit]:
+        """Nothing: every argument is written at once."""
+        yield from ()
+
+    # --- where an argument stands ---
+
+    def _written(self, setting: Setting) -> _Written | None:
+        """The last place where the argument is given, which is the one that counts."""
+        span = setting.span
+        if span is None or span.file is not None:
+            return None
+        for place, argument in enumerate(self.arguments):
+            at = argument.span
+            if (at.line, at.column) == (span.line, span.column) and at.file is None and argument.resolved:
+                if "=" in argument.text:
+                    return _Written(argument, ())
+                words = self.arguments[place + 1 : place + 1 + len(setting.raw or ())]
+                if any(word.span.file is not None or not word.resolved for word in words):
+                    return None
+                return _Written(argument, tuple(words))
+        return None
+
+    def _beside(self, written: _Written) -> bool:
+        """Whether the words stand in the text right behind their flag."""
+        at = self._range(written.flag.span)[1]
+        for word in written.words:
+            start, end = self._range(word.span)
+            if start < at or self.source.text[at:start].strip(" \t\\\n"):
+                return False
+            at = end
+        return True
+
+    def _words(self, written: _Written, words: list[str], key: str) -> Iterator[Edit]:
+        beside = self._beside(written)
+        for old, new in zip(written.words, words, strict=True):
+            if old.text == new:
+                continue
+            if beside or self.shared:
+                yield Edit(*self._range(old.span), self._quoted(new, old.span), key)
+                continue
+            used = _VARIABLE.match(self.source.text, self._range(written.flag.span)[1])
+            if used is None or len(words) != 1:
+                return
+            yield Edit(used.start(1), used.end(1), _word(new), key)
+
+    def _quoted(self, word: str, span: Span) -> str:
+        """The word in the quotes that stood there."""
+        start, end = self._range(span)
+        quote = self.source.text[start : start + 1]
+        if quote in ("'", '"') and self.source.text[end - 1 : end] == quote and not set(word) & set("\"'\\$`"):
+            return quote + word + quote
+        return _word(word)
+
+    # --- a new argument, an argument less ---
+
+    def _append(self, flag: str, words: list[str], key: str) -> Iterator[Edit]:
+        new = " ".join([flag, *(_word(word) for word in words)])
+        for place in range(len(self.arguments) - 1, -1, -1):
+            argument = self.arguments[place]
+            if argument.text.startswith("--") and argument.resolved and argument.span.file is None:
+                yield self._next_to(argument, place, new, key)
+                return
+
+    def _next_to(self, argument: Argument, place: int, new: str, key: str) -> Edit:
+        start, end = self._range(argument.span)
+        following = self.arguments[place + 1 :]
+        written = _Written(argument, tuple(following))
+        if following and self._beside(written):
+            end = self._range(following[-1].span)[1]
+        line = self.source.line(argument.span.line)
+        indent = line[: argument.span.column - 1]
+        above = self.source.line(argument.span.line - 1).rstrip() if argument.span.line > 1 else ""
+        stop = self.source.text.find("\n", end)
+        rest = self.source.text[end : len(self.source.text) if stop < 0 else stop].strip()
+        if indent.strip() or (following and end == self._range(argument.span)[1]):
+            return Edit(start, start, f"{new} ", key)
+        continued = above.endswith("\\")
+        if rest == "\\" or (not rest and continued):
+            return Edit(end, end, f" \\\n{indent}{new}", key)
+        if (not rest or rest.startswith("#")) and not continued:
+            place_after = len(self.source.text) if stop < 0 else stop - (self.source.text[stop - 1] == "\r")
+            return Edit(place_after, place_after, f"\n{indent}{new}", key)
+        return Edit(start, start, f"{new} ", key)
+
+    def _taken_out(self, start: int, end: int, key: str) -> Edit:
+        text = self.source.text
+        first = text.rfind("\n", 0, start) + 1
+        stop = text.find("\n", end)
+        stop = len(text) if stop < 0 else stop
+        before, after = text[first:start].strip(), text[end:stop].strip()
+        continued = text[:first].rstrip("\r\n").endswith("\\")
+        if not before and (after == "\\" or (not after and not continued)):
+            return Edit(first, min(stop + 1, len(text)), "", key)
+        while start > first and text[start - 1] in " \t" and (before or not after):
+            start -= 1
+        while not before and end < stop and text[end] in " \t":
+            end += 1
+        return Edit(start, end, "", key)
+
+    def _range(self, span: Span) -> tuple[int, int]:
+        return self.source.offset(span.line, span.column), self.source.offset(span.end_line, span.end_column)
+
+
+def _word(word: str) -> str:
+    if _PLAIN.fullmatch(word):
+        return word
+    return "'" + word.replace("'", "'\\''") + "'"

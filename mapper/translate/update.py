@@ -1,0 +1,437 @@
+"""`convert --update`: an existing file brought to the translated run, with everything else left as it is.
+
+Effective values are compared, never text: a key that is not written, an alias that works, a value spelled in another
+way all stay where they already mean what is wanted. What differs becomes a few text edits at the value's own place; the
+new text is read again, and what still differs is said instead of guessed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...mappings.tables import Row, Side, table
+from ...schemas.config import Config, ReadOptions
+from ...schemas.diagnostic import Kind, UnreadableError, finding
+from ...schemas.reader import config_of
+from ...schemas.source import SourceText
+from ..conditions import holds
+from ..differences import same
+from ..families import family_of, misfits_of
+from ..recipe.reading import recipe_of, side_of
+from ..recipe.vocabulary import vocabulary
+from .edits import Edit, applied
+from .megatron_file import megatron_text
+from .mindformers_file import mindformers_document, mindformers_settings, mindformers_text
+from .script_edits import ScriptEditor
+from .translation import TargetSetting, Translation
+from .yaml_edits import YamlEditor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...mappings.tables import SideName
+    from ...schemas.config import Value
+    from ...schemas.diagnostic import Language
+    from ..families import Family
+    from ..recipe.values import Recipe
+
+PROBLEMS = {
+    "other-target": Kind(
+        "SYN920",
+        "update-other-target",
+        "error",
+        "This is a {found} file, but the translation is for {wanted}; name the right file, or pin --to and --dialect.",
+        "该文件是 {found}，而转换目标是 {wanted}；请指定正确的文件，或用 --to 与 --dialect 固定。",
+    ),
+    "no-text": Kind(
+        "SYN921",
+        "update-not-possible",
+        "error",
+        "Only a launch script of Megatron-LM or the YAML itself can be updated; this file is neither.",
+        "只能更新 Megatron-LM 启动脚本或 YAML 本身；该文件两者都不是。",
+    ),
+}
+_ROUNDS = 4
+_NOT_COMPARED = frozenset(("parallel.world_size", "batch.accumulation_steps", "run.train_samples"))
+"""Fields that follow from others of their row."""
+_SURROUNDINGS = frozenset(("data", "training", "batch", "parallel", "schedule"))
+"""Topics where a source that says nothing does not mean that there is to be nothing."""
+_DECIDED_BY = {"model.vocab_size": "model.padded_vocab_size", "model.vocab_divisor": "model.padded_vocab_size"}
+"""Fields that count only through another one."""
+_ENABLERS = {
+    "static": {
+        "parallel": ("use_parallel", "parallel.parallel_mode"),
+        "batch": ("use_parallel", "parallel.parallel_mode"),
+    },
+}
+"""Keys without which the keys of a topic do nothing."""
+_DEVICES = (
+    "The launch starts {found} devices, {wanted} are wanted; change its launch line.",
+    "启动命令使用 {found} 个设备，应为 {wanted} 个；请修改启动命令。",
+)
+_LEFT = (
+    "It should be {wanted}, and still is {found}; change it by hand.",
+    "应为 {wanted}，目前仍为 {found}；请手工修改。",
+)
+_UNDECIDED = (
+    "Its value in the file cannot be decided, so it was left alone; it should be {wanted}.",
+    "文件中的值无法确定，因此未修改；应为 {wanted}。",
+)
+_MOVED = (
+    "It changed from {found} to {wanted} along with a value that it shares.",
+    "它与被修改的值共用同一处定义，由 {found} 变为 {wanted}。",
+)
+
+
+class Refusal(NamedTuple):
+    """Something that was not brought about, and why."""
+
+    keys: tuple[str, ...]
+    field: str | None
+    en: str
+    zh: str
+
+    def reason(self, language: Language) -> str:
+        """Why, for a person."""
+        return self.zh if language == "zh" else self.en
+
+
+class Updated(NamedTuple):
+    """The new text, the keys that were edited, and what has to be done by hand."""
+
+    text: str
+    changed: tuple[str, ...]
+    refused: tuple[Refusal, ...]
+
+
+def updated(
+    target_text: str, translation: Translation, target_config: Config, options: ReadOptions | None = None
+) -> str:
+    """The text of the file after the update."""
+    return update(target_text, translation, target_config, options).text
+
+
+def update(
+    target_text: str, translation: Translation, target_config: Config, options: ReadOptions | None = None
+) -> Updated:
+    """As `updated`, with what was changed and what could not be; UnreadableError for a file of another kind."""
+    return _Updating(target_text, translation, target_config, options or ReadOptions()).done()
+
+
+class _Updating:
+    def __init__(self, text: str, translation: Translation, config: Config, options: ReadOptions) -> None:
+        self.translation = translation
+        self.version = translation.version
+        self.config = config
+        self.side: SideName = side_of(config)
+        self._check(text)
+        size = options.world_size or _devices(translation.recipe)
+        pinned = (
+            {"megatron": self.version}
+            if self.side == "megatron"
+            else {"mindformers": self.version, "dialect": self.side}
+        )
+        self.options = options._replace(world_size=size, **pinned)
+        self.original = self._read(text)
+        fresh = megatron_text(translation) if self.side == "megatron" else mindformers_text(translation)
+        self.wanted = config_of(
+            SourceText("wanted.sh" if self.side == "megatron" else "wanted.yaml", fresh),
+            ReadOptions(world_size=size, **pinned),
+            path="wanted.sh" if self.side == "megatron" else "wanted.yaml",
+        )
+        self.wanted_recipe = recipe_of(self.wanted)
+        self.text = text
+        self.changed: list[str] = []
+        self.refused: list[Refusal] = []
+
+    def _check(self, text: str) -> None:
+        config, translation = self.config, self.translation
+        wanted = "megatron" if translation.target_framework == "megatron" else translation.dialect
+        if self.side != wanted:
+            raise UnreadableError(
+                finding(
+                    PROBLEMS,
+                    "other-target",
+                    config.file,
+                    found=f"{config.framework} ({config.dialect})",
+                    wanted=f"{translation.target_framework} ({translation.dialect})",
+                )
+            )
+        script = self.side == "megatron"
+        launch = config.launch
+        if (launch is None or launch.script is None) if script else launch is not None or text.startswith("#!"):
+            raise UnreadableError(finding(PROBLEMS, "no-text", config.file))
+
+    def _read(self, text: str) -> Config:
+        return config_of(SourceText(self.config.file, text), self.options, path=self.config.file)
+
+    def done(self) -> Updated:
+        """Edit, read again, and edit what still differs, a little harder each time."""
+        current = self.original
+        for effort in range(_ROUNDS):
+            rows = list(self._differing(current))
+            if not rows:
+                break
+            self.text, current = self._edited(current, rows, effort)
+        self._say_what_is_left(current)
+        return Updated(self.text, tuple(dict.fromkeys(self.changed)), tuple(self.refused))
+
+    # --- what differs ---
+
+    def _differing(self, config: Config) -> Iterator[tuple[Row, Side, list[str]]]:
+        """Rows the translation speaks of whose fields differ in effect."""
+        recipe = recipe_of(config)
+        if self.side != "megatron" and self._needs_family(recipe):
+            yield _FAMILY, _NO_SIDE, ["model.family"]
+        if self._callbacks(config):
+            yield _CALLBACKS, _NO_SIDE, []
+        for row in table().rows:
+            side = row.side(self.side, self.version)
+            if side is None or side.fixed is not None or side.environment is not None or side.lens == "nothing":
+                continue
+            mode = side.options.get("write", row.write)
+            if mode == "never" or not self._speaks(row, str(mode)):
+                continue
+            fields = [field for field in row.fields if self._parts(recipe, field)]
+            if fields:
+                yield row, side, fields
+
+    def _callbacks(self, config: Config) -> list[TargetSetting]:
+        """Callbacks without which a setting of the run does nothing, where the file lacks them."""
+        if self.side == "megatron":
+            return []
+        said = {setting.key for setting in self.translation.settings}
+        there = {
+            value.value
+            for key, value in config.settings.items()
+            if key.startswith("callbacks[") and key.endswith("].type")
+        }
+        frame = _FRAME_CALLBACKS
+        return [
+            TargetSetting(key, value, (), True, ())
+            for key, value in mindformers_settings(self.translation).items()
+            if key.endswith("}.type") and key not in said and value not in there and value not in frame
+        ]
+
+    def _needs_family(self, recipe: Recipe) -> bool:
+        """Whether the file's model class is another one, and cannot express the run as well."""
+        choice, own = self.translation.family, family_of(recipe.value("model.family"))
+        if choice is None or (own is not None and own.name == choice.family.name):
+            return False
+        return own is None or not self._expresses(own)
+
+    def _expresses(self, own: Family) -> bool:
+        fits = own.trains_in(self.side, self.version) and not misfits_of(own, self.translation.recipe.value)
+        return fits and self.translation.recipe.value("moe.num_experts") is not None
+
+    def _speaks(self, row: Row, mode: str) -> bool:
+        if self._settings(row):
+            return True
+        recipe = self.translation.recipe
+        if mode == "explicit" or not all(holds(condition, recipe.value) for condition in row.only):
+            return False
+        return any(self._says(row, field) for field in row.fields)
+
+    def _says(self, row: Row, field: str) -> bool:
+        """Whether the source says something with a field, be it that there is no such thing."""
+        entry = self.translation.recipe.fields.get(field)
+        if entry is None or not entry.decided or (row.impact or vocabulary()[field].impact) == "none":
+            return False
+        if entry.value is not None:
+            return True
+        return row.topic not in _SURROUNDINGS and self.wanted_recipe.value(field) is None
+
+    def _settings(self, row: Row) -> list[TargetSetting]:
+        return [setting for setting in self.translation.settings if setting.fields == row.fields]
+
+    def _parts(self, recipe: Recipe, field: str) -> bool:
+        if field in _NOT_COMPARED:
+            return False
+        decisive = _DECIDED_BY.get(field)
+        if decisive is not None and recipe.value(decisive) is not None:
+            return False
+        entry = self.translation.recipe.fields.get(field)
+        if entry is None or not entry.decided:
+            return False
+        if entry.value is None and self.wanted_recipe.value(field) is not None:
+            return False  # what a new file has there is its frame's or its class's own
+        default = vocabulary()[field].default
+        mine, theirs = recipe.value(field), self.wanted_recipe.value(field)
+        mine, theirs = (default if value is None else value for value in (mine, theirs))
+        return not same(mine or None, theirs or None) if not mine or not theirs else not same(mine, theirs)
+
+    # --- edits ---
+
+    def _edited(self, current: Config, rows: list[tuple[Row, Side, list[str]]], effort: int) -> tuple[str, Config]:
+        """The text after one round; row by row, without those that harm, where all of them together do."""
+        for shared in (True, False):
+            edits = self._edits(self.text, current, rows, effort, shared=shared)
+            found = self._applied(self.text, current, edits)
+            if found is not None and not (shared and self._moved(found[1])):
+                self.changed.extend(edit.key for edit in edits)
+                return found
+        text, config = self.text, current
+        for row in rows:
+            edits = self._edits(text, config, [row], effort, shared=False)
+            found = self._applied(text, config, edits)
+            if found is not None and not self._moved(found[1]) - self._moved(config):
+                text, config = found
+                self.changed.extend(edit.key for edit in edits)
+        return text, config
+
+    def _applied(self, text: str, current: Config, edits: list[Edit]) -> tuple[str, Config] | None:
+        if not edits:
+            return text, current
+        after = applied(text, edits)
+        if after is None:
+            return None
+        try:
+            return after, self._read(after)
+        except UnreadableError:
+            return None
+
+    def _edits(
+        self, text: str, current: Config, rows: list[tuple[Row, Side, list[str]]], effort: int, *, shared: bool
+    ) -> list[Edit]:
+        source = SourceText(self.config.file, text)
+        editor: ScriptEditor | YamlEditor
+        if self.side == "megatron":
+            editor = ScriptEditor(source, current, self.wanted, shared=shared)
+        else:
+            editor = YamlEditor(source, shared=shared, fresh=mindformers_document(self.translation)[0])
+        edits: list[Edit] = []
+        recipe = recipe_of(current)
+        for row, side, fields in rows:
+            if any((entry := recipe.fields.get(field)) is not None and not entry.decided for field in fields):
+                continue  # what is there now cannot be decided: it is left alone, and said
+            wanted = self._keys(current, row, side)
+            for setting in wanted:
+                edits += editor.put(setting.key, setting.value)
+            if effort >= 1:
+                named = {setting.key for setting in wanted}
+                for key in self._own(side):
+                    written = current.settings.get(editor.real(key))
+                    if key not in named and written is not None and written.origin == "explicit":
+                        edits += editor.drop(key)
+            if effort >= 2:
+                for key in _ENABLERS.get(self.side, {}).get(row.topic, ()):
+                    if (enabler := self.wanted.settings.get(key)) is not None:
+                        edits += editor.put(key, enabler.value)
+        return [*edits, *editor.rest()]
+
+    def _own(self, side: Side) -> list[str]:
+        """The keys that belong to a row and to no other."""
+        taken = {setting.key for setting in self.translation.settings}
+        return [
+            key
+            for name in (*side.keys, *side.aliases)
+            for key in name.split("|")
+            if not key.startswith("resolved.") and key not in taken and self._is_own(side, key)
+        ]
+
+    def _is_own(self, side: Side, key: str) -> bool:
+        """Whether no other row is led by this key: `num_layers` stands in many rows, and belongs to one."""
+        if key in side.keys[0].split("|"):
+            return True
+        for row in table().rows:
+            other = row.side(self.side, self.version)
+            if other is not None and other is not side and other.keys and key in other.keys[0].split("|"):
+                return False
+        return True
+
+    def _keys(self, current: Config, row: Row, side: Side) -> list[TargetSetting]:
+        """What to set, under the name that the file already uses where that one works."""
+        if row is _CALLBACKS:
+            return self._callbacks(current)
+        if row is _FAMILY:
+            return [setting for setting in self.translation.settings if not setting.fields]
+        found: list[TargetSetting] = []
+        for setting in self._settings(row):
+            setting = setting._replace(key=self._named(current, row, side, setting.key))
+            known = current.settings.get(setting.key)
+            if (known is None or known.origin != "explicit") and len(side.keys) == 1 and self.side != "megatron":
+                for alias in side.aliases:
+                    other = current.settings.get(alias)
+                    if other is not None and other.origin == "explicit" and other.acceptance == "accepted":
+                        setting = setting._replace(key=alias)
+                        break
+            found.append(setting)
+        return found
+
+    def _named(self, current: Config, row: Row, side: Side, key: str) -> str:
+        """The key as the file's own model class calls it, where that is another one than was chosen."""
+        choice = self.translation.family
+        kind = current.value("model.model_type" if self.side == "dynamic" else "model.model_config.model_type")
+        own = family_of(kind)
+        if choice is None or own is None or own.name == choice.family.name:
+            return key
+        prefix, _, name = key.rpartition(".")
+        usual = tuple(one.rpartition(".")[2] for one in side.keys)
+        chosen = choice.family.keys.get(row.fields[0], usual)
+        names = own.keys.get(row.fields[0], usual)
+        return f"{prefix}.{names[chosen.index(name)]}" if name in chosen and len(names) == len(chosen) else key
+
+    # --- what is said ---
+
+    def _moved(self, config: Config) -> set[str]:
+        """Keys with another value than before that no row asks for: they share an anchor or a variable."""
+        asked = {self._plain(setting.key) for setting in self.translation.settings}
+        for row in table().rows:
+            side = row.side(self.side, self.version)
+            if side is not None:
+                asked.update(self._plain(key) for name in (*side.keys, *side.aliases) for key in name.split("|"))
+        asked.update(key for keys in _ENABLERS.get(self.side, {}).values() for key in keys)
+        moved: set[str] = set()
+        for key, before in self.original.settings.items():
+            after = config.settings.get(key)
+            if before.origin != "explicit" or self._plain(key) in asked:
+                continue
+            if after is not None and not same(after.value, before.value):
+                moved.add(key)
+        return moved
+
+    def _plain(self, key: str) -> str:
+        """A key without the place in its list, and the copy of a section under its own name."""
+        prefix = "train_dataset_task.dataset_config."
+        key = "train_dataset." + key[len(prefix) :] if key.startswith(prefix) else key
+        head, bracket, rest = key.partition("[" if "[" in key else "{")
+        return head + rest.partition("]" if bracket == "[" else "}")[2] if bracket else key
+
+    def _say_what_is_left(self, config: Config) -> None:
+        recipe = recipe_of(config)
+        for row, _, fields in self._differing(config):
+            for field in fields:
+                entry = recipe.fields.get(field)
+                wanted = _shown(self.wanted_recipe.value(field))
+                keys = tuple(setting.key for setting in self._settings(row)) or (() if entry is None else entry.keys)
+                words = _UNDECIDED if entry is not None and not entry.decided else _LEFT
+                found = "unset" if entry is None else _shown(entry.value)
+                self._refuse(keys, field, words, wanted=wanted, found=found)
+        for key in sorted(self._moved(config)):
+            before, after = self.original.settings[key], config.settings[key]
+            self._refuse((key,), None, _MOVED, found=_shown(before.value), wanted=_shown(after.value))
+        launch, wanted_launch = config.launch, self.wanted.launch
+        if launch is not None and wanted_launch is not None and launch.world_size != wanted_launch.world_size:
+            found, wanted = _shown(launch.world_size), _shown(wanted_launch.world_size)
+            self._refuse((), "parallel.world_size", _DEVICES, found=found, wanted=wanted)
+
+    def _refuse(self, keys: tuple[str, ...], field: str | None, words: tuple[str, str], **values: object) -> None:
+        self.refused.append(Refusal(keys, field, words[0].format_map(values), words[1].format_map(values)))
+
+
+def _devices(recipe: Recipe) -> int | None:
+    size = recipe.value("parallel.world_size")
+    return size if isinstance(size, int) and size > 0 else None
+
+
+def _shown(value: Value) -> str:
+    return "unknown" if value is None else str(value)
+
+
+_NO_SIDE = Side((), "same", {}, (), (), None, None, None, None, None)
+_FAMILY = Row("model", ("model.family",), "exact", "always", "numerics", (), (), (), (), (), (), "", "")
+"""Stands for the model class, which no row of the tables writes."""
+_CALLBACKS = _FAMILY._replace(fields=("callbacks",))
+"""Stands for callbacks that come with a setting."""
+_FRAME_CALLBACKS = ("MFLossMonitor", "CheckpointMonitor", "TrainCallBack")
+"""Callbacks that a file may do without."""

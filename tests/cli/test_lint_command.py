@@ -1,0 +1,331 @@
+"""`accmap lint` from the outside: pairing, exit codes, configuration, suppressions, fixes, formats and the cache."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from accmap.cli.lean import main
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+PLANTED = EXAMPLES / "planted"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a faulty pair and two equal ones."""
+    for name in ("planted", "qwen3_dense", "qwen3_moe"):
+        copytree(EXAMPLES / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ACCMAP_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["lint", "--no-cache", *words])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def found(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    _, out, _ = run(capsys, *words, "--format", "json")
+    return [entry["code"] for entry in json.loads(out)["diagnostics"]]
+
+
+def test_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ("qwen3_dense/megatron.sh", "qwen3_dense/mindformers.yaml")
+    assert run(capsys, *pair)[0] == 0
+    assert run(capsys, *pair, "--fail-on", "info")[0] == 1
+    assert run(capsys, "planted/megatron.sh", "planted/mindformers.yaml")[0] == 1
+    assert run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--fail-on", "never")[0] == 0
+    code, out, _ = run(capsys, *pair, "missing.yaml", "--format", "json")
+    answer = json.loads(out)
+    assert code == 2
+    assert "SYN900" in [entry["code"] for entry in answer["diagnostics"]]
+    assert answer["summary"]["pairs"] == 1
+    assert run(capsys, "qwen3_dense/megatron.sh", "--unsafe")[0] == 2
+    assert run(capsys, "qwen3_dense/megatron.sh", "--select", "NETT")[0] == 2
+    assert (folder / "qwen3_dense").exists()
+
+
+def test_the_configuration_pairs_and_pulls_in_partners(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = '[tool.accmap]\nprofile = "train"\npairs = [{ megatron = "*/megatron.sh", mindformers = "*/mindformers.yaml" }]\n'
+    (folder / "pyproject.toml").write_text(text, "utf-8")
+    _, out, _ = run(capsys, "planted/mindformers.yaml", "--format", "json")
+    assert json.loads(out)["summary"] | {"pairs": 1, "files": 2} == json.loads(out)["summary"]
+    every = [
+        str(path) for name in ("planted", "qwen3_dense", "qwen3_moe") for path in sorted((folder / name).glob("m*"))
+    ]
+    _, out, _ = run(capsys, *every, "--format", "json")
+    assert json.loads(out)["summary"]["pairs"] == 3
+    _, parallel, _ = run(capsys, *every, "--format", "json", "-j", "2")
+    assert json.loads(parallel) == json.loads(out)
+    assert "SCH053" not in found(capsys, *every)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('profil = "train"', "did you mean 'profile'"),
+        ('select = ["NET1X"]', "no code NET1X"),
+        ('profile = "fast"', "must be one of align, train"),
+        ("pairs = [{ megatron = 'a' }]", "needs mindformers"),
+        ('severity = { NET001 = "loud" }', "must be one of"),
+        ("select = [", "not valid TOML"),
+        ('extend = "nowhere.toml"', "does not exist"),
+    ],
+)
+def test_a_wrong_configuration_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str, complaint: str
+) -> None:
+    (folder / "accmap.toml").write_text(text, "utf-8")
+    code, _, err = run(capsys, "qwen3_dense/megatron.sh")
+    assert code == 2
+    assert complaint in err
+
+
+def test_selection_severity_and_ignores(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "base.toml").write_text('select = ["NET", "MOE"]\nseverity = { NET016 = "warning" }\n', "utf-8")
+    (folder / "accmap.toml").write_text(
+        'extend = "base.toml"\nper-file-ignores = { "planted/*" = ["MOE002"] }\n', "utf-8"
+    )
+    pair = ("planted/megatron.sh", "planted/mindformers.yaml")
+    codes = found(capsys, *pair)
+    assert {code[:3] for code in codes} == {"NET", "MOE"}
+    assert "MOE002" not in codes
+    _, out, _ = run(capsys, *pair, "--format", "json")
+    assert {entry["severity"] for entry in json.loads(out)["diagnostics"] if entry["code"] == "NET016"} == {"warning"}
+    assert "OPT006" in found(capsys, *pair, "--extend-select", "OPT006")
+    assert found(capsys, *pair, "--select", "NET016", "--no-config") == ["NET016"]
+    assert "NET016" not in found(capsys, *pair, "--ignore", "NET", "--no-config")
+
+
+def test_comments_and_baselines(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ("planted/megatron.sh", "planted/mindformers.yaml")
+    yaml = folder / "planted" / "mindformers.yaml"
+    text = yaml.read_text("utf-8")
+    yaml.write_text(
+        text.replace("rms_norm_eps: 1.0e-5", "rms_norm_eps: 1.0e-5 # accmap: ignore[NET016] measured"), "utf-8"
+    )
+    codes = found(capsys, *pair)
+    assert "NET016" not in codes
+    assert "SYN950" not in codes
+    yaml.write_text(text.replace("hidden_size:", "# accmap: ignore[NET003]\n    hidden_size:"), "utf-8")
+    assert "SYN950" in found(capsys, *pair)
+    yaml.write_text(text, "utf-8")
+    assert run(capsys, *pair, "--write-baseline", "known.json")[0] == 0
+    assert found(capsys, *pair, "--baseline", "known.json") == []
+    yaml.write_text("# a line more\n" + text.replace("weight_decay: 0.01", "weight_decay: 0.02"), "utf-8")
+    assert found(capsys, *pair, "--baseline", "known.json") == ["OPT006"]
+    assert run(capsys, *pair, "--baseline", "planted/mindformers.yaml")[0] == 2
+
+
+def test_add_ignores_leaves_nothing_but_what_is_new(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ("planted/megatron.sh", "planted/mindformers.yaml")
+    main(["lint", *pair, "--add-ignores"])
+    capsys.readouterr()
+    left = found(capsys, *pair)
+    assert set(left) <= {"SYN910"}, left
+    assert "# accmap: ignore[" in (folder / "planted" / "mindformers.yaml").read_text("utf-8")
+
+
+def test_fix_converges_and_keeps_every_other_byte(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import yaml
+
+    pair = ("planted/megatron.sh", "planted/mindformers.yaml")
+    path = folder / "planted" / "mindformers.yaml"
+    before = b"\xef\xbb\xbf# \xe4\xb8\xad\xe6\x96\x87\n" + path.read_bytes().replace(b"\n", b"\r\n")
+    path.write_bytes(before)
+    run(capsys, *pair, "--fix", "--unsafe")
+    after = path.read_bytes()
+    changed = [(a, b) for a, b in zip(before.split(b"\n"), after.split(b"\n"), strict=True) if a != b]
+    assert changed == [
+        (b"  eps: 1e-8\r", b"  eps: 1.e-08\r"),
+        (b"    num_experts_chosen: 4\r", b"    num_experts_per_tok: 4\r"),
+    ]
+    assert yaml.safe_load(after)["optimizer"]["eps"] == 1e-8
+    run(capsys, *pair, "--fix", "--unsafe")
+    assert path.read_bytes() == after
+    assert run(capsys, *pair, "--diff")[1] == ""
+
+
+def test_diff_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "planted" / "mindformers.yaml"
+    before = path.read_bytes()
+    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--diff")
+    assert "+  eps: 1.e-08" in out
+    assert "num_experts_per_tok" not in out
+    assert path.read_bytes() == before
+
+
+def test_formats(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ("planted/megatron.sh", "planted/mindformers.yaml")
+    _, out, _ = run(capsys, *pair, "--format", "json")
+    every = json.loads(out)["diagnostics"]
+    _, out, _ = run(capsys, *pair, "--format", "jsonl")
+    assert [json.loads(line) for line in out.splitlines()] == every
+    _, out, _ = run(capsys, *pair, "--format", "gitlab")
+    issues = json.loads(out)
+    assert len({issue["fingerprint"] for issue in issues}) == len(every)
+    assert {issue["severity"] for issue in issues} <= {"info", "minor", "major", "critical", "blocker"}
+    _, out, _ = run(capsys, *pair, "--format", "junit")
+    suites = ET.fromstring(out)
+    assert len(suites.findall(".//testcase")) == len(every)
+    assert int(suites.attrib["failures"]) == len(suites.findall(".//failure"))
+    _, out, _ = run(capsys, *pair, "--format", "github")
+    assert len(out.splitlines()) == len(every)
+    assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in out.splitlines())
+    _, out, _ = run(capsys, *pair, "--format", "azure")
+    assert "##vso[task.logissue type=error;" in out
+    _, out, _ = run(capsys, *pair, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert len(rows) == 51
+    assert {row["id"]: row for row in rows}["check.optimizer.eps"]["megatron"] == "epsilon=1e-08"
+    _, out, _ = run(capsys, *pair, "--format", "markdown", "--lang", "zh")
+    assert out.count("| `check.") == 51
+    assert "待人工确认" in out
+    _, out, _ = run(capsys, *pair, "--statistics")
+    assert "SCH" in out
+    assert run(capsys, *pair, "--format", "sarif", "--output-file", "out.sarif")[1] == ""
+    assert len(json.loads((folder / "out.sarif").read_text("utf-8"))["runs"][0]["results"]) == len(every)
+
+
+def test_sarif_follows_its_schema(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads((Path(__file__).parent / "sarif_subset.schema.json").read_text("utf-8"))
+    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--format", "sarif")
+    log = json.loads(out)
+    jsonschema.validate(log, schema)
+    del log["runs"][0]["tool"]["driver"]["name"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(log, schema)
+    assert folder
+
+
+def test_text_shows_the_line_and_both_languages(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml")
+    assert "planted/mindformers.yaml:21:17: error[OPT006] weight-decay-differs" in out
+    assert "21 |   weight_decay: 0.01" in out
+    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--lang", "zh")
+    assert "权重衰减系数：Megatron-LM 为 0.1" in out
+    assert folder
+
+
+def test_standard_input(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (folder / "planted" / "mindformers.yaml").read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    _, out, _ = run(capsys, "planted/megatron.sh", "-", "--stdin-filename", "x.yaml", "--format", "json")
+    answer = json.loads(out)
+    assert answer["summary"]["pairs"] == 1
+    assert "x.yaml" in {entry["file"] for entry in answer["diagnostics"]}
+
+
+def test_the_cache_answers_only_while_nothing_changed(folder: Path) -> None:
+    words = [
+        sys.executable,
+        "-m",
+        "accmap",
+        "lint",
+        "planted/megatron.sh",
+        "planted/mindformers.yaml",
+        "--format",
+        "json",
+    ]
+
+    def lint(*more: str) -> str:
+        return subprocess.run([*words, *more], capture_output=True, text=True, check=False, cwd=folder).stdout
+
+    first = lint()
+    (entry,) = (folder / "cache").iterdir()
+    assert lint() == first
+    stamp = entry.read_bytes()
+    yaml = folder / "planted" / "mindformers.yaml"
+    yaml.write_text(yaml.read_text("utf-8").replace("weight_decay: 0.01", "weight_decay: 0.1"), "utf-8")
+    second = lint()
+    assert "OPT006" in first
+    assert "OPT006" not in second
+    assert entry.read_bytes() != stamp
+    entry.write_bytes(b"not an entry")
+    assert lint() == second
+    assert entry.read_bytes() != b"not an entry"
+    (folder / "accmap.toml").write_text('ignore = ["ALL"]\n'.replace("ALL", "OPT"), "utf-8")
+    assert "OPT005" not in lint()
+    assert "OPT005" in lint("--no-config", "--no-cache")
+
+
+def test_a_plugin_is_loaded_only_when_it_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = folder / "site"
+    info = site / "mine-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n", "utf-8")
+    (info / "entry_points.txt").write_text("[accmap.rules]\nmine = mine_rules:RULE\n", "utf-8")
+    (site / "mine_rules.py").write_text(
+        "from accmap.rules.rule import Found, Rule, at_key\n"
+        "def check(subject):\n"
+        "    yield Found(at_key('mindformers', 'seed'), {'x': 7})\n"
+        "RULE = Rule('ZZZ001', 'mine', 'warning', 'any', {'': ('x is {x}', 'x 为 {x}')}, check)\n",
+        "utf-8",
+    )
+    monkeypatch.syspath_prepend(str(site))
+    pair = ("qwen3_dense/megatron.sh", "qwen3_dense/mindformers.yaml")
+    assert "ZZZ001" not in found(capsys, *pair)
+    (folder / "accmap.toml").write_text('plugins = ["mine"]\n', "utf-8")
+    assert "ZZZ001" in found(capsys, *pair)
+    (folder / "accmap.toml").write_text('plugins = ["nothing"]\n', "utf-8")
+    assert run(capsys, *pair)[0] == 2
+
+
+def test_explain_and_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "NET001"]) == 0
+    assert "What it checks" in capsys.readouterr().out
+    assert main(["explain", "net001", "--lang", "zh"]) == 0
+    assert "检查内容" in capsys.readouterr().out
+    assert main(["explain", "NET00X1"]) == 2
+    assert "did you mean NET001" in capsys.readouterr().err
+    assert main(["rules", "MOE"]) == 0
+    assert all(line.startswith("MOE") for line in capsys.readouterr().out.splitlines())
+
+
+def test_the_lean_path_of_lint_imports_nothing_heavy() -> None:
+    heavy = {"click", "dataclasses", "inspect", "jsonschema", "numpy", "pydantic", "rich", "ruamel", "torch", "typer"}
+    script = (
+        "import sys; from accmap.cli.lean import main; code = main(['lint', '--no-cache', *sys.argv[1:]]);"
+        "print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    files = [str(EXAMPLES / "qwen3_dense" / name) for name in ("megatron.sh", "mindformers.yaml")]
+    done = subprocess.run([sys.executable, "-I", "-c", script, *files], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert not heavy & {name.split(".")[0] for name in loaded}
+    assert "accmap.rules.pages_compiled" not in loaded
+    assert "tomllib" not in loaded
+
+
+def test_a_reader_that_crashes_loses_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from accmap.schemas import reader
+
+    read = reader.config_of
+
+    def broken(source: object, *given: object, **named: object) -> object:
+        if str(named["path"]).endswith(".yaml"):
+            raise ZeroDivisionError("on purpose")
+        return read(source, *given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(reader, "config_of", broken)
+    code, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--format", "json")
+    codes = [entry["code"] for entry in json.loads(out)["diagnostics"]]
+    assert code == 3
+    assert "SYN990" in codes
+    assert "SCH053" in codes
+    assert folder
