@@ -2,44 +2,58 @@
 
 The public API is loaded when it is first used, so that `import accmap` costs nothing:
 
-- `load(path, **options)`: the effective values of a file of either framework, as a `Config`.
-- `Config`, `Setting`, `Diagnostic`, `ReadOptions`, `Span`: what it answers with and takes.
-- `UnreadableError`: what it raises for a file that cannot be read, with one diagnostic.
+- `load(path)`: the effective values of a file of either framework; `.recipe` is the run in the shared vocabulary.
+- `convert(source, to)`: the other framework's file as `.text`, and the loss report as `.rows`.
+- `diff(a, b)`: two files field by field, by their effective values.
+- `Config`, `Setting`, `Diagnostic`, `ReadOptions`, `Span`: what these answer with and take.
+- `UnreadableError`: what they raise for a file that cannot be read, with one diagnostic.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # importing `typing` costs as much as starting Python, and type checkers know the name
 if TYPE_CHECKING:
+    from accmap.loading import Converted, Loaded, convert, diff, load
     from accmap.schemas.config import Config, ReadOptions, Setting
     from accmap.schemas.diagnostic import Diagnostic, UnreadableError
     from accmap.schemas.source import Span
 
 __version__ = "0.1.0"
 
-__all__ = ["Config", "Diagnostic", "ReadOptions", "Setting", "Span", "UnreadableError", "__version__", "load"]
+__all__ = [
+    "Config",
+    "Converted",
+    "Diagnostic",
+    "Loaded",
+    "ReadOptions",
+    "Setting",
+    "Span",
+    "UnreadableError",
+    "__version__",
+    "convert",
+    "diff",
+    "load",
+]
 
 _HOMES = {
     "Config": "schemas.config",
+    "Converted": "loading",
     "Diagnostic": "schemas.diagnostic",
+    "Loaded": "loading",
     "ReadOptions": "schemas.config",
     "Setting": "schemas.config",
     "Span": "schemas.source",
     "UnreadableError": "schemas.diagnostic",
+    "convert": "loading",
+    "diff": "loading",
+    "load": "loading",
 }
-
-
-def load(path: str, options: ReadOptions | None = None) -> Config:
-    """Read the file at `path`, of either framework, as the framework would; UnreadableError where it cannot be."""
-    from accmap.schemas.reader import read_config
-
-    return read_config(path, options)
 
 
 def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'accmap' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(f"accmap.{home}"), name)

@@ -131,7 +131,7 @@ def _state_of_accmap() -> "tuple[object, ...]":
 def _modules(folder: str) -> "Iterable[tuple[str, int, int]]":
     try:
         with os.scandir(folder) as entries:
-            rows = []
+            rows: list[tuple[str, int, int]] = []
             for entry in entries:
                 if entry.name.endswith(".py"):
                     status = entry.stat()

@@ -182,11 +182,9 @@ def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
     if not text.strip():
         return {}
     import sys
+    from importlib import import_module
 
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
         parsed = cast("dict[str, object]", tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..mapper.translate.translation import translate
+from ..mapper.translate.writing import text_of
 from .inputs import load, read_input
 from .lean import BAD, FINE
 from .loss_report import print_report
@@ -41,9 +42,11 @@ def run(
     config = load(files[0], options, stdin_name)
     target: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
     version = options.megatron if target == "megatron" else options.mindformers
-    translation = translate(config, target, version, options.dialect)
-    if update is not None:
-        write_text(update, _updated(update, translation, options), force=True)
+    standing = None if update is None else _Standing(update, options)
+    dialect = options.dialect or (None if standing is None else standing.dialect)
+    translation = translate(config, target, version, dialect)
+    if standing is not None:
+        standing.bring_to(translation, lang)
     text = text_of(translation, comments=not no_comments)
     new_files: dict[str, str] = {}
     if output is not None:
@@ -57,23 +60,31 @@ def run(
     return BAD if strict and _loses(translation) else FINE
 
 
-def text_of(translation: Translation, *, comments: bool = True) -> str:
-    """The translation as the file that the other framework reads."""
-    if translation.target_framework == "megatron":
-        from ..mapper.translate.megatron_file import megatron_text
+class _Standing:
+    """A file that is there already and is brought to the translated run."""
 
-        return megatron_text(translation, comments=comments)
-    from ..mapper.translate.mindformers_file import mindformers_text
+    def __init__(self, path: str, options: ReadOptions) -> None:
+        from ..schemas.reader import config_of
 
-    return mindformers_text(translation, comments=comments)
+        self.path = path
+        self.options = options
+        self.source = read_input(path, None)
+        self.config = config_of(self.source, options, path=path)
 
+    @property
+    def dialect(self) -> str | None:
+        """The dialect to write; None where the default will do."""
+        return "dynamic" if self.config.dialect == "dynamic" else None
 
-def _updated(path: str, translation: Translation, options: ReadOptions) -> str:
-    from ..mapper.translate.update import updated
-    from ..schemas.reader import config_of
+    def bring_to(self, translation: Translation, language: Language) -> None:
+        """Write what differs, and say on stderr what has to be done by hand."""
+        from ..mapper.translate.update import update
 
-    source = read_input(path, None)
-    return updated(source.text, translation, config_of(source, options, path=path))
+        found = update(self.source.text, translation, self.config, self.options)
+        write_text(self.path, found.text, force=True)
+        for refusal in found.refused:
+            named = ", ".join(refusal.keys) or refusal.field
+            print(f"{self.path}: {named}: {refusal.reason(language)}", file=sys.stderr)
 
 
 def _loses(translation: Translation) -> bool:

@@ -34,11 +34,13 @@ def _explained(word: str, language: Language, form: str) -> str | None:
     described = page(word.upper(), language)
     if described is not None:
         return _written(described, form)
+    from importlib import import_module
+
     try:
-        from .explain_key import explained_key
-    except ImportError:
+        keys = import_module(".explain_key", __package__)
+    except ModuleNotFoundError:
         return None
-    return explained_key(word, language, form)
+    return keys.explained_key(word, language, form)
 
 
 def _written(described: Page, form: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -136,6 +137,7 @@ def run(
         raise UsageError("standard input cannot be changed; name the file instead of -")
     if unsafe and not (fix or diff):
         raise UsageError("--unsafe goes with --fix or --diff")
+    gc.set_threshold(100_000)  # a run makes many values that live to its end, and next to no cycles
     reader = Reader(stdin_name)
     start = files[0] if files[0] != "-" else stdin_name or ""
     found = Configuration() if no_config else find_configuration(start, reader.text, config)
@@ -388,7 +390,8 @@ def _emit(text: str, output_file: str | None) -> None:
 
 
 def _remember(reader: Reader, text: str, code: int) -> None:
-    from .. import __version__
+    from accmap import __version__
+
     from .cache import cacheable, store
 
     words = sys.argv[1:]

@@ -242,7 +242,12 @@ COMMANDS: dict[str, Command] = {
             2,
             (
                 output_format("text", "json"),
-                Option(("--all",), "Equal fields too, and those that change no numbers (text).", "也显示相同的字段及不影响数值的字段（文本）。", kind="flag"),
+                Option(
+                    ("--all",),
+                    "Equal fields too, and those that change no numbers (text).",
+                    "也显示相同的字段及不影响数值的字段（文本）。",
+                    kind="flag",
+                ),
                 LANGUAGE,
             ),
         ),
@@ -291,13 +296,26 @@ COMMANDS: dict[str, Command] = {
                     kind="flag",
                 ),
                 Option(("--diff",), "Show what --fix would change.", "显示 --fix 将做的修改。", kind="flag"),
-                Option(("--add-ignores",), "Write a comment that ignores each finding.", "为每条发现写入忽略注释。", kind="flag"),
+                Option(
+                    ("--add-ignores",),
+                    "Write a comment that ignores each finding.",
+                    "为每条发现写入忽略注释。",
+                    kind="flag",
+                ),
                 Option(("--baseline",), "Findings accepted for now.", "暂时接受的发现。", metavar="FILE"),
                 Option(("--write-baseline",), "Accept all present findings.", "接受当前所有发现。", metavar="FILE"),
                 Option(("--profile",), "What the pair is for.", "用途。", choices=("align", "train")),
-                Option(("--select",), "Codes to report; first letters will do.", "要报告的代码（可只写开头）。", kind="list", metavar="CODES"),
+                Option(
+                    ("--select",),
+                    "Codes to report; first letters will do.",
+                    "要报告的代码（可只写开头）。",
+                    kind="list",
+                    metavar="CODES",
+                ),
                 Option(("--ignore",), "Codes not to report.", "不报告的代码。", kind="list", metavar="CODES"),
-                Option(("--extend-select",), "Codes to report as well.", "额外报告的代码。", kind="list", metavar="CODES"),
+                Option(
+                    ("--extend-select",), "Codes to report as well.", "额外报告的代码。", kind="list", metavar="CODES"
+                ),
                 Option(
                     ("--fail-on",),
                     "The least severity that makes the exit code 1 [error].",
@@ -307,7 +325,9 @@ COMMANDS: dict[str, Command] = {
                 Option(("--config",), "Configuration file.", "配置文件。", metavar="FILE"),
                 Option(("--no-config",), "Look for no configuration file.", "不查找配置文件。", kind="flag"),
                 Option(("--no-cache",), "Use no cached result.", "不使用缓存。", kind="flag"),
-                Option(("--jobs", "-j"), "Processes for several pairs.", "处理多对文件的进程数。", type=int, metavar="N"),
+                Option(
+                    ("--jobs", "-j"), "Processes for several pairs.", "处理多对文件的进程数。", type=int, metavar="N"
+                ),
                 Option(("--watch",), "Lint again whenever a file changes.", "文件变化时重新检查。", kind="flag"),
                 LANGUAGE,
             ),
@@ -351,7 +371,13 @@ COMMANDS: dict[str, Command] = {
                     choices=("step1", "local-norm", "step2", "all"),
                     default="all",
                 ),
-                Option(("--seeds",), "How many draws of weights and tokens.", "权重与输入的随机种子个数。", type=int, metavar="N"),
+                Option(
+                    ("--seeds",),
+                    "How many draws of weights and tokens.",
+                    "权重与输入的随机种子个数。",
+                    type=int,
+                    metavar="N",
+                ),
                 Option(
                     ("--against",),
                     "Compare the one installed framework with a plain reference.",
@@ -368,8 +394,20 @@ COMMANDS: dict[str, Command] = {
                 Option(("--topk",), "Experts of one token.", "每个 token 的专家数。", type=int, metavar="N"),
                 Option(("--vocabulary",), "Their vocabulary.", "缩小后的词表大小。", type=int, metavar="N"),
                 Option(("--sequence",), "Tokens of one sample.", "每条样本的长度。", type=int, metavar="N"),
-                Option(("--timeout",), "Seconds one framework may take.", "单个框架的时间上限（秒）。", type=int, metavar="SECONDS"),
-                Option(("--memory",), "Megabytes one framework may hold.", "单个框架的内存上限（MB）。", type=int, metavar="MB"),
+                Option(
+                    ("--timeout",),
+                    "Seconds one framework may take.",
+                    "单个框架的时间上限（秒）。",
+                    type=int,
+                    metavar="SECONDS",
+                ),
+                Option(
+                    ("--memory",),
+                    "Megabytes one framework may hold.",
+                    "单个框架的内存上限（MB）。",
+                    type=int,
+                    metavar="MB",
+                ),
                 Option(("--output", "-o"), "Write to a file.", "写入文件。", metavar="FILE"),
                 Option(("--force",), "Overwrite the output file.", "覆盖输出文件。", kind="flag"),
                 Option(("--quiet",), "No progress on stderr.", "不在 stderr 上显示进度。", kind="flag"),
@@ -388,7 +426,9 @@ COMMANDS: dict[str, Command] = {
                 Option(("--megatron",), "Version of the schema.", "模式的版本。", metavar="VERSION"),
                 Option(("--mindformers",), "Version of the schema.", "模式的版本。", metavar="VERSION"),
                 Option(
-                    ("--dialect",), "MindSpore Transformers dialect.", "MindSpore Transformers 方言。",
+                    ("--dialect",),
+                    "MindSpore Transformers dialect.",
+                    "MindSpore Transformers 方言。",
                     choices=("static", "dynamic"),
                 ),
                 LANGUAGE,
@@ -396,7 +436,7 @@ COMMANDS: dict[str, Command] = {
             reads=False,
         ),
     )
-}  # fmt: skip
+}
 
 
 def options_of(command: Command) -> tuple[Option, ...]:

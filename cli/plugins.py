@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from .parsing import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..rules.rule import Rule
 
@@ -30,7 +30,7 @@ def plugin_rules(names: Sequence[str]) -> tuple[Rule, ...]:
         try:
             given = point.load()
             given = given() if callable(given) and not isinstance(given, Rule) else given
-            rules = [given] if isinstance(given, Rule) else list(given)
+            rules: list[object] = [given] if isinstance(given, Rule) else list(cast("Iterable[object]", given))
         except Exception as error:
             raise UsageError(f"plugins: {name} cannot be loaded: {type(error).__name__}: {error}") from error
         for rule in rules:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..schemas.diagnostic import Language
 
-INPUTS = ("megatron", "mindformers", "recipe")
+INPUTS = ("config", "megatron", "mindformers", "recipe", "table")
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -29,15 +29,29 @@ def run(
     if not files:
         print("\n".join(names))
         return 0
-    if files[0] == "recipe":
-        from ..mapper.recipe.vocabulary import json_schema
-
-        schema = json_schema()
-    else:
+    schema = _written(files[0])
+    if schema is None:
         schema = {"$schema": _DRAFT, **_model(files[0], megatron, mindformers, dialect, names).model_json_schema()}
     json.dump(schema, sys.stdout, ensure_ascii=False, indent=2)
     sys.stdout.write("\n")
     return 0
+
+
+def _written(name: str) -> dict[str, object] | None:
+    """The schema of an input that has no model of its own in `schemas`."""
+    if name == "recipe":
+        from ..mapper.recipe.vocabulary import json_schema as recipe_schema
+
+        return recipe_schema()
+    if name == "table":
+        from ..mappings.model import json_schema as table_schema
+
+        return {"$schema": _DRAFT, **table_schema()}
+    if name == "config":
+        from .configuration import configuration_schema
+
+        return configuration_schema()
+    return None
 
 
 def _model(

@@ -75,6 +75,8 @@ def text_page(answer: Answer, language: Language) -> str:
     for failure in answer["failures"]:
         place = f" ({failure['where']})" if failure["where"] else ""
         lines.append(f"  {word('failures')}: {failure['side']}: {failure['reason']}{place}")
+        if failure["explanation"]:
+            lines.append(f"    {failure['explanation']}")
         if failure["kind"] in ("crash", "timeout", "memory"):
             lines += [f"    {line}" for line in failure["log"][-10:]]
     lines += _divergence_lines(answer, word, language)
@@ -191,6 +193,8 @@ def html_page(answer: Answer, language: Language) -> str:
     for failure in answer["failures"]:
         place = f" <code>{escape(failure['where'])}</code>" if failure["where"] else ""
         parts.append(f"<p><b>{escape(failure['side'])}</b>: {escape(failure['reason'])}{place}</p>")
+        if failure["explanation"]:
+            parts.append(f"<p>{escape(failure['explanation'])}</p>")
         log = escape("\n".join(failure["log"]))
         parts.append(f"<details><summary>{word('log')}</summary><pre>{log}</pre></details>")
     parts += [f"<p>{escape(line.strip())}</p>" for line in _divergence_lines(answer, word, language)]

@@ -161,8 +161,8 @@ PROBLEMS = {
         "SYN081",
         "too-many-values",
         "error",
-        "Written out, this file has more than {limit} values: its aliases multiply one another.",
-        "展开后文件的值超过 {limit} 个：其别名相互放大。",
+        "The file has more than {limit} keys and values, aliases written out; a configuration has hundreds.",
+        "文件的键和值（别名展开后）超过 {limit} 个；正常配置只有几百个。",
     ),
     "not-printable": Kind(
         "SYN082",

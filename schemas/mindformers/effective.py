@@ -94,14 +94,13 @@ def _static_config(
         if change.path != "run_mode":
             _set_path(reading.values, parse_path(change.path), change.value)
             _place_override(reading, change)
-    if not legacy:
-        _add_pretrained(reading, open_file)
+    known = legacy or _add_pretrained(reading, open_file)
     written = _settings(reading)
     from .derived import derive
 
     derive(reading, options, legacy=legacy)
     settings = {key: _accepted(reading, setting) for key, setting in written.items()}
-    settings.update(reading.resolved)
+    settings.update(reading.resolved if known else _overridable(reading.resolved))
     return Config(
         source.name,
         "mindformers",
@@ -200,19 +199,32 @@ def _report_template(reading: Reading, unused: tuple[str, ...], faults: tuple[An
         reading.note(fault.problem, fault.path, on_key=known is not None, **values)
 
 
-def _add_pretrained(reading: Reading, open_file: Callable[[str], SourceText]) -> None:
-    """Lay `model.model_config` over the `config.json` in `pretrained_model_dir` (`merge_model_config`)."""
+def _add_pretrained(reading: Reading, open_file: Callable[[str], SourceText]) -> bool:
+    """Lay `model.model_config` over the `config.json` in `pretrained_model_dir` (`merge_model_config`).
+
+    False where there should be one and it cannot be read.
+    """
     directory = reading.get("pretrained_model_dir")
     if not directory or not isinstance(directory, str):
-        return
+        return True
     from .pretrained import pretrained_keys
 
     found = pretrained_keys(reading, directory, open_file)
     model = reading.values.get("model")
-    if not found or not is_mapping(model):
-        return
-    own = model.get("model_config")
-    model["model_config"] = {**found, **(own if is_mapping(own) else {})}
+    if found and is_mapping(model):
+        own = model.get("model_config")
+        model["model_config"] = {**found, **(own if is_mapping(own) else {})}
+    return found is not None
+
+
+def _overridable(resolved: Mapping[str, Setting]) -> dict[str, Setting]:
+    """The model's values where a `config.json` that was not read may give any of those that the YAML leaves open."""
+    return {
+        key: setting._replace(overridable=True)
+        if key.startswith("resolved.transformer.") and setting.origin != "explicit"
+        else setting
+        for key, setting in resolved.items()
+    }
 
 
 def _place_override(reading: Reading, change: Override) -> None:

@@ -99,6 +99,13 @@ class _Given(NamedTuple):
     values: list[Value]
 
 
+def _reaching(first: Span, last: Span) -> Span:
+    """From an option to its value; the option alone where the value is written elsewhere (a variable, `--arg`)."""
+    if first.file == last.file and (last.line, last.column) >= (first.end_line, first.end_column):
+        return first.through(last)
+    return first
+
+
 class LaunchReading:
     """One command line, read as argparse's `parse_known_args` would."""
 
@@ -194,7 +201,7 @@ class LaunchReading:
         if not decided:
             value = Undecided(" ".join(part.text for part in parts))
         for path in option.paths:
-            yield Override(".".join(path), value, span.through(parts[-1].span), option.flag)
+            yield Override(".".join(path), value, _reaching(span, parts[-1].span), option.flag)
 
     def _typed(self, option: LaunchOption, part: _Part) -> Value:
         text = part.text
@@ -252,7 +259,7 @@ class LaunchReading:
                 except (ValueError, OverflowError):
                     expected = "a value that Python's int() takes where it equals a whole number"
                     self._report("value", value.span, option=key.text, expected=expected, given=value.text)
-            yield Override(path, parsed, key.span.through(value.span), key.text)
+            yield Override(path, parsed, _reaching(key.span, value.span), key.text)
 
     def _single(self, flag: str) -> _Part | None:
         given = self._given.get(flag)

@@ -20,26 +20,29 @@ if TYPE_CHECKING:
 _PREFIX = "model.model_config"
 
 
-def pretrained_keys(reading: Reading, directory: str, open_file: Callable[[str], SourceText]) -> dict[str, Any]:
-    """The keys of the directory's `config.json`, their places recorded where the YAML does not write them itself."""
+def pretrained_keys(reading: Reading, directory: str, open_file: Callable[[str], SourceText]) -> dict[str, Any] | None:
+    """The keys of the directory's `config.json`, their places recorded where the YAML does not write them itself.
+
+    None where it cannot be read.
+    """
     import json
 
     path = os.path.join(directory, "config.json")
     if isinstance(directory, Undecided):
         reading.note("pretrained-unreadable", "pretrained_model_dir", named=path, why="its path is a placeholder")
-        return {}
+        return None
     try:
         source = _opened(path, reading.file, open_file)
         keys = json.loads(source.text)
     except UnreadableError as error:
-        reading.note("pretrained-unreadable", "pretrained_model_dir", named=path, why=error.diagnostic.message())
-        return {}
+        reading.note("pretrained-unreadable", "pretrained_model_dir", named=path, why=error.diagnostic.message().rstrip("."))
+        return None
     except (ValueError, RecursionError) as error:
         reading.note("pretrained-unreadable", "pretrained_model_dir", named=path, why=f"it is not JSON ({error})")
-        return {}
+        return None
     if not is_mapping(keys):
         reading.note("pretrained-unreadable", "pretrained_model_dir", named=path, why="it is not a JSON object")
-        return {}
+        return None
     _place(reading, source, keys)
     found: dict[str, Any] = keys
     return found

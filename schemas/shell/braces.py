@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from .syntax import Bare
+from .syntax import Bare, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,46 +47,72 @@ def _worthwhile(string: str) -> bool:
 
 def _expanded(flat: list[_Char], spend: Callable[[int], None], depth: int) -> list[list[_Char]]:
     spend(len(flat) // 8 + 1)
-    start = 0
+    found: list[list[_Char]] = [[]]
+    done = at = 0
     while True:
-        opened = next((at for at in range(start, len(flat)) if flat[at][0] == "{"), None)
-        if opened is None or depth > DEEPEST:
-            return [flat]
-        closed, commas = _matching(flat, opened)
-        if closed is not None:
-            inner = flat[opened + 1 : closed]
-            choices: list[list[_Char]] | None = None
-            if commas:
-                bounds = [opened, *commas, closed]
-                choices = []
-                for low, high in itertools.pairwise(bounds):
-                    choices.extend(_expanded(flat[low + 1 : high], spend, depth + 1))
-            elif all(char for char, _ in inner):
-                choices = _sequence("".join([char for char, _ in inner]), inner, spend)
-            if choices is not None:
-                tails = _expanded(flat[closed + 1 :], spend, depth + 1)
-                spend(len(choices) * len(tails))
-                return [[*flat[:opened], *choice, *tail] for choice in choices for tail in tails]
-        start = opened + 1
+        opened = _opening(flat, at, done)
+        if opened is None:
+            break
+        closed, commas = _closing(flat, opened, spend)
+        if closed is None:
+            at = opened + 1
+            continue
+        inner = flat[opened + 1 : closed]
+        choices: list[list[_Char]] = []
+        if any(char == "," for char, _ in inner):
+            if depth >= DEEPEST:
+                spend(1_000_000_000)
+            for low, high in itertools.pairwise((opened, *commas, closed)):
+                choices.extend(_expanded(flat[low + 1 : high], spend, depth + 1))
+        else:
+            # what is no sequence stays as it is, and so does everything within it
+            choices = _sequence(inner, spend) or [flat[opened : closed + 1]]
+        between = flat[done:opened]
+        spend(len(found) * len(choices) * (1 + len(between) // 8))
+        found = [[*head, *between, *choice] for head in found for choice in choices]
+        done = at = closed + 1
+    rest = flat[done:]
+    spend(len(found) * len(rest) // 8)
+    return [[*head, *rest] for head in found] if rest else found
 
 
-def _matching(flat: list[_Char], opened: int) -> tuple[int | None, list[int]]:
+def _opening(flat: list[_Char], at: int, start: int) -> int | None:
+    """The next brace that may open; bash passes over a `{}` that the text starts with."""
+    for place in range(at, len(flat)):
+        if flat[place][0] == "{" and not (place == start and place + 1 < len(flat) and flat[place + 1][0] == "}"):
+            return place
+    return None
+
+
+def _closing(flat: list[_Char], opened: int, spend: Callable[[int], None]) -> tuple[int | None, list[int]]:
+    """Where the braces close, and the commas of their own level: a `}` before any comma or `..` is a letter."""
     level = 0
     commas: list[int] = []
+    sequence = False
     for at in range(opened + 1, len(flat)):
         char = flat[at][0]
         if char == "{":
             level += 1
-        elif char == "}":
-            if level == 0:
-                return at, commas
+        elif char == "}" and level:
             level -= 1
-        elif char == "," and level == 0:
+        elif level:
+            continue
+        elif char == "}" and (commas or sequence):
+            spend((at - opened) // 64)
+            return at, commas
+        elif char == ",":
             commas.append(at)
+        elif char == "." and at + 2 < len(flat) and flat[at + 1][0] == "." and flat[at + 2][0] != "}":
+            sequence = True
+    spend((len(flat) - opened) // 64)
     return None, []
 
 
-def _sequence(string: str, inner: list[_Char], spend: Callable[[int], None]) -> list[list[_Char]] | None:
+def _sequence(inner: list[_Char], spend: Callable[[int], None]) -> list[list[_Char]] | None:
+    """What `1..9` or `a..e` stands for; None where it is neither."""
+    if not all(char for char, _ in inner):
+        return None
+    string = "".join([char for char, _ in inner])
     piece = inner[0][1] if inner else None
     found = _NUMBERS.fullmatch(string)
     if found is not None:
@@ -125,6 +151,11 @@ def _assembled(chars: list[_Char]) -> tuple[Part, ...]:
         if not char:
             flush()
             parts.append(thing)  # type: ignore[arg-type]
+            continue
+        before = parts[-1] if parts and not run else None
+        if isinstance(before, Parameter) and before.bare and (char.isalnum() or char == "_") and char.isascii():
+            # braces are expanded before names are looked for: $x{1,2} is $x1 $x2
+            parts[-1] = before._replace(name=before.name + char)
             continue
         last = run[-1] if run else None
         if (

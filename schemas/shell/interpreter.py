@@ -498,6 +498,7 @@ class Shell:
 
     def execute(self, command: Command) -> None:
         """Runs one command."""
+        self.place = command.place
         self.spend(1)
         kind = type(command)
         if kind is Simple:

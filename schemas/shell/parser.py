@@ -54,6 +54,9 @@ DEEPEST = 60
 MOST_WORDS = 50_000
 """How many words one text may have: more than any script, and few enough to be read in a second."""
 
+MOST_PARTS = 100_000
+"""How many quotes, escapes and expansions one text may have, wherever they stand."""
+
 _PLAIN = re.compile(r"[^ \t\n;&|<>()$`\"'\\]+")
 _IN_DOUBLE = re.compile(r"[^\"$`\\]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -97,6 +100,7 @@ class Parser:
         self.at: int = 0
         self.depth: int = depth
         self.words: int = 0
+        self.parts: int = 0
         self.waiting: list[HereDocument] = []
         self.truncated: list[Place] = []
 
@@ -611,6 +615,7 @@ class Parser:
     def _quoting(self, char: str, parts: list[Part]) -> None:
         """Reads a quoted or expanded part that begins with `char` outside double quotes."""
         text, at = self.text, self.at
+        self._count(at)
         if char == "\\":
             if at + 1 >= self.size:
                 self.at += 1  # bash drops a backslash at the end of the text
@@ -655,6 +660,7 @@ class Parser:
                 if bounded:
                     return tuple(parts)
                 raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 1), '"')
+            self._count(self.at)
             found = _IN_DOUBLE.match(text, self.at, end)
             if found is not None:
                 parts.append(Quoted(self.code.pieces(self.at, found.end())))
@@ -717,7 +723,7 @@ class Parser:
         name = _NAME.match(text, at + 1)
         if name is not None:
             self.at = name.end()
-            return Parameter(name[0], self.code.place(at, self.at))
+            return Parameter(name[0], self.code.place(at, self.at), bare=True)
         if following and (following in _SPECIAL or following in "0123456789"):
             self.at = at + 2
             return Parameter(following, self.code.place(at, self.at))
@@ -1114,6 +1120,12 @@ class Parser:
             self._refuse(self.at)
         self.at = found.end()
         return found[1]
+
+    def _count(self, at: int) -> None:
+        """Counts a part, so that one endless word is refused before it is held in memory."""
+        self.parts += 1
+        if self.parts > MOST_PARTS:
+            raise ShellSyntaxError("too-much-work", self.code.place(at, at + 1))
 
     def _enter(self, at: int) -> None:
         self.depth += 1

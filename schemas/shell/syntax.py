@@ -39,6 +39,8 @@ class Parameter(NamedTuple):
     operand: Word | None = None
     second: Word | None = None
     indirect: bool = False
+    bare: bool = False
+    """Written without braces, so that letters which come to stand behind it lengthen its name."""
 
 
 class Substitution(NamedTuple):

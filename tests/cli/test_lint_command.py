@@ -57,7 +57,8 @@ def test_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_configuration_pairs_and_pulls_in_partners(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = '[tool.accmap]\nprofile = "train"\npairs = [{ megatron = "*/megatron.sh", mindformers = "*/mindformers.yaml" }]\n'
+    pairs = '{ megatron = "*/megatron.sh", mindformers = "*/mindformers.yaml" }'
+    text = f'[tool.accmap]\nprofile = "train"\npairs = [{pairs}]\n'
     (folder / "pyproject.toml").write_text(text, "utf-8")
     _, out, _ = run(capsys, "planted/mindformers.yaml", "--format", "json")
     assert json.loads(out)["summary"] | {"pairs": 1, "files": 2} == json.loads(out)["summary"]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+
 from accmap.cli.outputs import ShowJson
 
 SCRIPT = """\

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+
 from accmap.cli.outputs import ConvertJson, DiffJson
 from accmap.mapper.recipe.vocabulary import json_schema
 

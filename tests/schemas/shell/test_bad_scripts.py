@@ -44,6 +44,10 @@ BAD = {
     "many arguments": "torchrun p.py --num-layers 2 " + "--x 1 " * 200_000,
     "open here-documents": "cat <<EOF\n" * 3000,
     "control characters": "\x01\x02\x7f" * 1000,
+    "unclosed braces in one word": "echo " + "{a," * 50_000 + LAUNCH,
+    "a here-document of expansions": "cat <<EOF\n" + "$x " * 300_000 + "\nEOF" + LAUNCH,
+    "a word of escapes": "torchrun p.py --num-layers " + "\\a" * 500_000,
+    "a string of expansions": 'torchrun p.py --num-layers "' + "$a" * 500_000 + '"',
 }
 
 
@@ -65,6 +69,39 @@ def test_bounded(name: str) -> None:
     started = time.process_time()
     outcome(BAD[name])
     assert time.process_time() - started < 4  # two seconds on the machine it is meant for
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("x=1\nf() { f; }\nf" + LAUNCH, 2, 7),
+        ("x=aaaa\n" + "x=$x$x\n" * 60 + LAUNCH, None, 1),
+        ("x=1\n\ntorchrun p.py {1..999999999}\n", 3, 1),
+        ("x=1\ntorchrun p.py " + "\\a" * 200_000, 2, 200_015),
+    ],
+)
+def test_too_much_work_names_where_reading_stopped(text: str, line: int | None, column: int) -> None:
+    with pytest.raises(UnreadableError) as refused:
+        read_script(SourceText("x.sh", text), ReadOptions(), absent, path="x.sh", cwd="/")
+    span = refused.value.diagnostic.span
+    assert refused.value.diagnostic.kind.code == "SYN006"
+    assert span is not None
+    assert span.column == column
+    assert span.line == line or (line is None and span.line > 10)
+
+
+def test_braces_nested_too_deep_are_refused_and_not_taken_as_written() -> None:
+    text = "torchrun p.py --num-layers " + "{a," * 60 + "b" + "}" * 60
+    with pytest.raises(UnreadableError) as refused:
+        read_script(SourceText("x.sh", text), ReadOptions(), absent, path="x.sh", cwd="/")
+    assert refused.value.diagnostic.kind.code == "SYN006"
+
+
+def test_many_braces_side_by_side_are_all_expanded() -> None:
+    text = "torchrun p.py --num-layers " + "{1..1}" * 40
+    reading = read_script(SourceText("x.sh", text), ReadOptions(), absent, path="x.sh", cwd="/")
+    assert reading.chosen is not None
+    assert [argument.text for argument in reading.chosen.arguments] == ["--num-layers", "1" * 40]
 
 
 def test_a_file_that_sources_itself() -> None:

@@ -1,0 +1,141 @@
+"""Prints the lint rows of the contract's BENCH table, measured in one run on one machine.
+
+    python benchmarks/lint.py [--runs 15] [--pairs 1000]
+
+A throw-away virtual environment gets accmap from a wheel (never editable), yamllint and check-jsonschema. Every figure
+is CPU time, user and system, of a process that was started anew, the median of 15 after a warm-up that also writes
+bytecode, relative to `python -I -c pass` of the same interpreter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parent.parent
+PAIR = ROOT / "examples" / "qwen3_dense"
+
+
+def cpu(command: list[str], runs: int, environment: dict[str, str]) -> float:
+    """Median CPU seconds of a command."""
+    taken: list[float] = []
+    for _ in range(runs + 1):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return median(taken[1:])
+
+
+def peak_memory(command: list[str], environment: dict[str, str]) -> float:
+    """Peak resident memory of a command in MB."""
+    script = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=-3, stderr=-3);"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", script, *command],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+    )
+    return int(done.stdout) / 1024
+
+
+def environment_with(folder: Path) -> Path:
+    """A new virtual environment with accmap's wheel and what it is compared with; the directory of its programs."""
+    venv.create(folder, with_pip=True)
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    pip = [str(programs / "python"), "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, "--upgrade", "pip"], check=False)
+    subprocess.run([*pip, str(ROOT), "yamllint", "check-jsonschema"], check=True)
+    return programs
+
+
+def many_pairs(folder: Path, count: int) -> list[str]:
+    """Pairs of different structure: sections and flags come and go, and every number is another one."""
+    script, yaml = (PAIR / "megatron.sh").read_text("utf-8"), (PAIR / "mindformers.yaml").read_text("utf-8")
+    optional = [line for line in yaml.split("\n") if line.startswith("    ") and ":" in line and "&" not in line]
+    rows = ["pairs = [{ megatron = 'pair*/run.sh', mindformers = 'pair*/run.yaml' }]\n"]
+    (folder / "accmap.toml").write_text("".join(rows), "utf-8")
+    files: list[str] = []
+    for number in range(count):
+        home = folder / f"pair{number}"
+        home.mkdir()
+        own = yaml.replace("hidden_size: 512", f"hidden_size: {512 + 64 * (number % 97)}")
+        for place, line in enumerate(optional[-24:]):
+            if number >> (place % 11) & 1 and place % 3 == number % 3:
+                own = own.replace(f"{line}\n", "", 1)
+        (home / "run.yaml").write_text(own, "utf-8")
+        changed = script.replace("--hidden-size 512", f"--hidden-size {512 + 64 * (number % 89)}")
+        (home / "run.sh").write_text(
+            changed.replace("--qk-layernorm\n", "" if number % 5 == 0 else "--qk-layernorm\n"), "utf-8"
+        )
+        files += [f"pair{number}/run.sh", f"pair{number}/run.yaml"]
+    return files
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=15)
+    parser.add_argument("--pairs", type=int, default=1000)
+    parser.add_argument("--programs", type=Path, help="an environment's bin directory instead of a new one")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        home = Path(scratch)
+        programs = given.programs or environment_with(home / "venv")
+        environment = {
+            "PATH": str(programs),
+            "HOME": scratch,
+            "ACCMAP_CACHE_DIR": str(home / "cache"),
+            "LANG": "C.UTF-8",
+        }
+        accmap, files = str(programs / "accmap"), [str(PAIR / "megatron.sh"), str(PAIR / "mindformers.yaml")]
+        schema = home / "schema.json"
+        schema.write_text(json.dumps({"type": "object"}), "utf-8")
+        base = cpu([str(programs / "python"), "-I", "-c", "pass"], given.runs, environment)
+
+        def ratio(*command: str) -> float:
+            return cpu(list(command), given.runs, environment) / base
+
+        yamllint = ratio(str(programs / "yamllint"), "-d", "relaxed", files[1])
+        lint = ratio(accmap, "lint", "--no-cache", *files)
+        rows = [
+            ("accmap --version", ratio(accmap, "--version"), "<= 1.5"),
+            ("accmap lint, one pair, no cache entry", lint, f"<= 6 and < yamllint ({yamllint:.2f})"),
+            ("the same, cached", ratio(accmap, "lint", *files), "<= 2"),
+            ("accmap show", ratio(accmap, "show", files[0]), "<= 8"),
+            ("yamllint, the YAML", yamllint, ""),
+            (
+                "check-jsonschema, the YAML",
+                ratio(str(programs / "check-jsonschema"), "--schemafile", str(schema), files[1]),
+                "",
+            ),
+        ]
+        print(f"{'python -I -c pass':44}{base * 1000:8.1f} ms")
+        for name, value, goal in rows:
+            print(f"{name:44}{value:8.2f}    {goal}")
+        peak = peak_memory([accmap, "lint", "--no-cache", *files], environment)
+        print(f"{'peak memory of a lint':44}{peak:8.1f} MB <= 45")
+        os.chdir(home)
+        names = many_pairs(home, given.pairs)
+        ours = cpu([accmap, "lint", "--no-cache", "--format", "json", *names], 1, environment)
+        theirs = cpu([str(programs / "yamllint"), "-d", "relaxed", *names[1::2]], 1, environment)
+        what = f"{given.pairs} pairs, one process"
+        print(f"{what:44}{ours:8.2f} s  <= {theirs / 8:.2f}, 1/8 of yamllint's {theirs:.2f}")
+        os.chdir(ROOT)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

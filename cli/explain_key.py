@@ -1,0 +1,363 @@
+"""`accmap explain KEY`: what a flag, a key or a recipe field means and what it corresponds to, from the tables.
+
+`explanation` gathers it as plain JSON values; the three forms (text, Markdown, JSON) are written from these alone.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..mapper.recipe.vocabulary import vocabulary
+from ..mapper.row_words import (
+    LOSS,
+    behaviour,
+    caveat_words,
+    conditions,
+    flags,
+    megatron_names,
+    mindformers_names,
+    shown_key,
+    shown_value,
+    values,
+    with_versions,
+)
+from ..mappings.tables import table
+from ..schemas.config import json_value
+from ..schemas.megatron.catalog import VERSIONS
+from ..schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS
+from .key_history import argument_history, class_defaults, key_history
+from .key_search import DYNAMIC_VERSIONS, named
+from .terminal import painted, wants_colour, width
+from .wide_text import columns, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ..mappings.tables import Reason, Row, Side
+    from ..schemas.diagnostic import Language
+    from .key_search import Named
+
+_FEW = 3
+"""A row of more keys describes a group, such as the learning rate: only what was asked for gets its versions."""
+_WORDS = {
+    "megatron": ("Megatron-LM", "Megatron-LM"),
+    "static": ("static graph", "静态图"),
+    "dynamic": ("dynamic graph", "动态图"),
+    "loss": ("translation", "转换"),
+    "only": ("applies where", "适用条件"),
+    "note": ("note", "说明"),
+    "caveat": ("exception", "例外"),
+    "sources": ("sources", "来源"),
+    "aliases": ("also read: {names}", "也读取：{names}"),
+    "nothing": ("no setting", "无对应设置"),
+    "argument": ("Megatron-LM argument {name}", "Megatron-LM 参数 {name}"),
+    "key": ("MindSpore Transformers key {name}", "MindSpore Transformers 键 {name}"),
+    "mentioned": (
+        "No row of the tables is about {name} itself; these rows speak of it.",
+        "映射表中没有关于 {name} 本身的条目；以下条目提到了它。",
+    ),
+    "reason": ("no counterpart", "无对应"),
+    "related": ("also read by", "另见"),
+    "history": ("versions", "版本"),
+    "unknown": ("unknown", "不存在"),
+    "default": ("default {value}", "默认 {value}"),
+    "choices": ("one of {value}", "可选 {value}"),
+    "impact.numerics": ("changes numbers", "影响数值"),
+    "impact.performance": ("changes speed or memory only", "仅影响性能"),
+    "impact.none": ("changes neither", "不影响训练"),
+    "neutral": ("neutral {value}", "中性值 {value}"),
+    "accepted": ("accepted", "生效"),
+    "ignored": ("ignored", "被忽略"),
+    "unknown.key": ("unknown key: stops the run", "未知键：终止运行"),
+    "conflict": ("conflict with the class's own key: stops the run", "与模型类自身的键冲突：终止运行"),
+    "by": ("{models}: {state}", "{models}：{state}"),
+    "values": ("values: {values}", "取值：{values}"),
+    "legacy": ("legacy models only", "仅旧版模型读取"),
+    "classes": ("class defaults ({version}): {values}", "模型类默认值（{version}）：{values}"),
+}
+_MARGIN = 26
+_LEGACY_SECTION = "moe_config."
+
+
+class _Line(NamedTuple):
+    label: str
+    text: str
+
+
+class _Part(NamedTuple):
+    heading: str
+    lead: str
+    lines: list[_Line]
+
+
+def explained_key(word: str, language: Language, form: str) -> str | None:
+    """The explanation of a flag, key, alias or field, written in `form`; None where nothing is called so."""
+    found = named(word)
+    if found is None:
+        return None
+    answer = explanation(found, language)
+    if form == "json":
+        return json.dumps(answer, ensure_ascii=False, allow_nan=False) + "\n"
+    parts = list(_parts(answer, 1 if language == "zh" else 0))
+    return _markdown(answer["name"], parts) if form == "markdown" else _text(answer["name"], parts)
+
+
+def explanation(found: Named, language: Language) -> dict[str, Any]:
+    """Everything that is known, as JSON values."""
+    arguments, keys = list(found.arguments), list(found.keys)
+    if not found.mentioned:
+        for row in found.rows:
+            arguments += [dest for dest in _few(row.megatron) if dest not in arguments]
+            keys += [key for key in _few(row.static + row.dynamic) if key not in keys]
+    return {
+        "name": found.word,
+        "arguments": list(found.arguments),
+        "keys": [shown_key(key) for key in found.keys],
+        "mentioned_only": found.mentioned,
+        "rows": [_row(row, language) for row in found.rows],
+        "related": [list(row.fields) for row in found.related],
+        "reasons": _reasons(found, language),
+        "megatron": [entry for dest in arguments if (entry := _argument(dest))],
+        "mindformers": [entry for key in keys if (entry := _key(key))],
+    }
+
+
+def _few(sides: Sequence[Side]) -> list[str]:
+    """The keys of a row that has few of them on every side."""
+    if any(len(side.keys) > _FEW for side in sides):
+        return []
+    return [one for side in sides for key in side.keys for one in key.split("|")]
+
+
+def _row(row: Row, language: Language) -> dict[str, Any]:
+    place = 1 if language == "zh" else 0
+    return {
+        "fields": [_field(name, language) for name in row.fields],
+        "loss": row.loss,
+        "loss_means": LOSS[row.loss][place],
+        "only": conditions(row.only, language) or None,
+        "megatron": _sides(row.megatron, language, megatron=True),
+        "static": _sides(row.static, language, megatron=False),
+        "dynamic": _sides(row.dynamic, language, megatron=False),
+        "note": (row.zh if place else row.en) or None,
+        "caveats": [caveat_words(caveat, language) for caveat in row.caveats],
+        "sources": list(row.sources),
+    }
+
+
+def _field(name: str, language: Language) -> dict[str, Any]:
+    field = vocabulary()[name]
+    return {
+        "field": name,
+        "meaning": field.zh if language == "zh" else field.en,
+        "type": field.type,
+        "unit": field.unit,
+        "impact": field.impact,
+        "neutral": json_value(field.default),
+    }
+
+
+def _sides(sides: Sequence[Side], language: Language, *, megatron: bool) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for side, when in with_versions(sides, language):
+        aliases = [one for alias in side.aliases for one in alias.split("|")]
+        found.append(
+            {
+                "names": list(megatron_names(side) if megatron else mindformers_names(side)),
+                "aliases": [_flag(one) if megatron else shown_key(one) for one in aliases],
+                "instead": behaviour(side, language),
+                "values": values(side),
+                "since": side.since,
+                "until": side.until,
+                "versions": when or None,
+            }
+        )
+    return found
+
+
+def _flag(dest: str) -> str:
+    return "--" + dest.removeprefix("deprecated_").replace("_", "-")
+
+
+def _reasons(found: Named, language: Language) -> list[dict[str, Any]]:
+    """Why what was asked for has no row."""
+    if found.rows:
+        return []
+    rows = table()
+    reasons: dict[str, Reason | None] = {dest: rows.megatron_reason(dest) for dest in found.arguments}
+    reasons.update({key: rows.mindformers_reason(key) for key in found.keys})
+    by_text: dict[str, dict[str, Any]] = {}
+    for name, reason in reasons.items():
+        if reason is not None:
+            text = reason.zh if language == "zh" else reason.en
+            entry = by_text.setdefault(text, {"names": [], "impact": reason.impact, "text": text})
+            entry["names"].append((flags(name) or (name,))[0] if name in found.arguments else shown_key(name))
+    return list(by_text.values())
+
+
+def _argument(dest: str) -> dict[str, Any] | None:
+    states = argument_history(dest)
+    if not any(state.known for state in states):
+        return None
+    return {
+        "argument": dest,
+        "states": [
+            {
+                "versions": list(state.versions),
+                "known": state.known,
+                "flags": list(state.flags),
+                "type": state.type,
+                "choices": json_value(state.choices),
+                "default": json_value(state.default),
+            }
+            for state in states
+        ],
+    }
+
+
+def _key(path: str) -> dict[str, Any] | None:
+    states, defaults = key_history(path), class_defaults(path)
+    if not states and not defaults:
+        return None
+    return {
+        "key": shown_key(path),
+        "states": [
+            {
+                "versions": list(state.versions),
+                "dialect": state.dialect,
+                "acceptance": state.acceptance,
+                "models": list(state.models),
+                **({"default": json_value(state.default)} if state.has_default else {}),
+            }
+            for state in states
+        ],
+        "class_defaults": {one.model: json_value(one.value) for one in defaults},
+    }
+
+
+def _parts(answer: Mapping[str, Any], place: int) -> Iterator[_Part]:
+    def word(label: str, **values: object) -> str:
+        return _WORDS[label][place].format(**values)
+
+    lead = word("mentioned", name=answer["name"]) if answer["mentioned_only"] else ""
+    for entry in answer["rows"]:
+        yield _Part(", ".join(field["field"] for field in entry["fields"]), lead, list(_row_lines(entry, place)))
+        lead = ""
+    for reason in answer["reasons"]:
+        label = word("reason")
+        yield _Part(", ".join(reason["names"]), "", [_Line(label, reason["text"] + _impact(reason["impact"], place))])
+    if answer["related"]:
+        names = "; ".join(
+            ", ".join(fields[:_FEW]) + (" …" if len(fields) > _FEW else "") for fields in answer["related"]
+        )
+        yield _Part(word("related"), names, [])
+    for entry in answer["megatron"]:
+        lines = [_Line(_ranges(state["versions"]), _argument_words(state, place)) for state in entry["states"]]
+        yield _Part(word("argument", name=entry["argument"]), "", lines)
+    for entry in answer["mindformers"]:
+        yield _Part(word("key", name=entry["key"]), "", list(_key_lines(entry, place)))
+
+
+def _row_lines(entry: Mapping[str, Any], place: int) -> Iterator[_Line]:
+    for field in entry["fields"]:
+        facts = [field["type"].replace("|", " | "), *([field["unit"]] if field["unit"] else [])]
+        if field["neutral"] is not None:
+            facts.append(_WORDS["neutral"][place].format(value=shown_value(field["neutral"])))
+        about = f"{field['meaning']} ({'; '.join(facts)}){_impact(field['impact'], place)}"
+        yield _Line(field["field"].rpartition(".")[2], about)
+    for side in ("megatron", "static", "dynamic"):
+        for one in entry[side]:
+            yield _Line(_WORDS[side][place], _side_words(one, place))
+        if not entry[side]:
+            yield _Line(_WORDS[side][place], _WORDS["nothing"][place])
+    yield _Line(_WORDS["loss"][place], f"{entry['loss']}: {entry['loss_means']}")
+    for label in ("only", "note"):
+        if entry[label]:
+            yield _Line(_WORDS[label][place], entry[label])
+    for caveat in entry["caveats"]:
+        yield _Line(_WORDS["caveat"][place], caveat)
+    yield _Line(_WORDS["sources"][place], "; ".join(entry["sources"]))
+
+
+def _side_words(side: Mapping[str, Any], place: int) -> str:
+    parts = [", ".join(side["names"])] if side["names"] else []
+    if side["instead"]:
+        parts.append(side["instead"])
+    if side["versions"]:
+        parts.append(f"({side['versions']})")
+    if side["values"]:
+        listed = ", ".join(f"{theirs} = {shown_value(ours)}" for theirs, ours in side["values"].items())
+        parts.append("· " + _WORDS["values"][place].format(values=listed))
+    if side["aliases"]:
+        parts.append("· " + _WORDS["aliases"][place].format(names=", ".join(side["aliases"])))
+    return " ".join(parts) or _WORDS["nothing"][place]
+
+
+def _argument_words(state: Mapping[str, Any], place: int) -> str:
+    if not state["known"]:
+        return _WORDS["unknown"][place]
+    parts = [", ".join(state["flags"]), state["type"] or "str"]
+    if state["choices"]:
+        parts.append(_WORDS["choices"][place].format(value=", ".join(map(shown_value, state["choices"]))))
+    parts.append(_WORDS["default"][place].format(value=shown_value(state["default"])))
+    return " · ".join(parts)
+
+
+def _key_lines(entry: Mapping[str, Any], place: int) -> Iterator[_Line]:
+    for state in entry["states"]:
+        acceptance = state["acceptance"]
+        text = _WORDS["unknown.key" if acceptance == "unknown" else acceptance][place]
+        if state["models"]:
+            text = _WORDS["by"][place].format(state=text, models=", ".join(state["models"]))
+        if "default" in state and acceptance == "accepted":
+            text += " · " + _WORDS["default"][place].format(value=shown_value(state["default"]))
+        if entry["key"].startswith(_LEGACY_SECTION) and acceptance == "accepted":
+            text += f" ({_WORDS['legacy'][place]})"
+        yield _Line(f"{_ranges(state['versions'])} {_WORDS[state['dialect']][place]}", text)
+    if entry["class_defaults"]:
+        listed = ", ".join(f"{model} {shown_value(value)}" for model, value in entry["class_defaults"].items())
+        yield _Line("", _WORDS["classes"][place].format(version=DEFAULT_STATIC, values=listed))
+
+
+def _impact(impact: str, place: int) -> str:
+    return f" [{_WORDS[f'impact.{impact}'][place]}]"
+
+
+def _ranges(listed: Sequence[str]) -> str:
+    """`0.12–0.19`, `1.6, 1.8–2.1`: neighbours in the lists of versions are joined."""
+    order = next(known for known in (VERSIONS, STATIC_VERSIONS, DYNAMIC_VERSIONS) if set(listed) <= set(known))
+    runs: list[list[str]] = []
+    for version in listed:
+        if runs and order.index(runs[-1][-1]) + 1 == order.index(version):
+            runs[-1].append(version)
+        else:
+            runs.append([version])
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
+
+
+def _text(name: str, parts: Sequence[_Part]) -> str:
+    colour, limit = wants_colour(), width()
+    lines = [painted(name, "bold", colour)]
+    for part in parts:
+        lines.append("")
+        if part.lead and part.lines:
+            lines += [*wrapped(part.lead, limit), ""]
+        lines += [painted(line, "cyan", colour) for line in wrapped(part.heading, limit, "  ")]
+        if part.lead and not part.lines:
+            lines += wrapped(f"  {part.lead}", limit, "  ")
+        for label, text in part.lines:
+            margin = f"  {label}{' ' * max(2, _MARGIN - columns(label))}" if label else "  "
+            first, *rest = wrapped(margin + text, limit, " " * (_MARGIN + 2 if label else 2))
+            lines += [first.replace(label, painted(label, "dim", colour), 1) if label else first, *rest]
+    return "\n".join(lines) + "\n\n"
+
+
+def _markdown(name: str, parts: Sequence[_Part]) -> str:
+    lines = [f"# `{name}`"]
+    for part in parts:
+        lines += ["", *([part.lead, ""] if part.lead and part.lines else []), f"## {part.heading}", ""]
+        if part.lead and not part.lines:
+            lines.append(part.lead)
+        lines += [f"- **{label}**: {text}" if label else f"- {text}" for label, text in part.lines]
+    return "\n".join(lines) + "\n"

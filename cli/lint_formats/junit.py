@@ -1,0 +1,45 @@
+"""JUnit XML: a test case a finding, grouped by file; a file without findings is one that passed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .places import place_of
+
+if TYPE_CHECKING:
+    from ...schemas.diagnostic import Language
+    from ..lint import Report
+
+
+def write(report: Report, language: Language) -> str:
+    """One XML document."""
+    files = list(dict.fromkeys((*report.files, *(entry.file for entry in report.diagnostics))))
+    total = sum(1 for entry in report.diagnostics if entry.kind.severity != "info")
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
+    lines.append(f'<testsuites name="accmap" tests="{max(len(report.diagnostics), len(files))}" failures="{total}">')
+    for file in files:
+        entries = [entry for entry in report.diagnostics if entry.file == file]
+        failures = sum(1 for entry in entries if entry.kind.severity != "info")
+        count = max(1, len(entries))
+        lines.append(f'  <testsuite name="{_escaped(file)}" tests="{count}" failures="{failures}" errors="0">')
+        if not entries:
+            lines.append(f'    <testcase classname="{_escaped(file)}" name="accmap"/>')
+        for entry in entries:
+            name = f"{entry.kind.code} {place_of(file, entry.span)}"
+            lines.append(f'    <testcase classname="{_escaped(file)}" name="{_escaped(name)}">')
+            message = _escaped(entry.message(language))
+            if entry.kind.severity == "info":
+                lines.append(f"      <system-out>{message}</system-out>")
+            else:
+                lines.append(f'      <failure type="{entry.kind.severity}" message="{message}"/>')
+            lines.append("    </testcase>")
+        lines.append("  </testsuite>")
+    lines.append("</testsuites>")
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    kept = "".join(character if character >= " " else " " for character in text)
+    for plain, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        kept = kept.replace(plain, written)
+    return kept

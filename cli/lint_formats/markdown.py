@@ -1,0 +1,46 @@
+"""A page for a review: the findings as a table, then the checklist with boxes for a person to tick."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .checklist import STATES, lines
+from .places import place_of, summary_line
+
+if TYPE_CHECKING:
+    from ...schemas.diagnostic import Language
+    from ..lint import Report
+
+_WORDS = {
+    "findings": ("Findings", "发现"),
+    "head": ("| Severity | Code | Place | Message |", "| 级别 | 代码 | 位置 | 消息 |"),
+    "checklist": ("Checklist", "检查清单"),
+    "row": ("| | Row | Key | Result | Megatron-LM | MindSpore Transformers | What |",
+            "| | 编号 | 键 | 结果 | Megatron-LM | MindSpore Transformers | 检查内容 |"),
+}  # fmt: skip
+
+
+def write(report: Report, language: Language) -> str:
+    """The page."""
+    chinese = language == "zh"
+    text = [f"## {_WORDS['findings'][chinese]}", "", summary_line(report, language), ""]
+    if report.diagnostics:
+        text += [_WORDS["head"][chinese], "| --- | --- | --- | --- |"]
+    for entry in report.diagnostics:
+        place = place_of(entry.file, entry.span)
+        code = f"[{entry.kind.code}]({entry.to_json()['url']})"
+        text.append(f"| {entry.kind.severity} | {code} | `{place}` | {_cell(entry.message(language))} |")
+    for subject in report.subjects:
+        names = " ↔ ".join(side.config.file for side in subject.sides)
+        text += ["", f"## {_WORDS['checklist'][chinese]}: {names}", "", _WORDS["row"][chinese]]
+        text.append("| --- | --- | --- | --- | --- | --- | --- |")
+        for line in lines(report, subject, language):
+            box = "[x]" if line.state == STATES["passed"][chinese] else "[ ]"
+            result = f"{line.state} {line.codes}".strip()
+            cells = (box, f"`{line.identifier}`", line.key, result, line.megatron, line.mindformers, line.what)
+            text.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+    return "\n".join(text) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,31 @@
+"""How places and totals are spelled, in every format."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...schemas.diagnostic import Language
+    from ...schemas.source import Span
+    from ..lint import Report
+
+
+def place_of(file: str, span: Span | None) -> str:
+    """file:line:column."""
+    return file if span is None else f"{file}:{span.line}:{span.column}"
+
+
+def summary_line(report: Report, language: Language) -> str:
+    """One line that counts."""
+    counts = report.counts()
+    if language == "zh":
+        parts = [f"{counts['error']} 个错误", f"{counts['warning']} 个警告", f"{counts['info']} 条提示"]
+        tail = f"，已忽略 {report.suppressed} 条" if report.suppressed else ""
+        return f"{'、'.join(parts)}{tail}（{len(report.files)} 个文件，{len(report.pairs)} 对）"
+    parts = [_many(counts["error"], "error"), _many(counts["warning"], "warning"), f"{counts['info']} info"]
+    tail = f", {report.suppressed} suppressed" if report.suppressed else ""
+    return f"{', '.join(parts)}{tail} in {_many(len(report.files), 'file')} ({_many(len(report.pairs), 'pair')})"
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

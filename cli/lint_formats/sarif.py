@@ -1,0 +1,120 @@
+"""SARIF 2.1.0, for code scanning."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ...schemas.diagnostic import Diagnostic, Fix, Language
+    from ...schemas.source import Span
+    from ..lint import Report
+
+_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def write(report: Report, language: Language) -> str:
+    """One SARIF log."""
+    from json import dumps
+
+    from accmap import __version__
+
+    codes = list(dict.fromkeys(entry.kind.code for entry in report.diagnostics))
+    log: dict[str, object] = {
+        "$schema": _SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "accmap",
+                        "version": __version__,
+                        "informationUri": "https://github.com/accmap/accmap",
+                        "rules": list(_rules(report.diagnostics, codes)),
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(entry, codes, language) for entry in report.diagnostics],
+            }
+        ],
+    }
+    return dumps(log, ensure_ascii=False) + "\n"
+
+
+def _rules(entries: Iterable[Diagnostic], codes: list[str]) -> Iterable[dict[str, object]]:
+    kinds = {entry.kind.code: entry for entry in entries}
+    for code in codes:
+        entry = kinds[code]
+        yield {
+            "id": code,
+            "name": "".join(part.capitalize() for part in entry.kind.name.split("-")),
+            "shortDescription": {"text": entry.kind.name.replace("-", " ")},
+            "helpUri": entry.to_json()["url"],
+            "defaultConfiguration": {"level": _LEVELS[entry.kind.severity]},
+        }
+
+
+def _result(entry: Diagnostic, codes: list[str], language: Language) -> dict[str, object]:
+    found: dict[str, object] = {
+        "ruleId": entry.kind.code,
+        "ruleIndex": codes.index(entry.kind.code),
+        "level": _LEVELS[entry.kind.severity],
+        "message": {"text": entry.message(language)},
+        "locations": [_location(entry.file, entry.span)],
+        "properties": {"confidence": entry.kind.confidence, "fields": list(entry.fields)},
+    }
+    if entry.related:
+        found["relatedLocations"] = [
+            {
+                **_location(place.file, place.span),
+                "id": number,
+                "message": {"text": place.zh if language == "zh" else place.en},
+            }
+            for number, place in enumerate(entry.related, 1)
+        ]
+    if entry.fix is not None:
+        found["fixes"] = [_fix(entry.fix, language)]
+    return found
+
+
+def _location(file: str, span: Span | None) -> dict[str, object]:
+    physical: dict[str, object] = {"artifactLocation": {"uri": _uri(file)}}
+    if span is not None:
+        physical["region"] = _region(span)
+    return {"physicalLocation": physical}
+
+
+def _region(span: Span) -> dict[str, object]:
+    return {
+        "startLine": span.line,
+        "startColumn": span.column,
+        "endLine": span.end_line,
+        "endColumn": span.end_column,
+    }
+
+
+def _fix(fix: Fix, language: Language) -> dict[str, object]:
+    files = dict.fromkeys(edit.file for edit in fix.edits)
+    return {
+        "description": {"text": fix.zh if language == "zh" else fix.en},
+        "artifactChanges": [
+            {
+                "artifactLocation": {"uri": _uri(file)},
+                "replacements": [
+                    {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}}
+                    for edit in fix.edits
+                    if edit.file == file
+                ],
+            }
+            for file in files
+        ],
+    }
+
+
+def _uri(file: str) -> str:
+    from urllib.parse import quote
+
+    return quote(file.replace(os.sep, "/"), safe="/:@!$&'()*+,;=~")

@@ -1,0 +1,29 @@
+"""How often each code was found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .places import summary_line
+
+if TYPE_CHECKING:
+    from ...schemas.diagnostic import Language
+    from ..lint import Report
+
+
+def write(report: Report, language: Language, *, as_json: bool = False) -> str:
+    """The counts, most frequent first."""
+    counts: dict[tuple[str, str, str], int] = {}
+    for entry in report.diagnostics:
+        mark = (entry.kind.code, entry.kind.name, entry.kind.severity)
+        counts[mark] = counts.get(mark, 0) + 1
+    ordered = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    if as_json:
+        from json import dumps
+
+        rows = [
+            {"code": code, "name": name, "severity": level, "count": count} for (code, name, level), count in ordered
+        ]
+        return dumps(rows, ensure_ascii=False) + "\n"
+    lines = [f"{count:6}  {code}  {level:7}  {name}" for (code, name, level), count in ordered]
+    return "\n".join([*lines, summary_line(report, language)]) + "\n"

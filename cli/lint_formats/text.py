@@ -1,0 +1,68 @@
+"""Findings for a person: the place, the sentence, the line of the file with a mark, and the second place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..terminal import painted, wants_colour
+from .places import place_of, summary_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...schemas.diagnostic import Diagnostic, Language
+    from ...schemas.source import SourceText, Span
+    from ..lint import Report
+
+_STYLES = {"error": "red", "warning": "yellow", "info": "blue"}
+_WORDS = {"fix": ("fix", "修复"), "unsafe": ("fix (unsafe)", "修复（不安全）")}
+_MOST_RELATED = 4
+
+
+def write(report: Report, language: Language) -> str:
+    """The page."""
+    colour = wants_colour()
+    lines: list[str] = []
+    for entry in report.diagnostics:
+        lines += _finding(entry, report, language, colour)
+        lines.append("")
+    lines.append(summary_line(report, language))
+    return "\n".join(lines) + "\n"
+
+
+def _finding(entry: Diagnostic, report: Report, language: Language, colour: bool) -> Iterator[str]:
+    kind = entry.kind
+    head = painted(f"{kind.severity}[{kind.code}]", _STYLES[kind.severity], colour)
+    yield f"{painted(place_of(entry.file, entry.span), 'bold', colour)}: {head} {kind.name}"
+    yield f"  {entry.message(language)}"
+    yield from _frame(entry.file, entry.span, report, colour, _STYLES[kind.severity])
+    for place in entry.related[:_MOST_RELATED]:
+        note = place.zh if language == "zh" else place.en
+        yield f"  {painted(place_of(place.file, place.span), 'dim', colour)}: {note}"
+        yield from _frame(place.file, place.span, report, colour, "cyan")
+    if entry.fix is not None:
+        name = _WORDS["fix" if entry.fix.applicability == "safe" else "unsafe"][language == "zh"]
+        yield f"  {painted(name, 'green', colour)}: {entry.fix.zh if language == 'zh' else entry.fix.en}"
+
+
+def _frame(file: str, span: Span | None, report: Report, colour: bool, style: str) -> Iterator[str]:
+    source: SourceText | None = report.sources.get(file)
+    if source is None or span is None or not 1 <= span.line <= source.line_count:
+        return
+    line = source.line(span.line)
+    number = str(span.line)
+    end = span.end_column if span.end_line == span.line else len(line) + 1
+    length = max(1, min(end, len(line) + 2) - span.column)
+    shown = line if len(line) <= 160 else line[:159] + "…"
+    if span.column > 160:
+        yield f"  {painted(number, 'dim', colour)} | {shown}"
+        return
+    gap = "".join("\t" if character == "\t" else _blank(character) for character in line[: span.column - 1])
+    mark = "^" * min(length, 80) if span.end_column != span.column or span.end_line != span.line else "^"
+    yield f"  {painted(number, 'dim', colour)} | {shown}"
+    yield f"  {' ' * len(number)} | {gap}{painted(mark, style, colour)}"
+
+
+def _blank(character: str) -> str:
+    """As many blanks as a terminal gives the character."""
+    return "  " if character >= "\u1100" and not character.isascii() else " "

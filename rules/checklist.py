@@ -1,0 +1,22 @@
+"""The rows of the accuracy guide's checklists, and the rules that cover each of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .checklist_compiled import ROWS as _COMPILED
+
+
+class Row(NamedTuple):
+    """One row. `by_person` says that no file decides it: a person ticks it, with the evidence that the fields give."""
+
+    identifier: str
+    key: str
+    codes: tuple[str, ...]
+    fields: tuple[str, ...]
+    by_person: bool
+    what: str
+    what_zh: str
+
+
+ROWS = tuple(Row(*row) for row in _COMPILED)

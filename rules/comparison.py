@@ -1,0 +1,217 @@
+"""The one mechanism behind most rules: a recipe field has the same effective value on both sides.
+
+Which field belongs to which rule, how its values are compared and when it counts at all is data
+(`catalog/*.yaml`). A key that one file does not hold means that side's default, which the recipe already says.
+"""
+
+from __future__ import annotations
+
+from math import isclose
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from .naming import describe_origin, shown, spelled
+from .places import places_of, rows_of
+from .rule import Found, Note, Place, on
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ..mapper.recipe.values import RecipeValue
+    from ..schemas.diagnostic import Severity
+    from .places import Spot
+    from .subject import Side, Subject
+
+_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
+
+
+class Compared(NamedTuple):
+    """How one field is compared: `neutral` stands for a value that a side does not give.
+
+    A field that one framework cannot express is compared only where it has a neutral value, or where the rule
+    wants it reported anyway (`one_sided`).
+    """
+
+    code: str
+    how: str
+    neutral: object
+    one_sided: bool
+    severity: Severity
+
+
+def differences(subject: Subject, table: Mapping[str, Compared]) -> Iterator[tuple[str, Found]]:
+    """The code and the finding of every field whose values differ."""
+    left, right = subject.megatron, subject.mindformers
+    if left is None or right is None:
+        return
+    first, second = left.recipe.fields, right.recipe.fields
+    for name, row in table.items():
+        a, b = first.get(name), second.get(name)
+        if a is None and b is None:
+            continue
+        if not _comparable(a, b, row):
+            yield from _left_open(name, a, b, left, right, row)
+            continue
+        one, other = _value(a, row), _value(b, row)
+        if one != other and not COMPARATORS[row.how](one, other) and counts(name, left, right):
+            severity = _lowered(name, row.severity)
+            if row.how == "names" and (one is None or other is None):
+                severity = "info"  # a path that one side gets in another way, not another path
+            if severity == "info" and name.startswith(_QUIET) and not (_written(a) or _written(b)):
+                continue  # two defaults that nobody chose, about files and logs
+            yield row.code, difference(name, one, other, left, right)._replace(severity=severity)
+
+
+def counts(name: str, left: Side, right: Side) -> bool:
+    """Whether a field means anything in both runs: expert settings do not without experts."""
+    from ..mapper.conditions import holds
+    from ..mapper.recipe.reading import meaningful
+    from .catalog_compiled import GATES
+
+    if not all(holds(condition, side.value) for condition in GATES.get(name, ()) for side in (left, right)):
+        return False
+    return all(meaningful(row, side.recipe) for row in rows_of(name) for side in (left, right))
+
+
+def _lowered(name: str, severity: Severity) -> Severity:
+    """A difference that the tables know to change no number is not an error."""
+    impacts = {row.impact for row in rows_of(name) if row.impact is not None}
+    return "info" if impacts and "numerics" not in impacts else severity
+
+
+_QUIET = ("checkpoint.", "logging.", "environment.", "run.")
+
+
+def _value(value: RecipeValue | None, row: Compared) -> object:
+    """What a side computes with. One that always behaves alike, or knows no such thing, has the neutral value."""
+    if value is None or (value.value is None and (not value.keys or isinstance(row.neutral, bool))):
+        return row.neutral
+    return value.value
+
+
+def _left_open(
+    name: str, a: RecipeValue | None, b: RecipeValue | None, left: Side, right: Side, row: Compared
+) -> Iterator[tuple[str, Found]]:
+    """What cannot be compared: a value that is not known, or a setting that the other side does not have."""
+    one, other = a is not None and a.decided, b is not None and b.decided
+    if a is not None and b is not None:
+        if one == other or (a.value if one else b.value) is None or not counts(name, left, right):
+            return
+        variant, side = "unknown", right if one else left
+    else:
+        given, side = (a, left) if a is not None else (b, right)
+        assert given is not None
+        if not given.decided or not _written(given) or given.value == row.neutral:
+            return
+        if not counts(name, side, side):
+            return
+        without = right if side is left else left
+        variant = f"only {side.framework}"
+        if places_of(without).spots(name):
+            variant, side = "not given", without
+    found = difference(name, a and a.value, b and b.value, left, right)
+    yield row.code, found._replace(at=on(side.framework, name), variant=variant, severity="info")
+
+
+def _written(value: RecipeValue | None) -> bool:
+    return value is not None and value.origin == "explicit"
+
+
+def _comparable(a: RecipeValue | None, b: RecipeValue | None, row: Compared) -> bool:
+    """Both values are known, and both sides can say the field at all (or the row wants it reported anyway)."""
+    if (a is not None and not a.decided) or (b is not None and not b.decided):
+        return False
+    if a is not None and b is not None:
+        return True
+    given = a or b
+    return given is not None and given.origin == "explicit" and (row.one_sided or row.neutral is not None)
+
+
+def difference(name: str, first: object, second: object, left: Side, right: Side) -> Found:
+    """The finding that says what each side has and where it comes from."""
+    from .registry import labels
+
+    english, chinese = labels(name)
+    values: dict[str, object] = {
+        "field": name,
+        "label": english,
+        "label_zh": chinese,
+        "a": shown(first),
+        "b": shown(second),
+    }
+    notes: list[Note] = []
+    main = right if places_of(right).spots(name) else left  # where something can be written
+    for side, letter in ((left, "a"), (right, "b")):
+        spots = places_of(side).spots(name)
+        origin = describe_origin(side, name, spots)
+        values[f"{letter}_from"], values[f"{letter}_from_zh"] = origin
+        notes += _notes(side, name, spots, primary=side is main)
+    return Found(on(main.framework, name), values, tuple(notes), (name,))
+
+
+def _notes(side: Side, name: str, spots: Sequence[Spot], *, primary: bool) -> Iterator[Note]:
+    """The places that take part in the value; the finding's own place is not repeated."""
+    framework = side.framework
+    if not spots and not primary:
+        yield Note(on(framework, name), f"{_NAMES[framework]}: not given", f"{_NAMES[framework]}：未给出")
+    field = side.field(name)
+    own = field.span if field is not None and field.span is not None else spots[0].span if spots else None
+    for spot in spots:
+        if primary and spot.span == own:
+            continue
+        key = spelled(spot, framework)
+        at = Place(framework, "span", "", spot.span)
+        if spot.setting is None:
+            yield Note(at, f"{key} is not given", f"未给出 {key}")
+        elif spot.written:
+            yield Note(at, f"{key} is {shown(spot.setting.value)}", f"{key} 为 {shown(spot.setting.value)}")
+        else:
+            value = shown(spot.setting.value)
+            yield Note(at, f"{key} is not given: its default is {value}", f"未给出 {key}：默认值为 {value}")
+
+
+def equal(a: object, b: object) -> bool:
+    """The same value; numbers within the rounding of a double."""
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return a == b or isclose(a, b, rel_tol=1e-9, abs_tol=0.0)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        first, second = cast("Sequence[object]", a), cast("Sequence[object]", b)
+        return len(first) == len(second) and all(map(equal, first, second))
+    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
+        several, one = cast("tuple[Sequence[object], object]", (a, b) if isinstance(a, (list, tuple)) else (b, a))
+        return bool(several) and all(equal(entry, one) for entry in several)
+    return a == b
+
+
+def _same_words(a: object, b: object) -> bool:
+    return str(a).lower() == str(b).lower()
+
+
+def _same_names(a: object, b: object) -> bool:
+    """Paths are the same where their last parts are: two machines seldom share their directories."""
+    return equal(_last_parts(a), _last_parts(b))
+
+
+def _last_parts(value: object) -> object:
+    if isinstance(value, str):
+        name = value.rstrip("/").rpartition("/")[2]
+        for ending in (".bin", ".idx"):
+            name = name.removesuffix(ending)
+        return name
+    if isinstance(value, (list, tuple)):
+        return [_last_parts(entry) for entry in cast("Sequence[object]", value)]
+    return value
+
+
+def _same_count(a: object, b: object) -> bool:
+    """A number of samples, up to what a last incomplete batch makes of it."""
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return isclose(a, b, rel_tol=1e-5)
+    return a is None or b is None or a == b
+
+
+COMPARATORS: Mapping[str, Callable[[object, object], bool]] = {
+    "equal": equal,
+    "words": _same_words,
+    "names": _same_names,
+    "count": _same_count,
+}

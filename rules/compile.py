@@ -1,0 +1,243 @@
+"""Turns the authored catalog into two literal modules: what a run of the rules needs, and what explains them.
+
+`python -m accmap.rules.compile` writes `catalog_compiled.py` (loaded by every lint) and `pages_compiled.py` (loaded by
+`accmap explain` and the documentation). A test checks that both are fresh and that every recipe field is compared.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from pprint import pformat
+from typing import Any
+
+import yaml
+
+ROOM = Path(__file__).resolve().parent
+CATALOG = ROOM / "catalog"
+PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN")
+READERS = (
+    "schemas.files",
+    "schemas.reader",
+    "schemas.shell.problems",
+    "schemas.yaml_text",
+    "schemas.megatron.problems",
+    "schemas.mindformers.problems",
+    "schemas.mindformers.dynamic_problems",
+    "mapper.schedule.problems",
+)
+"""Modules whose `PROBLEMS` a reader raises: their codes are explained too."""
+
+_SEVERITY = {"numerics": "error", "performance": "info", "none": "info"}
+_DIFFERS = (
+    "{label}: {a} in Megatron-LM ({a_from}), but {b} in MindSpore Transformers ({b_from}).",
+    "{label_zh}：Megatron-LM 为 {a}（{a_from_zh}），而 MindSpore Transformers 为 {b}（{b_from_zh}）。",
+)
+
+
+def catalog() -> dict[str, dict[str, Any]]:
+    """Every authored rule by its code, in the order of the checklists."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(CATALOG.glob("*.yaml")):
+        for code, entry in yaml.safe_load(path.read_text("utf-8")).items():
+            assert code not in found, f"{code} stands twice"
+            found[code] = entry
+    return dict(sorted(found.items(), key=lambda item: (PREFIXES.index(item[0][:3]), item[0])))
+
+
+def recipe_fields() -> dict[str, dict[str, Any]]:
+    """Every recipe field with its type, impact, neutral value and its meaning in both languages."""
+    path = ROOM.parent / "mapper" / "recipe" / "fields.yaml"
+    found: dict[str, dict[str, Any]] = {}
+    for topic, entries in yaml.safe_load(path.read_text("utf-8")).items():
+        for name, row in entries.items():
+            kind, impact, neutral, english, chinese = row[:5]
+            found[f"{topic}.{name}"] = {
+                "type": kind,
+                "impact": impact,
+                "neutral": neutral,
+                "en": english,
+                "zh": chinese,
+            }
+    return found
+
+
+def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """The code that compares each field: the rule that names it, else the rule that takes a topic's rest."""
+    owners: dict[str, str] = {}
+    taken: set[str] = set(yaml.safe_load((ROOM / "not_compared.yaml").read_text("utf-8")))
+    for code, rule in rules.items():
+        if "check" in rule and not rule.get("owns"):
+            continue
+        for name in rule.get("fields", ()):
+            assert name in fields, f"{code}: there is no recipe field {name}"
+            assert name not in taken, f"{name} is compared by {owners.get(name)} and {code}"
+            taken.add(name)
+            if "check" not in rule:
+                owners[name] = code
+    for code, rule in rules.items():
+        for name in fields:
+            if name not in taken and name.partition(".")[0] in rule.get("rest", ()):
+                owners[name] = code
+                taken.add(name)
+    assert taken == set(fields), f"no rule compares {sorted(set(fields) - taken)}"
+    return {name: owners[name] for name in fields if name in owners}
+
+
+def gates(fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    """The conditions under which each field counts; a field's own line wins over that of the longest name above it."""
+    authored: dict[str, Any] = yaml.safe_load((ROOM / "gates.yaml").read_text("utf-8"))
+    found: dict[str, tuple[Any, ...]] = {}
+    for name in fields:
+        above = [prefix for prefix in authored if prefix == name or (prefix[-1] in "._" and name.startswith(prefix))]
+        if above:
+            found[name] = tuple(_frozen(condition) for condition in authored[max(above, key=len)])
+    for prefix in authored:
+        assert any(name.startswith(prefix) for name in fields), f"gates.yaml: there is no field {prefix}"
+    return {name: conditions for name, conditions in found.items() if conditions}
+
+
+def _frozen(condition: list[Any]) -> tuple[Any, ...]:
+    operand: Any = condition[2] if len(condition) > 2 else None
+    return condition[0], condition[1], _hashable(operand)
+
+
+def _hashable(operand: Any) -> Any:
+    return operand if operand is None or isinstance(operand, (str, int, float)) else tuple(operand)
+
+
+def _severity(rule: dict[str, Any], fields: dict[str, dict[str, Any]], name: str | None) -> Any:
+    given = rule.get("severities", {}).get(name, rule.get("severity"))
+    if given is not None:
+        return given
+    return _SEVERITY[fields[name]["impact"]] if name else "error"
+
+
+def _both(value: Any) -> tuple[str, str]:
+    english, chinese = value
+    return str(english), str(chinese)
+
+
+def compiled_catalog() -> str:
+    """The module that every lint loads."""
+    rules, fields = catalog(), recipe_fields()
+    owners = compared_fields(rules, fields)
+    rows: dict[str, Any] = {}
+    for code, rule in rules.items():
+        own = [name for name, owner in owners.items() if owner == code]
+        messages: dict[str, tuple[str, str]] = {}
+        if "message" in rule:
+            messages[""] = _both(rule["message"])
+        for variant, sentences in rule.get("messages", {}).items():
+            messages[variant] = _both(sentences)
+        if own or rule.get("owns"):
+            messages.setdefault("", _DIFFERS)
+        severity = rule.get("severity", "error")
+        rows[code] = (
+            rule["name"],
+            severity if isinstance(severity, str) else dict(severity),
+            rule.get("scope", "pair"),
+            messages,
+            rule.get("check", ""),
+            tuple(rule.get("profiles", ("align", "train"))),
+            tuple(rule.get("fields", ())),
+            rule.get("kind", "rule"),
+            rule.get("confidence", "high"),
+            dict(rule.get("options", {})),
+        )
+    compared = {
+        name: (
+            code,
+            rules[code].get("hows", {}).get(name, rules[code].get("how", "equal")),
+            fields[name]["neutral"],
+            bool(rules[code].get("one_sided", False)),
+            _severity(rules[code], fields, name),
+        )
+        for name, code in owners.items()
+    }
+    return _module(
+        "The rules as a run needs them, compiled from catalog/*.yaml and the recipe's fields.",
+        RULES=rows,
+        COMPARED=compared,
+        GATES=gates(fields),
+    )
+
+
+def compiled_pages() -> str:
+    """The module that explains the rules."""
+    rules, fields = catalog(), recipe_fields()
+    owners = compared_fields(rules, fields)
+    pages: dict[str, Any] = {}
+    for code, rule in rules.items():
+        names = [name for name, owner in owners.items() if owner == code] or list(rule.get("fields", ()))
+        pages[code] = {
+            "what": _both(rule["what"]) if "what" in rule else None,
+            "why": _both(rule["why"]),
+            "example": rule.get("example", {}),
+            "instead": rule.get("instead", {}),
+            "sources": tuple(rule.get("sources", ())),
+            "fields": tuple(names),
+            "evidence": tuple(rule.get("evidence", ())),
+            "fixable": bool(rule.get("fixable", False)),
+            "options": dict(rule.get("options", {})),
+        }
+    for module in READERS:
+        try:
+            problems = import_module(f"..{module}", __package__).PROBLEMS
+        except ImportError:
+            continue
+        for kind in problems.values():
+            entry = pages.setdefault(
+                kind.code,
+                {"reader": kind.name, "severity": kind.severity, "messages": (), "sources": (f"accmap {module}",)},
+            )
+            if "reader" in entry:
+                entry["messages"] = (*entry["messages"], (kind.en, kind.zh))
+    return _module(
+        "What explains the rules, compiled from catalog/*.yaml and the readers' problems.",
+        PAGES={code: pages[code] for code in sorted(pages, key=lambda code: (PREFIXES.index(code[:3]), code))},
+    )
+
+
+def compiled_checklist() -> str:
+    """The module behind the printed checklist: each row, the rules that cover it, and who decides it."""
+    rules, fields = catalog(), recipe_fields()
+    owners = compared_fields(rules, fields)
+    rows: list[tuple[Any, ...]] = []
+    for identifier, key in yaml.safe_load((ROOM / "checklist.yaml").read_text("utf-8")).items():
+        covering = [code for code, rule in rules.items() if identifier in rule.get("sources", ())]
+        assert covering, f"no rule covers {identifier}"
+        items = [code for code in covering if rules[code].get("kind") == "checklist-item"]
+        first = covering[0]
+        names: list[str] = []
+        comparing = [code for code in covering if "check" not in rules[code] or rules[code].get("owns")]
+        for code in comparing or covering:
+            rule = rules[code]
+            if "rest" not in rule:
+                names += [name for name in (*rule.get("fields", ()), *rule.get("evidence", ())) if name not in names]
+        what = rules[first].get("what")
+        if what is None:
+            own = [name for name, owner in owners.items() if owner == first]
+            what = (f"{fields[own[0]]['en']}: the same on both sides", f"{fields[own[0]]['zh']}：两侧一致")
+        person = bool(items) and len(items) == len(covering)
+        rows.append((identifier, str(key), tuple(covering), tuple(names), person, *_both(what)))
+    return _module("The checklist's rows, compiled from checklist.yaml and catalog/*.yaml.", ROWS=tuple(rows))
+
+
+def _module(about: str, **values: Any) -> str:
+    lines = [f'"""{about} Do not edit."""\n', "from __future__ import annotations\n", "from typing import Any\n"]
+    lines += [f"{name}: Any = {pformat(value, width=160, sort_dicts=False)}\n" for name, value in values.items()]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Write the modules."""
+    (ROOM / "checklist_compiled.py").write_text(compiled_checklist(), "utf-8")
+    (ROOM / "catalog_compiled.py").write_text(compiled_catalog(), "utf-8")
+    (ROOM / "pages_compiled.py").write_text(compiled_pages(), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,199 @@
+"""Runs the rules over one file or a pair and turns what they found into diagnostics.
+
+Every rule is run by itself: one that crashes becomes a finding, and the others are still heard.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..schemas.diagnostic import Diagnostic, Kind, Related
+from .comparison import differences
+from .places import places_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from ..schemas.diagnostic import Fix, Severity
+    from ..schemas.source import Span
+    from .rule import Found, Place, Repair, Rule
+    from .subject import Side, Subject
+
+CRASHED = Kind(
+    "SYN990",
+    "rule-crashed",
+    "error",
+    "The rule {rule} failed on this file: {why}. This is a bug in accmap; the other rules were still run.",
+    "规则 {rule} 在此文件上执行失败：{why}。这是 accmap 的缺陷；其余规则仍已执行。",
+)
+
+
+_COMPARED_ANYWAY = frozenset(("MAP032",))
+"""What a framework's own validation makes of a value: of a pair the resulting values are compared in any case."""
+
+
+class Selection(NamedTuple):
+    """Which rules are heard, and how loudly: codes or their first letters."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    severities: Mapping[str, Severity] = {}
+
+    def heard(self, code: str) -> bool:
+        """Whether a code is reported; the longest prefix that fits it decides."""
+        chosen = max((len(prefix) for prefix in self.select if code.startswith(prefix)), default=-1)
+        if self.select and "ALL" not in self.select and chosen < 0:
+            return False
+        dropped = max((len(prefix) for prefix in self.ignore if code.startswith(prefix)), default=-1)
+        return dropped < 0 or chosen > dropped
+
+    def severity(self, kind: Kind) -> Kind:
+        """The kind with the severity that the configuration asks for."""
+        wanted = self.severities.get(kind.code)
+        return kind if wanted is None or wanted == kind.severity else kind._replace(severity=wanted)
+
+
+class Outcome(NamedTuple):
+    """What a run of the rules found, and whether every rule ran to its end."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    crashed: bool = False
+
+
+def check(subject: Subject, selection: Selection | None = None, more: Sequence[Rule] = ()) -> Outcome:
+    """Every finding about the subject: the readers' problems first, then the rules'."""
+    run = _Run(subject, selection or Selection())
+    for side in subject.sides:
+        run.problems(side)
+    run.comparisons()
+    run.functions(more)
+    ordered = sorted(_unlike(run.found), key=_position)
+    return Outcome(tuple(ordered), run.crashed)
+
+
+class _Run:
+    def __init__(self, subject: Subject, selection: Selection) -> None:
+        self.subject = subject
+        self.selection = selection
+        self.found: list[Diagnostic] = []
+        self.crashed = False
+
+    def problems(self, side: Side) -> None:
+        """What the reader of the file already had to say."""
+        from .repairs import mended
+
+        for problem in side.config.problems:
+            if self.selection.heard(problem.kind.code):
+                kind = problem.kind
+                if self.subject.paired and kind.code in _COMPARED_ANYWAY:
+                    kind = kind._replace(severity="info")
+                kind = self.selection.severity(kind)
+                self.found.append(mended(problem._replace(kind=kind), side))
+
+    def comparisons(self) -> None:
+        """Fields that differ between the two files."""
+        if not self.subject.paired:
+            return
+        from .registry import compared, rule
+
+        try:
+            for code, found in differences(self.subject, compared(self.subject.profile)):
+                if self.selection.heard(code):
+                    self._add(rule(code, self.subject.profile), found)
+        except Exception as error:  # noqa: BLE001 - a crash is a finding
+            self._crash("comparison", error)
+
+    def functions(self, more: Sequence[Rule]) -> None:
+        """Rules that are functions."""
+        from .registry import functions
+
+        frameworks = frozenset(side.framework for side in self.subject.sides)
+        for entry in (*functions(frameworks, self.subject.profile), *more):
+            if not self.selection.heard(entry.code) or self.subject.profile not in entry.profiles:
+                continue
+            try:
+                checker = _function(entry)
+                for found in checker(self.subject):
+                    self._add(entry, found)
+            except Exception as error:  # noqa: BLE001 - a crash is a finding
+                self._crash(entry.code, error)
+
+    def _crash(self, code: str, error: Exception) -> None:
+        import sys
+        import traceback
+
+        self.crashed = True
+        traceback.print_exception(error, file=sys.stderr)
+        side = self.subject.sides[-1]
+        why = f"{type(error).__name__}: {error}"
+        self.found.append(Diagnostic(CRASHED, side.config.file, None, (("rule", code), ("why", why))))
+
+    def _add(self, entry: Rule, found: Found) -> None:
+        if self.subject.profile not in entry.profiles:
+            return
+        side = self.subject.side(found.at.side)
+        assert side is not None
+        english, chinese = entry.messages[found.variant]
+        severity = found.severity or entry.severity
+        kind = self.selection.severity(Kind(entry.code, entry.name, severity, english, chinese, entry.confidence))
+        file, span = self._where(found.at)
+        related = tuple(
+            Related(*self._where(note.at), note.en, note.zh)
+            for note in found.notes
+            if self.subject.side(note.at.side) is not None
+        )
+        self.found.append(
+            Diagnostic(
+                kind,
+                file,
+                span,
+                tuple(found.values.items()),
+                related,
+                found.fields or entry.fields,
+                self._fix(found.repair),
+            )
+        )
+
+    def _fix(self, repair: Repair | None) -> Fix | None:
+        if repair is None:
+            return None
+        from .repairs import fix_of
+
+        sides = {side.framework: side for side in self.subject.sides}
+        return fix_of(repair, sides)
+
+    def _where(self, place: Place) -> tuple[str, Span | None]:
+        side = self.subject.side(place.side)
+        assert side is not None
+        span = places_of(side).span(place)
+        if span is not None and span.file is not None:
+            return span.file, span._replace(file=None)
+        return side.config.file, span
+
+
+def _function(entry: Rule) -> Callable[[Subject], Iterable[Found]]:
+    if not isinstance(entry.check, str):
+        return entry.check
+    from importlib import import_module
+
+    module, _, name = entry.check.partition(":")
+    return getattr(import_module(f".{module}", __package__), name)
+
+
+def _position(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
+    span = diagnostic.span
+    return diagnostic.file, span.line if span else 0, span.column if span else 0, diagnostic.kind.code
+
+
+def _unlike(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Every finding once; a string in place of a number is said by the rule that knows what comes of it."""
+    seen: set[tuple[str, str, object, str]] = set()
+    found = list(found)
+    known = {(entry.file, entry.span) for entry in found if entry.kind.code == "MAP072"}
+    for entry in found:
+        if entry.kind.code == "SYN051" and (entry.file, entry.span) in known:
+            continue
+        mark = (entry.kind.code, entry.file, entry.span, entry.message())
+        if mark not in seen:
+            seen.add(mark)
+            yield entry

@@ -1,0 +1,102 @@
+"""Rules about the files themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .naming import shown
+from .rule import Change, Found, Repair, at_key, at_span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..schemas.config import Setting
+    from ..schemas.source import Span
+    from .subject import Side, Subject
+
+_MARKS = ("/path/to", "path/to/", "your_", "your-", "/your/", "todo", "fixme", "xxxx")
+_FLOATS = (
+    "hidden_dropout",
+    "attention_dropout",
+    "hidden_dropout_prob",
+    "attention_dropout_prob",
+    "attention_dropout_rate",
+)
+
+
+def unresolved_values(subject: Subject) -> Iterator[Found]:
+    """What the file does not decide is not compared, and that is said."""
+    for side in subject.sides:
+        named: dict[object, Setting] = {
+            (setting.span.line, setting.span.column): setting
+            for setting in side.config.settings.values()
+            if not setting.decided and setting.span is not None
+        }
+        if any(problem.kind.code in ("MAP009", "MAP010") for problem in side.config.problems):
+            # The reader has already said which argument stays open.
+            continue
+        for entry in side.config.unresolved:
+            setting = _holding(named.values(), entry.span)
+            if setting is None and not entry.may_split:
+                continue
+            key = setting.key if setting is not None else "what follows it"
+            yield Found(at_span(side.framework, entry.span), {"text": entry.text, "reason": entry.reason, "key": key})
+
+
+def _holding(settings: Iterable[Setting], span: Span) -> Setting | None:
+    for setting in settings:
+        place = setting.span
+        if place is None or place.file != span.file:
+            continue
+        if (place.line, place.column) <= (span.line, span.column) and (span.end_line, span.end_column) <= (
+            place.end_line,
+            place.end_column,
+        ):
+            return setting
+    return None
+
+
+def placeholders_left(subject: Subject) -> Iterator[Found]:
+    """A value that nobody filled in."""
+    for side in subject.sides:
+        for setting in side.config.settings.values():
+            if setting.origin != "explicit" or setting.span is None:
+                continue
+            text = _placeholder(setting)
+            if text is not None:
+                yield Found(at_key(side.framework, setting.key), {"value": shown(text)})
+
+
+def _placeholder(setting: Setting) -> str | None:
+    values = setting.value if isinstance(setting.value, (list, tuple)) else (setting.value,)
+    for value in values:
+        if not isinstance(value, str) or len(value) > 400:
+            continue
+        text = value.strip().lower()
+        if (text.startswith("<") and text.endswith(">") and len(text) > 2) or any(mark in text for mark in _MARKS):
+            return value
+    return None
+
+
+def integer_where_float(subject: Subject) -> Iterator[Found]:
+    """Probabilities are floats."""
+    side = subject.mindformers
+    if side is None or side.config.dialect == "dynamic":
+        return
+    for name in _FLOATS:
+        key = f"model.model_config.{name}"
+        given = side.explicit(key)
+        if given is None or given.acceptance != "accepted" or isinstance(given.value, bool):
+            continue
+        if isinstance(given.value, int) and not _reported(side, key):
+            better = f"{given.value}.0"
+            place = at_key("mindformers", key)
+            repair = Repair("safe", f"Write {better}.", f"改为 {better}。", (Change("set", place, better),))
+            yield Found(place, {"key": name, "value": given.value, "better": better}, repair=repair)
+
+
+def _reported(side: Side, key: str) -> bool:
+    return any(
+        problem.kind.code in ("MAP059", "MAP072") and dict(problem.values).get("key") == key
+        for problem in side.config.problems
+    )

@@ -1,0 +1,53 @@
+"""Names keys and values for a person, as the file spells them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .places import places_of
+
+if TYPE_CHECKING:
+    from ..schemas.config import Framework
+    from .places import Spot
+    from .subject import Side
+
+
+def shown(value: object) -> str:
+    """A value for a person."""
+    if value is None:
+        return "unset"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value)
+    text = str(value)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def spelled(spot: Spot, framework: Framework) -> str:
+    """A key as the file spells it."""
+    if framework == "mindformers":
+        return spot.key
+    if spot.setting is not None and spot.setting.flag:
+        return spot.setting.flag
+    return "--" + spot.key.replace("_", "-")
+
+
+def key_of(side: Side, field: str) -> str:
+    """The key that decides a recipe field in this file."""
+    spots = places_of(side).spots(field)
+    return spelled(spots[0], side.framework) if spots else field
+
+
+def describe_origin(side: Side, name: str, spots: list[Spot]) -> tuple[str, str]:
+    """Where a value comes from, in both languages."""
+    field = side.field(name)
+    if field is None or not spots:
+        return "not given", "未给出"
+    keys = ", ".join(dict.fromkeys(spelled(spot, side.framework) for spot in spots if spot.written))
+    if field.origin == "default" or not keys:
+        key = spelled(spots[0], side.framework)
+        return f"the default of {key}", f"{key} 的默认值"
+    if field.origin == "explicit":
+        return keys, keys
+    return f"from {keys}", f"由 {keys} 得出"

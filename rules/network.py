@@ -1,0 +1,96 @@
+"""Rules of the network checklist that are more than a comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .naming import describe_origin, key_of, shown
+from .places import places_of
+from .rule import Found, Note, at_key, on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .subject import Subject
+
+
+def interleaved_rotary(subject: Subject) -> Iterator[Found]:
+    """The static graph fails with interleaved rotary positions, or ignores them."""
+    side = subject.mindformers
+    given = None if side is None else side.explicit("model.model_config.rotary_interleaved")
+    if side is not None and given is not None and given.value is True and side.config.dialect != "dynamic":
+        yield Found(at_key("mindformers", given.key), {"version": side.config.framework_version})
+
+
+def yarn_mscale(subject: Subject) -> Iterator[Found]:
+    """YaRN's temperature factors must be equal for the two formulas to agree."""
+    for side in subject.sides:
+        if side.value("position.type") != "yarn":
+            return
+    for side in subject.sides:
+        one, other = side.value("position.yarn.mscale"), side.value("position.yarn.mscale_all_dim")
+        if one != other:
+            yield Found(on(side.framework, "position.yarn.mscale"), {"mscale": shown(one), "all_dim": shown(other)})
+
+
+def dropout_in_alignment(subject: Subject) -> Iterator[Found]:
+    """Dropout makes every step random."""
+    for side in subject.sides:
+        for name in ("model.hidden_dropout", "attention.dropout"):
+            value = side.value(name)
+            if isinstance(value, (int, float)) and value > 0:
+                yield Found(
+                    on(side.framework, name), {"key": key_of(side, name), "value": shown(value)}, fields=(name,)
+                )
+
+
+def latent_attention_bias(subject: Subject) -> Iterator[Found]:
+    """The output projection of multi-latent attention loses its bias."""
+    side = subject.mindformers
+    if side is None:
+        return
+    if side.value("attention.latent.enabled") is True and side.value("model.bias_linear") is True:
+        yield Found(
+            on("mindformers", "model.bias_linear"),
+            notes=(Note(on("mindformers", "attention.latent.enabled"), "multi-latent attention", "MLA"),),
+        )
+
+
+def mtp_with_tied_embeddings(subject: Subject) -> Iterator[Found]:
+    """Multi-token prediction cannot be built with tied embeddings."""
+    side = subject.mindformers
+    if side is None:
+        return
+    depth = side.value("mtp.num_layers")
+    if isinstance(depth, int) and depth > 0 and side.value("model.tie_embeddings") is True:
+        yield Found(
+            on("mindformers", "model.tie_embeddings"),
+            notes=(Note(on("mindformers", "mtp.num_layers"), "multi-token prediction", "多 token 预测"),),
+        )
+
+
+def swiglu_fusion(subject: Subject) -> Iterator[Found]:
+    """SwiGLU is fused on both sides or on neither."""
+    left, right = subject.megatron, subject.mindformers
+    if left is None or right is None or not (left.value("activation.gated") and right.value("activation.gated")):
+        return
+    if left.value("activation.function") != "silu":
+        return
+    fused = left.value("fusion.bias_swiglu") is not False
+    function = right.config.value("model.model_config.hidden_act")
+    also = function == "fusedswiglu" or (
+        function == "swiglu" and right.config.value("resolved.transformer.bias_swiglu_fusion") is True
+    )
+    if fused == also:
+        return
+    words = {True: ("fused", "融合算子"), False: ("several small operators", "多个小算子")}
+    values: dict[str, object] = {}
+    for letter, side, name, one in (
+        ("a", left, "fusion.bias_swiglu", fused),
+        ("b", right, "activation.function", also),
+    ):
+        values[letter], values[f"{letter}_zh"] = words[one]
+        origin = describe_origin(side, name, places_of(side).spots(name))
+        values[f"{letter}_from"], values[f"{letter}_from_zh"] = origin
+    note = Note(on("megatron", "fusion.bias_swiglu"), "the fusion of the other side", "另一侧的融合")
+    yield Found(on("mindformers", "activation.function"), values, (note,))

@@ -1,0 +1,96 @@
+"""Rules of the optimizer checklist that are more than a comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .comparison import equal
+from .naming import key_of, shown
+from .rule import Change, Found, Repair, at_key, on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .subject import Subject
+
+_NOT_ADAM = ("AdamWeightDecay", "FusedAdamWeightDecay", "FP32StateAdamWeightDecay", "AdamOffload")
+_RECOMMENDED = {
+    "optimizer.epsilon": 1e-8,
+    "optimizer.beta1": 0.9,
+    "optimizer.beta2": 0.95,
+    "gradient.clip_norm": 1.0,
+}
+
+
+def not_equal_to_adam(subject: Subject) -> Iterator[Found]:
+    """AdamWeightDecay has no bias correction."""
+    side = subject.mindformers
+    if side is None:
+        return
+    kind = side.setting("optimizer.type")
+    if kind is not None and kind.value in _NOT_ADAM:
+        place = at_key("mindformers", "optimizer.type")
+        repair = Repair("unsafe", "Write AdamW.", "改为 AdamW。", (Change("set", place, "AdamW"),))
+        yield Found(place, {"type": kind.value}, repair=repair)
+
+
+def schedule_missing(subject: Subject) -> Iterator[Found]:
+    """Without lr_schedule the learning rate is that of a default nobody wrote."""
+    side = subject.mindformers
+    if side is None or side.config.dialect == "dynamic":
+        return
+    if side.config.value("run_mode") not in (None, "train", "finetune"):
+        return
+    if not any(
+        key.startswith("lr_schedule") and entry.origin == "explicit" for key, entry in side.config.settings.items()
+    ):
+        yield Found(at_key("mindformers", "lr_schedule"))
+
+
+def fused_first_steps(subject: Subject) -> Iterator[Found]:
+    """The fused AdamW begins one step early."""
+    side = subject.mindformers
+    fused = None if side is None else side.explicit("optimizer.use_fused")
+    if fused is not None and fused.value is True:
+        place = at_key("mindformers", "optimizer.use_fused")
+        repair = Repair("unsafe", "Use the plain AdamW.", "使用普通 AdamW。", (Change("set", place, "False"),))
+        yield Found(place, repair=repair)
+
+
+def unusual_values(subject: Subject) -> Iterator[Found]:
+    """Values that the guide recommends."""
+    for side in subject.sides:
+        if side.value("optimizer.type") != "adamw":
+            continue
+        for name, recommended in _RECOMMENDED.items():
+            value = side.value(name)
+            if isinstance(value, (int, float)) and not equal(value, recommended):
+                yield Found(
+                    on(side.framework, name),
+                    {"key": key_of(side, name), "value": shown(value), "recommended": shown(recommended)},
+                    fields=(name,),
+                )
+
+
+_SCOPES = (
+    "no_weight_decay_cond_type",
+    "apply_wd_to_qk_layernorm",
+    "optimizer.weight_decay_include",
+    "optimizer.weight_decay_exclude",
+)
+
+
+def weight_decay_scope(subject: Subject) -> Iterator[Found]:
+    """An argument of one side that changes which weights are decayed; no argument of the other side answers it."""
+    for side in subject.sides:
+        for key in _SCOPES:
+            given = side.setting(key)
+            written = given is not None and (
+                given.origin == "explicit" or given.raw is not None or given.span is not None
+            )
+            if given is None or not written:
+                continue
+            value = " ".join(given.raw) if given.raw else given.value
+            if value not in (None, False, "", [], ()):
+                yield Found(at_key(side.framework, key), {"key": given.flag or key, "value": shown(value)})
+                break

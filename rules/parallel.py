@@ -1,0 +1,144 @@
+"""Rules of the parallel and recomputation checklists that are more than a comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .naming import key_of, shown
+from .rule import Change, Found, Note, Repair, at_key, at_span, on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .rule import Place
+    from .subject import Side, Subject
+
+_OFF = {
+    "parallel.tensor_size": 1,
+    "parallel.pipeline_size": 1,
+    "parallel.context_size": 1,
+    "parallel.expert_size": 1,
+    "parallel.sequence": False,
+    "parallel.distributed_optimizer": False,
+}
+
+
+def on_in_alignment(subject: Subject) -> Iterator[Found]:
+    """Parallel features are off until one device agrees."""
+    for side in subject.sides:
+        for name, off in _OFF.items():
+            value = side.value(name)
+            if value is not None and value != off:
+                yield Found(
+                    on(side.framework, name), {"key": key_of(side, name), "value": shown(value)}, fields=(name,)
+                )
+
+
+def devices_do_not_divide(subject: Subject) -> Iterator[Found]:
+    """The product of the parallel degrees divides the number of devices."""
+    for side in subject.sides:
+        world = side.value("parallel.world_size")
+        if not isinstance(world, int) or side.config.dialect == "dynamic":
+            continue
+        names = ["parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size"]
+        if side.framework == "mindformers":
+            names.append("parallel.data_size")
+        degrees = {name: side.value(name) for name in names}
+        known = {name: value for name, value in degrees.items() if isinstance(value, int) and value > 0}
+        product = 1
+        for value in known.values():
+            product *= value
+        if world % product:
+            spelled = " × ".join(f"{key_of(side, name)} {value}" for name, value in known.items() if value > 1)
+            first = next(name for name, value in known.items() if value > 1)
+            yield Found(
+                on(side.framework, first),
+                {"world": world, "product": product, "spelled": spelled},
+                tuple(
+                    Note(
+                        on(side.framework, name), f"{key_of(side, name)} is {value}", f"{key_of(side, name)} 为 {value}"
+                    )
+                    for name, value in known.items()
+                    if value > 1 and name != first
+                ),
+            )
+
+
+def sequence_without_tensor(subject: Subject) -> Iterator[Found]:
+    """Sequence parallelism needs tensor parallelism."""
+    for side in subject.sides:
+        if side.value("parallel.tensor_size") == 1:
+            place = _sequence_asked_for(side)
+            if place is not None:
+                yield Found(place)
+
+
+def _sequence_asked_for(side: Side) -> Place | None:
+    """Where sequence parallelism is switched on, whatever the framework makes of it."""
+    if side.framework == "mindformers":
+        given = side.explicit("parallel_config.use_seq_parallel")
+        return at_key("mindformers", given.key) if given is not None and given.value is True else None
+    words = () if side.config.launch is None else side.config.launch.arguments
+    return next((at_span("megatron", word.span) for word in words if word.text == "--sequence-parallel"), None)
+
+
+def layers_do_not_divide(subject: Subject) -> Iterator[Found]:
+    """Layers are spread evenly over the pipeline stages, unless the file says how."""
+    for side in subject.sides:
+        layers, stages = side.value("model.num_layers"), side.value("parallel.pipeline_size")
+        if not isinstance(layers, int) or not isinstance(stages, int) or stages < 2:
+            continue
+        chunks = side.value("parallel.virtual_pipeline_size")
+        pieces = stages * (chunks if isinstance(chunks, int) and chunks > 1 else 1)
+        if layers % pieces and not _uneven_on_purpose(side):
+            yield Found(
+                on(side.framework, "model.num_layers"),
+                {"layers": layers, "stages": pieces},
+                (Note(on(side.framework, "parallel.pipeline_size"), f"{stages} stages", f"{stages} 个阶段"),),
+            )
+
+
+_UNEVEN = (
+    "decoder_first_pipeline_num_layers",
+    "decoder_last_pipeline_num_layers",
+    "pipeline_model_parallel_layout",
+    "account_for_embedding_in_pipeline_split",
+    "account_for_loss_in_pipeline_split",
+    "model.model_config.offset",
+    "model.model_config.pp_interleave_num",
+)
+
+
+def _uneven_on_purpose(side: Side) -> bool:
+    if side.value("parallel.pipeline_layers") is not None or side.framework == "mindformers":
+        # MindSpore Transformers spreads a remainder over the stages by itself.
+        return True
+    return any(side.config.value(key) for key in _UNEVEN)
+
+
+def dropout_with_recompute(subject: Subject) -> Iterator[Found]:
+    """Recomputation draws another dropout mask."""
+    side = subject.mindformers
+    if side is None or side.value("recompute.granularity") in (None, "none"):
+        return
+    for name in ("model.hidden_dropout", "attention.dropout"):
+        value = side.value(name)
+        if isinstance(value, (int, float)) and value > 0:
+            yield Found(
+                on("mindformers", name),
+                {"dropout": shown(value)},
+                (Note(on("mindformers", "recompute.granularity"), "recomputation", "重计算"),),
+            )
+            return
+
+
+def interleave_refused(subject: Subject) -> Iterator[Found]:
+    """The mcore models know no interleaved copies."""
+    side = subject.mindformers
+    given = None if side is None else side.explicit("micro_batch_interleave_num")
+    if side is None or given is None or side.config.dialect != "static":
+        return
+    if isinstance(given.value, int) and given.value > 1:
+        place = at_key("mindformers", "micro_batch_interleave_num")
+        repair = Repair("unsafe", "Write 1.", "改为 1。", (Change("set", place, "1"),))
+        yield Found(place, {"value": given.value}, repair=repair)

@@ -1,0 +1,237 @@
+"""Turns symbolic places into spans: where a value stands, or where it would be written.
+
+A key that a file does not hold would be written at the end of its section: after the last entry of the YAML mapping,
+or after the last argument of the launch. `Places` answers for one file and is asked only about findings.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..schemas.source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..mapper.recipe.settings import SettingsView
+    from ..mappings.tables import Row
+    from ..schemas.config import Setting
+    from .rule import Place
+    from .subject import Side
+
+_MOST_CONTRIBUTORS = 12
+
+
+class Spot(NamedTuple):
+    """A key that takes part in a value, and where it stands or would stand."""
+
+    key: str
+    span: Span
+    setting: Setting | None
+
+    @property
+    def written(self) -> bool:
+        """Whether the file itself gives the key."""
+        return self.setting is not None and self.setting.origin == "explicit"
+
+
+_rows: dict[str, list[Row]] = {}
+
+
+def rows_of(name: str) -> Sequence[Row]:
+    """The rows of the mapping tables that a recipe field belongs to."""
+    if not _rows:
+        from ..mappings.tables import table
+
+        for row in table().rows:
+            for field in row.fields:
+                _rows.setdefault(field, []).append(row)
+    return _rows.get(name, ())
+
+
+_recent: list[Places] = []
+
+
+def places_of(side: Side) -> Places:
+    """The places of a file; those of the files at hand are kept."""
+    for known in _recent:
+        if known.side is side:
+            return known
+    found = Places(side)
+    _recent.insert(0, found)
+    del _recent[2:]
+    return found
+
+
+class Places:
+    """The places of one file."""
+
+    def __init__(self, side: Side) -> None:
+        self.side = side
+        self._ends: dict[str, Span] | None = None
+        self._view: SettingsView | None = None
+
+    def span(self, place: Place) -> Span | None:
+        """The one span of a place."""
+        if place.kind == "span":
+            return place.span
+        if place.kind == "field":
+            return self.field_span(place.name)
+        if place.kind == "key":
+            return self.key_span(place.name)
+        if place.kind == "environment":
+            return self.environment_span(place.name)
+        if place.kind == "launch":
+            return self.launch_span()
+        return None
+
+    def field_span(self, name: str) -> Span:
+        """Where a recipe field is decided."""
+        spots = self.spots(name)
+        field = self.side.field(name)
+        if field is not None and field.span is not None and (not spots or len(field.keys) == 1):
+            return field.span
+        written = [spot for spot in spots if spot.written]
+        if written:
+            return written[0].span
+        return spots[0].span if spots else self.end_of("")
+
+    def spots(self, name: str) -> list[Spot]:
+        """Every key that takes part in a recipe field, the written ones first."""
+        field = self.side.field(name)
+        found: dict[str, Spot] = {}
+        canonical = list(self._canonical(name))
+        if len(canonical) == 1:  # the row gives several fields one key each: this one is the field's own
+            self._collect(canonical[0], found, 0)
+            if any(spot.written for spot in found.values()) or field is None:
+                return list(found.values())
+        for key in () if field is None else field.keys:
+            self._collect(key, found, 0)
+        for key in canonical:
+            if key not in found:
+                self._collect(key, found, 0)
+        ordered = sorted(found.values(), key=lambda spot: not spot.written)
+        return ordered[:_MOST_CONTRIBUTORS]
+
+    def _canonical(self, name: str) -> Iterator[str]:
+        """The keys that a field is written with, whether or not the file holds them."""
+        from ..mapper.lenses.registry import LENSES
+        from ..mapper.recipe.reading import side_of
+
+        config = self.side.config
+        for row in rows_of(name):
+            wanted = row.side(side_of(config), config.framework_version)
+            if wanted is None:
+                continue
+            if wanted.environment is not None:
+                continue
+            drives, place = LENSES[wanted.lens].drives, row.fields.index(name)
+            every = range(len(wanted.keys))
+            alike = wanted.lens == "same" and len(row.fields) == len(wanted.keys)
+            places = drives[place] if drives else (place,) if alike else every
+            for place in places:
+                if place < len(wanted.keys):
+                    names = [self._real(one) for one in wanted.keys[place].split("|")]
+                    yield next((one for one in names if one in config.settings), names[0])
+
+    def _real(self, key: str) -> str:
+        """A key as the file has it: the tables name a callback by its type."""
+        if "{" not in key:
+            return key
+        if self._view is None:
+            from ..mapper.recipe.settings import SettingsView
+
+            self._view = SettingsView(self.side.config)
+        return self._view.real(key)
+
+    def _collect(self, key: str, found: dict[str, Spot], depth: int) -> None:
+        if key in found or depth > 3:
+            return
+        setting = self.side.setting(key)
+        if setting is not None and setting.origin == "derived" and setting.derived_from:
+            for source in setting.derived_from:
+                self._collect(source, found, depth + 1)
+            return
+        if setting is not None and setting.span is not None:
+            found[key] = Spot(key, setting.span, setting)
+        elif not key.startswith("resolved."):
+            found[key] = Spot(key, self.key_span(key), setting)
+
+    def key_span(self, key: str) -> Span:
+        """Where a key stands, or would be written."""
+        setting = self.side.setting(key)
+        if setting is not None and setting.span is not None:
+            return setting.span
+        return self.end_of(key)
+
+    def environment_span(self, name: str) -> Span:
+        """Where an environment variable is set, or would be: before the launch."""
+        launch = self.side.config.launch
+        if launch is None:
+            return Span(1, 1, 1, 1)
+        found = launch.env_spans.get(name)
+        if found is not None:
+            return found
+        span = launch.span
+        return Span(span.line, span.column, span.line, span.column, span.file)
+
+    def launch_span(self) -> Span:
+        """The launch itself."""
+        launch = self.side.config.launch
+        return Span(1, 1, 1, 1) if launch is None else launch.span
+
+    def end_of(self, key: str) -> Span:
+        """The empty span at the end of the section that would hold `key`."""
+        if self.side.framework == "megatron":
+            return self._end_of_arguments()
+        ends = self._section_ends()
+        section = _parent(key)
+        while section:
+            if section in ends:
+                return ends[section]
+            section = _parent(section)
+        return ends.get("", Span(1, 1, 1, 1))
+
+    def _end_of_arguments(self) -> Span:
+        launch = self.side.config.launch
+        if launch is not None:
+            span = launch.span
+            own = [word.span for word in launch.arguments if word.span.file == span.file and _inside(word.span, span)]
+            last = own[-1] if own else span
+            return Span(last.end_line, last.end_column, last.end_line, last.end_column, span.file)
+        spans = [setting.span for setting in self.side.config.settings.values() if setting.span is not None]
+        return _end(max(spans, key=_end_position)) if spans else Span(1, 1, 1, 1)
+
+    def _section_ends(self) -> dict[str, Span]:
+        if self._ends is None:
+            self._ends = {}
+            for setting in self.side.config.settings.values():
+                if setting.span is not None and setting.origin == "explicit":
+                    self._extend(setting.key, setting.span)
+        return self._ends
+
+    def _extend(self, key: str, span: Span) -> None:
+        assert self._ends is not None
+        section = key
+        while section:
+            section = _parent(section)
+            known = self._ends.get(section)
+            if known is None or (known.file == span.file and _end_position(span) > _end_position(known)):
+                self._ends[section] = _end(span)
+
+
+def _parent(key: str) -> str:
+    """The section that holds a key: of `a[0].b` it is `a[0]`, of `a[0]` it is `a`."""
+    return key[: key.rindex("[")] if key.endswith("]") else key.rpartition(".")[0]
+
+
+def _end(span: Span) -> Span:
+    return Span(span.end_line, span.end_column, span.end_line, span.end_column, span.file)
+
+
+def _end_position(span: Span) -> tuple[int, int]:
+    return span.end_line, span.end_column
+
+
+def _inside(span: Span, outer: Span) -> bool:
+    return (outer.line, outer.column) <= (span.line, span.column) and _end_position(span) <= _end_position(outer)

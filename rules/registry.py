@@ -1,0 +1,106 @@
+"""The rules that come with accmap, made from the compiled catalog when they are asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from .catalog_compiled import COMPARED, RULES
+from .comparison import Compared
+from .rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..schemas.diagnostic import Severity
+
+_NAME, _SEVERITY, _SCOPE, _MESSAGES, _CHECK, _PROFILES, _FIELDS, _KIND, _CONFIDENCE, _OPTIONS = range(10)
+
+
+OPEN = {
+    "unknown": (
+        "{label} is not compared: one side's value is not known ({a} in Megatron-LM; {b} in MindSpore Transformers).",
+        "{label_zh}未比较：有一侧的值未知（Megatron-LM 为 {a}；MindSpore Transformers 为 {b}）。",
+    ),
+    "not given": (
+        "{label} is given on one side only: {a} in Megatron-LM ({a_from}), {b} in MindSpore Transformers ({b_from}).",
+        "{label_zh}仅在一侧给出：Megatron-LM 为 {a}（{a_from_zh}），MindSpore Transformers 为 {b}（{b_from_zh}）。",
+    ),
+    "only megatron": (
+        "{label}: {a} in Megatron-LM ({a_from}); MindSpore Transformers has no such setting.",
+        "{label_zh}：Megatron-LM 为 {a}（{a_from_zh}）；MindSpore Transformers 没有该设置。",
+    ),
+    "only mindformers": (
+        "{label}: {b} in MindSpore Transformers ({b_from}); Megatron-LM has no such setting.",
+        "{label_zh}：MindSpore Transformers 为 {b}（{b_from_zh}）；Megatron-LM 没有该设置。",
+    ),
+}
+"""What is said of a field that cannot be compared; an addition to each comparison's own message."""
+
+
+def codes() -> tuple[str, ...]:
+    """Every rule's code."""
+    return tuple(RULES)
+
+
+def rule(code: str, profile: str = "align") -> Rule:
+    """The rule of a code."""
+    row = RULES[code]
+    messages = row[_MESSAGES]
+    return Rule(
+        code,
+        row[_NAME],
+        severity_in(row[_SEVERITY], profile),
+        row[_SCOPE],
+        messages if row[_CHECK] else {**OPEN, **messages},
+        row[_CHECK],
+        row[_PROFILES],
+        row[_FIELDS],
+        row[_KIND],
+        row[_CONFIDENCE],
+    )
+
+
+def severity_in(given: object, profile: str) -> Severity:
+    """A severity, which may differ between the profiles."""
+    if isinstance(given, dict):
+        return cast("dict[str, Severity]", given)[profile]
+    return cast("Severity", given)
+
+
+def functions(frameworks: frozenset[str], profile: str) -> Iterator[Rule]:
+    """The rules that are functions and have something to look at."""
+    for code, row in RULES.items():
+        scope = row[_SCOPE]
+        if (
+            row[_CHECK]
+            and profile in row[_PROFILES]
+            and (scope == "any" or scope in frameworks or (scope == "pair" and len(frameworks) == 2))
+        ):
+            yield rule(code, profile)
+
+
+def compared(profile: str) -> dict[str, Compared]:
+    """How each recipe field is compared."""
+    table = _compared.get(profile)
+    if table is None:
+        table = _compared[profile] = {
+            name: Compared(code, how, neutral, one_sided, severity_in(severity, profile))
+            for name, (code, how, neutral, one_sided, severity) in COMPARED.items()
+        }
+    return table
+
+
+_compared: dict[str, dict[str, Compared]] = {}
+
+
+def labels(field: str) -> tuple[str, str]:
+    """What a recipe field is, in both languages."""
+    from ..mapper.recipe.vocabulary import vocabulary
+
+    found = vocabulary().get(field)
+    return (field, field) if found is None else (found.en, found.zh)
+
+
+def options(code: str) -> dict[str, object]:
+    """The options of a rule, with their defaults."""
+    return RULES[code][_OPTIONS]

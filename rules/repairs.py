@@ -1,0 +1,128 @@
+"""Turns repairs into text edits, and adds fixes to what the readers say about a YAML.
+
+An edit replaces the text of one value, or writes a line at the end of a section with the indentation of its
+neighbours; nothing else of the file is touched, so comments and layout stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..schemas.diagnostic import Edit, Fix
+from ..schemas.source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..schemas.diagnostic import Diagnostic
+    from ..schemas.yaml_text import Node, YamlDocument
+    from .rule import Change, Repair
+    from .subject import Side
+
+_REWRITTEN = {"SYN051": "better", "SYN052": "value", "MAP072": "better"}
+"""Problems of a reader whose value says what should be written instead; the meaning stays what was meant."""
+_SAFE = frozenset(("SYN051", "SYN052", "MAP072"))
+"""The number or boolean that a person reads is what gets written: nothing else can have been meant."""
+
+
+def fix_of(repair: Repair, sides: Mapping[str, Side]) -> Fix | None:
+    """The edits of a repair; None where one of them cannot be made."""
+    edits: list[Edit] = []
+    documents: dict[str, YamlDocument] = {}
+    for change in repair.changes:
+        side = sides.get(change.at.side)
+        if side is None or side.framework != "mindformers":
+            return None
+        document = documents.get(side.config.file)
+        if document is None:
+            document = documents[side.config.file] = _document(side)
+        edit = _edit(change, side, document)
+        if edit is None:
+            return None
+        edits.append(edit)
+    return Fix(repair.applicability, repair.en, repair.zh, tuple(edits)) if edits else None
+
+
+def mended(problem: Diagnostic, side: Side) -> Diagnostic:
+    """A reader's problem with a fix where its message already says what to write."""
+    code, span = problem.kind.code, problem.span
+    if problem.fix is not None or span is None or span.file is not None or side.framework != "mindformers":
+        return problem
+    if side.source.name != problem.file:
+        return problem
+    if code == "MAP056":
+        return _renamed(problem, side)
+    if code not in _REWRITTEN:
+        return problem
+    text = str(dict(problem.values)[_REWRITTEN[code]])
+    if code == "SYN052":
+        text = text.capitalize()
+    held = side.source.line(span.line)[span.column - 1 : span.end_column - 1] if span.line == span.end_line else None
+    if held is None or not _plain(held) or not _plain(text):
+        return problem
+    applicability = "safe" if code in _SAFE else "unsafe"
+    edit = Edit(problem.file, span, text)
+    return problem._replace(fix=Fix(applicability, f"Write {text}.", f"改为 {text}。", (edit,)))
+
+
+def _renamed(problem: Diagnostic, side: Side) -> Diagnostic:
+    """An ignored model key under the name that works, where that one is not there yet."""
+    from .keys import working_name
+
+    key = str(dict(problem.values).get("key", ""))
+    name = key.rpartition(".")[2]
+    better = working_name(name)
+    if better is None or side.explicit(f"model.model_config.{better}") is not None:
+        return problem
+    node = _document(side).find(key if "." in key else f"model.model_config.{key}")
+    if node is None or node.key_span is None or node.key_span.file is not None:
+        return problem
+    edit = Edit(problem.file, node.key_span, better)
+    return problem._replace(
+        fix=Fix("unsafe", f"Rename {name} to {better}, which counts.", f"将 {name} 改名为有效的 {better}。", (edit,))
+    )
+
+
+def _document(side: Side) -> YamlDocument:
+    from ..schemas.yaml_text import read_yaml
+
+    return read_yaml(side.source)
+
+
+def _edit(change: Change, side: Side, document: YamlDocument) -> Edit | None:
+    key = change.at.name
+    node = document.find(key)
+    file = side.source.name
+    if node is not None:
+        if node.kind != "scalar" or node.anchor is not None or node.anchor_span is not None:
+            return None
+        return Edit(file, node.span, change.text)
+    if change.kind != "set":
+        return None
+    section = document.find(key.rpartition(".")[0]) if "." in key else document.root
+    if section is None or section.kind != "mapping" or section.flow or not section.items or section.anchor_span:
+        return None
+    first = next(iter(section.items.values()))
+    last = _last(section)
+    if first.key_span is None or last is None:
+        return None
+    indent = " " * (first.key_span.column - 1)
+    line = side.source.line(last.end_line)
+    place = Span(last.end_line, len(line) + 1, last.end_line, len(line) + 1)
+    return Edit(file, place, f"\n{indent}{key.rpartition('.')[2]}: {change.text}")
+
+
+def _last(section: Node) -> Span | None:
+    spans = [node.span for node in _leaves(section) if node.anchor_span is None]
+    return max(spans, key=lambda span: (span.end_line, span.end_column)) if spans else None
+
+
+def _leaves(node: Node) -> Iterable[Node]:
+    below = [*node.items.values(), *node.entries]
+    if not below:
+        return [node]
+    return [leaf for child in below for leaf in _leaves(child)]
+
+
+def _plain(text: str) -> bool:
+    return bool(text) and "\n" not in text and not text.startswith(("'", '"', "*", "&", "!"))

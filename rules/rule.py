@@ -1,0 +1,110 @@
+"""What a rule is, and what it says: places named symbolically, a message's values, and a repair.
+
+A rule never touches a line or a column. It names a recipe field, a key, an environment variable or the launch, and
+`places.py` turns that into a span once, at the end: where the value stands, or where it would be written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ..schemas.config import Framework
+    from ..schemas.diagnostic import Confidence, Severity
+    from ..schemas.source import Span
+    from .subject import Subject
+
+Scope = Literal["pair", "megatron", "mindformers", "any"]
+RuleKind = Literal["rule", "checklist-item"]
+PlaceKind = Literal["field", "key", "environment", "launch", "file", "span"]
+
+
+class Place(NamedTuple):
+    """A place in one of the two files, by name."""
+
+    side: Framework
+    kind: PlaceKind
+    name: str = ""
+    span: Span | None = None
+
+
+class Note(NamedTuple):
+    """A second place of a finding, and what is to be seen there in both languages."""
+
+    at: Place
+    en: str
+    zh: str
+
+
+class Change(NamedTuple):
+    """One change of a file. `set` replaces the value at a key, or writes the key where it is missing."""
+
+    kind: Literal["set", "replace", "delete"]
+    at: Place
+    text: str = ""
+
+
+class Repair(NamedTuple):
+    """Changes that mend a finding; `unsafe` ones change what the run does."""
+
+    applicability: Literal["safe", "unsafe"]
+    en: str
+    zh: str
+    changes: tuple[Change, ...]
+
+
+class Found(NamedTuple):
+    """One occurrence of a rule. `variant` picks among the rule's messages where it has several."""
+
+    at: Place
+    values: Mapping[str, object] = {}
+    notes: tuple[Note, ...] = ()
+    fields: tuple[str, ...] = ()
+    repair: Repair | None = None
+    variant: str = ""
+    severity: Severity | None = None
+
+
+class Rule(NamedTuple):
+    """A rule as the engine runs it.
+
+    `messages` holds an English and a Chinese sentence for each variant. `check` is a function, or its place as
+    `module:function`, which is imported only when the rule is about to run. A rule of another distribution gives
+    its function, whose docstring (under the headings *What it checks*, *Why it matters*, *Example*, *Use instead*,
+    *Source*) is its documentation.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    scope: Scope
+    messages: Mapping[str, tuple[str, str]]
+    check: Callable[[Subject], Iterable[Found]] | str
+    profiles: tuple[str, ...] = ("align", "train")
+    fields: tuple[str, ...] = ()
+    kind: RuleKind = "rule"
+    confidence: Confidence = "high"
+    sources: tuple[str, ...] = ()
+    fixable: bool = False
+
+
+def on(side: Framework, field: str) -> Place:
+    """The place of a recipe field on one side."""
+    return Place(side, "field", field)
+
+
+def at_key(side: Framework, key: str) -> Place:
+    """The place of a framework's own key: an argument's destination, or a dotted path."""
+    return Place(side, "key", key)
+
+
+def at_environment(side: Framework, name: str) -> Place:
+    """The place where an environment variable is set, or the launch."""
+    return Place(side, "environment", name)
+
+
+def at_span(side: Framework, span: Span) -> Place:
+    """A place that the reader already knows."""
+    return Place(side, "span", "", span)

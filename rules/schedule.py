@@ -1,0 +1,181 @@
+"""Learning rates: the curves themselves, and the values that draw them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from .comparison import difference, equal
+from .naming import shown
+from .rule import Found, Note, on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..mapper.schedule.comparison import Comparison
+    from ..mapper.schedule.curve import Curve, Schedule
+    from .subject import Side, Subject
+
+_DRAWN = (
+    "schedule.style",
+    "schedule.learning_rate",
+    "schedule.min_learning_rate",
+    "schedule.warmup_steps",
+    "schedule.warmup_init",
+    "schedule.decay_steps",
+    "schedule.stable_decay_steps",
+    "schedule.stable_decay_style",
+    "schedule.power",
+    "schedule.cycles",
+)
+_ADVICE = frozenset(
+    ("swallowed", "no-lr-schedule", "overridden", "fused", "from-checkpoint", "grouped", "rampup", "decoupled")
+)
+"""Remarks that another rule or reader already makes, or that are no fault."""
+_HARMLESS = frozenset(("warmup-truncated", "warmup-fraction", "early-end", "lr-end2-zero", "not-clamped"))
+"""Remarks that matter only where the two curves differ."""
+_STEPS = 1000
+"""How many steps are compared where neither file says how long the run is."""
+
+
+def values_differ(subject: Subject) -> Iterator[Found]:
+    """Each value that draws the curve, where the curves differ."""
+    if not _differing(subject):
+        return
+    left, right = subject.megatron, subject.mindformers
+    assert left is not None
+    assert right is not None
+    if _same(subject) or right.value("schedule.style") is None:
+        return
+    for name in _differing(subject):
+        a, b = left.field(name), right.field(name)
+        yield difference(name, a and a.value, b and b.value, left, right)
+
+
+def curves_differ(subject: Subject) -> Iterator[Found]:
+    """The first step at which the two learning rates part."""
+    if subject.megatron is None or subject.mindformers is None:
+        return
+    if not _differing(subject) and not _particular(subject):
+        return
+    compared = _compared(subject)
+    if compared is None or compared[0].first_difference is None:
+        return
+    comparison, a, b = compared
+    step = comparison.first_difference
+    assert step is not None
+    yield Found(
+        on("mindformers", _blamed(subject)),
+        {
+            "step": step,
+            "a": shown(a.value(step)),
+            "b": shown(b.value(step)),
+            "largest": f"{comparison.max_difference_of_peak:.3g}",
+        },
+        (Note(on("megatron", _blamed(subject)), "the other curve", "另一条曲线"),),
+    )
+
+
+def remarks(subject: Subject) -> Iterator[Found]:
+    """What a schedule does against its words."""
+    for side in subject.sides:
+        schedule = _schedule(subject, side) if _unusual(side) else None
+        if schedule is None:
+            continue
+        for note in schedule.notes:
+            if note.name in _ADVICE:
+                continue
+            severity = "info" if note.name in _HARMLESS else None
+            yield Found(
+                on(side.framework, "schedule.style"),
+                {"remark_en": note.message("en"), "remark_zh": note.message("zh")},
+                severity=severity,
+            )
+
+
+def for_alignment(subject: Subject) -> Iterator[Found]:
+    """A constant rate without warm-up shows an error of the optimizer at once."""
+    for side in subject.sides:
+        style, warmup = side.value("schedule.style"), side.value("schedule.warmup_steps")
+        if style is None:
+            continue
+        if style != "constant" or (isinstance(warmup, (int, float)) and warmup > 0):
+            yield Found(on(side.framework, "schedule.style"), {"style": shown(style), "warmup": shown(warmup)})
+
+
+def _differing(subject: Subject) -> list[str]:
+    left, right = subject.megatron, subject.mindformers
+    if left is None or right is None:
+        return []
+    found: list[str] = []
+    for name in _DRAWN:
+        a, b = left.field(name), right.field(name)
+        if a is None or b is None or not (a.decided and b.decided):
+            continue
+        if not equal(a.value, b.value):
+            found.append(name)
+    return found
+
+
+def _particular(subject: Subject) -> bool:
+    """Whether equal words may still draw different curves."""
+    right = subject.mindformers
+    left = subject.megatron
+    assert right is not None
+    assert left is not None
+    style = right.value("schedule.style")
+    fused = right.config.value("optimizer.use_fused") is True
+    return (
+        style not in ("constant", "cosine", "linear")
+        or fused
+        or left.value("run.train_steps") != right.value("run.train_steps")
+    )
+
+
+def _blamed(subject: Subject) -> str:
+    differing = _differing(subject)
+    return differing[0] if differing else "schedule.style"
+
+
+def _same(subject: Subject) -> bool:
+    compared = _compared(subject)
+    return compared is not None and compared[0].first_difference is None
+
+
+def _compared(subject: Subject) -> tuple[Comparison, Curve, Curve] | None:
+    from ..mapper.schedule.comparison import compare
+
+    schedules = [_schedule(subject, side) for side in subject.sides]
+    if len(schedules) != 2 or schedules[0] is None or schedules[1] is None:
+        return None
+    a, b = schedules[0].learning_rate, schedules[1].learning_rate
+    lengths = [schedule.steps for schedule in schedules if schedule is not None and schedule.steps]
+    return compare(a, b, min(lengths) if lengths else _STEPS), a, b
+
+
+def _unusual(side: Side) -> bool:
+    """Whether the schedule is one of those about which there is something to say."""
+    if side.framework == "megatron":
+        return side.value("schedule.style") == "inverse-square-root" or bool(side.config.value("lr_warmup_fraction"))
+    kind = side.config.value("resolved.schedule.type")
+    if kind not in ("ConstantWarmUpLR", "CosineWithWarmUpLR", "PolynomialWithWarmUpLR"):
+        return True
+    return any(bool(side.config.value(f"{section}.warmup_ratio")) for section in ("lr_schedule", "lr_scheduler"))
+
+
+def _schedule(subject: Subject, side: Side) -> Schedule | None:
+    known = subject.worked_out
+    name = f"schedule of {side.framework}"
+    if name not in known:
+        known[name] = _read_schedule(side)
+    return cast("Schedule | None", known[name])
+
+
+def _read_schedule(side: Side) -> Schedule | None:
+    from ..mapper.schedule.curve import UndecidedError
+    from ..mapper.schedule.from_config import schedule_of
+
+    steps = side.value("run.train_steps")
+    try:
+        return schedule_of(side.config, steps if isinstance(steps, int) else _STEPS)
+    except UndecidedError:
+        return None

@@ -1,0 +1,48 @@
+"""Which codes there are, and which one was meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def every_code() -> tuple[str, ...]:
+    """Every code that a lint may report: the rules' and the readers'."""
+    from .engine import CRASHED
+    from .pages_compiled import PAGES
+    from .registry import codes
+    from .suppressions import UNKNOWN, UNUSED
+
+    return tuple(dict.fromkeys((*codes(), *PAGES, CRASHED.code, UNUSED.code, UNKNOWN.code)))
+
+
+def expanded(given: Iterable[str]) -> tuple[str, ...]:
+    """Codes with the word EQUAL written out: every rule that compares the two sides."""
+    found: list[str] = []
+    for code in given:
+        if code == "EQUAL":
+            from .catalog_compiled import COMPARED, RULES
+
+            owners = {row[0] for row in COMPARED.values()}
+            found += [
+                name for name, row in RULES.items() if name in owners or ("" in row[3] and "{a_from}" in row[3][""][0])
+            ]
+            found += ["MOE006", "SCH050"]
+        else:
+            found.append(code)
+    return tuple(dict.fromkeys(found))
+
+
+def is_known(code: str, known: Iterable[str]) -> bool:
+    """Whether a code, or the first letters of some codes, exists."""
+    return code in ("ALL", "EQUAL") or any(name.startswith(code) for name in known)
+
+
+def suggestions(given: str, known: Iterable[str]) -> tuple[str, str]:
+    """`; did you mean X?` in both languages, or nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(given.upper(), list(known), 1)
+    return (f"; did you mean {close[0]}?", f"；是否指 {close[0]}？") if close else ("", "")

@@ -1,0 +1,76 @@
+"""What a rule looks at: one file, or the two files of a pair, with everything that was read from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..mapper.recipe.values import Recipe, RecipeValue
+    from ..schemas.config import Config, Framework, Setting, Value
+    from ..schemas.source import SourceText
+
+
+class Side(NamedTuple):
+    """One file: its effective values, the recipe made of them, and its text."""
+
+    config: Config
+    recipe: Recipe
+    source: SourceText
+
+    @property
+    def framework(self) -> Framework:
+        """Whose file this is."""
+        return self.config.framework
+
+    def field(self, name: str) -> RecipeValue | None:
+        """A recipe field; None where this file's framework says nothing about it."""
+        return self.recipe.fields.get(name)
+
+    def value(self, name: str) -> Value:
+        """The value of a recipe field; None where there is none."""
+        found = self.recipe.fields.get(name)
+        return None if found is None else found.value
+
+    def setting(self, key: str) -> Setting | None:
+        """The framework's own value of `key`."""
+        return self.config.settings.get(key)
+
+    def explicit(self, key: str) -> Setting | None:
+        """The same, where the file itself says it."""
+        found = self.config.settings.get(key)
+        return found if found is not None and found.origin == "explicit" else None
+
+    def environment(self, name: str) -> str | None:
+        """An environment variable of the launch."""
+        return None if self.config.launch is None else self.config.launch.env.get(name)
+
+
+class Subject(NamedTuple):
+    """What one run of the rules is about. A side is None where there is no such file."""
+
+    megatron: Side | None
+    mindformers: Side | None
+    profile: str = "align"
+    options: Mapping[str, object] = {}
+    worked_out: dict[str, object] = {}  # noqa: RUF012 - given anew with every subject
+    """What a rule has computed for this subject and another one needs again."""
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """The files there are, Megatron-LM's first."""
+        return tuple(side for side in (self.megatron, self.mindformers) if side is not None)
+
+    @property
+    def paired(self) -> bool:
+        """Whether there are two files to compare."""
+        return self.megatron is not None and self.mindformers is not None
+
+    def side(self, framework: Framework) -> Side | None:
+        """The file of one framework."""
+        return self.megatron if framework == "megatron" else self.mindformers
+
+    def option(self, name: str, default: object) -> object:
+        """What the configuration says for `code.name`."""
+        return self.options.get(name, default)

@@ -1,0 +1,58 @@
+"""The public functions: what the README shows, and that importing the package loads nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import accmap
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SCRIPT = str(EXAMPLES / "qwen3_dense" / "megatron.sh")
+YAML = str(EXAMPLES / "qwen3_dense" / "mindformers.yaml")
+
+
+def test_every_public_name_is_there() -> None:
+    for name in accmap.__all__:
+        assert getattr(accmap, name) is not None
+    with pytest.raises(AttributeError):
+        _ = accmap.nothing
+
+
+def test_loading_a_file_and_its_recipe() -> None:
+    config = accmap.load(SCRIPT)
+    assert config.value("num_layers") == 4
+    assert config.settings["encoder_num_layers"].derived_from == ("num_layers",)
+    assert config.recipe.value("model.num_layers") == 4
+    assert accmap.load(YAML).recipe.value("model.num_layers") == 4
+
+
+def test_reading_options_are_taken() -> None:
+    config = accmap.load(SCRIPT, accmap.ReadOptions(variables={"DATA_PATH": "/elsewhere"}))
+    assert config.value("data_path") == ["/elsewhere"]
+
+
+def test_converting_there_and_back(tmp_path: Path) -> None:
+    there = accmap.convert(SCRIPT)
+    assert (there.framework, there.version, there.dialect) == ("mindformers", "1.9", "static")
+    assert "model_type: qwen3" in there.text
+    assert {row.status for row in there.rows} <= {"exact", "conditional", "made-explicit", "dropped", "approximate"}
+    written = tmp_path / "out.yaml"
+    written.write_text(there.text)
+    back = accmap.convert(accmap.load(str(written)), "megatron", version="0.16")
+    assert "--num-layers 4" in back.text
+
+
+def test_comparing_two_files() -> None:
+    rows = {row.field: row for row in accmap.diff(SCRIPT, YAML)}
+    assert rows["norm.epsilon"].status == "equal"
+    assert rows["norm.epsilon"].a is not None
+    assert rows["norm.epsilon"].a.key == "norm_epsilon"
+
+
+def test_a_file_that_cannot_be_read_raises_with_its_diagnostic() -> None:
+    with pytest.raises(accmap.UnreadableError, match="There is no file") as caught:
+        accmap.load("nowhere.sh")
+    assert caught.value.diagnostic.kind.code == "SYN900"
+    assert "不存在" in caught.value.diagnostic.message("zh")

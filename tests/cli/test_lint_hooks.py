@@ -1,0 +1,47 @@
+"""The hooks through the real pre-commit program; ACCMAP_TEST_HOOKS=1 runs them, because they install accmap anew."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+
+
+def test_every_hook_names_a_command_that_exists() -> None:
+    from accmap.cli.options import COMMANDS
+    from accmap.cli.parsing import parse
+
+    assert [hook["id"] for hook in HOOKS] == ["accmap-lint", "accmap-pair", "accmap-convert-check"]
+    for hook in HOOKS:
+        program, command, *words = hook["entry"].split()
+        assert program == "accmap"
+        parse(COMMANDS[command], [*words, "file.sh"])
+
+
+@pytest.mark.skipif(not os.environ.get("ACCMAP_TEST_HOOKS"), reason="ACCMAP_TEST_HOOKS is not set")
+@pytest.mark.parametrize("hook", [hook["id"] for hook in HOOKS])
+def test_hook(hook: str, tmp_path: Path) -> None:
+    def git(folder: Path, *words: str) -> None:
+        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@y", *words], cwd=folder, check=True)
+
+    copytree(ROOT, tmp_path / "hooks", ignore=ignore_patterns(".git", "__pycache__", "*.egg-info", "build"))
+    copytree(ROOT / "examples" / "planted", tmp_path / "project" / "planted")
+    text = 'pairs = [{ megatron = "*/megatron.sh", mindformers = "*/mindformers.yaml" }]\n'
+    (tmp_path / "project" / "accmap.toml").write_text(text, "utf-8")
+    for folder in (tmp_path / "hooks", tmp_path / "project"):
+        git(folder, "init", "-q")
+        git(folder, "add", "-A")
+        git(folder, "commit", "-qm", "x")
+    words = [sys.executable, "-m", "pre_commit", "try-repo", str(tmp_path / "hooks"), hook, "--all-files"]
+    done = subprocess.run(words, cwd=tmp_path / "project", capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "OPT006" in done.stdout
+    assert "(1 pair)" in done.stdout

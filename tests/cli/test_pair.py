@@ -1,0 +1,101 @@
+"""`accmap pair` on the command line: what is written, what is said, and that nothing is written by halves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from accmap.cli.lean import main
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SOURCE = str(EXAMPLES / "deepseek_v3" / "megatron.sh")
+FILES = {"example.sh", "example.yaml", "README.md", "README.zh-CN.md"}
+
+
+def test_a_pair_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "new" / "pair"
+    assert main(["pair", SOURCE, "-d", str(target)]) == 0
+    assert {path.name for path in target.iterdir()} == FILES
+    assert "example.yaml" in capsys.readouterr().out
+    readme = (target / "README.md").read_text("utf-8")
+    assert "bash /path/to/example.sh" in readme
+    assert 'scripts/msrun_launcher.sh "run_mindformer.py --config /path/to/example.yaml" 1' in readme
+    assert "iteration = (epoch - 1) × steps_per_epoch + step" in readme
+    assert "global_norm" in readme
+    assert "对齐" in (target / "README.zh-CN.md").read_text("utf-8")
+    assert "HCCL_DETERMINISTIC" not in readme
+
+
+def test_alignment_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pair", SOURCE, "-d", str(tmp_path), "--align", "--init-weights", "--format", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert set(answer) >= {"source", "target", "rows", "summary", "files", "changes", "step", "environment"}
+    assert {Path(name).name for name in answer["files"]} == FILES | {"example_init_weights.yaml"}
+    assert all(set(change) >= {"field", "from", "to", "reason"} for change in answer["changes"])
+    layers = next(change for change in answer["changes"] if change["field"] == "model.num_layers")
+    assert (layers["from"], layers["to"]) == (4, 2)
+    text = (tmp_path / "example.yaml").read_text("utf-8")
+    assert "local_norm: True" in text
+    assert "num_hidden_layers: 2  # aligned" in text
+    readme = (tmp_path / "README.md").read_text("utf-8")
+    assert "export HCCL_DETERMINISTIC=true" in readme
+    assert "export ASCEND_LAUNCH_BLOCKING=1" in readme
+
+
+def test_a_step_of_the_ladder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pair", SOURCE, "-d", str(tmp_path), "--step", "1", "--lang", "zh"]) == 0
+    shown = capsys.readouterr().out
+    assert "第 1/12 级" in shown
+    assert "+ model.num_layers" in shown
+
+
+def test_every_explicit_key_of_the_source_is_in_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", SOURCE, "--format", "json", "--explicit"]) == 0
+    keys = {value["key"] for value in json.loads(capsys.readouterr().out)["values"] if value["origin"] == "explicit"}
+    assert main(["pair", SOURCE, "-d", str(tmp_path), "--align", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert keys <= {key for row in rows for key in row["from"]}
+
+
+def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("mine", "utf-8")
+    assert main(["pair", SOURCE, "-d", str(tmp_path)]) == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"README.md"}
+    assert (tmp_path / "README.md").read_text("utf-8") == "mine"
+    assert main(["pair", SOURCE, "-d", str(tmp_path), "--force"]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == FILES
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    assert main(["pair", SOURCE, "-d", str(tmp_path / "file" / "pair")]) == 2
+    assert "cannot be made" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["--step", "13"], ["--step", "-1"]])
+def test_wrong_use(words: list[str], tmp_path: Path) -> None:
+    where = ["-d", str(tmp_path / "pair")] if words else []
+    assert main(["pair", SOURCE, *where, *words]) == 2
+    assert not (tmp_path / "pair").exists()
+
+
+def test_an_unreadable_source_writes_nothing(tmp_path: Path) -> None:
+    source = tmp_path / "broken.yaml"
+    source.write_text("a: [", "utf-8")
+    assert main(["pair", str(source), "-d", str(tmp_path / "pair")]) == 2
+    assert not (tmp_path / "pair").exists()
+
+
+def test_several_nodes_are_launched_on_each(tmp_path: Path) -> None:
+    source = Path(__file__).parents[1] / "mapper" / "align" / "cluster.sh"
+    assert main(["pair", str(source), "-d", str(tmp_path)]) == 0
+    readme = (tmp_path / "README.md").read_text("utf-8")
+    assert 'example.yaml" 64 8 $MASTER_ADDR 8118 $NODE_RANK output/msrun_log False 7200' in readme
+
+
+def test_the_dynamic_graph(tmp_path: Path) -> None:
+    words = ["--mindformers", "2.1", "--dialect", "dynamic", "--align", "--init-weights"]
+    assert main(["pair", SOURCE, "-d", str(tmp_path), *words]) == 0
+    assert "--mode 1" in (tmp_path / "README.md").read_text("utf-8")

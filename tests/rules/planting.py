@@ -1,0 +1,242 @@
+"""Plants single faults into an equal pair: a changed value, a deleted key, an added key."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from accmap.cli.configuration import Configuration
+from accmap.cli.lint import Reader, Settings, checked
+from accmap.cli.pairing import read_side
+from accmap.mappings.tables import table
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.source import SourceText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accmap.rules.subject import Side
+    from accmap.schemas.config import Setting
+    from accmap.schemas.diagnostic import Diagnostic
+
+SETTINGS = Settings(Configuration(), ReadOptions(), "align", (), ())
+WORDS = {
+    "bfloat16": "float16", "float32": "bfloat16", "float16": "float32", "fp32": "fp64", "silu": "gelu",
+    "RMSNorm": "LayerNorm", "sigmoid": "softmax", "softmax": "sigmoid", "cosine": "linear", "rope": "learned_absolute",
+    "yarn": "rope",
+    "seq_aux_loss": "global_aux_loss", "aux_loss": "none", "alltoall": "allgather",
+    "AdamW": "AdamWeightDecay",
+    "CosineWithWarmUpLR": "PolynomialWithWarmUpLR",
+    "adam": "sgd",
+}  # fmt: skip
+
+
+class Fault(NamedTuple):
+    """One planted fault: the new text, and the lines where a finding may point."""
+
+    what: str
+    file: str
+    text: str
+    lines: range
+
+
+def other_value(text: str, value: object) -> str | None:
+    """A different value of the same kind, as it is written."""
+    if isinstance(value, bool):
+        return "False" if value else "True"
+    if isinstance(value, int):
+        return str(value + 1 if value % 2 or value < 2 else value * 2)
+    if isinstance(value, float):
+        return repr(value * 2 if value else 0.25) if "e" not in repr(value * 2) else f"{value * 2:.1e}"
+    return WORDS.get(text)
+
+
+def yaml_faults(file: str, source: SourceText, side: Side) -> Iterator[Fault]:
+    """Changes and deletions in a YAML."""
+    lines = source.text.split("\n")
+    for setting in side.config.settings.values():
+        span = setting.span
+        if setting.origin != "explicit" or span is None or span.line != span.end_line or "<<" in setting.key:
+            continue
+        line = lines[span.line - 1]
+        written = line[span.column - 1 : span.end_column - 1]
+        changed = other_value(written, setting.value)
+        if changed is not None:
+            new = line[: span.column - 1] + changed + line[span.end_column - 1 :]
+            yield Fault(
+                f"change {setting.key} {written} -> {changed}", file, joined(lines, span.line, new), lines_at(span.line)
+            )
+        key = setting.key.rpartition(".")[2]
+        if re.fullmatch(rf"\s*{re.escape(key)}: .*", line):
+            place = range(section_start(lines, span.line), section_end(lines, span.line) + 1)
+            yield Fault(f"delete {setting.key}", file, joined(lines, span.line, None), place)
+
+
+def lines_at(number: int) -> range:
+    return range(number, number + 1)
+
+
+def joined(lines: list[str], number: int, new: str | None) -> str:
+    return "\n".join([*lines[: number - 1], *([] if new is None else [new]), *lines[number:]])
+
+
+def indentation(line: str) -> int:
+    return len(line) - len(line.lstrip(" -"))  # the dash of a list entry counts as indentation
+
+
+def section_start(lines: list[str], number: int) -> int:
+    depth = indentation(lines[number - 1])
+    at = number
+    while at > 1 and (not lines[at - 2].strip() or indentation(lines[at - 2]) >= depth):
+        at -= 1
+    return at
+
+
+def section_end(lines: list[str], number: int) -> int:
+    depth = indentation(lines[number - 1])
+    at = number
+    while at < len(lines) and (not lines[at].strip() or indentation(lines[at]) >= depth):
+        at += 1
+    return at
+
+
+def script_faults(file: str, source: SourceText, side: Side) -> Iterator[Fault]:
+    """Changes and deletions in a script whose arguments stand one a line."""
+    lines = source.text.split("\n")
+    for setting in side.config.settings.values():
+        span = setting.span
+        if setting.origin != "explicit" or span is None or setting.flag is None:
+            continue
+        line = lines[span.line - 1]
+        match = re.fullmatch(r"(\s*)(--[\w-]+)(?:\s+(.*))?", line)
+        if match is None or match[2] != setting.flag:
+            continue
+        yield Fault(f"delete {setting.flag}", file, joined(lines, span.line, None), range(1, len(lines) + 1))
+        if match[3] is None or "$" in match[3]:
+            continue
+        changed = other_script_value(match[3], setting)
+        if changed is not None:
+            new = f"{match[1]}{match[2]} {changed}"
+            yield Fault(
+                f"change {setting.flag} {match[3]} -> {changed}",
+                file,
+                joined(lines, span.line, new),
+                lines_at(span.line),
+            )
+
+
+def other_script_value(written: str, setting: Setting) -> str | None:
+    if isinstance(setting.value, bool) or not isinstance(setting.value, (int, float)):
+        return WORDS.get(written)
+    return other_value(written, setting.value)
+
+
+def added_faults(file: str, source: SourceText, side: Side) -> Iterator[Fault]:
+    """Mapped keys that the pair does not give, given with another value."""
+    lines = source.text.split("\n")
+    megatron = side.framework == "megatron"
+    keys: dict[str, None] = {}
+    for row in table().rows:
+        wanted = row.side("megatron" if megatron else "static", side.config.framework_version)
+        if wanted is not None:
+            keys.update((name, None) for key in wanted.keys for name in key.split("|"))
+    for key in keys:
+        setting = side.config.settings.get(key)
+        if setting is None or setting.origin == "explicit":
+            continue
+        fault = (_added_flag if megatron else _added_key)(file, lines, key, setting, side)
+        if fault is not None:
+            yield fault
+
+
+def _added_flag(file: str, lines: list[str], key: str, setting: Setting, side: Side) -> Fault | None:
+    from accmap.schemas.megatron.catalog import catalog
+
+    argument = catalog(side.config.framework_version).by_dest.get(key)
+    if argument is None:
+        return None
+    at = next(number for number, line in enumerate(lines, 1) if line.strip() == "MODEL_ARGS=(")
+    value = setting.value
+    if isinstance(value, bool):
+        flag = argument.options[0]
+    elif isinstance(value, (int, float)):
+        flag = f"{argument.options[0]} {other_value('', value)}"
+    else:
+        return None
+    new = [*lines[:at], f"    {flag}", *lines[at:]]
+    return Fault(f"add {flag}", file, "\n".join(new), lines_at(at + 1))
+
+
+def _added_key(file: str, lines: list[str], key: str, setting: Setting, side: Side) -> Fault | None:
+    section, _, name = key.rpartition(".")
+    changed = other_value(str(setting.value), setting.value)
+    if changed is None:
+        return None
+    inside = [
+        entry.span.line
+        for other, entry in side.config.settings.items()
+        if entry.span is not None and entry.origin == "explicit" and other.rpartition(".")[0] == section
+    ]
+    if not inside:
+        return None
+    last = max(inside)
+    new = [*lines[:last], f"{' ' * indentation(lines[last - 1])}{name}: {changed}", *lines[last:]]
+    return Fault(f"add {key} {setting.value} -> {changed}", file, "\n".join(new), lines_at(last + 1))
+
+
+def sides_of(texts: dict[str, str]) -> dict[str, Side]:
+    sources = {name: SourceText(name, text) for name, text in texts.items()}
+    return {name: read_side(name, SETTINGS, Reader(None, sources)) for name in texts}
+
+
+_known: dict[tuple[str, str], Side] = {}
+
+
+def findings(texts: dict[str, str]) -> tuple[Diagnostic, ...]:
+    """What the linter says of a pair; the file that a fault leaves alone is read once."""
+    group: list[Side] = []
+    for name, text in texts.items():
+        side = _known.get((name, text))
+        if side is None:
+            source = SourceText(name, text)
+            side = read_side(name, SETTINGS, Reader(None, {name: source}))
+            if len(_known) < 8:
+                _known[name, text] = side
+        group.append(side)
+    return tuple(checked(sorted(group, key=lambda entry: entry.framework), SETTINGS)[0])
+
+
+def outcome(texts: dict[str, str], before: set[str], recipes: dict[str, dict[str, object]], fault: Fault) -> str:
+    """What becomes of a fault: found, found elsewhere, missed, or without effect."""
+    changed = {**texts, fault.file: fault.text}
+    try:
+        after = findings(changed)
+    except UnreadableError:
+        return "found"
+    new = [entry for entry in after if _mark(entry) not in before]
+    if any(_points_at(entry, fault) for entry in new):
+        return "found"
+    side = sides_of(changed)[fault.file]
+    if values_of(side) == recipes[fault.file]:
+        return "without effect"
+    if before - marks(after) and not new:
+        return "healed"
+    return "elsewhere" if new else "missed"
+
+
+def values_of(side: Side) -> dict[str, object]:
+    return {name: entry.value for name, entry in side.recipe.fields.items()}
+
+
+def marks(entries: tuple[Diagnostic, ...]) -> set[str]:
+    return {_mark(entry) for entry in entries}
+
+
+def _mark(entry: Diagnostic) -> str:
+    return f"{entry.kind.code}|{entry.message()}"
+
+
+def _points_at(entry: Diagnostic, fault: Fault) -> bool:
+    places = [(entry.file, entry.span), *((place.file, place.span) for place in entry.related)]
+    return any(file == fault.file and span is not None and span.line in fault.lines for file, span in places)

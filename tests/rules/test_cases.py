@@ -1,0 +1,68 @@
+"""Every rule that is a function, on files: the pass, fail and fix cases of `cases/*.yaml`, through the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from accmap.cli.lean import main
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES: list[dict[str, Any]] = [
+    case
+    for path in sorted((Path(__file__).parent / "cases").glob("*.yaml"))
+    for case in yaml.safe_load(path.read_text("utf-8"))
+]
+
+
+def name_of(case: dict[str, Any]) -> str:
+    kind = "fix" if "fix" in case else "fail" if "at" in case else "pass"
+    return f"{case['code']}-{kind}-{case['base']}"
+
+
+def pair_of(case: dict[str, Any], folder: Path) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for side, name in (("megatron", "megatron.sh"), ("mindformers", "mindformers.yaml")):
+        text = (ROOT / "examples" / case["base"] / name).read_text("utf-8")
+        for old, new in case.get(side, {}).items():
+            assert old in text, f"{old!r} is not in {case['base']}/{name}"
+            text = text.replace(old, new, 1)
+        found[side] = folder / name
+        found[side].write_text(text, "utf-8")
+    return found
+
+
+def lint(files: dict[str, Path], capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    main(["lint", *map(str, files.values()), "--format", "json", "--no-cache", "--no-config", *arguments])
+    return json.loads(capsys.readouterr().out)["diagnostics"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_case(case: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = pair_of(case, tmp_path)
+    arguments = ["--profile", case.get("profile", "align"), *case.get("arguments", [])]
+    found = lint(files, capsys, *arguments)
+    codes = case.get("codes", [case["code"]])
+    own = [entry for entry in found if entry["code"] in codes]
+    if "at" not in case:
+        assert not own, own
+        return
+    assert own, f"{case['code']} was not found"
+    lines = {
+        Path(place["file"]).read_text("utf-8").split("\n")[place["span"]["line"] - 1]
+        for entry in own
+        for place in (entry, *entry["related"])
+        if place["span"]
+    }
+    assert any(case.get("at", "") in line for line in lines), lines
+    if "fix" in case:
+        lint(files, capsys, *arguments, "--fix", "--unsafe")
+        text = files["mindformers"].read_text("utf-8")
+        assert case["fix"] in text.split("\n")
+        assert isinstance(yaml.safe_load(text), dict)
+        left = lint(files, capsys, *arguments)
+        assert not [entry for entry in left if entry["code"] in codes], "the fix leaves the finding"

@@ -1,0 +1,96 @@
+"""The catalog: compiled modules are fresh, every checklist row is covered, every field is compared, pages are fresh."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import yaml
+
+from accmap.rules import compile as compiling
+from accmap.rules.checklist import ROWS
+from accmap.rules.pages import documents, every_page, page
+from accmap.rules.registry import codes, rule
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("catalog_compiled", compiling.compiled_catalog),
+        ("pages_compiled", compiling.compiled_pages),
+        ("checklist_compiled", compiling.compiled_checklist),
+    ],
+)
+def test_compiled_modules_are_fresh(name: str, made: object) -> None:
+    assert callable(made)
+    path = ROOT / "rules" / f"{name}.py"
+    assert path.read_text("utf-8") == made(), "run python -m accmap.rules.compile"
+
+
+def test_pages_are_fresh() -> None:
+    folder = ROOT / "docs" / "rules"
+    wanted = documents()
+    assert {path.name for path in folder.glob("*.md")} == set(wanted), "run python -m accmap.rules.pages"
+    stale = [name for name, text in wanted.items() if (folder / name).read_text("utf-8") != text]
+    assert not stale, "run python -m accmap.rules.pages"
+
+
+def test_every_checklist_row_is_covered() -> None:
+    ids = yaml.safe_load((ROOT / "rules" / "checklist.yaml").read_text("utf-8"))
+    assert len(ids) == 51
+    assert {row.identifier for row in ROWS} == set(ids)
+    for row in ROWS:
+        assert row.codes
+        assert row.what
+        assert row.what_zh
+
+
+def test_every_recipe_field_is_compared_or_excused() -> None:
+    rules, fields = compiling.catalog(), compiling.recipe_fields()
+    owners = compiling.compared_fields(rules, fields)
+    excused = yaml.safe_load((ROOT / "rules" / "not_compared.yaml").read_text("utf-8"))
+    by_function = {name for entry in rules.values() if entry.get("owns") for name in entry["fields"]}
+    assert set(owners) | set(excused) | by_function == set(fields)
+
+
+@pytest.mark.parametrize("code", codes())
+def test_every_rule_is_whole(code: str) -> None:
+    known = rule(code)
+    assert known.kind == "checklist-item" or known.messages
+    if isinstance(known.check, str) and known.check:
+        module, _, name = known.check.partition(":")
+        assert callable(getattr(import_module(f"accmap.rules.{module}"), name))
+    for language in ("en", "zh"):
+        described = page(code, language)
+        assert described is not None
+        assert all(text.strip() for _, text in described.sections)
+
+
+def test_every_reader_code_has_a_page() -> None:
+    pages = set(every_page())
+    for module in compiling.READERS:
+        for kind in import_module(f"accmap.{module}").PROBLEMS.values():
+            assert kind.code in pages, "run python -m accmap.rules.compile"
+
+
+def test_function_rules_have_cases() -> None:
+    cases = yaml.safe_load((Path(__file__).parent / "cases" / "functions.yaml").read_text("utf-8"))
+    tested = {case["code"] for case in cases} | {code for case in cases for code in case.get("codes", ())}
+    functions = {code for code, entry in compiling.catalog().items() if "check" in entry}
+    assert functions - tested <= {"ENV001", "ENV002", "ENV003", "NET028"}  # test_launches.py, test_engine.py
+
+
+def test_rules_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    from accmap.cli.lean import main
+
+    assert main(["rules", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {"code", "name", "severity", "profiles", "scope", "sources", "fixable", "kind"} <= set(rows[0])
+    named = {source for row in rows for source in row["sources"]}
+    ids = set(yaml.safe_load((ROOT / "rules" / "checklist.yaml").read_text("utf-8")))
+    assert ids <= named
+    assert len({row["code"] for row in rows}) == len(rows)

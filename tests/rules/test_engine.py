@@ -1,0 +1,135 @@
+"""The engine: crashes become findings, selections, repairs, suppressions and baselines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import planting
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accmap.rules import baseline, fixes, suppressions
+from accmap.rules.engine import Selection, check
+from accmap.rules.rule import Found, Rule, at_key
+from accmap.rules.subject import Subject
+from accmap.schemas.diagnostic import Diagnostic, Edit, Fix, Kind
+from accmap.schemas.source import SourceText, Span
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "qwen3_dense"
+
+
+def pair() -> Subject:
+    texts = {name: (EXAMPLE / name).read_text("utf-8") for name in ("megatron.sh", "mindformers.yaml")}
+    sides = planting.sides_of(texts)
+    return Subject(sides["megatron.sh"], sides["mindformers.yaml"], "align", {}, {})
+
+
+def broken(_: Subject) -> list[Found]:
+    raise ZeroDivisionError("on purpose")
+
+
+def seeing(_: Subject) -> list[Found]:
+    return [Found(at_key("mindformers", "optimizer.eps"), {"x": 1})]
+
+
+def test_a_rule_that_crashes_becomes_a_finding_and_the_others_are_heard() -> None:
+    bad = Rule("XXX001", "broken", "error", "any", {"": ("en", "zh")}, broken)
+    good = Rule("XXX002", "seeing", "warning", "any", {"": ("x is {x}", "x 为 {x}")}, seeing)
+    outcome = check(pair(), None, (bad, good))
+    codes = [entry.kind.code for entry in outcome.diagnostics]
+    assert outcome.crashed
+    assert "SYN990" in codes
+    assert "XXX002" in codes
+    assert "SCH053" in codes
+
+
+def test_the_longest_prefix_decides() -> None:
+    chosen = Selection(("NET", "OPT003"), ("NET00",), {"NET010": "error"})
+    assert chosen.heard("NET010")
+    assert not chosen.heard("NET001")
+    assert chosen.heard("OPT003")
+    assert not chosen.heard("OPT004")
+    assert Selection().heard("ANY001")
+    assert Selection(("ALL",), ("NET",)).heard("MOE001")
+    assert chosen.severity(Kind("NET010", "", "info", "", "")).severity == "error"
+
+
+def test_suppressions() -> None:
+    script = SourceText("a.sh", "torchrun x.py \\\n  --a 1 \\\n  --b 2\necho # accmap: ignore[NET] fine\n")
+    above = SourceText("b.sh", "# accmap: ignore[NET001, MOE] because\ntorchrun x.py \\\n  --a 1 \\\n  --b 2\nlast\n")
+    whole = SourceText("c.yaml", "a: 1\n# accmap: ignore-file\nb: 2\n")
+    (one,) = suppressions.suppressions_in(script)
+    assert one.covers("NET009", "a.sh", Span(4, 1, 4, 2))
+    assert not one.covers("NET009", "a.sh", Span(3, 1, 3, 2))
+    assert not one.covers("OPT001", "a.sh", Span(4, 1, 4, 2))
+    (two,) = suppressions.suppressions_in(above)
+    assert two.covers("MOE003", "b.sh", Span(4, 3, 4, 6))
+    assert not two.covers("MOE003", "b.sh", Span(5, 1, 5, 2))
+    (three,) = suppressions.suppressions_in(whole)
+    assert three.covers("SYN001", "c.yaml", None)
+    kept, silent = suppressions.silence([], [one, two], ["NET001", "MOE001"])
+    assert [entry.kind.code for entry in kept] == ["SYN950", "SYN950"]
+    assert silent == 0
+    wrong = suppressions.suppressions_in(SourceText("d.yaml", "a: 1 # accmap: ignore[NETT01]\n"))
+    kept, _ = suppressions.silence([], wrong, ["NET001", "MOE001"])
+    assert [entry.kind.code for entry in kept] == ["SYN951"]
+    assert "NET001" in kept[0].message()
+
+
+KIND = Kind("NET001", "x", "error", "x", "x")
+
+
+def test_a_baseline_matches_by_content() -> None:
+    before = SourceText("a.yaml", "a: 1\nb: 2\n")
+    after = SourceText("a.yaml", "# new\na: 1\nb:   2\n")
+    entry = Diagnostic(KIND, "a.yaml", Span(2, 1, 2, 5))
+    moved = Diagnostic(KIND, "a.yaml", Span(3, 1, 3, 7))
+    text = baseline.written([entry], {"a.yaml": before})
+    accepted = baseline.read(text)
+    kept, known = baseline.without([moved, moved], accepted, {"a.yaml": after})
+    assert known == 1
+    assert len(kept) == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5), st.text("xy", max_size=3)), max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_edits_never_mix(edits: list[tuple[int, int, str]]) -> None:
+    text = "abcdefghijklmnopqrstuvwxyz0123456789"
+    source = SourceText("f", text)
+    found = [
+        Diagnostic(KIND, "f", fix=Fix("safe", "", "", (Edit("f", source.span(start, start + length), new),)))
+        for start, length, new in edits
+    ]
+    changed, done = fixes.apply({"f": source}, found)
+    if not done:
+        assert not changed
+        return
+    kept = "".join(character for character in changed["f"] if character not in "xy")
+    for entry in done:
+        assert entry.fix is not None
+    removed = sum(entry.fix.edits[0].span.end_column - entry.fix.edits[0].span.column for entry in done if entry.fix)
+    assert len(kept) >= len(text.replace("x", "").replace("y", "")) - removed
+    assert sum(len(entry.fix.edits[0].text) for entry in done if entry.fix) + len(text) - removed == len(changed["f"])
+
+
+def test_fixes_that_undo_each_other_end() -> None:
+    def find(texts: object) -> list[Diagnostic]:
+        assert isinstance(texts, dict)
+        text = texts["f"].text
+        new = "off" if text.startswith("on") else "on"
+        return [Diagnostic(KIND, "f", fix=Fix("safe", "", "", (Edit("f", Span(1, 1, 1, len(text) + 1), new),)))]
+
+    assert not fixes.mend({"f": SourceText("f", "on")}, find, unsafe=False).converged
+
+
+def test_multi_token_prediction_with_tied_embeddings() -> None:
+    """No shipped class can say both, so the recipe is made to."""
+    subject = pair()
+    side = subject.mindformers
+    assert side is not None
+    fields = dict(side.recipe.fields)
+    assert "NET028" not in [entry.kind.code for entry in check(subject).diagnostics]
+    fields["mtp.num_layers"] = fields["mtp.num_layers"]._replace(value=1)
+    fields["model.tie_embeddings"] = fields["model.tie_embeddings"]._replace(value=True)
+    changed = subject._replace(mindformers=side._replace(recipe=side.recipe._replace(fields=fields)), worked_out={})
+    assert "NET028" in [entry.kind.code for entry in check(changed).diagnostics]
