@@ -80,7 +80,7 @@ def nearest_names(word: str) -> tuple[str, ...]:
     if name.startswith("-"):
         return () if flag is None else (flag,)
     key = _plain(name)
-    paths = sorted({path for side in _mindformers_sides() for path in _keys(side)} | set(known_keys()))
+    paths = sorted({*_row_paths(), *known_keys()})
     candidates = paths if "." in key else sorted({path.rpartition(".")[2] for path in paths})
     found = (closest(key, vocabulary()), closest(key, candidates), flag)
     return tuple(dict.fromkeys(one for one in found if one is not None))
@@ -146,16 +146,26 @@ def _arguments(name: str) -> tuple[str, ...]:
         found.update(dict.fromkeys(facts.by_option[one].dest for one in spellings if one in facts.by_option))
         if dest in facts.by_dest:
             found[dest] = None
-    named_in_rows = (one for row in table().rows for side in row.megatron for one in _alternatives(side))
-    if dest in named_in_rows:
+    if dest in _row_arguments():
         found[dest] = None
     return tuple(found)
 
 
 def _paths_of_rows(key: str) -> list[str]:
     """The paths of the tables that end with `key`."""
-    paths = {path: None for side in _mindformers_sides() for path in _keys(side)}
-    return [path for path in paths if _ends(_plain(path), key)]
+    return [path for path in _row_paths() if _ends(_plain(path), key)]
+
+
+@cache
+def _row_paths() -> tuple[str, ...]:
+    """Every key and alias of MindSpore Transformers in the tables."""
+    return tuple({path: None for side in _mindformers_sides() for path in _keys(side)})
+
+
+@cache
+def _row_arguments() -> frozenset[str]:
+    """Every destination in the tables; some are derived and belong to no flag."""
+    return frozenset(one for row in table().rows for side in row.megatron for one in _alternatives(side))
 
 
 def _ranked(name: str, *, megatron: bool) -> list[tuple[int, int]]:

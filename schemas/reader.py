@@ -142,6 +142,9 @@ def _followed(
     version = options.mindformers or DEFAULT_VERSION
     yaml_path, changes, problems = overrides(launch, version, source.name)
     if yaml_path is None:
+        for problem in problems:
+            if problem.kind.name == "launch-config-undecided":
+                raise UnreadableError(problem)
         raise UnreadableError(finding(PROBLEMS, "no-yaml", source.name, launch.span, script=launch.script))
     if options.dialect is None and is_dynamic_launch(launch, version):
         options = options._replace(dialect="dynamic")

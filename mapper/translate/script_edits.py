@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..differences import same
 from .edits import Edit
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class ScriptEditor:
             yield from self.drop(key)
             return
         words = list(target.raw or ())
+        if setting is not None and setting.origin == "explicit" and same(setting.value, target.value):
+            return
         written = None if setting is None or setting.origin != "explicit" else self._written(setting)
         if written is None:
             if setting is None or setting.origin != "explicit":
@@ -55,14 +58,14 @@ class ScriptEditor:
         flag = written.flag
         if "=" in flag.text and not written.words and len(words) == 1:
             name = flag.text.partition("=")[0]
-            yield Edit(*self._range(flag.span), self._quoted(f"{name}={words[0]}", flag.span), key)
+            yield self._replaced(flag.span, f"{name}={words[0]}", key)
         elif not words and not written.words:
             if flag.text != target.flag:
                 yield Edit(*self._range(flag.span), target.flag, key)
         elif len(words) == len(written.words):
             yield from self._words(written, words, key)
         elif words and written.words:
-            start, end = self._range(written.words[0].span)[0], self._range(written.words[-1].span)[1]
+            start, end = self._outer(written.words[0].span)[0], self._outer(written.words[-1].span)[1]
             if not self._beside(written):
                 used = _VARIABLE.match(self.source.text, self._range(flag.span)[1])
                 if used is None:
@@ -76,9 +79,9 @@ class ScriptEditor:
         written = None if setting is None or setting.origin != "explicit" else self._written(setting)
         if written is None:
             return
-        start, end = self._range(written.flag.span)
+        start, end = self._outer(written.flag.span)
         if written.words and self._beside(written):
-            end = self._range(written.words[-1].span)[1]
+            end = self._outer(written.words[-1].span)[1]
         elif written.words:
             used = _VARIABLE.match(self.source.text, end)
             if used is None or len(written.words) != 1:
@@ -110,9 +113,9 @@ class ScriptEditor:
 
     def _beside(self, written: _Written) -> bool:
         """Whether the words stand in the text right behind their flag."""
-        at = self._range(written.flag.span)[1]
+        at = self._outer(written.flag.span)[1]
         for word in written.words:
-            start, end = self._range(word.span)
+            start, end = self._outer(word.span)
             if start < at or self.source.text[at:start].strip(" \t\\\n"):
                 return False
             at = end
@@ -124,43 +127,65 @@ class ScriptEditor:
             if old.text == new:
                 continue
             if beside or self.shared:
-                yield Edit(*self._range(old.span), self._quoted(new, old.span), key)
+                yield self._replaced(old.span, new, key)
                 continue
             used = _VARIABLE.match(self.source.text, self._range(written.flag.span)[1])
             if used is None or len(words) != 1:
                 return
             yield Edit(used.start(1), used.end(1), _word(new), key)
 
-    def _quoted(self, word: str, span: Span) -> str:
-        """The word in the quotes that stood there."""
+    def _replaced(self, span: Span, word: str, key: str) -> Edit:
+        """Another word in the quotes that stand there, where they can hold it."""
+        inner, outer = self._range(span), self._outer(span)
+        quote = self.source.text[outer[0]] if inner != outer else ""
+        if quote and not set(word) & set("'" if quote == "'" else '"\\$`'):
+            return Edit(*inner, word, key)
+        return Edit(*outer, _word(word), key)
+
+    def _outer(self, span: Span) -> tuple[int, int]:
+        """The place of a word with the quotes around it."""
         start, end = self._range(span)
-        quote = self.source.text[start : start + 1]
-        if quote in ("'", '"') and self.source.text[end - 1 : end] == quote and not set(word) & set("\"'\\$`"):
-            return quote + word + quote
-        return _word(word)
+        text = self.source.text
+        if start and end < len(text) and text[start - 1] in "'\"" and text[end] == text[start - 1]:
+            return start - 1, end + 1
+        return start, end
 
     # --- a new argument, an argument less ---
 
     def _append(self, flag: str, words: list[str], key: str) -> Iterator[Edit]:
         new = " ".join([flag, *(_word(word) for word in words)])
+        if any(not _PLAIN.fullmatch(word) for word in words) and (place := self._behind_script()) is not None:
+            # Inside a variable's text quotes would be part of the word; on the command line they are quotes.
+            yield Edit(place, place, f" {new}", key)
+            return
         for place in range(len(self.arguments) - 1, -1, -1):
             argument = self.arguments[place]
             if argument.text.startswith("--") and argument.resolved and argument.span.file is None:
                 yield self._next_to(argument, place, new, key)
                 return
 
+    def _behind_script(self) -> int | None:
+        """Where the launch names its program, the place behind it; None where the text does not."""
+        launch = self.config.launch
+        if launch is None or launch.script is None or launch.span.file is not None:
+            return None
+        start, end = self._range(launch.span)
+        at = self.source.text.find(launch.script, start, end)
+        after = at + len(launch.script)
+        return after if at >= 0 and self.source.text[after : after + 1].isspace() else None
+
     def _next_to(self, argument: Argument, place: int, new: str, key: str) -> Edit:
-        start, end = self._range(argument.span)
+        start, end = self._outer(argument.span)
         following = self.arguments[place + 1 :]
         written = _Written(argument, tuple(following))
         if following and self._beside(written):
-            end = self._range(following[-1].span)[1]
+            end = self._outer(following[-1].span)[1]
         line = self.source.line(argument.span.line)
         indent = line[: argument.span.column - 1]
         above = self.source.line(argument.span.line - 1).rstrip() if argument.span.line > 1 else ""
         stop = self.source.text.find("\n", end)
         rest = self.source.text[end : len(self.source.text) if stop < 0 else stop].strip()
-        if indent.strip() or (following and end == self._range(argument.span)[1]):
+        if indent.strip() or (following and end == self._outer(argument.span)[1]):
             return Edit(start, start, f"{new} ", key)
         continued = above.endswith("\\")
         if rest == "\\" or (not rest and continued):

@@ -16,7 +16,7 @@ from ...schemas.reader import config_of
 from ...schemas.source import SourceText
 from ..conditions import holds
 from ..differences import same
-from ..families import family_of, misfits_of
+from ..families import family_of
 from ..recipe.reading import recipe_of, side_of
 from ..recipe.vocabulary import vocabulary
 from .edits import Edit, applied
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ...mappings.tables import SideName
     from ...schemas.config import Value
     from ...schemas.diagnostic import Language
-    from ..families import Family
     from ..recipe.values import Recipe
 
 PROBLEMS = {
@@ -126,17 +125,18 @@ class _Updating:
         self.side: SideName = side_of(config)
         self._check(text)
         size = options.world_size or _devices(translation.recipe)
-        pinned = (
-            {"megatron": self.version}
-            if self.side == "megatron"
-            else {"mindformers": self.version, "dialect": self.side}
-        )
-        self.options = options._replace(world_size=size, **pinned)
+        plain = ReadOptions(world_size=size)
+        if self.side == "megatron":
+            self.options = options._replace(world_size=size, megatron=self.version)
+            plain = plain._replace(megatron=self.version)
+        else:
+            self.options = options._replace(world_size=size, mindformers=self.version, dialect=self.side)
+            plain = plain._replace(mindformers=self.version, dialect=self.side)
         self.original = self._read(text)
         fresh = megatron_text(translation) if self.side == "megatron" else mindformers_text(translation)
         self.wanted = config_of(
             SourceText("wanted.sh" if self.side == "megatron" else "wanted.yaml", fresh),
-            ReadOptions(world_size=size, **pinned),
+            plain,
             path="wanted.sh" if self.side == "megatron" else "wanted.yaml",
         )
         self.wanted_recipe = recipe_of(self.wanted)
@@ -202,7 +202,7 @@ class _Updating:
             return []
         said = {setting.key for setting in self.translation.settings}
         there = {
-            value.value
+            str(value.value)
             for key, value in config.settings.items()
             if key.startswith("callbacks[") and key.endswith("].type")
         }
@@ -210,19 +210,13 @@ class _Updating:
         return [
             TargetSetting(key, value, (), True, ())
             for key, value in mindformers_settings(self.translation).items()
-            if key.endswith("}.type") and key not in said and value not in there and value not in frame
+            if key.endswith("}.type") and key not in said and str(value) not in there and value not in frame
         ]
 
     def _needs_family(self, recipe: Recipe) -> bool:
-        """Whether the file's model class is another one, and cannot express the run as well."""
+        """Whether the file's model class is another one than was chosen."""
         choice, own = self.translation.family, family_of(recipe.value("model.family"))
-        if choice is None or (own is not None and own.name == choice.family.name):
-            return False
-        return own is None or not self._expresses(own)
-
-    def _expresses(self, own: Family) -> bool:
-        fits = own.trains_in(self.side, self.version) and not misfits_of(own, self.translation.recipe.value)
-        return fits and self.translation.recipe.value("moe.num_experts") is not None
+        return choice is not None and (own is None or own.name != choice.family.name)
 
     def _speaks(self, row: Row, mode: str) -> bool:
         if self._settings(row):
@@ -248,7 +242,7 @@ class _Updating:
         if field in _NOT_COMPARED:
             return False
         decisive = _DECIDED_BY.get(field)
-        if decisive is not None and recipe.value(decisive) is not None:
+        if decisive is not None and decisive in recipe.fields:
             return False
         entry = self.translation.recipe.fields.get(field)
         if entry is None or not entry.decided:
@@ -302,17 +296,23 @@ class _Updating:
         edits: list[Edit] = []
         recipe = recipe_of(current)
         for row, side, fields in rows:
-            if any((entry := recipe.fields.get(field)) is not None and not entry.decided for field in fields):
+            if any(_is_open(recipe, field) for field in fields):
                 continue  # what is there now cannot be decided: it is left alone, and said
-            wanted = self._keys(current, row, side)
+            wanted = self._keys(current, row, side, effort)
+            named = {setting.key for setting in wanted}
             for setting in wanted:
-                edits += editor.put(setting.key, setting.value)
-            if effort >= 1:
-                named = {setting.key for setting in wanted}
-                for key in self._own(side):
-                    written = current.settings.get(editor.real(key))
-                    if key not in named and written is not None and written.origin == "explicit":
-                        edits += editor.drop(key)
+                clashing = self._clashing(current, side, setting.key)
+                if clashing is not None and isinstance(editor, YamlEditor):
+                    named.add(clashing)
+                    edits += editor.rename(clashing, setting.key, setting.value)
+                else:
+                    edits += editor.put(setting.key, setting.value)
+            for key in self._own(side):
+                written = current.settings.get(editor.real(key))
+                if key in named or written is None or written.origin != "explicit":
+                    continue
+                if effort or not same(written.value, self.wanted.value(key)):
+                    edits += editor.drop(key)
             if effort >= 2:
                 for key in _ENABLERS.get(self.side, {}).get(row.topic, ()):
                     if (enabler := self.wanted.settings.get(key)) is not None:
@@ -339,7 +339,7 @@ class _Updating:
                 return False
         return True
 
-    def _keys(self, current: Config, row: Row, side: Side) -> list[TargetSetting]:
+    def _keys(self, current: Config, row: Row, side: Side, effort: int) -> list[TargetSetting]:
         """What to set, under the name that the file already uses where that one works."""
         if row is _CALLBACKS:
             return self._callbacks(current)
@@ -347,29 +347,36 @@ class _Updating:
             return [setting for setting in self.translation.settings if not setting.fields]
         found: list[TargetSetting] = []
         for setting in self._settings(row):
-            setting = setting._replace(key=self._named(current, row, side, setting.key))
             known = current.settings.get(setting.key)
-            if (known is None or known.origin != "explicit") and len(side.keys) == 1 and self.side != "megatron":
-                for alias in side.aliases:
-                    other = current.settings.get(alias)
-                    if other is not None and other.origin == "explicit" and other.acceptance == "accepted":
-                        setting = setting._replace(key=alias)
-                        break
-            found.append(setting)
+            own = known is not None and known.origin == "explicit"
+            alias = None if own or effort or len(side.keys) != 1 else self._alias(current, side, setting.value)
+            found.append(setting if alias is None else setting._replace(key=alias))
         return found
 
-    def _named(self, current: Config, row: Row, side: Side, key: str) -> str:
-        """The key as the file's own model class calls it, where that is another one than was chosen."""
-        choice = self.translation.family
-        kind = current.value("model.model_type" if self.side == "dynamic" else "model.model_config.model_type")
-        own = family_of(kind)
-        if choice is None or own is None or own.name == choice.family.name:
-            return key
-        prefix, _, name = key.rpartition(".")
-        usual = tuple(one.rpartition(".")[2] for one in side.keys)
-        chosen = choice.family.keys.get(row.fields[0], usual)
-        names = own.keys.get(row.fields[0], usual)
-        return f"{prefix}.{names[chosen.index(name)]}" if name in chosen and len(names) == len(chosen) else key
+    def _alias(self, current: Config, side: Side, value: Value) -> str | None:
+        """Another name that the file uses with the same kind of value, and that counts.
+
+        A switch may mean the opposite under another name, and is written under its usual one.
+        """
+        for alias in side.aliases:
+            other = current.settings.get(alias)
+            if other is None or other.origin != "explicit" or other.acceptance != "accepted":
+                continue
+            if type(other.value) is type(value) and not isinstance(value, bool) and self.side != "megatron":
+                return alias
+        return None
+
+    def _clashing(self, current: Config, side: Side, key: str) -> str | None:
+        """Another name for a key that the file has in its place, and that the framework refuses."""
+        known = current.settings.get(key)
+        if len(side.keys) != 1 or (known is not None and known.origin == "explicit"):
+            return None
+        for alias in side.aliases:
+            other = current.settings.get(alias)
+            refused = other is not None and other.origin == "explicit" and other.acceptance == "conflict"
+            if refused and alias.rpartition(".")[0] == key.rpartition(".")[0]:
+                return alias
+        return None
 
     # --- what is said ---
 
@@ -404,7 +411,7 @@ class _Updating:
                 entry = recipe.fields.get(field)
                 wanted = _shown(self.wanted_recipe.value(field))
                 keys = tuple(setting.key for setting in self._settings(row)) or (() if entry is None else entry.keys)
-                words = _UNDECIDED if entry is not None and not entry.decided else _LEFT
+                words = _UNDECIDED if _is_open(recipe, field) else _LEFT
                 found = "unset" if entry is None else _shown(entry.value)
                 self._refuse(keys, field, words, wanted=wanted, found=found)
         for key in sorted(self._moved(config)):
@@ -422,6 +429,12 @@ class _Updating:
 def _devices(recipe: Recipe) -> int | None:
     size = recipe.value("parallel.world_size")
     return size if isinstance(size, int) and size > 0 else None
+
+
+def _is_open(recipe: Recipe, field: str) -> bool:
+    """Whether the file gives a field a value that reading alone cannot decide."""
+    entry = recipe.fields.get(field)
+    return entry is not None and not entry.decided and entry.origin == "explicit"
 
 
 def _shown(value: Value) -> str:

@@ -48,6 +48,15 @@ class YamlEditor:
         elif not _equal(node.value, value):
             yield from self._replace(node, key, value)
 
+    def rename(self, key: str, name: str, value: Value) -> Iterator[Edit]:
+        """Edits after which the entry of `key` is called `name` and has this value."""
+        node = self.document.find(key)
+        if node is None or node.key_span is None:
+            return
+        yield Edit(*self._range(node.key_span), name.rpartition(".")[2], name)
+        if not _equal(node.value, value):
+            yield from self._replace(node, key, value)
+
     def drop(self, key: str) -> Iterator[Edit]:
         """Edits after which `key` is not written; its comment stays."""
         path = self.real(key)
@@ -148,7 +157,7 @@ class YamlEditor:
         entries: list[dict[str, Any]] = content.setdefault(section, [])
         entry = next((one for one in entries if one["type"] == name), None)
         if entry is None:
-            entry = {"type": name}
+            entry = dict[str, Any](type=name)
             entries.append(entry)
         if tail != ".type":
             entry[tail.lstrip(".")] = value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,8 +48,11 @@ def pattern(text: str) -> Value:
         raise ValueError(text) from error
 
 
-def _length(items: Any) -> int:
-    return len(items)
+def _repeated(items: Any, times: Any) -> Any:
+    """A list (or number) times a number, within bounds."""
+    if isinstance(items, list) and len(cast("list[Any]", items)) * max(times, 0) > MAX_PATTERN:
+        raise PatternTooLongError
+    return cast("Any", items) * times
 
 
 def _value(node: Any) -> Any:
@@ -65,12 +68,7 @@ def _value(node: Any) -> Any:
             return left + right
         if isinstance(left, list) and isinstance(right, list):
             raise ValueError
-        is_list = isinstance(left, list)
-        items: Any = left if is_list else right
-        times: Any = right if is_list else left
-        if isinstance(items, list) and _length(items) * max(times, 0) > MAX_PATTERN:
-            raise PatternTooLongError
-        return left * right
+        return _repeated(left, right) if isinstance(left, list) else _repeated(right, left)
     raise ValueError
 
 

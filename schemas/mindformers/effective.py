@@ -20,7 +20,7 @@ from .shape import is_list, is_mapping
 from .template import READ_WITHOUT_TEMPLATE, fill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..config import ReadOptions
     from ..source import SourceText, Span

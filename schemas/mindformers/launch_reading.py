@@ -77,6 +77,13 @@ PROBLEMS = {
         "run_mode {mode} is not one of {modes}.",
         "run_mode {mode} 不在 {modes} 之中。",
     ),
+    "undecided-config": Kind(
+        "MAP079",
+        "launch-config-undecided",
+        "error",
+        "Which YAML this launch reads cannot be decided by reading: --config is {text}. Give it with --var or --arg.",
+        "仅凭阅读无法确定此启动读取哪个 YAML：--config 为 {text}。请用 --var 或 --arg 给出。",
+    ),
     "undecided": Kind(
         "MAP088",
         "launch-argument-undecided",
@@ -126,6 +133,9 @@ class LaunchReading:
         """The YAML's path; a relative one counts from the directory of `run_mindformer.py`."""
         given = self._single("--config")
         if given is None:
+            return None
+        if not given.resolved:
+            self._report("undecided-config", given.span, text=given.text)
             return None
         return posixpath.join(posixpath.dirname(self._script), given.text)
 

@@ -35,7 +35,9 @@ def pretrained_keys(reading: Reading, directory: str, open_file: Callable[[str],
         source = _opened(path, reading.file, open_file)
         keys = json.loads(source.text)
     except UnreadableError as error:
-        reading.note("pretrained-unreadable", "pretrained_model_dir", named=path, why=error.diagnostic.message().rstrip("."))
+        reading.note(
+            "pretrained-unreadable", "pretrained_model_dir", named=path, why=error.diagnostic.message().rstrip(".")
+        )
         return None
     except (ValueError, RecursionError) as error:
         reading.note("pretrained-unreadable", "pretrained_model_dir", named=path, why=f"it is not JSON ({error})")

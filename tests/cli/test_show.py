@@ -166,6 +166,12 @@ def test_a_launch_script_is_followed_to_its_yaml(accmap) -> None:
     assert found["model.model_config.hidden_size"]["span"]["file"] == "conf/run.yaml"
 
 
+def test_a_launch_whose_yaml_cannot_be_decided_is_refused_with_its_place(accmap) -> None:
+    answer = accmap("show", "go.sh", files={"go.sh": "python run_mindformer.py --config $CFG\n"})
+    assert answer.code == 2
+    assert answer.err.startswith("go.sh:1:35: MAP079")
+
+
 @pytest.mark.parametrize(
     ("files", "said"),
     [
@@ -197,7 +203,7 @@ def test_wrong_options_are_told(accmap, option: tuple[str, str]) -> None:
 
 
 def test_what_json_or_the_terminal_cannot_say_is_spelled_out(accmap) -> None:
-    text = 'use_legacy: False\nmodel:\n  a: 2020-01-02\n  c: !!set {y, x}\n  d: .nan\n  e: 权重\n'
+    text = "use_legacy: False\nmodel:\n  a: 2020-01-02\n  c: !!set {y, x}\n  d: .nan\n  e: 权重\n"
     found = values(accmap("show", "odd.yaml", "--format", "json", files={"odd.yaml": text}))
     assert found["model.a"]["value"] == "2020-01-02"
     assert found["model.c"]["value"] == ["x", "y"]

@@ -100,3 +100,25 @@ def test_no_command_line_crashes(words: list[str]) -> None:
     found = overrides(launch_of(["run_mindformer.py", *words]), "1.9")
     assert found == overrides(launch_of(["run_mindformer.py", *words]), "1.9")
     assert all(problem.kind in PROBLEMS.values() for problem in found.problems)
+
+
+def test_a_value_written_elsewhere_leaves_the_span_of_its_option() -> None:
+    option, value = Span(4, 40, 4, 55), Span(3, 3, 3, 10)
+    arguments = (
+        Argument("--config", Span(4, 1, 4, 9)),
+        Argument("a.yaml", Span(4, 10, 4, 16)),
+        Argument("--load_checkpoint", option),
+        Argument("/data", value),
+        Argument("--batch_size", Span(4, 60, 4, 72)),
+        Argument("4", Span(9, 1, 9, 2, "env.sh")),
+    )
+    launch = Launch(None, "run_mindformer.py", arguments, 8, {}, Span(4, 1, 4, 80))
+    spans = {change.path: change.span for change in overrides(launch, "1.9", "run.sh").overrides}
+    assert spans["load_checkpoint"] == option
+    assert spans["runner_config.batch_size"] == Span(4, 60, 4, 72)
+
+
+def test_a_configuration_that_cannot_be_decided_is_said() -> None:
+    found = overrides(launch_of(["run_mindformer.py", "--config", "$CFG"]), "1.9", "run.sh")
+    assert found.config is None
+    assert [(problem.kind.code, problem.span) for problem in found.problems] == [("MAP079", Span(1, 28, 1, 32))]

@@ -149,6 +149,16 @@ def test_a_model_directory_lies_below_the_yaml() -> None:
     assert "no-model-type" in names(absent)
 
 
+def test_what_an_absent_model_directory_may_give_is_overridable() -> None:
+    text = SMALL.replace("run_mode: train", "run_mode: train\npretrained_model_dir: /hub")
+    settings = read(text).settings
+    assert settings["resolved.transformer.rotary_base"].overridable
+    assert not settings["resolved.transformer.hidden_size"].overridable
+    assert not any(setting.overridable for setting in read(SMALL).settings.values())
+    given = read(text, files={"/hub/config.json": "{}"}).settings
+    assert not any(setting.overridable for setting in given.values())
+
+
 def test_a_base_file_is_merged() -> None:
     below = "runner_config: {epochs: 9, sink_size: 3}\nseed: 5\n"
     config = read("base_config: below.yaml\n" + SMALL, files={"below.yaml": below})

@@ -1,0 +1,146 @@
+"""Simplifying a recipe for precision alignment, and the ladder on which the parts of the real run come back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...schemas.config import json_value
+from ..conditions import holds
+from ..recipe.values import Recipe, RecipeValue
+from ..recipe.vocabulary import vocabulary
+from .rules import RULES, Situation
+from .table import AlignmentTable, Step, alignment_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...schemas.config import Value
+    from ...schemas.diagnostic import Language
+    from .table import Simplification
+
+PLACEHOLDER = "/path/to/data_text_document"
+_NO_PATH = (
+    "Where the data lie cannot be read from the file; both files name the same placeholder, to be filled in.",
+    "无法由文件确定数据路径；两个文件写入相同的占位路径，请填写。",
+)
+
+
+class Change(NamedTuple):
+    """One field that was given another value, and why."""
+
+    field: str
+    before: Value
+    after: Value
+    en: str
+    zh: str
+    sources: tuple[str, ...] = ()
+
+    def reason(self, language: Language) -> str:
+        """Why, for a person."""
+        return self.zh if language == "zh" else self.en
+
+    def to_json(self, language: Language = "en") -> dict[str, object]:
+        """The contract's entry of `changes`."""
+        return {
+            "field": self.field,
+            "from": json_value(self.before),
+            "to": json_value(self.after),
+            "reason": self.reason(language),
+            "sources": list(self.sources),
+        }
+
+
+class Alignment(NamedTuple):
+    """A recipe as it is written, what was changed in it, and the environment its launch needs."""
+
+    recipe: Recipe
+    changes: tuple[Change, ...]
+    environment: Mapping[str, str]
+    number: int
+    step: Step
+    returned: tuple[str, ...]
+    """Fields that this step gave back the source's value."""
+
+
+def steps() -> tuple[Step, ...]:
+    """The ladder."""
+    return alignment_table().steps
+
+
+def align(recipe: Recipe, number: int = 0) -> Alignment:
+    """The recipe as step `number` of the ladder has it."""
+    table = alignment_table()
+    here = _Simplifying(recipe, table, number)
+    before = {change.field: change for change in _Simplifying(recipe, table, number - 1).changes} if number else {}
+    now = {change.field: change for change in here.changes}
+    returned = tuple(field for field, change in before.items() if field not in now or now[field].after != change.after)
+    return Alignment(here.recipe(), tuple(here.changes), here.environment, number, table.steps[number], returned)
+
+
+def with_paths(recipe: Recipe) -> tuple[Recipe, tuple[Change, ...]]:
+    """The recipe with a placeholder where the data path is unknown, so that both files name the same one."""
+    entry = recipe.fields.get("data.blend")
+    if entry is None or entry.value is not None or recipe.value("data.mock") or recipe.value("data.train_paths"):
+        return recipe, ()
+    blend: Value = [[1, PLACEHOLDER]]
+    fields = {**recipe.fields, "data.blend": entry._replace(value=blend, origin="explicit", decided=True)}
+    return recipe._replace(fields=fields), (Change("data.blend", None, blend, *_NO_PATH, ("proc.data.same",)),)
+
+
+class _Simplifying:
+    def __init__(self, recipe: Recipe, table: AlignmentTable, number: int) -> None:
+        self.source = recipe
+        self.number = number
+        self.fields: dict[str, RecipeValue] = dict(recipe.fields)
+        self.changes: list[Change] = []
+        self.environment: dict[str, str] = {}
+        order = [step.name for step in table.steps]
+        self.situation = Situation(recipe.value, self._now, frozenset(order[: number + 1]), recipe.framework)
+        for line in table.settings:
+            if table.place(line.back) > number:
+                self._simplify(line)
+        for line in table.environment:
+            if table.place(line.back) > number and line.variable is not None:
+                self._launch(line)
+
+    def recipe(self) -> Recipe:
+        """The simplified recipe."""
+        order = vocabulary()
+        fields = {name: self.fields[name] for name in order if name in self.fields}
+        devices = self._now("parallel.world_size")
+        world = devices if isinstance(devices, int) else self.source.world_size
+        return self.source._replace(fields=fields, world_size=world)
+
+    def _now(self, field: str) -> Value:
+        found = self.fields.get(field)
+        return None if found is None else found.value
+
+    def _simplify(self, line: Simplification) -> None:
+        if not all(holds(condition, self.source.value) for condition in line.when):
+            return
+        entry = self.fields.get(line.field)
+        before = None if entry is None else entry.value
+        after = line.value if line.rule is None else RULES[line.rule](before, self.situation)
+        if _same(before, after) or (before is None and _same(after, vocabulary()[line.field].default)):
+            return
+        if after is None and entry is not None and entry.origin != "explicit":
+            return  # the framework derives it from the settings that change
+        keys = () if entry is None else entry.keys
+        span = None if entry is None else entry.span
+        self.fields[line.field] = RecipeValue(after, "explicit", span, keys)
+        self.changes.append(Change(line.field, before, after, line.en, line.zh, line.sources))
+
+    def _launch(self, line: Simplification) -> None:
+        assert line.variable is not None
+        self.environment[line.variable] = str(line.value)
+        before = self.source.value(line.field)
+        if before != line.value:
+            self.changes.append(Change(line.field, before, line.value, line.en, line.zh, line.sources))
+
+
+def _same(one: Value, other: Value) -> bool:
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return list(one) == list(other)
+    if isinstance(one, bool) or isinstance(other, bool):
+        return (one or False) is (other or False)
+    return one == other

@@ -1,0 +1,142 @@
+"""A pair: one recipe written for both frameworks, so that the two files are equal by construction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..recipe.reading import recipe_of
+from ..translate.megatron_file import megatron_text
+from ..translate.mindformers_file import mindformers_text
+from ..translate.report import summary
+from ..translate.translation import TargetSetting, Translation, translate_recipe
+from .alignment import Alignment, Change, align, with_paths
+from .table import alignment_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ...schemas.config import Config
+    from ...schemas.diagnostic import Language
+    from ..translate.report import ReportRow
+
+SCRIPT = "example.sh"
+CONFIGURATION = "example.yaml"
+INITIAL = "example_init_weights.yaml"
+_ALIGNED = "aligned"
+
+
+class Pair(NamedTuple):
+    """Both files as translations, what was changed before writing them, and what could not be carried over."""
+
+    megatron: Translation
+    mindformers: Translation
+    changes: tuple[Change, ...]
+    rows: tuple[ReportRow, ...]
+    """The translation's report, and what the rewritten source itself lost."""
+    alignment: Alignment | None
+    source: str
+    initial: Translation | None = None
+
+    @property
+    def devices(self) -> int:
+        """How many devices each side needs."""
+        size = self.mindformers.recipe.value("parallel.world_size")
+        if isinstance(size, int) and size > 0:
+            return size
+        devices = 1
+        for name in ("data_size", "tensor_size", "pipeline_size", "context_size"):
+            part = self.mindformers.recipe.value(f"parallel.{name}")
+            devices *= part if isinstance(part, int) and part > 0 else 1
+        return devices
+
+    def texts(self, *, comments: bool = True) -> dict[str, str]:
+        """The configuration files by name."""
+        found = {
+            SCRIPT: megatron_text(self.megatron, comments=comments),
+            CONFIGURATION: mindformers_text(self.mindformers, comments=comments),
+        }
+        if self.initial is not None:
+            found[INITIAL] = mindformers_text(self.initial, comments=comments)
+        return found
+
+    def to_json(self, language: Language = "en") -> dict[str, object]:
+        """The contract's `pair`, without the files."""
+        megatron, mindformers = self.megatron, self.mindformers
+        found: dict[str, object] = {
+            "source": self.source,
+            "target": ", ".join(
+                f"{side.target_framework} {side.version} ({side.dialect})" for side in (megatron, mindformers)
+            ),
+            "rows": [row.to_json(language) for row in self.rows],
+            "summary": summary(self.rows),
+            "changes": [change.to_json(language) for change in self.changes],
+        }
+        if self.alignment is not None:
+            found["step"] = {
+                "number": self.alignment.number,
+                "name": self.alignment.step.name,
+                "returned": list(self.alignment.returned),
+            }
+            found["environment"] = dict(self.alignment.environment)
+        return found
+
+
+def pair_of(
+    config: Config,
+    *,
+    megatron: str | None = None,
+    mindformers: str | None = None,
+    dialect: str | None = None,
+    step: int | None = None,
+    initial_weights: bool = False,
+) -> Pair:
+    """The pair for a configuration; `step` is the rung of the alignment ladder, None for the run as it is."""
+    recipe, changes = with_paths(recipe_of(config))
+    alignment = None if step is None else align(recipe, step)
+    if alignment is not None:
+        recipe, changes = alignment.recipe, changes + alignment.changes
+    changed = {change.field for change in changes}
+    script = _noted(translate_recipe(recipe, config, "megatron", megatron), changed)
+    configuration = _noted(translate_recipe(recipe, config, "mindformers", mindformers, dialect), changed)
+    across, along = (configuration, script) if config.framework == "megatron" else (script, configuration)
+    return Pair(
+        script,
+        configuration,
+        changes,
+        (*across.rows, *_lost(along.rows, across.rows)),
+        alignment,
+        config.file,
+        _saving_once(configuration) if initial_weights else None,
+    )
+
+
+def _noted(translation: Translation, changed: set[str]) -> Translation:
+    """The translation with comments that help a reader of the pair: the other side's names, and what was changed."""
+    same = translation.source_framework == translation.target_framework
+
+    def note(setting: TargetSetting) -> tuple[str, ...]:
+        names = () if same else setting.notes
+        return (_ALIGNED, *names) if changed & set(setting.fields) else names
+
+    return translation._replace(
+        settings=tuple(setting._replace(notes=note(setting)) for setting in translation.settings)
+    )
+
+
+def _lost(along: Iterable[ReportRow], across: Iterable[ReportRow]) -> Iterable[ReportRow]:
+    """What the source's own framework could not be written again, unless the other side lost it too."""
+    known = {(row.field, row.source) for row in across if row.status not in ("exact", "made-explicit")}
+    for row in along:
+        if row.status in ("dropped", "unresolved", "approximate") and (row.field, row.source) not in known:
+            yield row
+
+
+def _saving_once(translation: Translation) -> Translation:
+    """The YAML that saves one checkpoint of its initial weights and stops after the first step."""
+    family = "model" if translation.family is None else translation.family.family.name
+    wanted = alignment_table().initial_weights[translation.dialect]
+    settings = [setting for setting in translation.settings if setting.key not in wanted]
+    for key, value in wanted.items():
+        filled = family if value == "{family}" else value
+        settings.append(TargetSetting(key, filled, (), True, ()))
+    return translation._replace(settings=tuple(settings))

@@ -1,0 +1,91 @@
+"""The alignment table: which settings are simplified, why, and at which step of the ladder each comes back."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...mappings.tables import Condition
+    from ...schemas.config import Value
+    from ...schemas.diagnostic import Language
+
+ALWAYS = "always"
+"""Stands in `back` for a setting that no step gives back: it follows from the others."""
+
+
+class Step(NamedTuple):
+    """One rung of the ladder: a part of the real run that comes back."""
+
+    name: str
+    en: str
+    zh: str
+
+    def text(self, language: Language) -> str:
+        """What comes back, for a person."""
+        return self.zh if language == "zh" else self.en
+
+
+class Simplification(NamedTuple):
+    """One field, and what it becomes until its step gives it back."""
+
+    field: str
+    value: Value
+    rule: str | None
+    back: str
+    when: tuple[Condition, ...]
+    sources: tuple[str, ...]
+    en: str
+    zh: str
+    variable: str | None = None
+    """The environment variable that holds the field, where the launch decides it and no file."""
+
+
+class AlignmentTable(NamedTuple):
+    """The whole table."""
+
+    steps: tuple[Step, ...]
+    settings: tuple[Simplification, ...]
+    environment: tuple[Simplification, ...]
+    initial_weights: Mapping[str, Mapping[str, Value]]
+    """By dialect: the keys of the YAML that saves one checkpoint and stops."""
+
+    def place(self, back: str) -> int:
+        """The number of the step that gives a setting back; one above the last for `always`."""
+        if back == ALWAYS:
+            return len(self.steps)
+        return next(number for number, step in enumerate(self.steps) if step.name == back)
+
+
+@cache
+def alignment_table() -> AlignmentTable:
+    """The table, read once."""
+    import yaml
+
+    with open(os.path.join(os.path.dirname(__file__), "alignment.yaml"), encoding="utf-8") as stream:
+        content: Any = yaml.safe_load(stream)
+    return AlignmentTable(
+        tuple(Step(**step) for step in content["steps"]),
+        tuple(_simplification(row) for row in content["settings"]),
+        tuple(_simplification(row) for row in content["environment"]),
+        content["initial_weights"],
+    )
+
+
+def _simplification(row: dict[str, Any]) -> Simplification:
+    return Simplification(
+        row["field"],
+        row.get("value"),
+        row.get("rule"),
+        row["back"],
+        tuple(
+            (field, comparison, operand[0] if operand else None) for field, comparison, *operand in row.get("when", [])
+        ),
+        tuple(row["sources"]),
+        row["en"],
+        row["zh"],
+        row.get("name"),
+    )

@@ -1,0 +1,148 @@
+"""A row of the tables in words: what each framework calls it, what a translation keeps, and when it does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..schemas.config import json_value
+from ..schemas.megatron.catalog import DEFAULT_VERSION, VERSIONS, catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..mappings.tables import Caveat, Condition, Loss, Row, Side
+    from ..schemas.config import Value
+    from ..schemas.diagnostic import Language
+
+LOSS: dict[Loss, tuple[str, str]] = {
+    "exact": ("carried over as it is, both ways", "双向精确对应"),
+    "conditional": ("equal under conditions, which the notes name", "在注明的条件下等价"),
+    "approximate": ("the nearest setting; numbers differ", "最接近的设置，数值有差异"),
+    "one-way": ("one side has no such setting, or the way back is not unique", "仅一侧有此设置，或反向不唯一"),
+    "unsupported": (
+        "the other side has no setting: the report says so where its behaviour differs",
+        "另一侧无对应设置；行为不同时报告会指出",
+    ),
+}
+TO = {
+    None: ("both ways", "双向"),
+    "megatron": ("to Megatron-LM", "转为 Megatron-LM 时"),
+    "mindformers": ("to MindFormers", "转为 MindFormers 时"),
+    "static": ("to the static graph", "转为静态图时"),
+    "dynamic": ("to the dynamic graph", "转为动态图时"),
+}
+_COMPARISONS = {
+    "eq": ("{field} is {value}", "{field} 为 {value}"),
+    "ne": ("{field} is not {value}", "{field} 不为 {value}"),
+    "gt": ("{field} is above {value}", "{field} 大于 {value}"),
+    "lt": ("{field} is below {value}", "{field} 小于 {value}"),
+    "in": ("{field} is one of {value}", "{field} 属于 {value}"),
+    "not_in": ("{field} is none of {value}", "{field} 不属于 {value}"),
+    "set": ("{field} is set", "已设置 {field}"),
+    "unset": ("{field} is not set", "未设置 {field}"),
+    "eq_field": ("{field} equals {value}", "{field} 等于 {value}"),
+    "ne_field": ("{field} differs from {value}", "{field} 不等于 {value}"),
+    "gt_field": ("{field} is above {value}", "{field} 大于 {value}"),
+    "islist": ("{field} is a list", "{field} 为列表"),
+    "isfraction": ("{field} is no whole number", "{field} 不是整数"),
+}
+_ALWAYS = ("nothing to set; always {value}", "无需设置，恒为 {value}")
+_VARIABLE = ("environment variable {name}", "环境变量 {name}")
+_SINCE = ("from {version}", "自 {version}")
+_AFTER = ("after {version}", "{version} 之后")
+_UNTIL = ("up to {version}", "至 {version}")
+_DERIVED = "resolved."
+
+
+def flags(dest: str, version: str | None = None) -> tuple[str, ...]:
+    """The options that write a destination, in `version` or in the first version from the default on that knows it."""
+    for one in (version,) if version is not None else (DEFAULT_VERSION, *VERSIONS):
+        found = tuple(option for fact in catalog(one).arguments if fact.dest == dest for option in _long(fact.options))
+        if found:
+            return found
+    return ()
+
+
+def _long(options: Sequence[str]) -> list[str]:
+    """The options without their abbreviations: `--swiglu`, not `-x`."""
+    return [option for option in options if option.startswith("--")] or list(options)
+
+
+def megatron_names(side: Side) -> tuple[str, ...]:
+    """The flags of a side; what Megatron-LM derives without a flag goes by its own name, in brackets."""
+    names: list[str] = []
+    for key in side.keys:
+        for dest in key.split("|"):
+            names += [flag for flag in flags(dest) or (f"({dest})",) if flag not in names]
+    return tuple(names)
+
+
+def mindformers_names(side: Side) -> tuple[str, ...]:
+    """The keys of a side that can be written."""
+    return tuple(shown_key(key) for key in side.keys if not key.startswith(_DERIVED))
+
+
+def shown_key(key: str) -> str:
+    """A key path as a reader knows it: a callback is told by its type."""
+    return key.replace("{", "[type=").replace("}", "]")
+
+
+def behaviour(side: Side, language: Language) -> str | None:
+    """What a side that has no key does instead: a fixed behaviour, or an environment variable."""
+    place = 1 if language == "zh" else 0
+    if side.environment is not None:
+        return _VARIABLE[place].format(name=side.environment)
+    if side.fixed is not None:
+        return _ALWAYS[place].format(value=", ".join(shown_value(value) for value in side.fixed))
+    return None
+
+
+def with_versions(sides: Sequence[Side], language: Language) -> Iterator[tuple[Side, str]]:
+    """Each side with the versions it speaks for, `from 1.7`; empty where it speaks for every version."""
+    place = 1 if language == "zh" else 0
+    before: str | None = None
+    for side in sides:
+        bounds = ((_SINCE, side.since), (_AFTER, None if side.since else before), (_UNTIL, side.until))
+        yield side, ", ".join(words[place].format(version=version) for words, version in bounds if version is not None)
+        before = side.until
+
+
+def values(side: Side) -> dict[str, Value]:
+    """What the values of an enumeration are called in the recipe, where the table lists them."""
+    listed = side.options.get("values")
+    return {str(theirs): ours for theirs, ours in listed.items()} if isinstance(listed, Mapping) else {}
+
+
+def shown_value(value: Value) -> str:
+    """A value as JSON writes it; `none` for null."""
+    return "none" if value is None else json.dumps(json_value(value), ensure_ascii=False)
+
+
+def conditions(given: Sequence[Condition], language: Language) -> str:
+    """`moe.num_experts is set and model.bias_linear is true`."""
+    place = 1 if language == "zh" else 0
+    parts: list[str] = []
+    for field, comparison, operand in given:
+        value = ", ".join(shown_value(one) for one in operand) if isinstance(operand, tuple) else shown_value(operand)
+        if comparison.endswith("_field"):
+            value = str(operand)
+        parts.append(_COMPARISONS[comparison][place].format(field=field, value=value))
+    return ("，且 " if place else " and ").join(parts)
+
+
+def caveat_words(caveat: Caveat, language: Language) -> str:
+    """When a row is not carried over as it is, and what happens then."""
+    place = 1 if language == "zh" else 0
+    when = conditions(caveat.when, language)
+    target = TO[caveat.to][place]
+    sentence = (caveat.zh if place else caveat.en).replace("{", "").replace("}", "")
+    if place:
+        return f"{target}，若 {when}（{caveat.status}）：{sentence}"
+    return f"{target}, where {when} ({caveat.status}): {sentence}"
+
+
+def differs_from_guide(row: Row) -> bool:
+    """Whether the row's note says that the accuracy guide and the code differ."""
+    return "guide" in row.en.lower()

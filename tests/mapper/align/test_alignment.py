@@ -1,0 +1,190 @@
+"""Simplification for alignment, its ladder, and pairs that are equal by construction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from accmap.mapper.align.alignment import align, steps
+from accmap.mapper.align.pair import CONFIGURATION, INITIAL, SCRIPT, pair_of
+from accmap.mapper.align.rules import RULES
+from accmap.mapper.align.table import ALWAYS, alignment_table
+from accmap.mapper.differences import differences
+from accmap.mapper.recipe.reading import recipe_of
+from accmap.mapper.recipe.vocabulary import vocabulary
+from accmap.schemas.config import Config, ReadOptions
+from accmap.schemas.reader import config_of, read_config
+from accmap.schemas.source import SourceText
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[2] / "examples"
+CASES: list[dict[str, Any]] = yaml.safe_load((HERE / "cases.yaml").read_text("utf-8"))
+BASE = {
+    "--num-layers": "2", "--hidden-size": "64", "--num-attention-heads": "4", "--seq-length": "32",
+    "--max-position-embeddings": "32", "--micro-batch-size": "1", "--global-batch-size": "8", "--train-iters": "100",
+    "--lr": "1e-4", "--min-lr": "0.0", "--hidden-dropout": "0.0", "--attention-dropout": "0.0",
+}  # fmt: skip
+SIDES = {SCRIPT: "megatron", CONFIGURATION: "mindformers"}
+# What one side has by nature and the other has not, or holds in other words; none of them changes what is computed.
+BY_NATURE = {
+    "model.family", "model.architecture", "model.encoder_num_layers", "model.vocab_size", "model.vocab_divisor",
+    "optimizer.fused", "moe.router.balancing", "data.encoder_sequence_length", "data.eod_token", "data.pad_token",
+    "data.fill_in_middle", "tokenizer.type", "tokenizer.model", "environment.transformer_impl", "activation.gelu_form",
+    "attention.mask_from_dataloader", "run.deterministic", "tokenizer.pad_token",
+}  # fmt: skip
+
+
+def small(words: str, world: int = 1) -> Config:
+    arguments = dict(BASE)
+    given = words.split()
+    for at, word in enumerate(given):
+        if word.startswith("--"):
+            value = given[at + 1] if at + 1 < len(given) and not given[at + 1].startswith("--") else ""
+            arguments[word] = value
+    arguments = {flag: value if value.startswith("$") else value and f"'{value}'" for flag, value in arguments.items()}
+    lines = [f"    {flag} {value}" if value else f"    {flag}" for flag, value in arguments.items()]
+    text = (
+        "#!/bin/bash\nA=(\n"
+        + "\n".join(lines)
+        + f'\n)\ntorchrun --nproc_per_node {world} pretrain_gpt.py "${{A[@]}}"\n'
+    )
+    return config_of(SourceText("small.sh", text), ReadOptions(), path="small.sh")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_what_alignment_changes(case: dict[str, Any]) -> None:
+    found = align(recipe_of(small(case["arguments"], case.get("world", 1))))
+    changes = {change.field: [change.before, change.after] for change in found.changes}
+    for field, wanted in case.get("changes", {}).items():
+        assert changes.get(field) == wanted, field
+        if not field.startswith("environment."):
+            assert found.recipe.value(field) == wanted[1]
+    assert not set(case.get("unchanged", ())) & set(changes)
+
+
+def test_the_table_names_what_exists() -> None:
+    table = alignment_table()
+    names = {step.name for step in table.steps} | {ALWAYS}
+    lines = [*table.settings, *table.environment]
+    assert len({line.field for line in lines}) == len(lines)
+    for line in lines:
+        assert line.field in vocabulary()
+        assert line.back in names
+        assert line.rule is None or line.rule in RULES
+        assert line.en.endswith(".")
+        assert line.zh.endswith("。")
+        assert line.sources
+    assert set(RULES) == {line.rule for line in lines if line.rule is not None}
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["num_layers", "learning_rate_type", "warmup_steps", "adam_eps", "dropout", "parallel_off"],
+)
+def test_every_line_of_the_guide_is_there(row: str) -> None:
+    assert any(f"proc.align.{row}" in line.sources for line in alignment_table().settings)
+
+
+def test_the_last_step_is_the_source() -> None:
+    recipe = recipe_of(read_config(str(HERE / "cluster.sh")))
+    last = align(recipe, len(steps()) - 1)
+    assert last.changes == ()
+    assert last.environment == {}
+    assert dict(last.recipe.fields) == dict(recipe.fields)
+
+
+def test_every_change_comes_back_once() -> None:
+    recipe = recipe_of(read_config(str(HERE / "cluster.sh")))
+    ladder = [align(recipe, number) for number in range(len(steps()))]
+    back = [field for rung in ladder for field in rung.returned]
+    # Devices and accumulation follow the other sizes, at more than one step.
+    following = {"parallel.world_size", "batch.accumulation_steps"}
+    settled = [field for field in back if field not in following]
+    assert len(settled) == len(set(settled))
+    assert set(back) == {change.field for change in ladder[0].changes}
+
+
+def test_the_ladder_adds_one_part_at_a_time() -> None:
+    recipe = recipe_of(read_config(str(HERE / "cluster.sh")))
+    sizes = [align(recipe, number).recipe.value("parallel.world_size") for number in range(len(steps()))]
+    assert sizes == [1, 1, 4, 8, 32, 32, 64, 64, 64, 64, 64, 64, 64]
+    with_tensor = align(recipe, 3)
+    assert "parallel.sequence" in with_tensor.returned  # experts under tensor parallelism need it
+
+
+@pytest.mark.parametrize("step", [None, *range(13)])
+def test_both_files_say_the_same(step: int | None) -> None:
+    pair = pair_of(read_config(str(HERE / "cluster.sh")), step=step)
+    script, configuration = read_back(pair.texts())
+    assert silent(script, configuration, pair) == set()
+    for config in (script, configuration):
+        assert [problem for problem in config.problems if problem.kind.severity == "error"] == []
+    for config in (script, configuration):
+        recipe = recipe_of(config)
+        assert recipe.value("batch.global_size") == 64
+        assert recipe.value("model.padded_vocab_size") == 32256
+
+
+@pytest.mark.parametrize("name", ["qwen3_dense", "qwen3_moe", "deepseek_v3"])
+@pytest.mark.parametrize("file", ["megatron.sh", "mindformers.yaml"])
+@pytest.mark.parametrize("step", [None, 0, 5])
+def test_examples_give_equal_pairs(name: str, file: str, step: int | None) -> None:
+    pair = pair_of(read_config(str(EXAMPLES / name / file)), step=step)
+    script, configuration = read_back(pair.texts())
+    assert silent(script, configuration, pair) == set()
+
+
+def test_a_pair_keeps_the_run() -> None:
+    source = read_config(str(EXAMPLES / "deepseek_v3" / "megatron.sh"))
+    script, _ = read_back(pair_of(source).texts())
+    before = {key: value.value for key, value in source.settings.items() if value.origin == "explicit"}
+    assert {key: script.value(key) for key in before} == before
+
+
+def test_an_undecided_path_is_the_same_placeholder_on_both_sides() -> None:
+    pair = pair_of(small("--data-path $DATA"))
+    texts = pair.texts()
+    assert [change.field for change in pair.changes] == ["data.blend"]
+    assert all("/path/to/data_text_document" in text for text in texts.values())
+
+
+def test_initial_weights_stop_after_one_checkpoint() -> None:
+    pair = pair_of(small("--num-layers 4"), step=0, initial_weights=True)
+    content = yaml.safe_load(pair.texts()[INITIAL])
+    callbacks = {entry["type"]: entry for entry in content["callbacks"]}
+    assert callbacks["TrainCallBack"]["stop_step"] == 1
+    monitor = callbacks["CheckpointMonitor"]
+    assert monitor["save_checkpoint_steps"] == 1
+    assert monitor["checkpoint_format"] == "safetensors"
+    assert monitor["prefix"] == content["model"]["model_config"]["model_type"]
+    assert content["load_checkpoint"] == ""
+    plain = yaml.safe_load(pair.texts()[CONFIGURATION])
+    assert "TrainCallBack" not in [entry["type"] for entry in plain["callbacks"]]
+
+
+def test_the_dynamic_graph_has_its_own_way_to_stop() -> None:
+    pair = pair_of(small("--num-layers 4"), mindformers="2.1", dialect="dynamic", step=0, initial_weights=True)
+    content = yaml.safe_load(pair.texts()[INITIAL])
+    assert content["training"]["steps"] == 1
+    assert content["checkpoint"]["save_interleaved_steps"] == 1
+
+
+def read_back(texts: dict[str, str]) -> tuple[Config, Config]:
+    script, configuration = (
+        config_of(SourceText(name, texts[name]), ReadOptions(), path=name) for name in (SCRIPT, CONFIGURATION)
+    )
+    return script, configuration
+
+
+def silent(script: Config, configuration: Config, pair: Any) -> set[str]:
+    """Fields with numeric impact that differ and are not in the report."""
+    told = {row.field for row in pair.rows if row.status in ("dropped", "approximate", "conditional", "unresolved")}
+    found = differences(recipe_of(script), recipe_of(configuration))
+    return {
+        row.field
+        for row in found
+        if row.field is not None and row.status != "equal" and row.impact == "numerics" and row.field not in told
+    } - BY_NATURE

@@ -1,0 +1,70 @@
+"""The conversion matrix: fresh, whole, and well-formed Markdown in both languages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from accmap.mapper.matrix import FILES, document, documents
+from accmap.mapper.row_words import conditions, differs_from_guide, flags, with_versions
+from accmap.mappings.tables import table
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def test_the_documents_are_fresh() -> None:
+    for name, text in documents().items():
+        assert (DOCS / name).read_text("utf-8") == text, f"{name}: run python -m accmap.mapper.matrix"
+
+
+@pytest.mark.parametrize("language", FILES)
+def test_every_row_stands_in_the_matrix(language) -> None:
+    text = document(language)
+    lines = text.splitlines()
+    for row in table().rows:
+        cells = [line for line in lines if line.startswith(f"| `{row.fields[0]}` ")]
+        assert len(cells) == 1, row.fields
+        assert f"| {row.loss} |" in cells[0]
+        assert row.zh in cells[0] if language == "zh" else row.en in cells[0]
+        assert all(f"`{field}`" in cells[0] for field in row.fields)
+    for source in {source for row in table().rows for source in row.sources}:
+        assert f"] {source}" in text
+
+
+@pytest.mark.parametrize("language", FILES)
+def test_tables_have_the_same_columns_throughout(language) -> None:
+    width = 0
+    for line in document(language).splitlines():
+        if not line.startswith("|"):
+            width = 0
+            continue
+        bars = len(re.findall(r"(?<!\\)\|", line))
+        width = width or bars
+        assert bars == width, line
+
+
+def test_links_between_the_languages() -> None:
+    for name, text in documents().items():
+        for target in re.findall(r"\]\(([^)]+)\)", text):
+            assert (DOCS / target).exists(), (name, target)
+
+
+def test_where_the_guide_differs_is_listed() -> None:
+    listed = document("en").partition("## Where the accuracy guide")[2].partition("## Without")[0]
+    rows = [row for row in table().rows if differs_from_guide(row)]
+    assert len(rows) >= 20
+    assert listed.count("\n- ") == len(rows)
+
+
+def test_words_for_flags_versions_and_conditions() -> None:
+    assert flags("num_layers") == ("--num-layers",)
+    assert flags("apply_rope_fusion") == ("--no-rope-fusion",)
+    assert flags("softmax_type")  # unknown to the default version, known to a later one
+    assert flags("nothing_like_it") == ()
+    score = next(row for row in table().rows if row.fields == ("moe.router.score_function",))
+    assert [when for _, when in with_versions(score.static, "en")] == ["up to 1.6", "after 1.6"]
+    given = (("moe.num_experts", "set", None), ("schedule.style", "in", ("WSD", "linear")))
+    assert conditions(given, "en") == 'moe.num_experts is set and schedule.style is one of "WSD", "linear"'
+    assert conditions(given, "zh") == '已设置 moe.num_experts，且 schedule.style 属于 "WSD", "linear"'
