@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 Impact = Literal["numerics", "performance", "none"]
 Number = float | Literal["nan", "inf", "-inf"]
@@ -166,6 +166,117 @@ class ConvertJson(Open):
     summary: dict[str, int]
 
 
+class ChangeJson(Open):
+    """A field that `pair --align` sets, and why."""
+
+    field: str
+    before: Any = Field(alias="from")
+    after: Any = Field(alias="to")
+    reason: str
+
+
+class PairJson(ConvertJson):
+    """`accmap pair`: the report of both files, and what was changed for alignment."""
+
+    files: list[str]
+    changes: list[ChangeJson]
+
+
+class LintSummaryJson(Open):
+    """How many findings, files and pairs."""
+
+    error: int
+    warning: int
+    info: int
+    suppressed: int
+    files: int
+    pairs: int
+
+
+class LintJson(Open):
+    """`accmap lint --format json`."""
+
+    diagnostics: list[DiagnosticJson]
+    summary: LintSummaryJson
+
+
+class RuleJson(Open):
+    """One entry of `accmap rules --format json`."""
+
+    code: str
+    name: str
+    severity: Literal["error", "warning", "info"]
+    profiles: list[str]
+    scope: str
+    sources: list[str]
+    fixable: bool
+    kind: Literal["rule", "checklist-item"]
+
+
+class RulesJson(RootModel[list[RuleJson]]):
+    """`accmap rules --format json`."""
+
+
+class InputsJson(Open):
+    """One draw of weights and tokens."""
+
+    seed: int
+    batch: int
+    sequence: int
+
+
+class LossJson(Open):
+    """The loss of one step on both sides."""
+
+    step: int
+    a: Number | None
+    b: Number | None
+    relative: Number | None
+
+
+class GradientJson(Open):
+    """The norm of one parameter's gradient on both sides."""
+
+    parameter: str
+    a: Number | None
+    b: Number | None
+    relative: Number | None
+
+
+class NotComparedJson(Open):
+    """A field that the small run cannot speak for."""
+
+    field: str
+    reason: str
+
+
+class DivergenceJson(Open):
+    """The first module whose input agrees and whose output does not."""
+
+    module: str
+    direction: str
+    fields: list[str]
+    rules: list[str]
+
+
+class VerifyJson(Open):
+    """`accmap verify`. A relative difference uses max(|a|, |b|, floor)."""
+
+    verdict: Literal["match", "mismatch", "not-verifiable"]
+    sides: list[str]
+    shrunk: dict[str, tuple[Any, Any]]
+    inputs: list[InputsJson]
+    tolerance: float
+    floor: float
+    loss: list[LossJson]
+    logits: Any
+    gradients: list[GradientJson]
+    initialisation: list[Any]
+    stand_ins: list[Any]
+    not_compared: list[NotComparedJson]
+    first_divergence: DivergenceJson | None
+
+
 class SideJson(Open):
     """What one file says of a field."""
 
@@ -196,6 +307,10 @@ OUTPUTS: dict[str, type[BaseModel]] = {
     "convert": ConvertJson,
     "diagnostic": DiagnosticJson,
     "diff": DiffJson,
+    "lint": LintJson,
     "lr": LrJson,
+    "pair": PairJson,
+    "rules": RulesJson,
     "show": ShowJson,
+    "verify": VerifyJson,
 }

@@ -100,7 +100,7 @@ def _static_config(
 
     derive(reading, options, legacy=legacy)
     settings = {key: _accepted(reading, setting) for key, setting in written.items()}
-    settings.update(reading.resolved if known else _overridable(reading.resolved))
+    settings.update(reading.resolved if known else _overridable(reading.resolved, settings))
     return Config(
         source.name,
         "mindformers",
@@ -217,11 +217,16 @@ def _add_pretrained(reading: Reading, open_file: Callable[[str], SourceText]) ->
     return found is not None
 
 
-def _overridable(resolved: Mapping[str, Setting]) -> dict[str, Setting]:
+def _overridable(resolved: Mapping[str, Setting], written: Mapping[str, Setting]) -> dict[str, Setting]:
     """The model's values where a `config.json` that was not read may give any of those that the YAML leaves open."""
+
+    def is_open(setting: Setting) -> bool:
+        sources = [written[key].origin for key in setting.derived_from if key in written]
+        return setting.origin != "explicit" and not (sources and all(origin == "explicit" for origin in sources))
+
     return {
         key: setting._replace(overridable=True)
-        if key.startswith("resolved.transformer.") and setting.origin != "explicit"
+        if key.startswith("resolved.transformer.") and is_open(setting)
         else setting
         for key, setting in resolved.items()
     }

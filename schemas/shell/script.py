@@ -135,7 +135,10 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     span: Span | None = None
     hint = ""
     kind = "no-launch"
-    if shell.ended is not None:
+    endless = next((problem for problem in shell.problems if problem.kind.name == "endless-loop"), None)
+    if endless is not None:
+        kind, hint, span = "no-launch-problem", endless.message(), endless.span
+    elif shell.ended is not None:
         span = shell.ended.span(source.name)
         kind = "no-launch-exit"
     elif shell.problems:

@@ -90,6 +90,12 @@ def test_too_much_work_names_where_reading_stopped(text: str, line: int | None, 
     assert span.line == line or (line is None and span.line > 10)
 
 
+def test_a_launch_behind_an_endless_loop_says_so() -> None:
+    with pytest.raises(UnreadableError) as refused:
+        read_script(SourceText("x.sh", "while :; do :; done" + LAUNCH), ReadOptions(), absent, path="x.sh", cwd="/")
+    assert "does not end" in str(refused.value)
+
+
 def test_braces_nested_too_deep_are_refused_and_not_taken_as_written() -> None:
     text = "torchrun p.py --num-layers " + "{a," * 60 + "b" + "}" * 60
     with pytest.raises(UnreadableError) as refused:

@@ -1,0 +1,46 @@
+"""The JSON of every command against the schema that `accmap schema` prints for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from accmap.cli.outputs import OUTPUTS
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+PAIR = [str(EXAMPLES / "planted" / name) for name in ("megatron.sh", "mindformers.yaml")]
+LINES = {
+    "diff": ["diff", *PAIR, "--format", "json"],
+    "lint": ["lint", *PAIR, "--format", "json", "--no-cache"],
+    "lr": ["lr", *PAIR, "--format", "json"],
+    "pair": ["pair", PAIR[0], "-d", "pair", "--align", "--format", "json"],
+    "recipe": ["recipe", PAIR[0], "--format", "json"],
+    "rules": ["rules", "--format", "json"],
+    "show": ["show", PAIR[1], "--format", "json"],
+}
+
+
+@pytest.mark.parametrize("name", sorted(LINES))
+def test_an_answer_is_as_its_schema_says(accmap, name: str) -> None:
+    schema = json.loads(accmap("schema", name).out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    answer = accmap(*LINES[name])
+    assert answer.code in (0, 1), answer.err
+    jsonschema.validate(json.loads(answer.out), schema)
+
+
+@pytest.mark.parametrize("name", [*sorted(OUTPUTS), "megatron", "mindformers", "recipe"])
+def test_every_schema_is_valid(accmap, name: str) -> None:
+    answer = accmap("schema", name)
+    assert answer.code == 0
+    jsonschema.Draft202012Validator.check_schema(json.loads(answer.out))
+
+
+def test_the_names_are_listed_and_a_wrong_one_is_told(accmap) -> None:
+    assert {"show", "recipe", "megatron"} <= set(accmap("schema").out.split())
+    answer = accmap("schema", "nothing")
+    assert answer.code == 2
+    assert "recipe" in answer.err

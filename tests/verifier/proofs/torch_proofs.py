@@ -1,0 +1,67 @@
+"""Megatron-Core's stand-ins against references, in a process of its own."""
+
+import json
+import math
+
+import torch
+
+from accmap.verifier.megatron_stand_ins import EagerCoreAttention, ZeroCenteredNorm, stand_ins
+
+
+class Config:
+    kv_channels = 8
+    normalization = "RMSNorm"
+
+
+def compared(ours, theirs, inputs):
+    """Largest difference of values and of gradients for a random slope."""
+    slope = torch.randn_like(theirs)
+    found = [ours - theirs]
+    mine = torch.autograd.grad((ours * slope).sum(), inputs, retain_graph=True)
+    others = torch.autograd.grad((theirs * slope).sum(), inputs)
+    found += [a - b for a, b in zip(mine, others, strict=True)]
+    return max(float(x.abs().max()) for x in found)
+
+
+def attention_error():
+    q = torch.randn(6, 2, 4, 8, requires_grad=True)
+    k = torch.randn(6, 2, 2, 8, requires_grad=True)
+    v = torch.randn(6, 2, 2, 8, requires_grad=True)
+    mask = torch.ones(6, 6).triu(1).bool()[None, None]
+    ours = EagerCoreAttention(Config, 1)(q, k, v, mask)
+    moved = [x.permute(1, 2, 0, 3) for x in (q, k.repeat_interleave(2, 2), v.repeat_interleave(2, 2))]
+    exact = torch.nn.functional.scaled_dot_product_attention(*moved, is_causal=True, scale=1 / math.sqrt(8))
+    return compared(ours, exact.permute(2, 0, 1, 3).reshape(6, 2, -1), (q, k, v))
+
+
+def norm_error(kind):
+    Config.normalization = kind
+    x = torch.randn(5, 3, 8, requires_grad=True)
+    norm = ZeroCenteredNorm(Config, 8, eps=1e-5)
+    with torch.no_grad():
+        norm.weight.normal_()
+    scale = 1 + norm.weight
+    if kind == "RMSNorm":
+        exact = torch.nn.functional.rms_norm(x, (8,), scale, 1e-5)
+    else:
+        exact = torch.nn.functional.layer_norm(x, (8,), scale, norm.bias, 1e-5)
+    return compared(norm(x), exact, (x, norm.weight))
+
+
+def main():
+    torch.manual_seed(0)
+    watched = ("current_device", "Stream", "Event", "current_stream", "stream", "synchronize")
+    before = {name: getattr(torch.cuda, name) for name in watched}
+    errors = {"attention": attention_error(), "rms": norm_error("RMSNorm"), "layer": norm_error("LayerNorm")}
+    with stand_ins():
+        assert torch.zeros(2, device="cuda").device.type == "cpu"
+        assert torch.cuda.current_device() == "cpu"
+    left = [name for name in watched if getattr(torch.cuda, name) is not before[name]]
+    try:
+        torch.zeros(2, device="cuda")
+    except (AssertionError, RuntimeError):
+        pass
+    else:
+        if not torch.cuda.is_available():
+            left.append("device")
+    print(json.dumps({"errors": errors, "left_behind": left}))

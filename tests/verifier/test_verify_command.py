@@ -1,0 +1,240 @@
+"""`accmap verify` as a command: wrong use, missing frameworks, and the report in every form."""
+
+from __future__ import annotations
+
+import json
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accmap.cli.lean import main
+from accmap.cli.verify import rules_for
+from accmap.cli.verify_report import html_page, text_page
+from accmap.verifier import fields, verify
+from accmap.verifier.comparison import Comparison, Row, compare
+from accmap.verifier.localise import Divergence, without_trace
+from accmap.verifier.modules import MODULES, fields_of
+from accmap.verifier.processes import WorkerAnswer, WorkerFailure
+
+sys.path.insert(0, str(Path(__file__).parent / "pairs"))
+from pair_files import TABLE, write_pair
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[str, str]:
+    script, config = write_pair(TABLE["equal"]["dense"], tmp_path)
+    return str(script), str(config)
+
+
+def test_a_missing_framework_names_the_one_command(
+    pair: tuple[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "missing", lambda framework: ("mindspore",) if framework == "mindformers" else ())
+    assert main(["verify", *pair]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "mindspore" in said.err
+    assert 'pip install "accmap[verify]"' in said.err
+    assert main(["verify", *pair, "--lang", "zh"]) == 2
+    assert "请运行" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["ONE"], "--against torch"),
+        (["ONE", "TWO", "--seeds", "0"], "--seeds"),
+        (["ONE", "TWO", "--layers", "0"], "--layers"),
+        (["ONE", "TWO", "--stage", "step9"], "step1"),
+    ],
+)
+def test_wrong_use(words: list[str], said: str, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    named = [{"ONE": pair[0], "TWO": pair[1]}.get(word, word) for word in words]
+    assert main(["verify", *named]) == 2
+    assert said in capsys.readouterr().err
+
+
+def outcome(shift: float = 0.0, **values: Any) -> WorkerAnswer:
+    """A worker's answer about one small parameter."""
+    np = pytest.importorskip("numpy")
+    gradient = np.full((4, 4), 0.5, np.float32)
+    answer: dict[str, Any] = {
+        "shapes": {"decoder.layers.0.mlp.router.weight": [4, 4]},
+        "losses": [{"loss": 4.0 + shift}, {"loss": 3.9}, {"loss": 3.8}, {"loss": 3.7}],
+        "norms": [1.0, 1.0, 1.0],
+        "forced_norm": 4.0,
+        "clipped_norm": 1.0,
+        "initialisation": {"decoder.layers.0.mlp.router.weight": {"count": 4096, "sum": 0.0, "squares": 1.6384}},
+        "stand_ins": {},
+        "versions": {"torch": "2"},
+        **values,
+    }
+    name = "decoder.layers.0.mlp.router.weight"
+    arrays = {
+        f"gradient/{name}": gradient + np.float32(shift),
+        f"update/{name}": gradient.astype(np.float64),
+        "logits": gradient,
+    }
+    return WorkerAnswer(answer, arrays)
+
+
+def test_equal_answers_agree() -> None:
+    assert compare(outcome(), outcome()).disagreeing() == {}
+
+
+def test_a_difference_above_the_tolerance_is_told() -> None:
+    assert "loss" not in compare(outcome(), outcome(3e-5)).disagreeing()
+    assert {"loss", "gradients"} <= compare(outcome(), outcome(1e-3)).disagreeing().keys()
+
+
+def test_a_parameter_without_partner_is_named() -> None:
+    lone = outcome(
+        shapes={"decoder.layers.0.mlp.router.weight": [4, 4], "decoder.layers.1.mlp.linear_fc1.weight": [2, 2]}
+    )
+    compared = compare(outcome(), lone)
+    assert [row.name for row in compared.structure] == ["decoder.layers.1.mlp.linear_fc1.weight"]
+    assert without_trace(compared) == Divergence("decoder.layers.1", "structure")
+
+
+@pytest.mark.parametrize(
+    ("values", "module", "direction"),
+    [
+        ({"clipped_norm": 4.0}, "clipping", "update"),
+        ({"losses": [{"loss": 4.0}, {"loss": 3.0}]}, "optimizer", "update"),
+        (
+            {"initialisation": {"decoder.layers.0.mlp.router.weight": {"count": 4096, "sum": 0.0, "squares": 0.2}}},
+            "initialisation",
+            "initialisation",
+        ),
+    ],
+)
+def test_what_parts_after_the_first_pass_is_the_update(values: dict[str, Any], module: str, direction: str) -> None:
+    assert without_trace(compare(outcome(), outcome(**values))) == Divergence(module, direction)
+
+
+def test_a_known_difference_of_the_frameworks_is_told_but_agrees() -> None:
+    other = {"decoder.layers.0.mlp.router.weight": {"count": 4096, "sum": 0.0, "squares": 1.6384 * 4}}
+    compared = compare(
+        outcome(), outcome(initialisation=other), known_ratio={"decoder.layers.*.mlp.router.weight": 0.5}
+    )
+    assert compared.disagreeing() == {}
+    assert compared.initialisation[0].note
+    assert (compared.initialisation[0].relative or 0) > 0.4
+
+
+def test_every_field_of_the_modules_is_in_the_vocabulary() -> None:
+    from accmap.mapper.recipe.fields_compiled import FIELDS
+
+    named = {field for row in MODULES for field in row.fields} | fields.VALUES.keys()
+    named |= {row.field for row in fields.UNCOMPARED}
+    assert named <= set(FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("module", "field"),
+    [
+        ("decoder.layers.3.mlp.router", "moe.router.topk"),
+        ("decoder.layers.3.input_layernorm", "norm.epsilon"),
+        ("mtp.layers.0.transformer_layer.self_attention.core_attention", "position.yarn.mscale"),
+        ("decoder.layers.3", "model.num_layers"),
+        ("decoder.layers.3.mlp.shared_experts.linear_fc1", "moe.shared.ffn_hidden_size"),
+    ],
+)
+def test_fields_of_a_module(module: str, field: str) -> None:
+    assert field in fields_of(module)
+
+
+def verification(**changes: Any) -> verify.Verification:
+    found = verify.Verification(
+        verdict="mismatch",
+        sides=("megatron", "mindformers"),
+        files=("a.sh", "<b>.yaml"),
+        shrunk={"model.num_layers": [32, 2], "model.ffn_hidden_size": [{"a": 9, "b": 8}, {"a": 4, "b": 2}]},
+        inputs=(),
+        tolerance=1e-5,
+        stage="all",
+        compared=(Comparison(loss=(Row("1", 4.0, 5.0, 0.2, agrees=False), Row("2", 4.0, 4.0, 0.0))),),
+        seeds=(0,),
+        stand_ins={"megatron": {"torch.cuda": "nothing"}},
+        not_compared=({"field": "run.seed", "reason": "drawn here"},),
+        divergence=Divergence("decoder.layers.0.input_layernorm", "forward"),
+        divergence_fields=("norm.epsilon",),
+        differing=({"field": "norm.epsilon", "a": 1e-5, "b": 1e-6},),
+        failures={},
+        versions={},
+        cost={},
+    )
+    return found._replace(**changes)
+
+
+def test_the_rule_of_a_divergence_is_named() -> None:
+    assert rules_for(verification()) == ("NET016",)
+    nothing_differs = verification(divergence_fields=("position.yarn.mscale",), differing=())
+    assert "NET014" in rules_for(nothing_differs)
+    assert rules_for(verification(divergence=None)) == ()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_pages(language: Any) -> None:
+    answer = verification().to_json(("NET016",))
+    json.dumps(answer, allow_nan=False)
+    for page in (text_page(answer, language), html_page(answer, language)):
+        assert "decoder.layers.0.input_layernorm" in page
+        assert "NET016" in page
+        assert "norm.epsilon" in page
+    page = html_page(answer, language)
+    assert "&lt;b&gt;.yaml" in page
+    assert "http" not in page
+    HTMLParser().feed(page)
+
+
+def test_a_failure_is_shown_with_its_log() -> None:
+    failure = WorkerFailure("the process ended with code 7", "crash", log=("the kernel is gone",))
+    answer = verification(
+        verdict="not-verifiable", failures={"mindformers": failure}, divergence=None, compared=()
+    ).to_json()
+    assert "the kernel is gone" in text_page(answer, "en")
+    assert "the kernel is gone" in html_page(answer, "en")
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("torchrun pretrain_gpt.py --hidden-size 64 --num-attention-heads 4 --num-layers $LAYERS\n", "num_layers"),
+        (
+            "torchrun pretrain_gpt.py --hidden-size 64 --num-attention-heads 4 --num-layers 2 --use-legacy-models\n",
+            "legacy",
+        ),
+    ],
+)
+def test_a_file_that_says_too_little_is_not_verifiable(
+    script: str, said: str, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(pair[0]).write_text("#!/bin/bash\n" + script, "utf-8")
+    assert main(["verify", *pair, "--format", "json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["verdict"] == "not-verifiable"
+    assert said in answer["failures"][0]["reason"]
+    assert {"field", "reason"} <= answer["not_compared"][0].keys()
+    assert any("bfloat16 before the output layer" in entry["reason"] for entry in answer["not_compared"])
+
+
+def test_a_number_that_yaml_makes_a_text_of_is_not_verifiable(
+    pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = Path(pair[1])
+    config.write_text(config.read_text("utf-8").replace("eps: 1.0e-08", "eps: 1e-8", 1), "utf-8")
+    assert main(["verify", *pair]) == 1
+    assert "optimizer.eps is the text '1e-8'" in capsys.readouterr().out
+
+
+def test_another_version_of_a_framework_is_said(pair: tuple[str, str]) -> None:
+    from accmap.schemas.config import ReadOptions
+    from accmap.schemas.reader import read_config
+
+    newer = read_config(pair[0], ReadOptions(megatron="0.15"))
+    told = fields.uncompared(newer, read_config(pair[1]))
+    assert any(entry["field"] == "model.implementation" and "0.15" in entry["reason"] for entry in told)

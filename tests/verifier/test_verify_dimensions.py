@@ -1,0 +1,97 @@
+"""Shrinking: what is equal stays equal, what differs stays different, and ratios keep their meaning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accmap.verifier import dimensions as d
+
+DENSE = {
+    d.LAYERS: 32, d.HIDDEN: 4096, d.FFN: 11008, d.HEADS: 32, d.GROUPS: 8, d.HEAD: 128, d.VOCABULARY: 151936,
+    d.SEQUENCE: 4096, d.POSITIONS: 4096, d.PATTERN: None, d.EXPERTS: None, d.TOPK: None, "position.type": "rope",
+}  # fmt: skip
+SPARSE = {
+    **DENSE, d.EXPERTS: 256, d.TOPK: 8, d.EXPERT_GROUPS: 8, d.GROUP_TOPK: 4, "moe.ffn_hidden_size": 2048,
+    d.PATTERN: [0] * 3 + [1] * 29,
+}  # fmt: skip
+
+
+def small(a: dict[str, Any], b: dict[str, Any] | None = None, **chosen: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    return d.shrink(dict(a), dict(b or a), chosen, keep=False)
+
+
+def test_a_pair_of_equals_stays_equal() -> None:
+    one, two = small(SPARSE)
+    assert one == two
+    assert one[d.HIDDEN] <= 128
+    assert one[d.HEADS] // one[d.GROUPS] == 4
+    assert one[d.HIDDEN] % one[d.HEADS] == 0
+
+
+def test_the_order_of_dense_and_expert_layers_is_kept() -> None:
+    assert small(SPARSE)[0][d.PATTERN] == [0, 1]
+    alternating = {**SPARSE, d.PATTERN: [1, 0] * 16}
+    assert small(alternating)[0][d.PATTERN] == [1, 0, 1, 0]
+
+
+def test_a_layer_that_only_one_side_makes_dense_survives() -> None:
+    other = {**SPARSE, d.PATTERN: [0] + [1] * 31}
+    one, two = small(SPARSE, other)
+    assert (one[d.PATTERN], two[d.PATTERN]) == ([0, 0, 1], [0, 1, 1])
+
+
+def test_another_number_of_layers_survives() -> None:
+    one, two = small(DENSE, {**DENSE, d.LAYERS: 30})
+    assert one[d.LAYERS] > two[d.LAYERS]
+
+
+def test_top_k_stays_legal() -> None:
+    one, _ = small(SPARSE)
+    assert one[d.TOPK] % one[d.GROUP_TOPK] == 0
+    assert one[d.GROUP_TOPK] <= one[d.EXPERT_GROUPS]
+    assert one[d.EXPERTS] % one[d.EXPERT_GROUPS] == 0
+
+
+FIELDS = [field for field in DENSE if isinstance(DENSE[field], int) and field not in (d.POSITIONS, d.LAYERS)]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_that_differs_stays_different(field: str) -> None:
+    other = {**DENSE, field: DENSE[field] * 2 if field != d.GROUPS else 4}
+    one, two = small(DENSE, other)
+    assert one[field] != two[field]
+
+
+@given(st.integers(2, 200000), st.integers(2, 200000))
+def test_sizes_keep_their_order(a: int, b: int) -> None:
+    one, two = small({**DENSE, d.FFN: a}, {**DENSE, d.FFN: b})
+    assert (one[d.FFN] < two[d.FFN]) == (a < b)
+    assert (one[d.FFN] == two[d.FFN]) == (a == b)
+
+
+@given(st.sampled_from([1, 2, 3, 4, 5, 7, 8, 12, 28, 32, 40, 64, 96, 128]), st.integers(1, 16))
+def test_heads_are_a_multiple_of_groups(groups: int, ratio: int) -> None:
+    one, two = small({**DENSE, d.HEADS: groups * ratio, d.GROUPS: groups})
+    assert one == two
+    assert one[d.HEADS] % one[d.GROUPS] == 0
+    assert one[d.HEADS] // one[d.GROUPS] == ratio
+    assert one[d.HIDDEN] % one[d.HEADS] == 0
+
+
+def test_sizes_can_be_chosen_and_kept() -> None:
+    one, two = d.shrink(dict(SPARSE), dict(SPARSE), {d.LAYERS: 5}, keep=False)
+    assert one[d.PATTERN] == two[d.PATTERN] == [0, 1, 1, 1, 1]
+    kept, _ = d.shrink(dict(SPARSE), dict(SPARSE), {}, keep=True)
+    assert kept == SPARSE
+
+
+def test_the_summary_says_both_sides_where_they_differ() -> None:
+    other = {**DENSE, d.FFN: 8192}
+    one, two = small(DENSE, other)
+    told = d.summary(DENSE, other, one, two)
+    assert told[d.FFN][0] == {"a": 11008, "b": 8192}
+    assert told[d.HIDDEN] == [4096, one[d.HIDDEN]]

@@ -1,0 +1,115 @@
+"""Both real models from pairs of files: equal pairs match, differences point at their module and field."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accmap.schemas.reader import read_config
+from accmap.verifier.verify import Options, Verification, Workers, missing, verify
+
+sys.path.insert(0, str(Path(__file__).parent / "pairs"))
+from pair_files import TABLE, write_pair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.frameworks,
+    pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    with Workers() as started:
+        yield started
+
+
+def verified(pair: dict[str, Any], folder: Path, workers: Workers, **options: Any) -> Verification:
+    script, config = write_pair(pair, folder)
+    return verify(read_config(str(script)), read_config(str(config)), Options(**options), workers=workers)
+
+
+@pytest.mark.parametrize("name", TABLE["equal"])
+def test_equal_pairs_match(name: str, tmp_path: Path, workers: Workers) -> None:
+    found = verified(TABLE["equal"][name], tmp_path, workers)
+    assert found.verdict == "match", (found.worst.disagreeing(), found.failures)
+    compared = found.worst
+    assert len(compared.loss) == 4
+    assert max(row.relative or 0 for row in (*compared.loss, *compared.gradients)) <= 1e-5
+    assert compared.gradients
+    assert compared.optimizer
+    assert compared.clipping
+
+
+@pytest.mark.parametrize("name", TABLE["semantic"])
+def test_the_frameworks_own_differences(name: str, tmp_path: Path, workers: Workers) -> None:
+    pair = TABLE["semantic"][name]
+    check(pair["expect"], verified(pair, tmp_path, workers))
+
+
+@pytest.mark.parametrize("name", TABLE["faults"])
+def test_planted_faults_are_found(name: str, tmp_path: Path, workers: Workers) -> None:
+    pair = TABLE["faults"][name]
+    found = verified(pair, tmp_path, workers)
+    check({"verdict": "mismatch", **pair["expect"]}, found)
+    assert pair["expect"]["field"] in [entry["field"] for entry in found.differing]
+
+
+def check(expected: dict[str, Any], found: Verification) -> None:
+    assert found.verdict == expected["verdict"], (found.worst.disagreeing(), found.failures)
+    if "side" in expected:
+        assert expected["side"] in found.failures
+        assert found.failures[expected["side"]].kind == "error"
+        told = found.to_json()["failures"][0]
+        assert told["explanation"]
+        assert expected["about"] in told["fields"]
+    if "module" in expected:
+        assert found.divergence is not None
+        assert found.divergence.module == expected["module"]
+    if "field" in expected:
+        assert found.divergence is not None
+        assert expected["field"] in found.divergence_fields, found.divergence
+    if "initial" in expected:
+        row = next(row for row in found.worst.initialisation if row.name == expected["initial"])
+        assert (row.relative or 0) > 0.3
+        assert row.note
+
+
+@pytest.mark.parametrize(("name", "seeds"), [("grouped", 20), ("moe_sigmoid", 20), ("deepseek", 5)])
+def test_no_false_mismatch_over_many_seeds(name: str, seeds: int, tmp_path: Path, workers: Workers) -> None:
+    found = verified(TABLE["equal"][name], tmp_path, workers, seeds=seeds)
+    assert found.verdict == "match", found.worst.disagreeing()
+    assert len(found.compared) == seeds
+    assert len(found.near_ties) <= 1
+
+
+def test_the_reference_proves_both_frameworks(tmp_path: Path, workers: Workers) -> None:
+    for family in ("grouped", "tied", "latent_yarn", "deepseek"):
+        for file in write_pair(TABLE["equal"][family], tmp_path):
+            config = read_config(str(file))
+            found = verify(config, config, Options(against="torch"), workers=workers)
+            assert found.sides == (config.framework, "torch")
+            assert found.verdict == "match", (family, found.sides, found.worst.disagreeing(), found.failures)
+
+
+@pytest.mark.parametrize(("stage", "losses"), [("step1", 1), ("local-norm", 1), ("step2", 2)])
+def test_stages_of_the_guide(stage: str, losses: int, tmp_path: Path, workers: Workers) -> None:
+    found = verified(TABLE["equal"]["dense"], tmp_path, workers, stage=stage)
+    assert found.verdict == "match"
+    assert len(found.worst.loss) == losses
+    assert bool(found.worst.gradients) == (stage != "step1")
+    assert bool(found.worst.optimizer) == (stage == "step2")
+
+
+def test_a_run_stays_within_its_cost_and_memory(tmp_path: Path) -> None:
+    with Workers() as fresh:
+        found = verified(TABLE["equal"]["dense"], tmp_path, fresh)
+    start = sum(side["import"]["cpu"] + side["cpu"]["build"] for side in found.cost.values())
+    rest = sum(side["cpu"]["run"] for side in found.cost.values())
+    assert rest <= 0.3 * start, found.cost
+    assert sum(side["peak_megabytes"] for side in found.cost.values()) < 2000

@@ -1,0 +1,81 @@
+"""A worker that fails, hangs or grows ends alone, and says why."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan, job_from_json
+from accmap.verifier.processes import Limits, Worker, WorkerFailure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JOB = Job(
+    "a job",
+    Blueprint("megatron", {"num_layers": 2}, OptimizerPlan("adam", 1e-3, 0.1, 0.9, 0.95, 1e-8, 1.0)),
+    (InputPlan(1, 2, 16, 96),),
+    padded_input=InputPlan(2, 2, 16, 96, None, 0),
+)
+
+
+def test_a_job_survives_the_way_through_json() -> None:
+    import json
+
+    assert job_from_json(json.loads(json.dumps(JOB.to_json()))) == JOB
+
+
+class Scripted(Worker):
+    """A worker that runs a script in place of a framework."""
+
+    script = ""
+
+    def start(self) -> None:
+        import subprocess
+
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(self.script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+        )
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "seconds", "megabytes"),
+    [
+        ("import sys; print('the kernel is gone', file=sys.stderr); sys.exit(7)", "crash", 20, 4096),
+        ("import time; time.sleep(60)", "timeout", 0.6, 4096),
+        ("x = bytearray(200_000_000); import time; time.sleep(60)", "memory", 20, 100),
+        ('print(\'{"failed": "ValueError: no such layer", "where": "megatron/core"}\')', "error", 20, 4096),
+    ],
+)
+def test_a_failing_worker_is_a_finding(script: str, kind: str, seconds: float, megabytes: float) -> None:
+    worker = Scripted("megatron", Limits(seconds, megabytes))
+    worker.script = script
+    with worker:
+        found = worker.run(JOB)
+    assert isinstance(found, WorkerFailure)
+    assert found.kind == kind
+    if kind == "crash":
+        assert "the kernel is gone" in "\n".join(found.log)
+    if kind == "error":
+        assert found.reason == "ValueError: no such layer"
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    worker = Scripted("megatron")
+    worker.script = """
+        import json
+        print(json.dumps({"ready": True, "seconds": 1.0, "cpu": 1.0}), flush=True)
+        print(json.dumps({"stage": "gradients"}), flush=True)
+        print(json.dumps({"failed": "enough"}), flush=True)
+        """
+    told: list[str] = []
+    with worker:
+        worker.run(JOB, told.append)
+    assert told == ["imported", "gradients"]
+    assert worker.start_cost == {"seconds": 1.0, "cpu": 1.0}

@@ -1,0 +1,1 @@
+"""Both real models on small inputs: the last word before a launch."""

@@ -1,0 +1,86 @@
+"""What a worker is asked to build and to do, as plain values that travel between processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..schemas.config import Framework
+
+
+class OptimizerPlan(NamedTuple):
+    """The optimizer's settings as a file gives them."""
+
+    type: str
+    learning_rate: float
+    weight_decay: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    clip_norm: float
+    """0 for a run that does not clip."""
+    ends_learning_rate: float | None = None
+    """A learning rate of its own for embedding and output layer (Megatron-LM's decoupled rate)."""
+
+
+class InputPlan(NamedTuple):
+    """One batch of tokens, as its seed and shape."""
+
+    seed: int
+    batch: int
+    sequence: int
+    vocabulary: int
+    avoid: int | None = None
+    include: int | None = None
+
+
+class Blueprint(NamedTuple):
+    """One side of a pair, shrunk and ready to be built by its framework."""
+
+    framework: Framework
+    model: Mapping[str, Any]
+    """The configuration class's and the model's own arguments."""
+    optimizer: OptimizerPlan
+    rounded: bool = False
+    """Weights are put on the bfloat16 grid before use, as a bfloat16 run loads them."""
+
+
+class Job(NamedTuple):
+    """One task for a worker."""
+
+    name: str
+    blueprint: Blueprint
+    inputs: tuple[InputPlan, ...]
+    """The batch of each training step; the first is the one that gradients are compared on."""
+    padded_input: InputPlan | None = None
+    seed: int = 0
+    steps: int = 4
+    """How many losses: the first before any update."""
+    probe_scale: float = 1.0
+    """Factor on the learning rate in the optimizer probe, the same on both sides."""
+    forced_norm: float = 4.0
+    """Global gradient norm that the clipping probe starts from."""
+    initialisation: bool = True
+    trace: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """A form that JSON can carry."""
+        return {
+            **self._asdict(),
+            "blueprint": {**self.blueprint._asdict(), "optimizer": self.blueprint.optimizer._asdict()},
+            "inputs": [batch._asdict() for batch in self.inputs],
+            "padded_input": None if self.padded_input is None else self.padded_input._asdict(),
+        }
+
+
+def job_from_json(written: dict[str, Any]) -> Job:
+    """The job that `to_json` wrote."""
+    blueprint: dict[str, Any] = {**written["blueprint"]}
+    blueprint["optimizer"] = OptimizerPlan(**blueprint["optimizer"])
+    values: dict[str, Any] = {**written, "blueprint": Blueprint(**blueprint)}
+    values["inputs"] = tuple(InputPlan(**batch) for batch in written["inputs"])
+    if written["padded_input"] is not None:
+        values["padded_input"] = InputPlan(**written["padded_input"])
+    return Job(**values)

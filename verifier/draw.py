@@ -1,0 +1,81 @@
+"""What both models are given: weights, tokens and probe gradients, drawn once.
+
+Every array depends on the seed and on its own Megatron-Core name alone, so that two processes that never speak to
+each other draw the same numbers. Norms and biases are drawn too: an untouched 1 or 0 would hide a mistake.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Array = Any
+
+_EMBEDDING_STD = 0.05
+_MATRIX_GAIN = 0.9
+_BIAS_STD = 0.1
+_NORM_STD = 0.2
+_MOST_EXPERT_BIAS = 0.15
+
+
+class Tokens(NamedTuple):
+    """One batch: tokens and the labels to predict, both [batch, sequence]."""
+
+    tokens: Array
+    labels: Array
+
+
+def weight(name: str, shape: Sequence[int], seed: int, *, rounded: bool = False) -> Array:
+    """The weight of a Megatron-Core parameter; `rounded` puts it on the bfloat16 grid, as a run loads it."""
+    source = _source(name, seed)
+    if name.endswith("expert_bias"):
+        # Not below zero: MindSpore Transformers hides experts outside the chosen groups with a score of 0, to which a
+        # negative sum of score and bias would lose. No trained bias is near that.
+        drawn = _MOST_EXPERT_BIAS * source.uniform(size=shape)
+    elif name.endswith("bias"):
+        drawn = _BIAS_STD * source.standard_normal(shape)
+    elif len(shape) < 2:
+        drawn = 1 + _NORM_STD * source.standard_normal(shape)
+    elif "embedding" in name:
+        drawn = _EMBEDDING_STD * source.standard_normal(shape)
+    else:
+        drawn = _MATRIX_GAIN / np.sqrt(shape[-1]) * source.standard_normal(shape)
+    single = drawn.astype(np.float32)
+    return to_bfloat16(single) if rounded else single
+
+
+def gradient(name: str, shape: Sequence[int], seed: int, step: int) -> Array:
+    """A gradient for the optimizer probe: sizes from 1e-7 to 1, signs that change, never near zero."""
+    source = _source(f"{name}/{step}", seed)
+    sizes = 10.0 ** source.uniform(-7, 0, shape)
+    signs = np.where(source.uniform(size=shape) < 0.5, -1.0, 1.0)
+    return (sizes * signs).astype(np.float32)
+
+
+def tokens(seed: int, batch: int, sequence: int, vocabulary: int, avoid: int | None, include: int | None) -> Tokens:
+    """A batch without the token `avoid`; `include` stands at a few places of it."""
+    source = np.random.default_rng(seed)
+    allowed = np.setdiff1d(np.arange(vocabulary), [] if avoid is None else [avoid])
+    found = source.choice(allowed, (batch, sequence + 1)).astype(np.int32)
+    if include is not None:
+        found[:, 2] = include
+        found[-1, sequence // 2] = include
+    return Tokens(np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, 1:]))
+
+
+def to_bfloat16(array: Array) -> Array:
+    """The nearest bfloat16 values (ties to even), as float32."""
+    single: Array = np.ascontiguousarray(array, dtype=np.float32)
+    bits: Array = single.view(np.uint32)
+    rounded: Array = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
+    return rounded.view(np.float32)
+
+
+def _source(name: str, seed: int) -> np.random.Generator:
+    digest = hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest()
+    return np.random.default_rng(int.from_bytes(digest, "little"))

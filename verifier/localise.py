@@ -1,0 +1,173 @@
+"""Names the first module whose input agrees and whose output does not: forward first, then backward."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from .comparison import Comparison, Row
+    from .processes import WorkerAnswer
+
+Array = Any
+
+_TRACE = "trace/"
+_AGREES = 1e-4
+_LATENT_NAMES = (
+    (".self_attention.linear_qb", ".self_attention.linear_q_up_proj"),
+    (".self_attention.linear_kvb", ".self_attention.linear_kv_up_proj"),
+)
+_INCOMPARABLE = re.compile(
+    r"\.(experts|token_dispatcher)(\.|$)|rotary_pos_emb|scale_mask_softmax|dropout|loss$|cross_att"
+)
+_LAID_OUT = (".linear_fc1", ".linear_qkv")
+"""Modules whose output follows the layout of their weight, which need not be the same on both sides."""
+
+
+class Divergence(NamedTuple):
+    """Where two models part."""
+
+    module: str
+    direction: str
+    """`structure`, `forward`, `backward`, `update` or `initialisation`."""
+
+
+def without_trace(compared: Comparison) -> Divergence | None:
+    """What the compared numbers alone can say, most telling first; None where a trace must decide."""
+    wrong = compared.disagreeing()
+    if "structure" in wrong:
+        return Divergence(_structural(wrong["structure"][0], compared), "structure")
+    if _first_pass_differs(compared):
+        return None
+    if "clipping" in wrong:
+        return Divergence("clipping", "update")
+    if "expert_bias" in wrong:
+        return Divergence(_module_of(wrong["expert_bias"][0].name), "update")
+    if "optimizer" in wrong or "norms" in wrong or "loss" in wrong:
+        return Divergence("optimizer", "update")
+    if "initialisation" in wrong:
+        return Divergence("initialisation", "initialisation")
+    return None
+
+
+def _structural(row: Row, compared: Comparison) -> str:
+    """The largest module of which one side has nothing, or the module whose parameter has another shape."""
+    module = _module_of(row.name)
+    if row.a is not None and row.b is not None:
+        return module
+    lone = {
+        other.name for other in compared.structure if (other.a is None) == (row.a is None) and other.relative is None
+    }
+    shared = compared.shared
+    while True:
+        parent = module.rpartition(".")[0]
+        if parent in ("", "decoder", "decoder.layers", "mtp.layers") or any(
+            name.startswith(parent + ".") and name not in lone for name in shared
+        ):
+            return module
+        module = parent
+
+
+def _first_pass_differs(compared: Comparison) -> bool:
+    """Whether the models part before any update."""
+    stages = ("logits", "parts", "gradients", "elements", "padding")
+    first = any(not row.agrees for row in compared.loss[:1])
+    return first or any(stage in compared.disagreeing() for stage in stages)
+
+
+def from_trace(a: WorkerAnswer, b: WorkerAnswer, compared: Comparison) -> Divergence | None:
+    """The first divergence in the traces of one pass, forward then backward."""
+    forward = _forward(a.arrays, b.arrays)
+    if forward is not None:
+        return Divergence(forward, "forward")
+    wrong = compared.disagreeing()
+    if any(row.name == "auxiliary" for row in wrong.get("parts", ())):
+        return Divergence(_first_router(a.arrays) or "loss", "forward")
+    if any(row.name == "mtp" for row in wrong.get("parts", ())):
+        return Divergence("mtp", "forward")
+    if "padding" in wrong or any(not row.agrees for row in compared.loss[:1]):
+        # Every module agrees and the loss does not: it is averaged over other tokens.
+        return Divergence("loss", "forward")
+    module = _backward(a.arrays, compared)
+    return None if module is None else Divergence(module, "backward")
+
+
+def _forward(a: Mapping[str, Array], b: Mapping[str, Array]) -> str | None:
+    theirs = {_megatron_name(key): array for key, array in b.items()}
+    for module, turn in _in_order(a):
+        if _INCOMPARABLE.search(module):
+            continue
+        ours, others = _outputs(a, module, turn), _outputs(theirs, module, turn)
+        if ours is None or others is None or ours.size != others.size:
+            continue
+        if _agree(ours, others, laid_out=module.endswith(_LAID_OUT)):
+            continue
+        if not module.endswith(".router") and not _inputs_agree(a, theirs, module, turn):
+            # What its parent did between the modules before it and this one.
+            return "rotary_pos_emb" if module.endswith(".core_attention") else module.rpartition(".")[0] or module
+        if module.endswith(".mlp") and any(f"{module}.router/" in key for key in a):
+            # Its router and shared experts ran before it and agree: the routed experts are left.
+            return f"{module}.experts"
+        return module
+    return None
+
+
+def _agree(ours: Array, others: Array, *, laid_out: bool) -> bool:
+    import numpy as np
+
+    if laid_out:
+        ours, others = np.sort(ours, axis=-1), np.sort(others, axis=-1)
+    largest = max(float(abs(ours).max(initial=0)), float(abs(others).max(initial=0)))
+    if ours.shape != others.shape:
+        others = others.reshape(ours.shape)
+    difference = abs(ours - others).max(initial=0)
+    return bool(difference <= _AGREES * largest) or largest == 0
+
+
+def _inputs_agree(a: Mapping[str, Array], b: Mapping[str, Array], module: str, turn: str) -> bool:
+    ours, others = a.get(f"{_TRACE}input/{module}/{turn}/0"), b.get(f"{_TRACE}input/{module}/{turn}/0")
+    if ours is None or others is None or ours.size != others.size:
+        return True
+    return _agree(ours, others, laid_out=False)
+
+
+def _outputs(traced: Mapping[str, Array], module: str, turn: str) -> Array:
+    """A module's output, with the bias that some modules hand on beside it."""
+    found, beside = (traced.get(f"{_TRACE}output/{module}/{turn}/{place}") for place in (0, 1))
+    if found is not None and beside is not None and beside.shape == found.shape[-1:] and beside.size > 1:
+        return found + beside
+    return found
+
+
+def _in_order(traced: Mapping[str, Array]) -> Iterator[tuple[str, str]]:
+    prefix = f"{_TRACE}order/"
+    keys = sorted((int(array), key) for key, array in traced.items() if key.startswith(prefix))
+    for _order, key in keys:
+        module, _, turn = key[len(prefix) :].rpartition("/")
+        yield module, turn
+
+
+def _megatron_name(key: str) -> str:
+    for theirs, ours in _LATENT_NAMES:
+        key = key.replace(theirs + "/", ours + "/")
+    return key
+
+
+def _first_router(traced: Mapping[str, Array]) -> str | None:
+    return next((module for module, _turn in _in_order(traced) if module.endswith(".router")), None)
+
+
+def _backward(a: Mapping[str, Array], compared: Comparison) -> str | None:
+    """The last module of the forward pass whose own parameters' gradients differ."""
+    wrong = {_module_of(row.name) for row in (*compared.gradients, *compared.elements) if not row.agrees}
+    for module, _turn in reversed(list(_in_order(a))):
+        if module in wrong or any(name.startswith(f"{module}.experts.") for name in wrong):
+            return module
+    return min(wrong) if wrong else None
+
+
+def _module_of(parameter: str) -> str:
+    module = parameter.rpartition(".")[0]
+    return re.sub(r"\.experts\.local_experts\.\d+\..*", ".experts", module)

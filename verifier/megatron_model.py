@@ -1,0 +1,426 @@
+"""Megatron-Core's real `GPTModel`, its real optimizer and clipping, behind the verifier's `Model`.
+
+The configuration is made as `core_transformer_config_from_args` does and the layer specification as `pretrain_gpt.py`
+does with the local implementation (Megatron-LM core_r0.12.0, `megatron/training/arguments.py`, `pretrain_gpt.py`),
+from the arguments' effective values.
+"""
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportPrivateImportUsage=false, reportReturnType=false
+# The frameworks carry no types.
+# ruff: noqa: D102 - the methods are those of `session.Model`, which says what each one does
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from .megatron_stand_ins import LISTED, EagerCoreAttention, ZeroCenteredNorm, stand_ins
+from .module_trace import Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from .blueprint import Blueprint, OptimizerPlan
+    from .draw import Tokens
+
+Array = Any
+
+_RENAMED = {
+    "layernorm_zero_centered_gamma": "apply_layernorm_1p",
+    "layernorm_epsilon": "norm_epsilon",
+    "num_moe_experts": "num_experts",
+}
+"""Configuration fields whose argument has another name: `core_transformer_config_from_args`."""
+
+NEUTRAL: dict[str, Any] = {
+    "tensor_model_parallel_size": 1,
+    "pipeline_model_parallel_size": 1,
+    "virtual_pipeline_model_parallel_size": None,
+    "context_parallel_size": 1,
+    "hierarchical_context_parallel_sizes": None,
+    "expert_model_parallel_size": 1,
+    "expert_tensor_parallel_size": 1,
+    "sequence_parallel": False,
+    "num_layers_in_first_pipeline_stage": None,
+    "num_layers_in_last_pipeline_stage": None,
+    "account_for_embedding_in_pipeline_split": False,
+    "account_for_loss_in_pipeline_split": False,
+    "moe_extended_tp": False,
+    "use_cpu_initialization": True,
+    "perform_initialization": True,
+    "params_dtype": torch.float32,
+    "pipeline_dtype": torch.float32,
+    "autocast_dtype": torch.float32,
+    "enable_autocast": False,
+    "fp16": False,
+    "bf16": False,
+    "fp8": None,
+    "fp8_param": False,
+    "cp_comm_type": None,
+    "hidden_dropout": 0.0,
+    "attention_dropout": 0.0,
+    "recompute_granularity": None,
+    "recompute_method": None,
+    "recompute_num_layers": None,
+    "recompute_modules": None,
+    "distribute_saved_activations": False,
+    "cpu_offloading": False,
+    "cpu_offloading_num_layers": 0,
+    "gradient_accumulation_fusion": False,
+    "async_tensor_model_parallel_allreduce": False,
+    "tp_comm_overlap": False,
+    "overlap_p2p_comm": False,
+    "batch_p2p_comm": True,
+    "deallocate_pipeline_outputs": True,
+    "defer_embedding_wgrad_compute": False,
+    "cross_entropy_loss_fusion": False,
+    "masked_softmax_fusion": False,
+    "apply_rope_fusion": False,
+    "persist_layer_norm": False,
+    "memory_efficient_layer_norm": False,
+    "moe_grouped_gemm": False,
+    "moe_use_legacy_grouped_gemm": False,
+    "moe_permute_fusion": False,
+    "moe_token_dispatcher_type": "alltoall",
+    "moe_enable_deepep": False,
+    "moe_shared_expert_overlap": False,
+    "moe_layer_recompute": False,
+    "enable_cuda_graph": False,
+    "external_cuda_graph": False,
+    "cuda_graph_scope": "full",
+    "flash_decode": False,
+    "deterministic_mode": False,
+    "config_logger_dir": "",
+    "init_method": None,
+    "output_layer_init_method": None,
+    "grad_scale_func": None,
+    "timers": None,
+    "finalize_model_grads_func": None,
+    "no_sync_func": None,
+    "grad_sync_func": None,
+    "param_sync_func": None,
+    "apply_query_key_layer_scaling": False,
+    "attention_softmax_in_fp32": True,
+    "layernorm_zero_centered_gamma": False,
+}
+"""Settings that one CPU process cannot follow, or that change no result in float32; differences are `not_compared`."""
+
+_SKIPPED = frozenset(("attention_backend", "activation_func", "gated_linear_unit", "bias_activation_fusion"))
+
+
+class MegatronBackend:
+    """Megatron-Core in a process group of one."""
+
+    def __init__(self, *, threads: int = 1) -> None:
+        logging.disable(logging.WARNING)
+        warnings.filterwarnings("ignore")
+        os.environ.update(MASTER_ADDR="127.0.0.1", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+        torch.set_num_threads(threads)
+        self._block = contextlib.ExitStack()
+        self._block.enter_context(stand_ins())
+        from megatron.core import parallel_state
+        from megatron.core.tensor_parallel.random import initialize_rng_tracker
+
+        torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=torch.distributed.HashStore())
+        parallel_state.initialize_model_parallel()
+        initialize_rng_tracker(inference_rng_tracker=True)
+        self._used = {"torch.cuda", "torch.compile"}
+
+    def close(self) -> None:
+        """Take every stand-in back."""
+        torch.distributed.destroy_process_group()
+        self._block.close()
+
+    def versions(self) -> dict[str, str]:
+        """What is installed."""
+        import megatron.core
+
+        return {"megatron-core": megatron.core.__version__, "torch": torch.__version__}
+
+    def stand_ins(self) -> dict[str, str]:
+        """The stand-ins in use by the model built last."""
+        return {name: LISTED[name] for name in LISTED if name in self._used}
+
+    def build(self, blueprint: Blueprint, seed: int) -> MegatronModel:
+        """The model of the blueprint, with Megatron's own initialisation."""
+        from megatron.core.models.gpt.gpt_model import GPTModel
+
+        torch.manual_seed(seed)
+        args = blueprint.model
+        config = _config(args)
+        spec = _spec(args, config)
+        self._used = {"torch.cuda", "torch.compile"}
+        if args.get("multi_latent_attention"):
+            self._used.add("core-attention")
+        if args.get("apply_layernorm_1p"):
+            self._used.add("zero-centered-norm")
+        mtp = None
+        if args.get("mtp_num_layers"):
+            from megatron.core.models.gpt.gpt_layer_specs import get_gpt_mtp_block_spec
+
+            mtp = get_gpt_mtp_block_spec(config, spec, use_transformer_engine=False)
+        model = GPTModel(
+            config,
+            spec,
+            vocab_size=args["padded_vocab_size"],
+            max_sequence_length=args["max_position_embeddings"],
+            share_embeddings_and_output_weights=not args.get("untie_embeddings_and_output_weights"),
+            position_embedding_type=args.get("position_embedding_type", "learned_absolute"),
+            rotary_percent=args.get("rotary_percent", 1.0),
+            rotary_base=args.get("rotary_base", 10000),
+            rope_scaling=bool(args.get("use_rope_scaling")),
+            mtp_block_spec=mtp,
+        )
+        return MegatronModel(model, blueprint.optimizer)
+
+
+class MegatronModel:
+    """A `GPTModel` with `FP32Optimizer` around torch's AdamW."""
+
+    def __init__(self, model: Any, optimizer: OptimizerPlan) -> None:
+        self.model = model
+        self.plan = optimizer
+        model.train()
+        self._optimizer: Any = None
+        self._scheduler: Any = None
+        self._logits: Array = None
+        model.output_layer.register_forward_hook(self._keep_logits)
+
+    def _keep_logits(self, _module: Any, _given: Any, found: Any) -> None:
+        # A copy: the loss works on the logits in place.
+        self._logits = found[0].detach().numpy().copy()
+
+    def _biases(self) -> dict[str, Any]:
+        return {name: buffer for name, buffer in self.model.named_buffers() if name.endswith("expert_bias")}
+
+    def weights(self) -> dict[str, Array]:
+        found = {name: parameter.detach() for name, parameter in self.model.named_parameters()}
+        found.update(self._biases())
+        return {name: tensor.numpy().copy() for name, tensor in found.items()}
+
+    def trained(self) -> set[str]:
+        return {name for name, parameter in self.model.named_parameters() if parameter.requires_grad}
+
+    def load(self, weights: Mapping[str, Array]) -> None:
+        held = dict(self.model.named_parameters()) | self._biases()
+        with torch.no_grad():
+            for name, array in weights.items():
+                held[name].copy_(torch.from_numpy(np.ascontiguousarray(array)))
+            for name, buffer in self.model.named_buffers():
+                if name.endswith("local_tokens_per_expert"):
+                    buffer.zero_()
+
+    def logits(self) -> Array:
+        return self._logits
+
+    def forward(self, batch: Tokens) -> dict[str, float]:
+        with torch.no_grad():
+            return self._loss(batch)[1]
+
+    def backward(self, batch: Tokens) -> dict[str, float]:
+        self.model.zero_grad(set_to_none=True)
+        loss, parts = self._loss(batch)
+        loss.backward()
+        return parts
+
+    def _loss(self, batch: Tokens) -> tuple[Any, dict[str, float]]:
+        from megatron.core import parallel_state
+        from megatron.core.transformer.multi_token_prediction import MTPLossLoggingHelper
+
+        logged = parallel_state.get_moe_layer_wise_logging_tracker()
+        logged.clear()
+        MTPLossLoggingHelper.tracker.clear()
+        tokens = torch.from_numpy(batch.tokens).long()
+        labels = torch.from_numpy(batch.labels).long()
+        size, length = tokens.shape
+        positions = torch.arange(length)[None].expand(size, -1)
+        mask = torch.ones(1, 1, length, length).triu(1).bool()
+        each = self.model(tokens, positions, mask, labels=labels, loss_mask=torch.ones(size, length))
+        config = self.model.config
+        parts = {"loss": each.mean()}
+        if config.mtp_num_layers:
+            share = (config.mtp_loss_scaling_factor or 0.0) / config.mtp_num_layers
+            parts["mtp"] = MTPLossLoggingHelper.tracker["values"].sum() * share
+        balance = logged.get("load_balancing_loss")
+        if balance is not None:
+            parts["auxiliary"] = balance["values"].sum() * _coefficient(config.moe_aux_loss_coeff)
+        return parts["loss"], {name: float(value.detach()) for name, value in parts.items()}
+
+    def gradients(self) -> dict[str, Array]:
+        return {
+            name: (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).numpy().copy()
+            for name, parameter in self.model.named_parameters()
+        }
+
+    def set_gradients(self, gradients: Mapping[str, Array]) -> None:
+        for name, parameter in self.model.named_parameters():
+            parameter.grad = torch.from_numpy(gradients[name].copy()) if name in gradients else None
+
+    def start_optimizer(self, rate_factor: float) -> None:
+        from megatron.core.distributed import DistributedDataParallelConfig
+        from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+        from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
+
+        plan = self.plan
+        rate = plan.learning_rate * rate_factor
+        ends = None if plan.ends_learning_rate is None else plan.ends_learning_rate * rate_factor
+        self.model.ddp_config = DistributedDataParallelConfig()
+        config = OptimizerConfig(
+            optimizer=plan.type,
+            lr=rate,
+            min_lr=rate,
+            decoupled_lr=ends,
+            decoupled_min_lr=ends,
+            weight_decay=plan.weight_decay,
+            adam_beta1=plan.beta1,
+            adam_beta2=plan.beta2,
+            adam_eps=plan.epsilon,
+            clip_grad=plan.clip_norm,
+        )
+        self._optimizer = get_megatron_optimizer(config, [self.model])
+        self._scheduler = OptimizerParamScheduler(
+            self._optimizer,
+            init_lr=rate,
+            max_lr=rate,
+            min_lr=rate,
+            lr_warmup_steps=0,
+            lr_decay_steps=1000,
+            lr_decay_style="constant",
+            start_wd=plan.weight_decay,
+            end_wd=plan.weight_decay,
+            wd_incr_steps=1000,
+            wd_incr_style="constant",
+        )
+
+    def clip(self) -> float:
+        if self.plan.clip_norm > 0:
+            return float(self._optimizer.clip_grad_norm(self.plan.clip_norm))
+        return float(self._optimizer.get_grad_norm())
+
+    def update(self) -> None:
+        from megatron.core.distributed.finalize_model_grads import (
+            _update_router_expert_bias,  # pyright: ignore[reportPrivateUsage]
+        )
+
+        if self.model.config.moe_router_enable_expert_bias:
+            _update_router_expert_bias([self.model], self.model.config)
+        self._optimizer.step_with_ready_grads()
+        self._scheduler.step(1)
+
+    def traced(self, batch: Tokens) -> dict[str, Array]:
+        recorder = Recorder()
+        hooks: list[Any] = []
+        for name, module in self.model.named_modules():
+            if name:
+                hooks.append(module.register_forward_hook(_recording(recorder, name)))
+        try:
+            losses = self.backward(batch)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        recorder.keep("loss", losses)
+        return _renamed(recorder.arrays, self.model.config.mtp_num_layers or 0)
+
+
+def _renamed(arrays: dict[str, Array], further: int) -> dict[str, Array]:
+    """The output layer runs for the further predictions first: those passes get a name of their own."""
+    found: dict[str, Array] = {}
+    for key, array in arrays.items():
+        kind, _, rest = key.partition("/")
+        if rest.startswith("output_layer/"):
+            _, turn, *place = rest.split("/")
+            later = int(turn) - further
+            name = f"mtp.output_layer/{turn}" if later < 0 else f"output_layer/{later}"
+            key = "/".join((kind, name, *place))
+        found[key] = array
+    return found
+
+
+def _recording(recorder: Any, name: str) -> Any:
+    def hook(_module: Any, given: Any, found: Any) -> None:
+        recorder.passed(name, [_plain(value) for value in given], [_plain(value) for value in _flat(found)])
+        for position, value in enumerate(_flat(found)):
+            if torch.is_tensor(value) and value.requires_grad:
+                value.register_hook(lambda slope, at=position: recorder.slope(name, at, slope.detach().numpy().copy()))
+
+    return hook
+
+
+def _flat(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, (tuple, list)) else [found]
+
+
+def _plain(value: Any) -> Array:
+    return value.detach().numpy().copy() if torch.is_tensor(value) else None
+
+
+def _coefficient(value: Any) -> float:
+    return float(sum(value)) if isinstance(value, (list, tuple)) else float(value or 0.0)
+
+
+def _config(args: Mapping[str, Any]) -> Any:
+    from megatron.core.transformer.transformer_config import MLATransformerConfig, TransformerConfig
+    from torch.nn import functional
+
+    kind = MLATransformerConfig if args.get("multi_latent_attention") else TransformerConfig
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):
+        name = _RENAMED.get(field.name, field.name)
+        if field.name in NEUTRAL:
+            found[field.name] = NEUTRAL[field.name]
+        elif name in args and field.name not in _SKIPPED:
+            found[field.name] = args[name]
+    if args.get("swiglu"):
+        found.update(activation_func=functional.silu, gated_linear_unit=True)
+        found["bias_activation_fusion"] = bool(args.get("bias_swiglu_fusion", True))
+    else:
+        found["bias_activation_fusion"] = bool(args.get("bias_gelu_fusion", True))
+    if args.get("squared_relu"):
+        # `megatron.training.activations.squared_relu`, which the wheel of Megatron-Core does not contain.
+        found["activation_func"] = lambda x: functional.relu(x).square()
+    if args.get("init_method_xavier_uniform"):
+        found["init_method"] = torch.nn.init.xavier_uniform_
+    if not args.get("group_query_attention"):
+        found["num_query_groups"] = None
+    return kind(**found)
+
+
+def _spec(args: Mapping[str, Any], config: Any) -> Any:
+    from megatron.core.models.gpt import gpt_layer_specs as specs
+
+    if args.get("num_experts"):
+        spec = specs.get_gpt_decoder_block_spec(config, use_transformer_engine=False, normalization="RMSNorm")
+        layers = spec.layer_specs
+    else:
+        spec = specs.get_gpt_layer_local_spec(
+            num_experts=None,
+            qk_layernorm=config.qk_layernorm,
+            multi_latent_attention=config.multi_latent_attention,
+            # Whatever the norm is: this argument chooses torch's norm layers instead of apex's.
+            normalization="RMSNorm",
+        )
+        layers = [spec]
+    for layer in {id(layer): layer for layer in layers}.values():
+        attention = layer.submodules.self_attention.submodules
+        if config.multi_latent_attention:
+            attention.core_attention = EagerCoreAttention
+        if args.get("apply_layernorm_1p"):
+            for owner in (layer.submodules, attention):
+                for name in _norms(owner):
+                    setattr(owner, name, ZeroCenteredNorm)
+    return spec
+
+
+def _norms(owner: Any) -> Iterator[str]:
+    for field in dataclasses.fields(owner):
+        value = getattr(owner, field.name)
+        if field.name.endswith("layernorm") and getattr(value, "__name__", "") not in ("IdentityOp", ""):
+            yield field.name

@@ -1,0 +1,128 @@
+"""What Megatron-Core needs in place of CUDA to run on a CPU.
+
+Each is listed in the report by its name and line, holds only inside `stand_ins()`, and a test proves the ones that
+compute something against a reference, values and gradients.
+"""
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportPrivateImportUsage=false, reportReturnType=false
+# The frameworks carry no types.
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .patches import Patches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LISTED = {
+    "torch.cuda": "streams, events and devices of torch.cuda do nothing; 'cuda' means the CPU",
+    "torch.compile": "fused functions run as the Python code they are compiled from",
+    "core-attention": "eager softmax(q·kᵀ·scale)·v for latent attention, whose widths DotProductAttention refuses",
+    "zero-centered-norm": "an eager norm with a scale of 1 + weight, which torch's norm layers lack",
+}
+
+
+class EagerCoreAttention(torch.nn.Module):
+    """Softmax attention whose queries and values may have different widths; [s, b, n, d] in, [s, b, n·d] out."""
+
+    def __init__(
+        self,
+        config: Any,
+        layer_number: int,
+        attn_mask_type: Any = None,
+        attention_type: str = "self",
+        attention_dropout: float | None = None,
+        softmax_scale: float | None = None,
+        k_channels: int | None = None,
+        v_channels: int | None = None,
+        cp_comm_type: str | None = None,
+    ) -> None:
+        super().__init__()
+        del layer_number, attn_mask_type, attention_type, attention_dropout, v_channels, cp_comm_type
+        width = k_channels or config.kv_channels
+        self.scale = 1 / math.sqrt(width) if softmax_scale is None else softmax_scale
+
+    def forward(self, query: Any, key: Any, value: Any, attention_mask: Any, **_unused: Any) -> Any:
+        """The context of every position."""
+        repeats = query.shape[2] // key.shape[2]
+        if repeats > 1:
+            key, value = key.repeat_interleave(repeats, 2), value.repeat_interleave(repeats, 2)
+        scores = torch.einsum("sbnd,tbnd->bnst", query, key) * self.scale
+        if attention_mask is not None:
+            scores = scores.masked_fill(attention_mask, -10000.0)
+        context = torch.einsum("bnst,tbnd->sbnd", scores.softmax(-1), value)
+        return context.reshape(*context.shape[:2], -1)
+
+
+class ZeroCenteredNorm(torch.nn.Module):
+    """LayerNorm or RMSNorm whose scale is 1 + weight."""
+
+    def __init__(self, config: Any, hidden_size: int, eps: float = 1e-5, **_unused: Any) -> None:
+        super().__init__()
+        self.eps = eps
+        self.centres = config.normalization == "LayerNorm"
+        self.weight = torch.nn.Parameter(torch.zeros(hidden_size))
+        self.bias = torch.nn.Parameter(torch.zeros(hidden_size)) if self.centres else None
+
+    def forward(self, x: Any) -> Any:
+        """The normalised activations."""
+        if self.centres:
+            x = x - x.mean(-1, keepdim=True)
+        x = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps) * (1 + self.weight)
+        return x if self.bias is None else x + self.bias
+
+
+class _Nothing:
+    """A stream or an event that has nothing to wait for."""
+
+    def __init__(self, *_given: Any, **_named: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_given, **_named: self
+
+
+class _CudaMeansCpu(TorchFunctionMode):
+    """Tensors asked for on 'cuda' are made on the CPU, and say of themselves what a CUDA tensor would."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if str(kwargs.get("device", "")).startswith("cuda"):
+            kwargs["device"] = "cpu"
+        if func is torch.Tensor.cuda:
+            return args[0]
+        found = func(*args, **kwargs)
+        if func is torch.Tensor.type and len(args) == 1 and found == "torch.FloatTensor":
+            return "torch.cuda.FloatTensor"
+        return found
+
+
+@contextlib.contextmanager
+def stand_ins() -> Iterator[None]:
+    """Everything above, for as long as the block runs."""
+    import torch._dynamo as dynamo
+
+    cuda = torch.cuda
+    with Patches() as patches, _CudaMeansCpu():
+        patches.put(cuda, "current_device", lambda: "cpu")
+        patches.put(cuda, "Stream", _Nothing)
+        patches.put(cuda, "Event", _Nothing)
+        patches.put(cuda, "current_stream", lambda *_given: _Nothing())
+        patches.put(cuda, "stream", lambda _stream: contextlib.nullcontext())
+        patches.put(cuda, "synchronize", lambda *_given: None)
+        before = dynamo.config.disable
+        dynamo.config.disable = True
+        try:
+            yield
+        finally:
+            dynamo.config.disable = before

@@ -1,0 +1,201 @@
+"""What MindSpore Transformers needs on a CPU in place of Ascend kernels, in eager (PyNative) execution.
+
+Each stand-in is made of plain operators that have a CPU kernel for values and gradients, holds only inside
+`stand_ins()`, is listed in the report by its name and line, and is proved against a reference in a test. One is not
+about a missing kernel: the CPU gradient of MindSpore 2.9's `SplitWithSize` is silently wrong where the incoming
+gradient is not contiguous.
+"""
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportPrivateImportUsage=false, reportReturnType=false
+# The frameworks carry no types.
+# ruff: noqa: ARG005 - a stand-in takes what the operator takes
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import TYPE_CHECKING, Any
+
+import mindspore as ms
+from mindspore import mint, nn, ops
+from mindspore.ops import operations
+from mindspore.ops.auto_generate import gen_ops_prim as primitives
+
+from .patches import Patches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LISTED = {
+    "core-attention": "eager softmax(q·kᵀ·scale)·v in place of FlashAttention, with the model's own mask",
+    "repeat-kv": "the core attention repeats heads: the model's own helper mixes up the axes without FlashAttention",
+    "split": "slices in place of SplitWithSize, whose CPU gradient is wrong for non-contiguous gradients",
+    "outer": "a broadcast product in place of Outer",
+    "stack": "Stack in place of StackExt",
+    "top-k": "TopK in place of TopkExt",
+    "one-hot": "OneHot in place of OneHotExt",
+    "zeros-like": "ZerosLike in place of ZerosLikeExt",
+    "sort": "Sort in place of SortExt",
+    "index-select": "Gather in place of IndexSelect",
+    "cumulative-sum": "CumSum in place of CumsumExt",
+    "remainder": "x - ⌊x/n⌋·n in place of FmodScalar",
+    "swiglu": "σ(a)·a·b in place of the fused Swiglu",
+    "grouped-product": "masked batched products in place of GroupedMatmul",
+    "embedding": "Gather in place of mint's embedding",
+    "rms-norm": "an eager norm in place of the fused RmsNorm",
+    "layer-norm": "an eager norm in place of LayerNorm, whose CPU gradient fails now and then in eager execution",
+    "move": "nothing is moved between host and device",
+    "morph": "a Morph's own Python function is called, as outside graph execution there is no Morph",
+    "shared-experts": "the shared expert unpacks what its base class returns (1.9 unpacks one value too few)",
+    "not-legacy": "the model is told that it is not the legacy one, which the trainer's context would say",
+}
+
+
+class EagerCoreAttention(nn.Cell):
+    """Softmax attention on [s, b, n, d]; a 1 in the mask hides the position. `causal` ignores the mask it is given."""
+
+    causal = False
+
+    def __init__(self, config: Any, layer_number: int, softmax_scale: float | None = None, **_unused: Any) -> None:
+        super().__init__()
+        del layer_number
+        latent = config.multi_latent_attention
+        width = config.qk_head_dim + config.qk_pos_emb_head_dim if latent else config.kv_channels
+        self.scale = 1 / math.sqrt(width) if softmax_scale is None else float(softmax_scale)
+        self.scores = operations.BatchMatMul(transpose_b=True)
+        self.context = operations.BatchMatMul()
+        self.softmax = operations.Softmax(-1)
+
+    def construct(self, query: Any, key: Any, value: Any, attention_mask: Any = None, **_unused: Any) -> Any:
+        """The context of every position, [s, b, n·d]."""
+        length, size, heads, _ = query.shape
+        repeats = heads // key.shape[2]
+        q, k, v = (x.transpose((1, 2, 0, 3)) for x in (query, key, value))
+        if repeats > 1:
+            k, v = _repeated(k, repeats), _repeated(v, repeats)
+        scores = self.scores(q, k) * self.scale
+        if self.causal or attention_mask is None:
+            attention_mask = ops.triu(ops.ones((length, length), scores.dtype), 1)
+        scores = scores + ops.cast(attention_mask, scores.dtype) * -10000.0
+        return self.context(self.softmax(scores), v).transpose((2, 0, 1, 3)).reshape((length, size, -1))
+
+
+class CausalCoreAttention(EagerCoreAttention):
+    """The same where the run compresses its mask: positions see the past, padding or not."""
+
+    causal = True
+
+
+def _repeated(x: Any, times: int) -> Any:
+    size, groups, length, width = x.shape
+    return ops.tile(x.reshape((size, groups, 1, length, width)), (1, 1, times, 1, 1)).reshape(
+        (size, groups * times, length, width)
+    )
+
+
+def split(x: Any, sizes: Any, dim: int = 0) -> Any:
+    """SplitWithSize."""
+    return ops.split(x, tuple(sizes), dim)
+
+
+def outer(a: Any, b: Any) -> Any:
+    """Outer."""
+    return ops.reshape(a, (-1, 1)) * ops.reshape(b, (1, -1))
+
+
+def top_k(x: Any, k: int) -> Any:
+    """TopkExt over the last axis: values and places, largest first."""
+    return ops.top_k(x, k)
+
+
+def remainder(x: Any, n: int) -> Any:
+    """FmodScalar of values that are not negative."""
+    return x - (x // n) * n
+
+
+def swiglu(x: Any, dim: int = -1) -> Any:
+    """Swiglu: the first half gates the second."""
+    gate, up = ops.chunk(x, 2, dim)
+    return operations.Sigmoid()(gate) * gate * up
+
+
+def grouped_product(rows: Any, weights: Any, ends: Any) -> Any:
+    """GroupedMatmul: rows up to ends[e] meet weights[e]; [T, k] by [E, k, n] gives [T, n]."""
+    count, experts = rows.shape[0], weights.shape[0]
+    place = ops.reshape(ops.arange(count), (1, -1))
+    upper = ops.reshape(ops.cast(ends, ms.int64), (-1, 1))
+    lower = ops.concat((ops.zeros((1, 1), ms.int64), upper[:-1]), 0)
+    owned = ops.cast(ops.logical_and(place >= lower, place < upper), rows.dtype)
+    every = ops.tile(ops.reshape(rows, (1, count, -1)), (experts, 1, 1))
+    products = operations.BatchMatMul()(every, weights)
+    return (products * ops.reshape(owned, (experts, count, 1))).sum(0)
+
+
+def rms_norm(x: Any, weight: Any, epsilon: float) -> Any:
+    """RmsNorm."""
+    return x * ops.rsqrt(ops.square(x).mean(-1, keep_dims=True) + epsilon) * weight
+
+
+def layer_norm(x: Any, weight: Any, bias: Any, epsilon: float) -> Any:
+    """LayerNorm over the last axis."""
+    centred = x - x.mean(-1, keep_dims=True)
+    return centred * ops.rsqrt(ops.square(centred).mean(-1, keep_dims=True) + epsilon) * weight + bias
+
+
+def embedding(ids: Any, weight: Any) -> Any:
+    """mint.nn.functional.embedding."""
+    return operations.Gather()(weight, ids, 0)
+
+
+@contextlib.contextmanager
+def stand_ins() -> Iterator[None]:
+    """Everything above, for as long as the block runs; `mindformers` is imported here."""
+    from mindformers.parallel_core.training_graph.transformer import attention, mlp, utils
+    from mindformers.parallel_core.training_graph.transformer.moe import shared_experts
+
+    eager: dict[str, Any] = {
+        "SplitWithSize": lambda self, x, sizes, dim=0: split(x, sizes, dim),
+        "Outer": lambda self, a, b: outer(a, b),
+        "StackExt": lambda self, parts: ops.stack(parts, axis=self.dim),
+        "TopkExt": lambda self, x, k, *_unused: top_k(x, k),
+        "OneHotExt": lambda self, x, n, on, off: operations.OneHot(self.axis)(x, n, on, off),
+        "ZerosLikeExt": lambda self, x, dtype=None: ops.zeros_like(x),
+        "SortExt": lambda self, x, dim=-1, descending=False, stable=False: operations.Sort(dim, descending)(x),
+        "IndexSelect": lambda self, x, dim, places: operations.Gather()(x, ops.cast(places, ms.int32), dim),
+        "CumsumExt": lambda self, x, dim, dtype=None: operations.CumSum()(x, dim),
+        "FmodScalar": lambda self, x, n: remainder(x, n),
+        "Swiglu": lambda self, x, dim=-1: swiglu(x, dim),
+        "GroupedMatmul": lambda self, rows, weights, *rest: (grouped_product(rows[0], weights[0], rest[-1]),),
+    }
+    with Patches() as patches:
+        for name, call in eager.items():
+            patches.put(getattr(primitives, name), "__call__", call)
+        patches.put(operations.RmsNorm, "__call__", lambda self, x, weight: (rms_norm(x, weight, self.epsilon), None))
+        patches.put(
+            operations.LayerNorm,
+            "__call__",
+            lambda self, x, weight, bias: (layer_norm(x, weight, bias, self.epsilon), None, None),
+        )
+        patches.put(operations.MoveTo, "__call__", lambda self, x, to="CPU", blocking=True: x)
+        patches.put(operations.Morph, "__call__", lambda self, *given: self.__morph_fn__(*given))
+        patches.put(mint.nn.functional, "embedding", lambda ids, weight, *_rest, **_named: embedding(ids, weight))
+        patches.put(utils, "is_legacy_model", lambda: False)
+        patches.put(attention.Attention, "_repeat_kv", lambda self, x, times: x)
+        for kind, base in (
+            (shared_experts.SharedExpertMLP, mlp.MLP),
+            (shared_experts.SharedExpertMLPInterleaved, mlp.MLPInterleaved),
+        ):
+            patches.put(kind, "construct", _shared(base.construct))
+        yield
+
+
+def _shared(construct: Any) -> Any:
+    def shared(self: Any, hidden_states: Any) -> Any:
+        found, bias, _extra = construct(self, hidden_states)
+        if self.use_shared_expert_gate:
+            gate = self.sigmoid(self.shared_experts_gate(self.cast(hidden_states, self.router_dense_type)))
+            found = self.mul_shared_gate(found, self.cast(gate, self.compute_dtype))
+        return found, bias
+
+    return shared

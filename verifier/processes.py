@@ -1,0 +1,197 @@
+"""Runs a framework in a process of its own, with limits on time and memory.
+
+A crash, a hang or a process that grows too large ends that process alone and becomes a `WorkerFailure` with the tail
+of its log. One worker serves any number of jobs, so a framework is imported once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from .blueprint import Job
+
+_TAIL_LINES = 30
+_POLL_SECONDS = 0.2
+
+
+class Limits(NamedTuple):
+    """How long a job may take and how much memory a worker may hold."""
+
+    seconds: float = 300.0
+    megabytes: float = 4096.0
+
+
+class WorkerFailure(NamedTuple):
+    """Why a worker gave no answer."""
+
+    reason: str
+    kind: str
+    """`error` (the framework raised), `crash`, `timeout`, `memory` or `missing` (it is not installed)."""
+    where: str = ""
+    log: tuple[str, ...] = ()
+
+
+class WorkerAnswer(NamedTuple):
+    """What a worker found."""
+
+    values: dict[str, Any]
+    arrays: Mapping[str, Any]
+
+
+class Worker:
+    """One framework's process. `start` returns at once; `ask` hands over a job, `answer` waits for the result."""
+
+    def __init__(self, framework: str, limits: Limits | None = None) -> None:
+        self.framework = framework
+        self.limits = limits or Limits()
+        self.start_cost: dict[str, float] = {}
+        self.peak_megabytes = 0.0
+        self._folder = tempfile.TemporaryDirectory(prefix="accmap-verify-")
+        self._log = open(os.path.join(self._folder.name, "log"), "wb+")  # noqa: SIM115 - lives as long as the process
+        self._process: subprocess.Popen[bytes] | None = None
+        self._asked = 0
+        self._pending = b""
+
+    def __enter__(self) -> Worker:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the process, which begins to import its framework."""
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            "LOG_MF_PATH": os.path.join(self._folder.name, "mindformers"),
+            "OMP_NUM_THREADS": "1",
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"{__package__}.worker", self.framework],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=environment,
+            cwd=self._folder.name,
+        )
+
+    def ask(self, job: Job) -> None:
+        """Hand over a job without waiting for the framework to be imported."""
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        self._asked += 1
+        line = json.dumps({"job": job.to_json(), "arrays": self._arrays_file()}) + "\n"
+        try:
+            process.stdin.write(line.encode())
+            process.stdin.flush()
+        except BrokenPipeError:
+            pass  # the answer will say why
+
+    def answer(self, progress: Callable[[str], None] = lambda _stage: None) -> WorkerAnswer | WorkerFailure:
+        """Wait for the job that was handed over last."""
+        deadline = time.monotonic() + self.limits.seconds
+        while True:
+            line = self._line(deadline)
+            if isinstance(line, WorkerFailure):
+                self._kill()
+                return line
+            if "ready" in line:
+                self.start_cost = {"seconds": line["seconds"], "cpu": line["cpu"]}
+                progress("imported")
+            elif "stage" in line:
+                progress(line["stage"])
+            elif "failed" in line:
+                return WorkerFailure(line["failed"], "error", line.get("where", ""), self._tail())
+            else:
+                return WorkerAnswer(line["values"], self._load())
+
+    def run(self, job: Job, progress: Callable[[str], None] = lambda _stage: None) -> WorkerAnswer | WorkerFailure:
+        """Hand over a job and wait for it."""
+        self.ask(job)
+        return self.answer(progress)
+
+    def close(self) -> None:
+        """End the process and remove its folder."""
+        process = self._process
+        if process is not None:
+            if process.stdin is not None:
+                process.stdin.close()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._kill()
+            if process.stdout is not None:
+                process.stdout.close()
+        self._log.close()
+        self._folder.cleanup()
+
+    def _arrays_file(self) -> str:
+        return os.path.join(self._folder.name, f"{self._asked}.npz")
+
+    def _load(self) -> Mapping[str, Any]:
+        import numpy as np
+
+        with np.load(self._arrays_file()) as stored:
+            found = {name: stored[name] for name in stored.files}
+        os.unlink(self._arrays_file())
+        return found
+
+    def _line(self, deadline: float) -> dict[str, Any] | WorkerFailure:
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        output = process.stdout.fileno()
+        while b"\n" not in self._pending:
+            ready, _, _ = select.select([output], [], [], _POLL_SECONDS)
+            if ready:
+                more = os.read(output, 1 << 16)
+                if not more:
+                    code = process.wait()
+                    return WorkerFailure(f"the process ended with code {code}", "crash", log=self._tail())
+                self._pending += more
+            self.peak_megabytes = max(self.peak_megabytes, _resident_megabytes(process.pid))
+            if self.peak_megabytes > self.limits.megabytes:
+                limit = self.limits.megabytes
+                return WorkerFailure(f"the process holds more than {limit:.0f} MB", "memory", log=self._tail())
+            if time.monotonic() > deadline:
+                limit = self.limits.seconds
+                return WorkerFailure(f"no answer within {limit:.0f} seconds", "timeout", log=self._tail())
+        line, _, self._pending = self._pending.partition(b"\n")
+        return json.loads(line)
+
+    def _kill(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    def _tail(self) -> tuple[str, ...]:
+        self._log.flush()
+        size = os.fstat(self._log.fileno()).st_size
+        text = os.pread(self._log.fileno(), 16384, max(0, size - 16384)).decode("utf-8", "replace")
+        return tuple(text.splitlines()[-_TAIL_LINES:])
+
+
+def _resident_megabytes(process: int) -> float:
+    try:
+        with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as stream:
+            for line in stream:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) / 1024
+    except OSError:
+        pass
+    return 0.0

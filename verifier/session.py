@@ -1,0 +1,190 @@
+"""What is done with a model once it is built: the same for every framework, so that nothing but the model differs.
+
+A backend gives a `Model`; `perform` draws its weights, runs it and answers with plain numbers and arrays under
+Megatron-Core's names and in its layout.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from . import draw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .blueprint import Blueprint, InputPlan, Job
+
+Array = Any
+
+
+class Model(Protocol):
+    """A built model of one framework, with its optimizer."""
+
+    def weights(self) -> dict[str, Array]:
+        """Every weight, and the expert biases, as Megatron-Core names and lays them out."""
+        ...
+
+    def trained(self) -> set[str]:
+        """The names among them that the optimizer updates."""
+        ...
+
+    def load(self, weights: Mapping[str, Array]) -> None:
+        """Take these weights."""
+        ...
+
+    def forward(self, batch: draw.Tokens) -> dict[str, float]:
+        """The loss and its parts (`loss`, `mtp`, `auxiliary`) without gradients."""
+        ...
+
+    def backward(self, batch: draw.Tokens) -> dict[str, float]:
+        """The same, leaving the gradients of their sum."""
+        ...
+
+    def logits(self) -> Array:
+        """The output layer's output in the last pass, [sequence, batch, vocabulary]."""
+        ...
+
+    def gradients(self) -> dict[str, Array]:
+        """The gradients left by `backward` or `set_gradients`."""
+        ...
+
+    def set_gradients(self, gradients: Mapping[str, Array]) -> None:
+        """Take these gradients as if `backward` had left them."""
+        ...
+
+    def start_optimizer(self, rate_factor: float) -> None:
+        """A fresh optimizer with the file's settings; the factor multiplies the learning rate."""
+        ...
+
+    def clip(self) -> float:
+        """Clip the gradients as the file says and answer with their global norm before."""
+        ...
+
+    def update(self) -> None:
+        """One optimizer step with the gradients at hand, and the expert biases' own update."""
+        ...
+
+    def traced(self, batch: draw.Tokens) -> dict[str, Array]:
+        """`backward`, recorded: `input/…`, `output/…` and `slope/…` (gradient of the output) by module."""
+        ...
+
+
+class Backend(Protocol):
+    """One framework, ready to build models."""
+
+    def build(self, blueprint: Blueprint, seed: int) -> Model:
+        """A model with the framework's own initialisation."""
+        ...
+
+    def versions(self) -> dict[str, str]:
+        """What is installed."""
+        ...
+
+    def stand_ins(self) -> dict[str, str]:
+        """Name and description of every stand-in that is in use."""
+        ...
+
+
+class Outcome(NamedTuple):
+    """What a worker answers: plain values and arrays."""
+
+    values: dict[str, Any]
+    arrays: dict[str, Array]
+
+
+def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda _stage: None) -> Outcome:
+    """Build the job's model and run all that the job asks for."""
+    values: dict[str, Any] = {"versions": backend.versions()}
+    arrays: dict[str, Array] = {}
+    note("building")
+    started = time.perf_counter(), time.process_time()
+    model = backend.build(job.blueprint, job.seed)
+    first = model.weights()
+    shapes = {name: tuple(array.shape) for name, array in first.items()}
+    values["shapes"] = shapes
+    values["trained"] = sorted(model.trained())
+    values["stand_ins"] = backend.stand_ins()
+    if job.initialisation:
+        values["initialisation"] = {
+            name: _statistics(array) for name, array in first.items() if name in values["trained"]
+        }
+    built = time.perf_counter(), time.process_time()
+    rounded = job.blueprint.rounded
+    drawn = {name: draw.weight(name, shape, job.seed, rounded=rounded) for name, shape in shapes.items()}
+    batches = [_batch(plan) for plan in job.inputs]
+    if job.trace:
+        note("tracing")
+        model.load(drawn)
+        arrays.update({f"trace/{name}": array for name, array in model.traced(batches[0]).items()})
+        return Outcome(values, arrays)
+    note("gradients")
+    model.load(drawn)
+    losses = [model.backward(batches[0])]
+    arrays["logits"] = model.logits()
+    gradients = model.gradients()
+    arrays.update({f"gradient/{name}": array for name, array in gradients.items()})
+    note("steps")
+    model.start_optimizer(1.0)
+    norms: list[float] = []
+    for step in range(1, job.steps):
+        norms.append(model.clip())
+        model.update()
+        batch = batches[step % len(batches)]
+        losses.append(model.backward(batch) if step + 1 < job.steps else model.forward(batch))
+    values["losses"] = losses
+    values["norms"] = norms
+    if job.steps > 1:
+        after = model.weights()
+        arrays.update({f"expert_bias/{name}": after[name] for name in after if name.endswith("expert_bias")})
+        note("optimizer probe")
+        _probe(job, model, drawn, gradients, values, arrays)
+    if job.padded_input is not None:
+        note("padding token")
+        model.load(drawn)
+        values["padded"] = model.forward(_batch(job.padded_input))
+    ended = time.perf_counter(), time.process_time()
+    values["seconds"] = {"build": built[0] - started[0], "run": ended[0] - built[0]}
+    values["cpu"] = {"build": built[1] - started[1], "run": ended[1] - built[1]}
+    return Outcome(values, arrays)
+
+
+def _probe(
+    job: Job,
+    model: Model,
+    drawn: Mapping[str, Array],
+    gradients: Mapping[str, Array],
+    values: dict[str, Any],
+    arrays: dict[str, Array],
+) -> None:
+    """The optimizer and the clipping on given gradients, where every setting shows."""
+    model.load(drawn)
+    norm = float(np.sqrt(sum(float(np.square(array, dtype=np.float64).sum()) for array in gradients.values())))
+    forced = {name: (array * (job.forced_norm / norm)).astype(np.float32) for name, array in gradients.items()}
+    model.start_optimizer(job.probe_scale)
+    model.set_gradients(forced)
+    values["forced_norm"] = model.clip()
+    values["clipped_norm"] = float(
+        np.sqrt(sum(float(np.square(array, dtype=np.float64).sum()) for array in model.gradients().values()))
+    )
+    trained = model.trained()
+    for step in range(3):
+        model.set_gradients(
+            {name: draw.gradient(name, drawn[name].shape, job.seed, step) for name in trained if name in gradients}
+        )
+        model.update()
+    after = model.weights()
+    for name in trained:
+        arrays[f"update/{name}"] = after[name].astype(np.float64) - drawn[name]
+
+
+def _batch(plan: InputPlan) -> draw.Tokens:
+    return draw.tokens(plan.seed, plan.batch, plan.sequence, plan.vocabulary, plan.avoid, plan.include)
+
+
+def _statistics(array: Array) -> dict[str, float]:
+    wide = np.asarray(array, dtype=np.float64)
+    return {"count": wide.size, "sum": float(wide.sum()), "squares": float(np.square(wide).sum())}

@@ -1,0 +1,495 @@
+"""Verifies a pair: builds both real models from two files' effective values and says whether they are the same.
+
+`verify` takes two read files and answers with a `Verification`, whose `to_json` is the contract's. Frameworks run in
+worker processes; `Workers` keeps them so that many pairs share one import.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from . import comparison, dimensions, fields, localise, megatron_side, mindformers_side
+from .blueprint import Blueprint, InputPlan, Job
+from .comparison import Comparison
+from .known_failures import explained
+from .modules import fields_of
+from .processes import Limits, Worker, WorkerAnswer, WorkerFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from ..schemas.config import Config
+
+Verdict = Literal["match", "mismatch", "not-verifiable"]
+Stage = Literal["step1", "local-norm", "step2", "all"]
+
+INSTALL = 'pip install "accmap[verify]"'
+_NEEDS = {"megatron": ("torch", "megatron.core"), "mindformers": ("mindspore", "mindformers"), "torch": ("torch",)}
+_STEPS = {"step1": 1, "local-norm": 1, "step2": 2, "all": 4}
+_TOKENS = 32
+_MOST_SAMPLES = 2
+_PROBE_RATE = 0.05
+_OTHER_SEEDS = (7001, 7002)
+
+
+class MissingFrameworkError(Exception):
+    """A framework that the run needs is not installed."""
+
+    def __init__(self, modules: tuple[str, ...]) -> None:
+        self.modules = modules
+        super().__init__(f"{', '.join(modules)} not installed; {INSTALL} installs it")
+
+
+class Options(NamedTuple):
+    """What the command line may choose."""
+
+    sizes: Mapping[str, int] = {}
+    """Recipe field → size, in place of the shrinking rule's."""
+    keep_sizes: bool = False
+    stage: Stage = "all"
+    seeds: int = 1
+    against: Literal["", "torch"] = ""
+    limits: Limits = Limits()
+    tolerance: float = comparison.TOLERANCE
+
+
+class Verification(NamedTuple):
+    """The whole answer."""
+
+    verdict: Verdict
+    sides: tuple[str, str]
+    files: tuple[str, str]
+    shrunk: Mapping[str, list[Any]]
+    inputs: tuple[InputPlan, ...]
+    tolerance: float
+    stage: Stage
+    compared: tuple[Comparison, ...]
+    """One for each seed."""
+    seeds: tuple[int, ...]
+    stand_ins: Mapping[str, Mapping[str, str]]
+    not_compared: tuple[Mapping[str, Any], ...]
+    divergence: localise.Divergence | None
+    divergence_fields: tuple[str, ...]
+    differing: tuple[Mapping[str, Any], ...]
+    failures: Mapping[str, WorkerFailure]
+    versions: Mapping[str, str]
+    cost: Mapping[str, Any]
+    near_ties: tuple[int, ...] = ()
+    """Seeds left out because rounding alone decided between two experts; other seeds stood in for them."""
+    language: str = "en"
+
+    @property
+    def worst(self) -> Comparison:
+        """The first comparison with a disagreement, or the first of all."""
+        for compared in self.compared:
+            if compared.disagreeing():
+                return compared
+        return self.compared[0] if self.compared else Comparison()
+
+    def to_json(self, rules: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The contract's answer of `verify`; `rules` are the codes of the rules that cover the divergence."""
+        shown = self.worst
+        divergence = None
+        if self.divergence is not None:
+            divergence = {
+                "module": self.divergence.module,
+                "direction": self.divergence.direction,
+                "fields": list(self.divergence_fields),
+                "rules": list(rules),
+                "differing": list(self.differing),
+            }
+        return {
+            "verdict": self.verdict,
+            "sides": list(self.sides),
+            "files": list(self.files),
+            "shrunk": dict(self.shrunk),
+            "inputs": [
+                {"seed": batch.seed, "batch": batch.batch, "sequence": batch.sequence, "padding_token": batch.include}
+                for batch in self.inputs
+            ],
+            "tolerance": self.tolerance,
+            "floor": shown.floor,
+            "loss": [{**row.to_json("step"), "step": int(row.name)} for row in shown.loss],
+            "logits": shown.logits[0].to_json("name") if shown.logits else None,
+            "gradients": [row.to_json("parameter") for row in shown.gradients],
+            "gradient_elements": [row.to_json("parameter") for row in shown.elements],
+            "parts": [row.to_json("part") for row in shown.parts],
+            "norms": [row.to_json("name") for row in shown.norms],
+            "clipping": [row.to_json("name") for row in shown.clipping],
+            "updates": [row.to_json("parameter") for row in shown.optimizer],
+            "expert_bias": [row.to_json("parameter") for row in shown.expert_bias],
+            "initialisation": [row.to_json("parameter") for row in shown.initialisation],
+            "padding": [row.to_json("part") for row in shown.padding],
+            "structure": [row.to_json("parameter") for row in shown.structure],
+            "disagreeing": {stage: [row.name for row in rows] for stage, rows in shown.disagreeing().items()},
+            "seeds": [
+                {"seed": seed, "agrees": not compared.disagreeing()}
+                for seed, compared in zip(
+                    [seed for seed in self.seeds if seed not in self.near_ties], self.compared, strict=False
+                )
+            ],
+            "stand_ins": [
+                {"side": side, "name": name, "description": line}
+                for side, listed in self.stand_ins.items()
+                for name, line in listed.items()
+            ],
+            "not_compared": list(self.not_compared),
+            "first_divergence": divergence,
+            "failures": [_failure_json(side, failure, self.language) for side, failure in self.failures.items()],
+            "near_ties": list(self.near_ties),
+            "versions": dict(self.versions),
+            "cost": dict(self.cost),
+        }
+
+
+class Workers:
+    """The worker processes of a run, started once and shared by every pair that is verified in the block."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._workers: dict[tuple[str, int], Worker] = {}
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for worker in self._workers.values():
+            worker.close()
+
+    def of(self, framework: str, copy: int = 0) -> Worker:
+        """The process of a framework; a second copy where both files are of the same one."""
+        key = (framework, copy)
+        if key not in self._workers:
+            worker = Worker(framework, self.limits)
+            worker.start()
+            self._workers[key] = worker
+        return self._workers[key]
+
+    def drop(self, worker: Worker) -> None:
+        """Forget a process that has died; the next job starts another."""
+        for key, known in list(self._workers.items()):
+            if known is worker:
+                worker.close()
+                del self._workers[key]
+
+
+def missing(framework: str) -> tuple[str, ...]:
+    """The modules that a framework's side needs and that are not installed."""
+    absent: list[str] = []
+    for module in _NEEDS[framework]:
+        try:
+            found = importlib.util.find_spec(module)
+        except ModuleNotFoundError:
+            found = None
+        if found is None:
+            absent.append(module)
+    return tuple(absent)
+
+
+def verify(
+    a: Config,
+    b: Config,
+    options: Options | None = None,
+    *,
+    workers: Workers | None = None,
+    progress: Callable[[str], None] = lambda _line: None,
+    language: str = "en",
+) -> Verification:
+    """Build both models small, run them on the same weights and tokens, and compare."""
+    chosen = options or Options()
+    if (a.framework, b.framework) == ("mindformers", "megatron"):
+        a, b = b, a
+    obstacles = {config.framework: why for config in (a, b) if (why := _SIDES[config.framework].obstacle(config))}
+    if obstacles:
+        return _unbuildable(a, b, chosen, obstacles, language)
+    pair = _prepare(a, b, chosen)
+    absent = tuple(dict.fromkeys(name for side in pair.sides for name in missing(side)))
+    if absent:
+        raise MissingFrameworkError(absent)
+    if workers is None:
+        with Workers(chosen.limits) as started:
+            return _run(pair, chosen, started, progress, language)
+    return _run(pair, chosen, workers, progress, language)
+
+
+def _unbuildable(a: Config, b: Config, options: Options, obstacles: Mapping[str, str], language: str) -> Verification:
+    """The answer where a file does not say enough to build its model."""
+    return Verification(
+        verdict="not-verifiable",
+        sides=(a.framework, options.against or b.framework),
+        files=(a.file, b.file),
+        shrunk={},
+        inputs=(),
+        tolerance=options.tolerance,
+        stage=options.stage,
+        compared=(),
+        seeds=(),
+        stand_ins={},
+        not_compared=tuple(fields.uncompared(a, b, language)),
+        divergence=None,
+        divergence_fields=(),
+        differing=(),
+        failures={side: WorkerFailure(why, "error") for side, why in obstacles.items()},
+        versions={},
+        cost={},
+        language=language,
+    )
+
+
+def _failure_json(side: str, failure: WorkerFailure, language: str) -> dict[str, Any]:
+    known = explained(failure)
+    found: dict[str, Any] = {"side": side, **failure._asdict(), "log": list(failure.log)}
+    found["explanation"] = None if known is None else known.zh if language == "zh" else known.en
+    found["fields"] = [] if known is None else list(known.fields)
+    return found
+
+
+class _Pair(NamedTuple):
+    configs: tuple[Config, Config]
+    sides: tuple[str, str]
+    blueprints: tuple[Blueprint, Blueprint]
+    shrunk: dict[str, list[Any]]
+    inputs: tuple[InputPlan, ...]
+    padded: InputPlan | None
+    known_ratio: dict[str, float]
+    probe_scale: float
+    routes: bool
+    """Tokens choose experts."""
+
+
+_SIDES = {"megatron": megatron_side, "mindformers": mindformers_side}
+
+
+def _prepare(a: Config, b: Config, options: Options) -> _Pair:
+    ours, theirs = _SIDES[a.framework].sizes_of(a), _SIDES[b.framework].sizes_of(b)
+    if ours.get(dimensions.VOCABULARY) is None or theirs.get(dimensions.VOCABULARY) is None:
+        # A tokenizer's vocabulary is known only where the tokenizer is: the other side's serves both.
+        known = (
+            ours.get(dimensions.VOCABULARY)
+            or theirs.get(dimensions.VOCABULARY)
+            or dimensions.TARGETS[dimensions.VOCABULARY].size
+        )
+        ours[dimensions.VOCABULARY] = theirs[dimensions.VOCABULARY] = known
+    small_a, small_b = dimensions.shrink(ours, theirs, options.sizes, keep=options.keep_sizes)
+    batch = _batch_size(a, b)
+    length = min(small_a.get(dimensions.SEQUENCE) or _TOKENS, small_b.get(dimensions.SEQUENCE) or _TOKENS)
+    if batch == 1 and not options.keep_sizes and dimensions.SEQUENCE not in options.sizes:
+        length = min(_TOKENS, ours.get(dimensions.SEQUENCE) or _TOKENS, theirs.get(dimensions.SEQUENCE) or _TOKENS)
+    for small in (small_a, small_b):
+        small[dimensions.SEQUENCE] = length
+    blueprints = tuple(
+        _SIDES[config.framework].blueprint(config, small) for config, small in ((a, small_a), (b, small_b))
+    )
+    vocabulary = min(small_a[dimensions.VOCABULARY], small_b[dimensions.VOCABULARY])
+    padding = [
+        mindformers_side.padding_token(config, vocabulary) for config in (a, b) if config.framework == "mindformers"
+    ]
+    pad = next((token for token in padding if token >= 0), None)
+    plain = InputPlan(0, batch, length, vocabulary, avoid=pad)
+    steps = _STEPS[options.stage]
+    inputs = tuple(plain._replace(seed=101 + at) for at in range(steps))
+    padded = (
+        None if pad is None or options.stage in ("local-norm",) else plain._replace(seed=99, avoid=None, include=pad)
+    )
+    sides = (a.framework, b.framework if not options.against else options.against)
+    if options.against:
+        blueprints = (blueprints[0], blueprints[0])
+    peak = max(blueprint.optimizer.learning_rate for blueprint in blueprints)
+    return _Pair(
+        (a, b),
+        sides,  # pyright: ignore[reportArgumentType]
+        blueprints,  # pyright: ignore[reportArgumentType]
+        dimensions.summary(ours, theirs, small_a, small_b),
+        inputs,
+        padded,
+        _known_ratio(sides, small_a),
+        2.0 ** round(math.log2(_PROBE_RATE / peak)) if peak > 0 else 1.0,
+        bool(small_a.get(dimensions.EXPERTS) and small_b.get(dimensions.EXPERTS)),
+    )
+
+
+def _batch_size(a: Config, b: Config) -> int:
+    """One sample where both files train on one at a time, else two: balancing losses are averaged over them."""
+    keys = {"megatron": "micro_batch_size", "mindformers": "resolved.batch.micro_size"}
+    sizes = [config.value(keys[config.framework]) for config in (a, b)]
+    return 1 if all(size == 1 for size in sizes) else _MOST_SAMPLES
+
+
+def _known_ratio(sides: tuple[str, str], sizes: dimensions.Sizes) -> dict[str, float]:
+    """Experts' second matrix: Megatron divides the spread by √(2·layers), MindSpore Transformers does not."""
+    if sides != ("megatron", "mindformers") or not sizes.get(dimensions.EXPERTS):
+        return {}
+    ratio = 1 / math.sqrt(2 * (sizes.get(dimensions.LAYERS) or 1))
+    name = "mlp.experts.local_experts.*.linear_fc2.weight"
+    return {f"decoder.layers.*.{name}": ratio, f"mtp.layers.*.transformer_layer.{name}": ratio}
+
+
+def _run(
+    pair: _Pair, options: Options, workers: Workers, progress: Callable[[str], None], language: str
+) -> Verification:
+    copies = (0, 1) if pair.sides[0] == pair.sides[1] else (0, 0)
+    processes = [workers.of(side, copy) for side, copy in zip(pair.sides, copies, strict=True)]
+    compared: list[Comparison] = []
+    seeds = tuple(range(options.seeds))
+    failures: dict[str, WorkerFailure] = {}
+    answers: list[WorkerAnswer] = []
+    divergence: localise.Divergence | None = None
+    near_ties: list[int] = []
+    for seed in seeds:
+        jobs = [_job(pair, blueprint, options, seed) for blueprint in pair.blueprints]
+        found = _both(processes, jobs, pair.sides, progress)
+        failures = {side: one for side, one in zip(pair.sides, found, strict=True) if isinstance(one, WorkerFailure)}
+        if failures:
+            break
+        answers = [one for one in found if isinstance(one, WorkerAnswer)]
+        one = _compared(pair, options, answers)
+        if one.disagreeing() and pair.routes and _is_near_tie(pair, options, one, seed, processes, progress):
+            near_ties.append(seed)
+            substitute = _both(
+                processes,
+                [job._replace(seed=job.seed + _OTHER_SEEDS[0], initialisation=job.initialisation) for job in jobs],
+                pair.sides,
+                progress,
+            )
+            answers = [one for one in substitute if isinstance(one, WorkerAnswer)]
+            compared.append(_compared(pair, options, answers))
+            continue
+        compared.append(one)
+        if one.disagreeing():
+            progress("a difference: looking for the module")
+            divergence = _locate(pair, jobs, one, processes, progress)
+            break
+    for process, failure in zip(processes, (failures.get(side) for side in pair.sides), strict=True):
+        if failure is not None and failure.kind != "error":
+            workers.drop(process)
+    verdict: Verdict = (
+        "not-verifiable" if failures else "mismatch" if any(c.disagreeing() for c in compared) else "match"
+    )
+    where = fields_of(divergence.module) if divergence is not None else ()
+    changed = fields.differing(*pair.configs, where) if not options.against else []
+    if divergence is not None and not changed and not options.against:
+        # Nothing that the module itself depends on differs: whatever does differ is the lead.
+        changed = fields.differing(*pair.configs, tuple(fields.VALUES))
+    ahead = [entry["field"] for entry in changed]
+    return Verification(
+        verdict=verdict,
+        sides=pair.sides,
+        files=(pair.configs[0].file, pair.configs[1].file),
+        shrunk=pair.shrunk,
+        inputs=pair.inputs + (() if pair.padded is None else (pair.padded,)),
+        tolerance=options.tolerance,
+        stage=options.stage,
+        compared=tuple(compared),
+        seeds=seeds,
+        stand_ins={side: one.values["stand_ins"] for side, one in zip(pair.sides, answers, strict=False)},
+        not_compared=tuple(fields.uncompared(*pair.configs, language)),
+        divergence=divergence,
+        divergence_fields=(*ahead, *(field for field in where if field not in ahead)),
+        differing=tuple(changed),
+        failures=failures,
+        versions={name: value for one in answers for name, value in one.values["versions"].items()},
+        cost=_cost(pair.sides, processes, answers),
+        near_ties=tuple(near_ties),
+        language=language,
+    )
+
+
+def _compared(pair: _Pair, options: Options, answers: list[WorkerAnswer]) -> Comparison:
+    found = comparison.compare(answers[0], answers[1], tolerance=options.tolerance, known_ratio=pair.known_ratio)
+    return _staged(found, options.stage)
+
+
+def _is_near_tie(
+    pair: _Pair,
+    options: Options,
+    compared: Comparison,
+    seed: int,
+    processes: list[Worker],
+    progress: Callable[[str], None],
+) -> bool:
+    """Whether two experts of almost the same score are all that a disagreement comes from.
+
+    Which of them is chosen is decided by rounding, which no two programs share; a difference between the models shows
+    with any other weights and tokens too, so those are tried.
+    """
+    wrong = compared.disagreeing()
+    if any(stage in wrong for stage in ("structure", "initialisation", "clipping", "optimizer")):
+        return False
+    for other in _OTHER_SEEDS:
+        progress("a difference: trying other weights and tokens, in case of a tie between experts")
+        jobs = [_job(pair, blueprint, options, seed + other) for blueprint in pair.blueprints]
+        again = _both(processes, jobs, pair.sides, progress)
+        answers = [one for one in again if isinstance(one, WorkerAnswer)]
+        if len(answers) < len(again) or _compared(pair, options, answers).disagreeing():
+            return False
+    return True
+
+
+def _cost(sides: tuple[str, str], processes: list[Worker], answers: list[WorkerAnswer]) -> dict[str, Any]:
+    return {
+        side: {
+            "import": process.start_cost,
+            "seconds": answer.values.get("seconds"),
+            "cpu": answer.values.get("cpu"),
+            "peak_megabytes": round(process.peak_megabytes),
+        }
+        for side, process, answer in zip(sides, processes, answers, strict=False)
+    }
+
+
+def _job(pair: _Pair, blueprint: Blueprint, options: Options, seed: int) -> Job:
+    return Job(
+        name=f"seed {seed}",
+        blueprint=blueprint,
+        inputs=tuple(batch._replace(seed=batch.seed + 1000 * seed) for batch in pair.inputs),
+        padded_input=pair.padded,
+        seed=seed,
+        steps=_STEPS[options.stage],
+        probe_scale=pair.probe_scale,
+        initialisation=seed == 0 and options.stage in ("step1", "all"),
+    )
+
+
+def _staged(compared: Comparison, stage: Stage) -> Comparison:
+    """Only what the stage asks for."""
+    if stage == "step1":
+        return compared._replace(gradients=(), elements=(), norms=(), clipping=(), optimizer=(), expert_bias=())
+    if stage == "local-norm":
+        return compared._replace(clipping=(), optimizer=(), expert_bias=(), initialisation=())
+    return compared
+
+
+def _both(
+    processes: list[Worker], jobs: list[Job], sides: tuple[str, str], progress: Callable[[str], None]
+) -> list[WorkerAnswer | WorkerFailure]:
+    for process, job in zip(processes, jobs, strict=True):
+        process.ask(job)
+    return [
+        process.answer(lambda stage, side=side: progress(f"{side}: {stage}"))
+        for process, side in zip(processes, sides, strict=True)
+    ]
+
+
+def _locate(
+    pair: _Pair, jobs: list[Job], compared: Comparison, processes: list[Worker], progress: Callable[[str], None]
+) -> localise.Divergence | None:
+    known = localise.without_trace(compared)
+    if known is not None:
+        return known
+    wrong = compared.disagreeing()
+    only_padding = (
+        pair.padded is not None
+        and "padding" in wrong
+        and not any(stage in wrong for stage in ("gradients", "logits", "parts", "elements"))
+    )
+    inputs = (pair.padded,) if only_padding and pair.padded is not None else jobs[0].inputs
+    traced = _both(processes, [job._replace(trace=True, inputs=inputs) for job in jobs], pair.sides, progress)
+    answers = [one for one in traced if isinstance(one, WorkerAnswer)]
+    if len(answers) < len(traced):
+        return None
+    return localise.from_trace(answers[0], answers[1], compared)
