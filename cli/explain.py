@@ -34,13 +34,9 @@ def _explained(word: str, language: Language, form: str) -> str | None:
     described = page(word.upper(), language)
     if described is not None:
         return _written(described, form)
-    from importlib import import_module
+    from .explain_key import explained_key
 
-    try:
-        keys = import_module(".explain_key", __package__)
-    except ModuleNotFoundError:
-        return None
-    return keys.explained_key(word, language, form)
+    return explained_key(word, language, form)
 
 
 def _written(described: Page, form: str) -> str:
@@ -73,6 +69,8 @@ def _written(described: Page, form: str) -> str:
 def _unknown(word: str) -> str:
     from ..rules.pages import every_page
     from ..rules.selection import suggestions
+    from .key_search import nearest_names
 
-    hint = suggestions(word, list(every_page()))[0]
+    names = nearest_names(word)
+    hint = f"; did you mean {', '.join(names)}?" if names else suggestions(word, list(every_page()))[0]
     return f"{word!r} is neither a code nor a key that accmap knows{hint}"

@@ -42,6 +42,8 @@ class Command(NamedTuple):
     maximum: int | None
     options: tuple[Option, ...]
     reads: bool = True
+    takes_flags: bool = False
+    """Whether an operand may be a flag of another program: `accmap explain --num-layers`."""
 
 
 READING = (
@@ -353,6 +355,7 @@ COMMANDS: dict[str, Command] = {
             None,
             (output_format("text", "json", "markdown"), LANGUAGE),
             reads=False,
+            takes_flags=True,
         ),
         Command(
             "verify",

@@ -44,6 +44,9 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
             continue
         name, equals, attached = word.partition("=")
         option = by_name.get(name)
+        if option is None and command.takes_flags:
+            operands.append(word)
+            continue
         if option is None:
             raise UsageError(f"{command.name} has no option {name}{_suggestion(name, by_name)}")
         if option.kind == "flag":

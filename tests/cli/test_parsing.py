@@ -53,6 +53,12 @@ def test_wrong_use_says_what_is_wrong(words: list[str], message: str) -> None:
         parse(SHOW, words)
 
 
+def test_explain_takes_the_flags_of_other_programs() -> None:
+    parsed = parse(COMMANDS["explain"], ["--num-layers", "--lang", "zh", "NET001"])
+    assert parsed.files == ("--num-layers", "NET001")
+    assert parsed.values["lang"] == "zh"
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_two_options_of_a_command_share_a_name_or_a_destination(name: str) -> None:
     options = options_of(COMMANDS[name])

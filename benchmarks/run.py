@@ -1,6 +1,6 @@
-"""Prints the lint rows of the contract's BENCH table, measured in one run on one machine.
+"""Prints the rows of the contract's BENCH table (but for `verify`, which `tests/verifier` measures), measured in one run on one machine.
 
-    python benchmarks/lint.py [--runs 15] [--pairs 1000]
+    python benchmarks/run.py [--runs 15] [--pairs 1000]
 
 A throw-away virtual environment gets accmap from a wheel (never editable), yamllint and check-jsonschema. Every figure
 is CPU time, user and system, of a process that was started anew, the median of 15 after a warm-up that also writes
@@ -114,7 +114,11 @@ def main() -> int:
             ("accmap --version", ratio(accmap, "--version"), "<= 1.5"),
             ("accmap lint, one pair, no cache entry", lint, f"<= 6 and < yamllint ({yamllint:.2f})"),
             ("the same, cached", ratio(accmap, "lint", *files), "<= 2"),
-            ("accmap show", ratio(accmap, "show", files[0]), "<= 8"),
+            ("accmap show, the script", ratio(accmap, "show", files[0]), "<= 8"),
+            ("accmap show, the YAML", ratio(accmap, "show", files[1]), "<= 8"),
+            ("accmap recipe, the script", ratio(accmap, "recipe", files[0]), "<= 8"),
+            ("accmap recipe, the YAML", ratio(accmap, "recipe", files[1]), "<= 8"),
+            ("accmap convert, the script", ratio(accmap, "convert", files[0]), "<= 25"),
             ("yamllint, the YAML", yamllint, ""),
             (
                 "check-jsonschema, the YAML",
