@@ -1,4 +1,4 @@
-"""Prints the rows of the contract's BENCH table (but for `verify`, which `tests/verifier` measures), measured in one run on one machine.
+"""Prints the rows of the contract's BENCH table in one run on one machine; `verify` is measured by its own tests.
 
     python benchmarks/run.py [--runs 15] [--pairs 1000]
 
