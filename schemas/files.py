@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 MAX_BYTES = 16 * 1024 * 1024
+MAX_ARGUMENTS = 1_000_000
+"""Characters of an argument list, a recipe or a log's arguments block; a real one has some ten thousand."""
 
 PROBLEMS = {
     "missing": Kind("SYN900", "file-missing", "error", "There is no file {path}.", "文件 {path} 不存在。"),
@@ -102,6 +104,12 @@ def decode(data: bytes, name: str) -> SourceText:
     if not text.strip():
         _refuse("empty", name)
     return SourceText(name, text)
+
+
+def refuse_larger(name: str, size: int, limit: int) -> None:
+    """UnreadableError for a text that is too long to be what it seems."""
+    if size > limit:
+        _refuse("too-large", name, size=size, limit=limit)
 
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from .config import Config, Launch, ReadOptions
 from .diagnostic import Kind, UnreadableError, finding
-from .files import read_text
+from .files import MAX_ARGUMENTS, read_text, refuse_larger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +66,8 @@ def config_of(
     from .megatron.effective import megatron_config
     from .megatron.inputs import read_arguments, read_log, read_recipe
 
+    if found != "log":
+        refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
     if found == "recipe":
         recipe = read_recipe(source, options)
         return megatron_config(

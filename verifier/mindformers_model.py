@@ -245,7 +245,8 @@ class MindFormersModel:
         return self._parts(self._objective(*_tensors(batch)))
 
     def backward(self, batch: Tokens) -> dict[str, float]:
-        found, gradients = self._differentiated(*_tensors(batch))
+        differentiated: Any = self._differentiated(*_tensors(batch))
+        found, gradients = differentiated
         self._gradients = dict(zip(self._trained, gradients, strict=True))
         return self._parts(found)
 
@@ -282,7 +283,8 @@ class MindFormersModel:
 
         names = list(self._gradients)
         given = tuple(self._gradients[name] for name in names)
-        clipped, norm = ClipGradNorm(self.plan.clip_norm or 1.0)(given)
+        outcome: Any = ClipGradNorm(self.plan.clip_norm or 1.0)(given)
+        clipped, norm = outcome
         if self.plan.clip_norm > 0:
             self._gradients = dict(zip(names, clipped, strict=True))
         return float(norm.asnumpy().sum())

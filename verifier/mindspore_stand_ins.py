@@ -77,7 +77,7 @@ class EagerCoreAttention(nn.Cell):
         scores = self.scores(q, k) * self.scale
         if self.causal or attention_mask is None:
             attention_mask = ops.triu(ops.ones((length, length), scores.dtype), 1)
-        scores = scores + ops.cast(attention_mask, scores.dtype) * -10000.0
+        scores = scores + ops.cast(attention_mask, scores.dtype) * -10000.0  # pyright: ignore[reportOptionalOperand]
         return self.context(self.softmax(scores), v).transpose((2, 0, 1, 3)).reshape((length, size, -1))
 
 

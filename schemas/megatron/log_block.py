@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
+from ..files import MAX_ARGUMENTS, refuse_larger
 from .catalog import VERSIONS, catalog, normalise_version
 from .converters import pattern
 from .inputs import BLOCK_END, BLOCK_START
@@ -72,6 +73,7 @@ def _last_block(source: SourceText) -> tuple[int, int | None]:
         raise UnreadableError(finding(PROBLEMS, "not-a-list", source.name, why=why, why_zh=why_zh))
     start = source.position(at)[0]
     end = source.text.find(BLOCK_END, at)
+    refuse_larger(source.name, (len(source.text) if end < 0 else end) - at, MAX_ARGUMENTS)
     return start, None if end < 0 else source.position(end)[0]
 
 

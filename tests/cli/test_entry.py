@@ -74,6 +74,27 @@ def test_a_file_too_large_to_be_a_configuration(accmap, tmp_path: Path) -> None:
     assert "52428800 bytes" in answer.err
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("args.txt", "--num-layers 2 " * 100_000),
+        ("args.json", "[" + '"--num-layers", ' * 100_000 + '"2"]'),
+        ("recipe.yaml", "MODEL_ARGS:\n" + "".join(f"  --argument-{number}: {number}\n" for number in range(50_000))),
+        ("run.log", "---- arguments ----\n" + "  num_layers ..... 2\n" * 100_000 + "---- end of arguments ----\n"),
+    ],
+)
+def test_an_argument_list_without_end_is_refused_at_once(accmap, name: str, text: str) -> None:
+    answer = accmap("show", name, files={name: text})
+    assert answer.code == 2
+    assert "has at most 1000000" in answer.err
+
+
+def test_a_long_log_around_its_block_is_read(accmap) -> None:
+    block = "---- arguments ----\n  num_layers ..... 2\n---- end of arguments ----\n"
+    answer = accmap("show", "run.log", files={"run.log": block + " iteration 1 | lm loss: 1.0 |\n" * 60_000})
+    assert answer.code == 0, answer.err
+
+
 def test_messages_follow_the_language(accmap, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "不存在" in accmap("show", "gone.sh", "--lang", "zh").err
     monkeypatch.setenv("ACCMAP_LANG", "zh_CN")
