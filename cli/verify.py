@@ -11,7 +11,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..schemas.config import json_value
-from .inputs import load
+from ..schemas.reader import config_of
+from .inputs import read_input
 from .lean import BAD, FINE, UNUSABLE
 from .parsing import UsageError
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..schemas.config import Config, ReadOptions
-    from ..schemas.diagnostic import Language
+    from ..schemas.diagnostic import Diagnostic, Language
+    from ..schemas.source import SourceText
     from ..verifier.verify import Verification
 
 SIZES = {
@@ -64,7 +66,8 @@ def run(
     chosen = _sizes(sizes)
     if seeds is not None and seeds < 1:
         raise UsageError(f"--seeds counts from 1, not {seeds}")
-    configs = [load(name, options, stdin_name) for name in files]
+    sources = [read_input(name, stdin_name) for name in files]
+    configs = [config_of(source, options, path=source.name) for source in sources]
     a, b = _pair(configs, against)
     try:
         found = verify(
@@ -84,7 +87,7 @@ def run(
     except MissingFrameworkError as error:
         print(f"accmap: {_missing(error, lang)}", file=sys.stderr)
         return UNUSABLE
-    rules = rules_for(found)
+    rules = rules_for(found, [] if against else findings_of(configs, sources))
     text = _rendered(found, rules, format, lang)
     if output is None:
         sys.stdout.write(text)
@@ -99,10 +102,35 @@ def run(
     return FINE if found.verdict == "match" else BAD
 
 
-def rules_for(found: Verification) -> tuple[str, ...]:
-    """The codes of the rules that speak of what the divergence depends on: of the fields that differ, where any do."""
+def rules_for(found: Verification, findings: Sequence[Diagnostic] = ()) -> tuple[str, ...]:
+    """The codes of the rules that cover a divergence.
+
+    First what the linter itself reports of this pair about the fields behind the module, the gravest first; then the
+    rules that would speak of these fields: of those that differ, where any do.
+    """
     if found.divergence is None:
         return ()
+    behind = set(found.divergence_fields)
+    told = [entry for entry in findings if entry.kind.severity != "info" and behind.intersection(entry.fields)]
+    told.sort(key=lambda entry: entry.kind.severity != "error")
+    codes = [*(entry.kind.code for entry in told), *_speaking_of(found)]
+    return tuple(dict.fromkeys(codes))[:_MOST_RULES]
+
+
+def findings_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> Sequence[Diagnostic]:
+    """What the linter reports of the pair."""
+    from ..mapper.recipe.reading import recipe_of
+    from ..rules.engine import check
+    from ..rules.subject import Side, Subject
+
+    sides = {
+        config.framework: Side(config, recipe_of(config), source)
+        for config, source in zip(configs, sources, strict=True)
+    }
+    return check(Subject(sides.get("megatron"), sides.get("mindformers"), "train", {}, {})).diagnostics
+
+
+def _speaking_of(found: Verification) -> tuple[str, ...]:
     from ..rules import registry
 
     differing = {str(entry["field"]) for entry in found.differing}
@@ -114,7 +142,7 @@ def rules_for(found: Verification) -> tuple[str, ...]:
         # Without a difference between the files, only a rule with a check of its own can have seen anything.
         if shared and (differing or rule.check):
             codes.append((-len(shared), code))
-    return tuple(code for _shared, code in sorted(codes))[:_MOST_RULES]
+    return tuple(code for _shared, code in sorted(codes))
 
 
 def _pair(configs: Sequence[Config], against: str | None) -> tuple[Config, Config]:

@@ -122,7 +122,7 @@ _NEUTRAL: dict[str, Any] = {
 
 _MATTERS_WITH = {
     "mtp.loss_scale": "mtp.num_layers",
-    "moe.router.balancing": "moe.num_experts",
+    "moe.": "moe.num_experts",
     "moe.router.bias_update_rate": "moe.router.expert_bias",
     "position.yarn.": "attention.latent.kv_lora_rank",
 }
@@ -160,8 +160,8 @@ def differing(a: Config, b: Config, fields: tuple[str, ...]) -> list[dict[str, A
 
 
 def _matters(a: Config, b: Config, field: str) -> bool:
-    condition = next((needs for start, needs in _MATTERS_WITH.items() if field.startswith(start)), None)
-    return condition is None or bool(value_of(a, condition) or value_of(b, condition))
+    needed = [needs for start, needs in _MATTERS_WITH.items() if field.startswith(start) and field != needs]
+    return all(value_of(a, needs) or value_of(b, needs) for needs in needed)
 
 
 def _same(field: str, one: Any, two: Any) -> bool:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accmap.schemas.reader import read_config
+from accmap.cli.verify import findings_of, rules_for
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.files import read_text
+from accmap.schemas.reader import config_of, read_config
 from accmap.verifier.verify import Options, Verification, Workers, missing, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -49,7 +52,12 @@ def test_equal_pairs_match(name: str, tmp_path: Path, workers: Workers) -> None:
 @pytest.mark.parametrize("name", TABLE["semantic"])
 def test_the_frameworks_own_differences(name: str, tmp_path: Path, workers: Workers) -> None:
     pair = TABLE["semantic"][name]
-    check(pair["expect"], verified(pair, tmp_path, workers))
+    found = verified(pair, tmp_path, workers)
+    check(pair["expect"], found)
+    if "rule" in pair["expect"]:
+        sources = [read_text(str(path)) for path in write_pair(pair, tmp_path)]
+        configs = [config_of(source, ReadOptions(), path=source.name) for source in sources]
+        assert pair["expect"]["rule"] in rules_for(found, findings_of(configs, sources))
 
 
 @pytest.mark.parametrize("name", TABLE["faults"])
