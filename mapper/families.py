@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..schemas.config import Value
 
 ALL_EXPERTS = "all-experts"
+ALL_LAYERS = "all-layers"
 
 
 class Family(NamedTuple):
@@ -30,6 +31,18 @@ class Family(NamedTuple):
     """Keys that have to be written in a model without experts, because the class's defaults speak of experts."""
     prefers: tuple[Condition, ...]
     source: str
+    dynamic_fixes: Mapping[str, Value]
+    """What it fixes besides in the dynamic graph."""
+    dynamic_without_experts: Mapping[str, Value]
+
+    def in_dialect(self, dialect: str) -> Family:
+        """The class as one dialect trains it."""
+        if dialect != "dynamic":
+            return self
+        return self._replace(
+            fixes={**self.fixes, **self.dynamic_fixes},
+            without_experts=self.dynamic_without_experts or self.without_experts,
+        )
 
     def trains_in(self, dialect: str, version: str) -> bool:
         """Whether this class can be trained with a version."""
@@ -68,9 +81,10 @@ def families() -> Mapping[str, Family]:
     return _families
 
 
-def family_of(model_type: Value) -> Family | None:
-    """The family a file names."""
-    return families().get(model_type) if isinstance(model_type, str) else None
+def family_of(model_type: Value, dialect: str = "static") -> Family | None:
+    """The family a file names, as the file's dialect trains it."""
+    family = families().get(model_type) if isinstance(model_type, str) else None
+    return None if family is None else family.in_dialect(dialect)
 
 
 def fixed_value(family: Family, field: str, layers: Value) -> Value:
@@ -87,9 +101,10 @@ def choose(value_of: Callable[[str], Value], dialect: str, version: str) -> Choi
 
     weights: Mapping[str, int] = WEIGHTS
     best: tuple[tuple[int, bool, int], Choice] | None = None
-    for place, family in enumerate(families().values()):
-        if not family.trains_in(dialect, version):
+    for place, known in enumerate(families().values()):
+        if not known.trains_in(dialect, version):
             continue
+        family = known.in_dialect(dialect)
         misfits = misfits_of(family, value_of)
         cost = sum(weights.get(misfit.field, 1) for misfit in misfits)
         fits = not all(holds(condition, value_of) for condition in family.prefers)

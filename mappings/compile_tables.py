@@ -79,6 +79,7 @@ def _row(topic: str, row: dict[str, Any], only: list[Any]) -> tuple[Any, ...]:
                 tuple(_condition(entry) for entry in caveat["when"]),
                 caveat["status"],
                 tuple(caveat.get("instead", {}).items()),
+                tuple(caveat.get("about", ())),
                 caveat["en"],
                 caveat["zh"],
             )
@@ -162,6 +163,8 @@ def compiled_families() -> str:
             entry.get("without_experts", {}),
             tuple(_condition(condition) for condition in entry.get("prefers", ())),
             entry["source"],
+            entry.get("in_dynamic", {}).get("fixes", {}),
+            entry.get("in_dynamic", {}).get("without_experts", {}),
         )
         for name, entry in content["families"].items()
     }

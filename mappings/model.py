@@ -59,6 +59,7 @@ class Caveat(_Strict):
     when: list[Condition]
     status: Literal["exact", "conditional", "approximate", "dropped", "unresolved"]
     instead: dict[FieldName, str | int | float | bool | None] = {}
+    about: list[FieldName] = []
     en: str
     zh: str
 
@@ -113,6 +114,14 @@ class UnmappedFile(_Strict):
     reasons: list[ReasonEntry]
 
 
+class FamilyInDynamic(_Strict):
+    """What a model class fixes besides in the dynamic graph, and what it needs there in a model without experts."""
+
+    fixes: dict[FieldName, str | int | float | bool | None] = {}
+    without_experts: dict[str, str | int | float | bool | None] = {}
+    source: str
+
+
 class Family(_Strict):
     """One model class of MindSpore Transformers."""
 
@@ -123,6 +132,7 @@ class Family(_Strict):
     needs: list[FieldName] = []
     keys: dict[FieldName, list[str]] = {}
     without_experts: dict[str, str | int | float | bool | None] = {}
+    in_dynamic: FamilyInDynamic | None = None
     prefers: list[Condition] = []
     source: str
 

@@ -55,6 +55,8 @@ class Caveat(NamedTuple):
     status: Status
     instead: tuple[tuple[str, Value], ...]
     """Field values that are written in place of the recipe's."""
+    about: tuple[str, ...]
+    """The row's fields it speaks of, where its conditions name others too."""
     en: str
     zh: str
 

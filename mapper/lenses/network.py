@@ -264,6 +264,17 @@ def _first_dense_put(values: Values, scope: Scope) -> Written:
     return (dense, 1) if all(entry == 1 for entry in listed[dense:]) else (0, listed)
 
 
+def _experts_get(values: Values, scope: Scope) -> Values:
+    pattern = items(scope.field("moe.layer_pattern"))
+    # Experts that no layer uses are none.
+    return (None if pattern and not any(entry == 1 for entry in pattern) else values[0],)
+
+
+def _experts_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return (values[0],)
+
+
 def _shared_get(values: Values, scope: Scope) -> Values:
     count, size = integer(values[0]), integer(values[1])
     if size is not None:
@@ -280,7 +291,7 @@ def _shared_put(values: Values, scope: Scope) -> Written:
 
 
 LENSES = {
-    "vocabulary": Lens(_vocabulary_get, _vocabulary_put, ((0,), (0, 1, 2, 3, 4), (2,))),
+    "vocabulary": Lens(_vocabulary_get, _vocabulary_put, ((0,), (0, 1, 2), (2,))),
     "padded_vocabulary": Lens(_padded_get, _padded_put),
     "query_groups": Lens(_query_groups_get, _query_groups_put, ((0,), (1,))),
     "key_value_heads": Lens(_key_value_heads_get, _key_value_heads_put),
@@ -295,5 +306,6 @@ LENSES = {
     "norm_topk_prob": Lens(_norm_topk_get, _norm_topk_put),
     "layer_pattern": Lens(_layer_pattern_get, _layer_pattern_put, ((0,),)),
     "first_k_dense": Lens(_first_dense_get, _first_dense_put),
+    "experts": Lens(_experts_get, _experts_put),
     "shared_experts": Lens(_shared_get, _shared_put),
 }

@@ -65,6 +65,9 @@ def _static_batch_put(values: Values, scope: Scope) -> Written:
 
 def _dynamic_batch_get(values: Values, scope: Scope) -> Values:
     micro, whole, data = (integer(value) for value in values)
+    if data is None:
+        # The file has no key for it: the launch decides, the same one that the recipe already knows.
+        data = integer(scope.field("parallel.data_size"))
     return micro, whole, data, _quotient(whole, micro, data), _devices(data, scope)
 
 

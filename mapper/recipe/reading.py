@@ -62,7 +62,7 @@ class RecipeReading:
         self.entries: dict[str, RecipeValue] = {}
         self.consumed: set[str] = set()
         self._open: set[int] = set()
-        self.family = None if self.side == "megatron" else family_of(self._model_type())
+        self.family = None if self.side == "megatron" else family_of(self._model_type(), self.side)
         self._row_of: dict[str, int] = {}
         for number, row in enumerate(self.table.rows):
             for field in row.fields:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...mappings.tables import table
 from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog
 from ..conditions import holds
-from ..families import Choice, choose
+from ..families import ALL_LAYERS, Choice, choose
 from ..lenses.lens import Omitted, Scope
 from ..lenses.registry import LENSES
 from ..recipe.reading import recipe_of, side_of
@@ -119,6 +119,7 @@ _REPLACED = (
     "框架自身的校验会替换所写的值，已按替换后的值转换。",
 )
 _ONLY_READ = ("It is contained in other settings.", "其内容已包含在其他设置中。")
+_NO_EXPERTS = ("every layer is dense",)
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
 
@@ -315,7 +316,9 @@ class _Translating:
             words = {**self.words, "family": self.family.family.name, "given": _shown(misfit.given)}
             self._report(field, entry, keys, "dropped", impact, _filled(_CLASS, words), reversible=False)
         elif caveat is not None:
-            self._report(field, entry, keys, caveat.status, impact, (caveat.en, caveat.zh), reversible=False)
+            # What differs in effect may still be written down in full, and is then read back as it was.
+            kept = caveat.status != "dropped" and bool(keys) and _same(back, entry.value)
+            self._report(field, entry, keys, caveat.status, impact, (caveat.en, caveat.zh), reversible=kept)
         elif missing and not _same(entry.value, vocabulary()[field].default):
             known = all(not self._gone(name) for name in self._target_keys(row))
             words = {**self.words, "value": _shown(entry.value)}
@@ -409,7 +412,12 @@ class _Translating:
             self.settings[prefix + name] = TargetSetting(prefix + name, value, (), False, ())
         if self._field("moe.num_experts") is None:
             for name, value in family.without_experts.items():
-                self.settings[prefix + name] = TargetSetting(prefix + name, value, (), False, ())
+                given = self._field("model.num_layers") if value == ALL_LAYERS else value
+                if given is None and value == ALL_LAYERS:
+                    continue
+                # Experts that no layer uses are surprising enough to be said in the file.
+                notes = _NO_EXPERTS if value == ALL_LAYERS else ()
+                self.settings[prefix + name] = TargetSetting(prefix + name, given, (), False, notes)
 
     # --- what to say ---
 
@@ -419,7 +427,7 @@ class _Translating:
     def _caveat(self, row: Row, field: str) -> Caveat | None:
         """The first caveat that holds for this field; one that names fields of the row is about those only."""
         for caveat in row.caveats:
-            about = {condition[0] for condition in caveat.when} & set(row.fields)
+            about = set(caveat.about) or {condition[0] for condition in caveat.when} & set(row.fields)
             if (not about or field in about) and self._applies(caveat):
                 return caveat
         return None

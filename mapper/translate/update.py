@@ -53,6 +53,8 @@ PROBLEMS = {
 _ROUNDS = 4
 _NOT_COMPARED = frozenset(("parallel.world_size", "batch.accumulation_steps", "run.train_samples"))
 """Fields that follow from others of their row."""
+_MACHINERY = frozenset(("data", "fusion", "environment", "logging", "checkpoint"))
+"""Where a framework's own default is no wish: what the file has stays, if no number depends on it."""
 _SURROUNDINGS = frozenset(("data", "training", "batch", "parallel", "schedule"))
 """Topics where a source that says nothing does not mean that there is to be nothing."""
 _DECIDED_BY = {"model.vocab_size": "model.padded_vocab_size", "model.vocab_divisor": "model.padded_vocab_size"}
@@ -215,7 +217,7 @@ class _Updating:
 
     def _needs_family(self, recipe: Recipe) -> bool:
         """Whether the file's model class is another one than was chosen."""
-        choice, own = self.translation.family, family_of(recipe.value("model.family"))
+        choice, own = self.translation.family, family_of(recipe.value("model.family"), self.side)
         return choice is not None and (own is None or own.name != choice.family.name)
 
     def _speaks(self, row: Row, mode: str) -> bool:
@@ -247,6 +249,8 @@ class _Updating:
         entry = self.translation.recipe.fields.get(field)
         if entry is None or not entry.decided:
             return False
+        if entry.origin == "default" and field.split(".", 1)[0] in _MACHINERY and not _is_numeric(field):
+            return False  # the source does not speak of it, and no number depends on it
         if entry.value is None and self.wanted_recipe.value(field) is not None:
             return False  # what a new file has there is its frame's or its class's own
         default = vocabulary()[field].default
@@ -429,6 +433,10 @@ class _Updating:
 def _devices(recipe: Recipe) -> int | None:
     size = recipe.value("parallel.world_size")
     return size if isinstance(size, int) and size > 0 else None
+
+
+def _is_numeric(field: str) -> bool:
+    return vocabulary()[field].impact == "numerics"
 
 
 def _is_open(recipe: Recipe, field: str) -> bool:

@@ -55,6 +55,30 @@ def test_a_family_that_fits_is_never_passed_over() -> None:
         assert bool(fitting) == (misfits == ())
 
 
+IN_DYNAMIC = [
+    ("plain dense: experts that no layer uses", DENSE, "deepseek_v3", ()),
+    ("latent attention without experts", {**DENSE, **LATENT}, "deepseek_v3", ()),
+    ("norms, tied", {**DENSE, **NORMS, **TIED}, "qwen3", ()),
+    (
+        "layer norm and bias: the norms of queries and keys are the lesser evil",
+        {**DENSE, "norm.type": "LayerNorm", "model.bias_linear": True},
+        "qwen3",
+        ("attention.qk_layernorm",),
+    ),
+    ("experts and layer norm", {**MOE, "norm.type": "LayerNorm"}, "deepseek_v3", ("norm.type",)),
+]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "family", "misfits"), [case[1:] for case in IN_DYNAMIC], ids=[case[0] for case in IN_DYNAMIC]
+)
+def test_choice_in_the_dynamic_graph(recipe: dict[str, Any], family: str, misfits: tuple[str, ...]) -> None:
+    plain = {"norm.type": "RMSNorm", "model.bias_linear": False}
+    choice = choose({**plain, **recipe}.get, "dynamic", "2.1")
+    assert choice.family.name == family
+    assert tuple(misfit.field for misfit in choice.misfits) == misfits
+
+
 def test_families_speak_of_known_fields() -> None:
     for family in families().values():
         assert set(family.fixes) | set(family.keys) <= set(vocabulary())

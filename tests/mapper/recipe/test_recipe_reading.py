@@ -152,3 +152,21 @@ def test_reading_stays_lean() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() in ("[]", "['fnmatch']")
+
+
+def test_experts_that_no_layer_uses_are_none() -> None:
+    text = YAML.replace("model_type: qwen3", "model_type: deepseek_v3, n_routed_experts: 8, first_k_dense_replace: {}")
+    assert read(text.replace("{}", "4"), "run.yaml").value("moe.num_experts") is None
+    assert read(text.replace("{}", "1"), "run.yaml").value("moe.num_experts") == 8
+
+
+def test_a_key_that_no_class_reads_ties_nothing() -> None:
+    text = YAML.replace("tie_word_embeddings: True", "untie_embeddings_and_output_weights: True")
+    found = read(text, "run.yaml")
+    assert found.value("model.tie_embeddings") is False
+    assert [entry.impact for entry in found.unmapped if "untie" in entry.key] == ["none"]
+
+
+def test_a_tokenizer_does_not_state_the_vocabulary() -> None:
+    found = read("torchrun pretrain_gpt.py --tokenizer-type GPT2BPETokenizer --vocab-file v.json", "run.sh").fields
+    assert found["model.padded_vocab_size"].origin != "explicit"
