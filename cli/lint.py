@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import io
 import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -340,9 +339,9 @@ def _beside(found: Configuration, key: str) -> str | None:
 def _against_baseline(report: Report, path: str | None, write: str | None) -> Report:
     if write is not None:
         from ..rules.baseline import written
+        from .writing import write_text
 
-        with open(write, "w", encoding="utf-8") as stream:
-            stream.write(written(report.diagnostics, report.sources))
+        write_text(write, written(report.diagnostics, report.sources), force=True)
         return report._replace(diagnostics=(), suppressed=report.suppressed + len(report.diagnostics))
     if path is None:
         return report
@@ -382,11 +381,10 @@ def _emit(text: str, output_file: str | None) -> None:
     if output_file is None:
         sys.stdout.write(text)
         return
-    try:
-        with io.open(output_file, "w", encoding="utf-8", newline="\n") as stream:  # noqa: UP020 - `open` by its module
-            stream.write(text)
-    except OSError as error:
-        raise UsageError(f"{output_file} cannot be written: {error}") from None
+    from .writing import write_text
+
+    # A report is written anew by every run, so the one of the last run is replaced.
+    write_text(output_file, text, force=True)
 
 
 def _remember(reader: Reader, text: str, code: int) -> None:

@@ -15,6 +15,7 @@ from ..schemas.reader import config_of
 from .inputs import read_input
 from .lean import BAD, FINE, UNUSABLE
 from .parsing import UsageError
+from .writing import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,13 +93,7 @@ def run(
     if output is None:
         sys.stdout.write(text)
     else:
-        try:
-            with open(output, "w" if force else "x", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-        except FileExistsError:
-            return _complain(f"{output} exists; --force overwrites it")
-        except OSError as error:
-            return _complain(f"{output} cannot be written: {error.strerror}")
+        write_text(output, text, force=force)
     return FINE if found.verdict == "match" else BAD
 
 
@@ -208,8 +203,3 @@ def _say(line: str) -> None:
 
 def _silent(_line: str) -> None:
     pass
-
-
-def _complain(line: str) -> int:
-    print(f"accmap: {line}", file=sys.stderr)
-    return UNUSABLE
