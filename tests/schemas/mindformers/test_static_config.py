@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -251,7 +252,8 @@ def test_no_value_crashes(case: dict[str, Any], changes: dict[str, Any], version
             if not isinstance(here.get(step), dict):
                 here[step] = {}
             here = here[step]
-        here[last] = value
+        # A copy, or a later change would reach into the sampled value itself.
+        here[last] = deepcopy(value)
     text = yaml.safe_dump(tree)
     first, second = read(text, version), read(text, version)
     assert {key: repr(one) for key, one in first.settings.items()} == {
