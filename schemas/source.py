@@ -1,7 +1,7 @@
 """Where a value stands in a file: positions, spans and the text they point into.
 
 Lines and columns count from 1, columns in characters, and an end is exclusive: the contract's `span`.
-`SourceText` turns the byte offsets of tree-sitter and the character marks of PyYAML into such spans.
+`SourceText` turns the character offsets of the readers into such spans.
 """
 
 from __future__ import annotations
@@ -33,14 +33,12 @@ class Span(NamedTuple):
 class SourceText:
     """A decoded file and the table that turns offsets into lines and columns."""
 
-    __slots__ = ("_byte_starts", "_starts", "data", "name", "text")
+    __slots__ = ("_starts", "name", "text")
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
         self.text = text
-        self.data = text.encode("utf-8", "surrogatepass")
-        self._starts = _line_starts(text, "\n")
-        self._byte_starts = _line_starts(self.data, b"\n")
+        self._starts = _line_starts(text)
 
     def line(self, number: int) -> str:
         """The text of one line, without its end."""
@@ -62,25 +60,15 @@ class SourceText:
         """The character offset of a line and column."""
         return self._starts[line - 1] + column - 1
 
-    def byte_position(self, offset: int) -> tuple[int, int]:
-        """Line and column (in characters) of a byte offset."""
-        line = bisect_right(self._byte_starts, offset)
-        start = self._byte_starts[line - 1]
-        return line, len(self.data[start:offset].decode("utf-8", "replace")) + 1
-
     def span(self, start: int, end: int) -> Span:
         """The span between two character offsets."""
         return Span(*self.position(start), *self.position(end))
 
-    def byte_span(self, start: int, end: int) -> Span:
-        """The span between two byte offsets."""
-        return Span(*self.byte_position(start), *self.byte_position(end))
 
-
-def _line_starts(text: str | bytes, newline: str | bytes) -> list[int]:
+def _line_starts(text: str) -> list[int]:
     starts = [0]
-    at = text.find(newline)  # type: ignore[arg-type]
+    at = text.find("\n")
     while at >= 0:
         starts.append(at + 1)
-        at = text.find(newline, at + 1)  # type: ignore[arg-type]
+        at = text.find("\n", at + 1)
     return starts

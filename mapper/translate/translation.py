@@ -232,7 +232,7 @@ class _Translating:
     def _put(self, row: Row, entries: list[RecipeValue | None], target: Side) -> None:
         caveats = [self._caveat(row, field) for field in row.fields]
         fields = list(row.fields)
-        values = tuple(self._wanted(entry, field, row) for entry, field in zip(entries, fields, strict=True))
+        values = tuple(self._wanted(entry, field) for entry, field in zip(entries, fields, strict=True))
         instead = self._instead(row)
         values = tuple(instead.get(field, value) for field, value in zip(fields, values, strict=True))
         lens = LENSES[target.lens]
@@ -275,7 +275,7 @@ class _Translating:
         for place, (field, entry) in enumerate(zip(fields, entries, strict=True)):
             if entry is None:
                 continue
-            keys = self._keys_of(field, place, lens.drives, written, names)
+            keys = self._keys_of(place, lens.drives, written)
             if taken is not None and entry.origin == "explicit":
                 text = _filled(_TAKEN, {"key": taken, "other": self.settings[taken].fields[0]})
                 self._report(field, entry, (taken,), "conditional", self._impact(row, field), text, reversible=False)
@@ -283,15 +283,7 @@ class _Translating:
             missing = bool(gone) and not keys and not _by_launch(target, field)
             self._outcome(row, field, entry, values[place], keys, caveats[place], missing, _back(got, place))
 
-    def _keys_of(
-        self,
-        field: str,
-        place: int,
-        drives: tuple[tuple[int, ...], ...],
-        written: dict[int, str],
-        names: tuple[str | None, ...],
-    ) -> tuple[str, ...]:
-        del field, names
+    def _keys_of(self, place: int, drives: tuple[tuple[int, ...], ...], written: dict[int, str]) -> tuple[str, ...]:
         if drives and place < len(drives) and drives[place]:
             return tuple(name for at, name in written.items() if at in drives[place])
         return tuple(written.values())
@@ -334,8 +326,7 @@ class _Translating:
 
     # --- what to write ---
 
-    def _wanted(self, entry: RecipeValue | None, field: str, row: Row) -> Value:
-        del row
+    def _wanted(self, entry: RecipeValue | None, field: str) -> Value:
         value = None if entry is None else entry.value
         misfit = self.misfits.get(field)
         return value if misfit is None or misfit.given == "required" else misfit.given

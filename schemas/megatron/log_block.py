@@ -58,7 +58,7 @@ def block_entries(source: SourceText) -> tuple[tuple[LogEntry, ...], tuple[Diagn
         which = 1 if found.group(1) else 2
         span = whole._replace(column=found.start(which) + 1, end_column=found.end(3) + 1)
         entries.append(LogEntry(found.group(which), found.group(3), span))
-    if _end_missing(source, start):
+    if _end_missing(source):
         last = entries[-1].span if entries else None
         line = start if last is None else last.line
         problems.append(finding(PROBLEMS, "log-cut", source.name, last, line=line))
@@ -77,8 +77,7 @@ def _last_block(source: SourceText) -> tuple[int, int | None]:
     return start, None if end < 0 else source.position(end)[0]
 
 
-def _end_missing(source: SourceText, start: int) -> bool:
-    del start
+def _end_missing(source: SourceText) -> bool:
     return source.text.find(BLOCK_END, source.text.rfind(BLOCK_START)) < 0
 
 
