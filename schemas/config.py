@@ -7,19 +7,21 @@ Both readers answer with a `Config`. It is the contract's `show` as values: `set
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from .light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Literal, TypeAlias
 
     from .diagnostic import Diagnostic
     from .source import Span
 
 Scalar: TypeAlias = "str | int | float | bool | None"
 Value: TypeAlias = "Scalar | Sequence[Value] | Mapping[str, Value]"
-Origin = Literal["explicit", "derived", "default"]
-Framework = Literal["megatron", "mindformers"]
-Acceptance = Literal["accepted", "ignored", "unknown", "conflict"]
+Origin: TypeAlias = "Literal['explicit', 'derived', 'default']"
+Framework: TypeAlias = "Literal['megatron', 'mindformers']"
+Acceptance: TypeAlias = "Literal['accepted', 'ignored', 'unknown', 'conflict']"
 
 
 class Setting(NamedTuple):

@@ -7,16 +7,17 @@ A `Kind` is one sort of finding: its code, name, default severity and its messag
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from .light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Literal, TypeAlias
 
     from .source import Span
 
-Severity = Literal["error", "warning", "info"]
-Confidence = Literal["high", "medium", "low"]
-Language = Literal["en", "zh"]
+Severity: TypeAlias = "Literal['error', 'warning', 'info']"
+Confidence: TypeAlias = "Literal['high', 'medium', 'low']"
+Language: TypeAlias = "Literal['en', 'zh']"
 
 
 class Kind(NamedTuple):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
 
 from .diagnostic import Kind, UnreadableError, finding
+from .light_typing import TYPE_CHECKING
 from .source import SourceText, Span
 
 if TYPE_CHECKING:

@@ -8,18 +8,19 @@ that starts `run_mindformer.py` is followed to its YAML, and its options lie on 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
 
 from .config import Config, Launch, ReadOptions
 from .diagnostic import Kind, UnreadableError, finding
 from .files import MAX_ARGUMENTS, read_text, refuse_larger
+from .light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Literal, TypeAlias
 
     from .source import SourceText, Span
 
-Format = Literal["script", "arguments", "json", "log", "recipe", "mindformers"]
+Format: TypeAlias = "Literal['script', 'arguments', 'json', 'log', 'recipe', 'mindformers']"
 
 PROBLEMS = {
     "unknown": Kind(

@@ -7,7 +7,8 @@ Lines and columns count from 1, columns in characters, and an end is exclusive: 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import NamedTuple
+
+from .light_typing import NamedTuple
 
 
 class Span(NamedTuple):

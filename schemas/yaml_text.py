@@ -9,15 +9,13 @@ be held in bounded time and memory, is one `UnreadableError` with its place.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
-
 from .diagnostic import Kind, Related, UnreadableError, finding
+from .light_typing import TYPE_CHECKING, NamedTuple, cast
 from .source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from typing import NoReturn
+    from typing import Any, Literal, NoReturn
 
     from .diagnostic import Diagnostic
     from .source import SourceText
@@ -252,14 +250,25 @@ def parse_path(path: str) -> tuple[str | int, ...]:
 
 def read_yaml(source: SourceText) -> YamlDocument:
     """The document in `source`, or UnreadableError where `yaml.safe_load` fails too."""
-    return _Reader(source).read()
+    from .yaml_plain import Beyond, read_plain
+
+    reader = Reader(source)
+    try:
+        root = read_plain(reader)
+    except Beyond:
+        return Reader(source).read()
+    return YamlDocument(source, root, tuple(reader.problems))
 
 
-_NUMBER_LIKE = re.compile(r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)[eE][-+]?[0-9]+")
-_PLAIN_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
-_PLAIN_FLOAT = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?")
+_NUMBER_LIKE = r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)[eE][-+]?[0-9]+"
 _TAG = "tag:yaml.org,2002:"
-_KNOWN_BOOLEANS = frozenset(("true", "True", "TRUE", "false", "False", "FALSE"))
+_ODD_BOOLEANS = frozenset(["yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF"])
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(["true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"], True),
+    **dict.fromkeys(["false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"], False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+}
+"""The plain words that PyYAML does not read as strings."""
 _ODD_BREAKS = ("\x85", "\u2028", "\u2029")
 
 
@@ -277,8 +286,8 @@ class _Frame:
         self.size = 1
 
 
-class _Reader:
-    """One pass over the events of one file."""
+class Reader:
+    """One pass over one file: over libyaml's events, or over the lines of plain YAML (`yaml_plain.py`)."""
 
     def __init__(self, source: SourceText) -> None:
         self.source = source
@@ -290,10 +299,8 @@ class _Reader:
         self.same_lines = not any(mark in text for mark in _ODD_BREAKS) and text.count("\r") == text.count("\r\n")
 
     def read(self) -> YamlDocument:
-        import yaml as pyyaml
-
-        yaml = self.yaml = cast("Any", pyyaml)
-        self.resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = yaml.SafeLoader.yaml_implicit_resolvers
+        """The whole document, by libyaml's events."""
+        yaml = self.yaml
         try:
             parser = (
                 yaml.cyaml.CParser(self.source.text) if yaml.__with_libyaml__ else yaml.SafeLoader(self.source.text)
@@ -307,6 +314,13 @@ class _Reader:
         except UnicodeEncodeError as error:
             self._refuse_character(error.start)
         return YamlDocument(self.source, root, tuple(self.problems))
+
+    @property
+    def yaml(self) -> Any:
+        """PyYAML, which costs as much as starting Python."""
+        import yaml
+
+        return yaml
 
     def _scan_tabs(self, yaml: Any) -> None:
         # MindFormers loads with PyYAML's own scanner, which refuses a tab outside quotes where libyaml takes it.
@@ -365,7 +379,7 @@ class _Reader:
         value: Any
         if tag is None or tag == "!":
             if plain and (tag == "!" or event.implicit[0]):
-                value = self._plain_value(text, span)
+                value = self.plain_value(text, span)
             else:
                 value = text
         else:
@@ -374,32 +388,50 @@ class _Reader:
             span = self._without_trailing_blank(span)
         node = Node("scalar", value, span, anchor=event.anchor, text=text, plain=plain)
         if event.anchor is not None:
-            self._define(event.anchor, node)
+            self.define(event.anchor, node)
         return node
 
-    def _plain_value(self, text: str, span: Span) -> Any:
-        for tag, pattern in self.resolvers.get(text[:1], ()):
+    def plain_value(self, text: str, span: Span) -> Any:
+        """The value of a plain scalar: PyYAML's, and the usual forms without asking it."""
+        first = text[:1]
+        if first not in _NUMBER_STARTS:
+            if text in _WORDS:
+                if text in _ODD_BOOLEANS:
+                    self._note("boolean-word", span, text=text, value=str(_WORDS[text]).lower())
+                return _WORDS[text]
+            return _Special("merge") if text == "<<" else _Special("value") if text == "=" else text
+        if not _NUMBER_CHARACTERS.issuperset(text):
+            return text
+        if text.isascii() and len(text) < 100:
+            number = text[1:] if first in "+-" else text
+            if number.isdigit() and (number[0] != "0" or number == "0"):
+                return int(text)
+            mantissa, marked, exponent = number.lower().partition("e")
+            whole, dot, part = mantissa.partition(".")
+            if whole.isdigit() and (not part or part.isdigit()):
+                signed = exponent[:1] in ("+", "-")
+                if dot and (not marked or (signed and exponent[1:].isdigit())):
+                    return float(text)
+                if marked and (exponent[1:] if signed else exponent).isdigit():
+                    self._note("number-like-string", span, text=text, better=_as_yaml_float(text))
+                    return text
+        return self._odd_value(text, span)
+
+    def _odd_value(self, text: str, span: Span) -> Any:
+        """What starts like a number, by PyYAML's own patterns."""
+        import re
+
+        for tag, pattern in self.yaml.SafeLoader.yaml_implicit_resolvers.get(text[:1], ()):
             if pattern.match(text):
                 return self._implicit_value(tag, text, span)
-        if text[:1] in _NUMBER_STARTS and _NUMBER_LIKE.fullmatch(text):
+        if re.fullmatch(_NUMBER_LIKE, text):
             self._note("number-like-string", span, text=text, better=_as_yaml_float(text))
         return text
 
     def _implicit_value(self, tag: str, text: str, span: Span) -> Any:
         name = tag[len(_TAG) :]
-        if name == "null":
-            return None
-        if name == "int" and _PLAIN_INTEGER.fullmatch(text) and len(text) < 4000:
-            return int(text)
-        if name == "float" and _PLAIN_FLOAT.fullmatch(text):
-            return float(text)
-        if name == "merge" or name == "value":
-            return _Special(name)
         value = self._construct(tag, text, span)
-        if name == "bool":
-            if text not in _KNOWN_BOOLEANS:
-                self._note("boolean-word", span, text=text, value=str(value).lower())
-        elif name in ("int", "float"):
+        if name in ("int", "float"):
             if ":" in text:
                 self._note("sexagesimal", span, text=text, value=value)
             elif (
@@ -483,7 +515,7 @@ class _Reader:
             size=frame.size,
         )
         if frame.anchor is not None:
-            self._define(frame.anchor, node)
+            self.define(frame.anchor, node)
         return node
 
     def _mapping(self, frame: _Frame, event: Any) -> Node:
@@ -495,7 +527,7 @@ class _Reader:
             name = key.value
             if type(name) is _Special:
                 if name.name == "merge":
-                    self._merge(merged, child)
+                    self.merge(merged, child)
                     continue
                 name = "="
             if key.kind != "scalar":
@@ -521,10 +553,11 @@ class _Reader:
             size=frame.size,
         )
         if frame.anchor is not None:
-            self._define(frame.anchor, node)
+            self.define(frame.anchor, node)
         return node
 
-    def _merge(self, merged: dict[Any, Node], child: Node) -> None:
+    def merge(self, merged: dict[Any, Node], child: Node) -> None:
+        """Take up what stands behind `<<`."""
         # In a list the first mapping wins; of several merge keys the last one does.
         sources = child.entries[::-1] if child.kind == "sequence" else (child,)
         for one in sources:
@@ -546,7 +579,8 @@ class _Reader:
             )
         )
 
-    def _define(self, anchor: str, node: Node) -> None:
+    def define(self, anchor: str, node: Node) -> None:
+        """Remember what an anchor names."""
         if anchor in self.anchors:
             self._refuse("duplicate-anchor", node.span, anchor=anchor)
         self.open_anchors.discard(anchor)
@@ -622,6 +656,8 @@ class _Special:
 
 
 _NUMBER_STARTS = frozenset("+-.0123456789")
+_NUMBER_CHARACTERS = frozenset("0123456789_.+-:eE xXabcdfABCDF infINF naNA tTzZ\t")
+"""What a number, an infinity, not-a-number or a date of YAML 1.1 is written with."""
 
 
 def _printable(character: str) -> bool:

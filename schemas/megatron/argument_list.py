@@ -6,14 +6,14 @@ such a list is usually cut from.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
-
 from ..config import Argument
 from ..diagnostic import UnreadableError, finding
+from ..light_typing import TYPE_CHECKING
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import NoReturn
 
     from ..source import SourceText
 

@@ -7,13 +7,14 @@ one plain literal module a version, so that reading a file loads the arguments o
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from ..diagnostic import UnreadableError, finding
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Literal, TypeAlias
 
     from ..config import Value
 
@@ -21,7 +22,7 @@ VERSIONS = ("0.12", "0.13", "0.14", "0.15", "0.16", "0.17", "0.18", "0.19")
 DEFAULT_VERSION = "0.12"
 
 Nargs: TypeAlias = "int | Literal['?', '*', '+'] | None"
-Kind = Literal["store", "true", "false", "switch"]
+Kind: TypeAlias = "Literal['store', 'true', 'false', 'switch']"
 """What an option does: store its value, store true, store false, or `--x`/`--no-x` (a boolean switch)."""
 
 

@@ -6,9 +6,8 @@ values (`validation`): what it changes is `derived`, what it refuses is a proble
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..config import Config, Setting
+from ..light_typing import TYPE_CHECKING
 from .catalog import DEFAULT_VERSION, catalog, normalise_version
 from .outside_values import with_overridable
 from .parsing import parse, with_declared

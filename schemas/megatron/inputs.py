@@ -6,14 +6,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from ..light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
     from ..config import Argument, Config, ReadOptions
     from ..source import SourceText
     from .recipe import Recipe
 
-Input = Literal["arguments", "json", "log", "recipe"]
+Input: TypeAlias = "Literal['arguments', 'json', 'log', 'recipe']"
 
 BLOCK_END = "end of arguments -"
 BLOCK_START = "- arguments -"

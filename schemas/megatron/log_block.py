@@ -8,11 +8,11 @@ run) the last one counts. Without `--megatron`, the version whose arguments fit 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
 
 from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
 from ..files import MAX_ARGUMENTS, refuse_larger
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from .catalog import VERSIONS, catalog, normalise_version
 from .converters import pattern
 from .inputs import BLOCK_END, BLOCK_START

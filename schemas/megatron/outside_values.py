@@ -6,9 +6,8 @@ the command line leaves them unset; a YAML replaces everything.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from ..diagnostic import finding
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:

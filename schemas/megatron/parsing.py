@@ -7,9 +7,8 @@ the last of several occurrences counts. Where argparse stops with an error this 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from ..diagnostic import UnreadableError, finding
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from .catalog import ArgumentFact
 from .converters import EXPECTED, convert
 from .problems import PROBLEMS

@@ -8,10 +8,9 @@ which depends on the job's end, is left out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
-
 from ..config import Argument, Launch, Unresolved
 from ..diagnostic import UnreadableError, finding
+from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..source import Span
 from .argument_list import split_words
 from .catalog import DEFAULT_VERSION, normalise_version
@@ -19,6 +18,7 @@ from .problems import PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from ..config import ReadOptions
     from ..diagnostic import Diagnostic

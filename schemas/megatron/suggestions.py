@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..light_typing import TYPE_CHECKING
 from ..suggestion import closest
 
 if TYPE_CHECKING:

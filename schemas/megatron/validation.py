@@ -8,14 +8,15 @@ goes on. A row that reads an undecided value leaves its target undecided, unless
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..config import Setting
 from ..diagnostic import Related, finding
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from ..config import Launch, ReadOptions
     from ..diagnostic import Diagnostic

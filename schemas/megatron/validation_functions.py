@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+
+from ..light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
 MAX_STAGES = 1_000_000
 """Longest layer pattern or pipeline layout that is written out."""

@@ -6,11 +6,12 @@ the catalog.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from ..light_typing import TYPE_CHECKING
 from .reading import Undecided
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .reading import Reading
 
 REQUIRED = "<required>"

@@ -6,7 +6,11 @@ Every version has one compiled module, and only the one that is asked for is imp
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+
+from ..light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 STATIC_VERSIONS = ("1.6", "1.7", "1.8", "1.9", "2.1")
 DEFAULT_STATIC = "1.9"

@@ -8,14 +8,14 @@ convert_to_transformer_config` (1.6-1.8), `parallel_core/config_converter.py:Con
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from ..diagnostic import Related
+from ..light_typing import TYPE_CHECKING
 from .model_class import PREFIX
 from .reading import Undecided
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from .model_class import ModelClass
     from .parallelism import Sourced

@@ -5,8 +5,7 @@ Source: the path `Trainer.__init__` → `BaseTrainer.training_process` → `crea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..light_typing import TYPE_CHECKING
 from .parallelism import Sourced, parallelism
 from .shape import is_mapping
 from .training import training

@@ -6,12 +6,12 @@ Three dialects read different keys: `static` (the graph-mode core, `use_legacy: 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from ..light_typing import TYPE_CHECKING
 from .catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from ..config import ReadOptions
     from ..source import SourceText

@@ -8,16 +8,16 @@ says what the real code would refuse, overwrite or silently drop. The facts of e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
-
 from ..config import Config, Setting
 from ..diagnostic import finding
+from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..suggestion import closest
 from .dynamic_checks import CHECKS
 from .dynamic_problems import PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from ..config import Acceptance, Origin, ReadOptions, Unresolved, Value
     from ..diagnostic import Diagnostic

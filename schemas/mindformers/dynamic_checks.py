@@ -7,10 +7,11 @@ the first version that makes it.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from ..light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 
 class Check(NamedTuple):

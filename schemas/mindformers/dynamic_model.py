@@ -6,8 +6,7 @@ section's keys are what `model.model_config` holds there. What the trainer adds 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
-
+from ..light_typing import TYPE_CHECKING, cast
 from .catalog import static_catalog, static_version
 from .conversion import convert
 from .model_class import PREFIX, model_class
@@ -16,6 +15,8 @@ from .reading import Reading
 from .transformer import transformer_config
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .dynamic import DynamicReading
 
 NETWORKS = {"DeepseekV3ForCausalLM": True, "DeepseekV4ForCausalLM": True, "Qwen3ForCausalLM": False}

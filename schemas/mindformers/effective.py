@@ -7,10 +7,10 @@ them (the model's `TransformerConfig`, the batch, the schedule, the optimizer â€
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..yaml_text import parse_path, read_yaml
 from .catalog import minor_version, static_catalog, static_version
 from .detect import dialect_of
@@ -21,6 +21,7 @@ from .template import READ_WITHOUT_TEMPLATE, fill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from ..config import ReadOptions
     from ..source import SourceText, Span

@@ -7,10 +7,15 @@ stand in the order in which the script applies them, so a later row wins where t
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from ..light_typing import TYPE_CHECKING, NamedTuple
 
-ValueType = Literal["str", "int", "bool", "bool-or-str", "assignments"]
-Effect = Literal["yaml", "yaml-if-not-empty", "yaml-if-section", "predict", "config", "environment", "help"]
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+ValueType: TypeAlias = "Literal['str', 'int', 'bool', 'bool-or-str', 'assignments']"
+Effect: TypeAlias = (
+    "Literal['yaml', 'yaml-if-not-empty', 'yaml-if-section', 'predict', 'config', 'environment', 'help']"
+)
 
 
 class LaunchOption(NamedTuple):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING, NamedTuple
 
 from ..diagnostic import Kind, finding
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..suggestion import closest
 from .effective import Override
 from .launch import DEFAULT_VERSION, numbers

@@ -6,11 +6,12 @@ default to is recorded under `resolved.model.` for the classes whose facts are k
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from ..light_typing import TYPE_CHECKING
 from .shape import is_mapping
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .reading import Reading
 
 _CONFIG = "model.model_config"

@@ -8,13 +8,13 @@ A key that is not written takes the class's default, not a neutral one: `deepsee
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from .parallelism import Sourced
 from .shape import is_list, is_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from .reading import Reading
 

@@ -7,12 +7,13 @@ Sources, 1.6-2.1: `core/context/parallel.py:ParallelOperator`, `core/parallel_co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from .reading import Undecided
 from .shape import is_list
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from ..config import ReadOptions
     from .reading import Reading
 

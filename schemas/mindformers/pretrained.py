@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
 from ..diagnostic import UnreadableError
+from ..light_typing import TYPE_CHECKING
 from ..source import SourceText, Span
 from ..yaml_text import read_yaml
 from .reading import Undecided
@@ -13,6 +13,7 @@ from .shape import is_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
     from ..yaml_text import Node
     from .reading import Reading

@@ -6,15 +6,15 @@ Paths are dotted, list items are `name[0]`.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, cast
-
 from ..config import Setting, Unresolved
 from ..diagnostic import finding
+from ..light_typing import TYPE_CHECKING, cast
 from .problems import PROBLEMS
 from .shape import is_list, is_mapping
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from ..config import Acceptance, Value
     from ..diagnostic import Diagnostic, Related
     from ..source import Span
@@ -112,13 +112,13 @@ def parent(path: str) -> str:
     return path[:at] if at >= 0 else ""
 
 
-_PLACEHOLDER = re.compile(r"\$\{?[A-Za-z_]\w*\}?|\{\{.*?\}\}")
+_PLACEHOLDER = r"\$\{?[A-Za-z_]\w*\}?|\{\{.*?\}\}"
 
 
 def without_placeholders(value: Any, path: str, reading: Reading) -> Any:
     """`value` with every text that holds a `${NAME}` or `{{ name }}` marked as undecided, and listed so."""
     if isinstance(value, str):
-        if ("$" in value or "{{" in value) and _PLACEHOLDER.search(value):
+        if ("$" in value or "{{" in value) and _holds_placeholder(value):
             span = reading.place(path)
             if span is not None:
                 reading.unresolved.append(Unresolved(value, "a placeholder: PyYAML expands no variables", span))
@@ -135,6 +135,12 @@ def without_placeholders(value: Any, path: str, reading: Reading) -> Any:
         entries: list[Any] = value
         return [without_placeholders(entry, f"{path}[{place}]", reading) for place, entry in enumerate(entries)]
     return value
+
+
+def _holds_placeholder(text: str) -> bool:
+    import re
+
+    return re.search(_PLACEHOLDER, text) is not None
 
 
 def plain_value(value: Any) -> Value:

@@ -6,15 +6,14 @@ No `lr_schedule` section means `CosineWithWarmUpLR` at 5e-5, whatever `optimizer
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
-
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from .arguments import REQUIRED, class_facts, foreign_argument, string_number
 from .parallelism import Sourced
 from .reading import Undecided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from .reading import Reading
 
@@ -63,8 +62,10 @@ def schedule(reading: Reading, steps: Steps) -> Sourced:
     _warmup_epochs(work, given, steps)
     _arguments(work, given, facts)
     for complete in _COMPLETIONS.get(name, ()):
-        with suppress(TypeError):  # a value of the wrong kind, which the checks below name
+        try:  # noqa: SIM105 - contextlib is not imported on the lint path
             complete(work)
+        except TypeError:  # noqa: PERF203
+            pass  # a value of the wrong kind, which the checks below name
     _missing(work, given, facts)
     for argument, one in work.values.items():
         reading.resolve(f"resolved.schedule.{argument}", one.value, *one.sources, decided=one.decided)

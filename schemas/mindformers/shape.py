@@ -1,11 +1,11 @@
-"""Whether a YAML value is a mapping or a list, in a form that a type checker follows."""
+"""Whether a YAML value is a mapping or a list, in a form that a type checker follows, and copies of such values."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from ..light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import TypeGuard
+    from typing import Any, TypeGuard
 
 
 def is_mapping(value: object) -> TypeGuard[dict[Any, Any]]:
@@ -16,3 +16,12 @@ def is_mapping(value: object) -> TypeGuard[dict[Any, Any]]:
 def is_list(value: object) -> TypeGuard[list[Any]]:
     """Whether `value` is a list."""
     return isinstance(value, list)
+
+
+def copied(value: Any) -> Any:
+    """A copy whose mappings and lists can be changed."""
+    if is_mapping(value):
+        return {key: copied(entry) for key, entry in value.items()}
+    if is_list(value):
+        return [copied(entry) for entry in value]
+    return value

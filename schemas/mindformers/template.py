@@ -7,10 +7,11 @@ where they are empty or missing; some refuse a key they do not know. Source: `to
 
 from __future__ import annotations
 
-from copy import deepcopy
-from typing import Any, NamedTuple
+from ..light_typing import TYPE_CHECKING, NamedTuple
+from .shape import copied, is_list, is_mapping
 
-from .shape import is_list, is_mapping
+if TYPE_CHECKING:
+    from typing import Any
 
 _TRAINING_MODES = ("train", "finetune", "predict_with_train_model")
 _GENERAL = "general_config"
@@ -105,11 +106,11 @@ def _section(name: str, facts: dict[str, Any], given: Any, faults: list[Fault]) 
         given = {}
     if not is_mapping(given):
         faults.append(Fault("section-type", name, {"key": name, "expected": "a mapping", "found": _kind(given)}))
-        return deepcopy(facts["defaults"])
+        return copied(facts["defaults"])
     section = given
     if not section:
-        return deepcopy(facts["defaults"])
-    result: dict[Any, Any] = {} if facts["spec"] else deepcopy(facts["defaults"])
+        return copied(facts["defaults"])
+    result: dict[Any, Any] = {} if facts["spec"] else copied(facts["defaults"])
     missing = [required for required in facts["required"] if required not in section]
     faults += [Fault("missing-key", name, {"key": required, "section": name}) for required in missing]
     for key, value in section.items():
@@ -128,7 +129,7 @@ def in_effect(name: str, catalog: dict[str, Any], entries: list[Any]) -> list[An
 
 
 def _list_section(name: str, facts: dict[str, Any], given: Any, faults: list[Fault]) -> list[Any]:
-    defaults: list[Any] = deepcopy(list(facts["defaults"].values()))
+    defaults: list[Any] = copied(list(facts["defaults"].values()))
     if given is None:
         given = []
     if not is_list(given):

@@ -6,8 +6,7 @@ Sources, 1.6-2.1: `trainer/utils.py:check_runner_config`, `trainer/base_trainer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from ..light_typing import TYPE_CHECKING
 from .arguments import REQUIRED, class_facts, foreign_argument, string_number
 from .parallelism import Sourced
 from .reading import Undecided
@@ -16,6 +15,8 @@ from .shape import is_list
 from .template import in_effect
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .parallelism import Parallelism
     from .reading import Reading
 

@@ -7,14 +7,14 @@ the reading goes on with the value as written.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from ..light_typing import TYPE_CHECKING
 from .parallelism import Sourced
 from .reading import Undecided
 from .shape import is_list, is_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from .reading import Reading
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
+from ..light_typing import TYPE_CHECKING
+from .scanning import BLANKS, name_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_TOKEN = re.compile(
-    r"[ \t\n]*(?:(\d+#[0-9A-Za-z@_]+|0[xX][0-9A-Fa-f]+|\d+)|([A-Za-z_][A-Za-z0-9_]*)"
-    r"|(<<=|>>=|\*\*|\+\+|--|&&|\|\||<<|>>|<=|>=|==|!=|\+=|-=|\*=|/=|%=|&=|\^=|\|=|[-+*/%<>=!~&^|?:,()\[\]]))"
-)
+_BASED = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@_")
+_HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
+_OPERATORS = frozenset(
+    ("<<=", ">>=", "**", "++", "--", "&&", "||", "<<", ">>", "<=", ">=", "==", "!=", "+=", "-=", "*=", "/=", "%=", "&=",
+     "^=", "|=", *"-+*/%<>=!~&^|?:,()[]")
+)  # fmt: skip
 _BINARY = (
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"),
     ("+", "-"), ("*", "/", "%"),
@@ -26,6 +28,33 @@ class ExpressionError(Exception):
 
 class UndecidedError(Exception):
     """An expression that depends on something unknown."""
+
+
+def _token_end(expression: str, at: int) -> int:
+    """Where the number, name or operator at `at` ends."""
+    end = name_end(expression, at)
+    if end > at:
+        return end
+    size = len(expression)
+    while end < size and expression[end].isdecimal():
+        end += 1
+    if end > at:
+        based = 0
+        if expression.startswith("#", end):
+            based = _run_of(expression, end + 1, _BASED)
+        elif expression[at] == "0" and expression[at + 1 : at + 2] in ("x", "X"):
+            end, based = at + 1, _run_of(expression, at + 2, _HEXADECIMAL)
+        return based if based > end + 1 else end
+    for length in (3, 2, 1):
+        if expression[at : at + length] in _OPERATORS:
+            return at + length
+    raise ExpressionError("syntax error")
+
+
+def _run_of(text: str, at: int, characters: frozenset[str]) -> int:
+    while text[at : at + 1] in characters:
+        at += 1
+    return at
 
 
 class Evaluator:
@@ -57,11 +86,12 @@ class Evaluator:
         at = 0
         end = len(expression.rstrip(" \t\n"))
         while at < end:
-            found = _TOKEN.match(expression, at)
-            if found is None:
-                raise ExpressionError("syntax error")
-            tokens.append(found[0].strip(" \t\n"))
-            at = found.end()
+            if expression[at] in BLANKS:
+                at += 1
+                continue
+            stop = _token_end(expression, at)
+            tokens.append(expression[at:stop])
+            at = stop
         return tokens
 
     def variable(self, name: str, index: str | None) -> int:

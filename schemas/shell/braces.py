@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import re
-from typing import TYPE_CHECKING, TypeAlias
 
+from ..light_typing import TYPE_CHECKING
 from .syntax import Bare, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
     from .syntax import Part
     from .text import Piece
 
-_NUMBERS = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
-_LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?")
+_NUMBERS = r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?"
+_LETTERS = r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?"
 DEEPEST = 20
 
 _Char: TypeAlias = "tuple[str, Piece | Part]"
@@ -114,7 +114,11 @@ def _sequence(inner: list[_Char], spend: Callable[[int], None]) -> list[list[_Ch
         return None
     string = "".join([char for char, _ in inner])
     piece = inner[0][1] if inner else None
-    found = _NUMBERS.fullmatch(string)
+    if ".." not in string:
+        return None
+    import re
+
+    found = re.fullmatch(_NUMBERS, string)
     if found is not None:
         if max(len(found[1]), len(found[2]), len(found[3] or "")) > 18:
             return None
@@ -127,7 +131,7 @@ def _sequence(inner: list[_Char], spend: Callable[[int], None]) -> list[list[_Ch
         numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
         texts = [f"{number:0{width}d}" if width else str(number) for number in numbers]
     else:
-        found = _LETTERS.fullmatch(string)
+        found = re.fullmatch(_LETTERS, string)
         if found is None:
             return None
         first, last = ord(found[1]), ord(found[2])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-import re
-from typing import TYPE_CHECKING
 
+from ..light_typing import TYPE_CHECKING
 from . import conditions, programs
 from .arithmetic import ExpressionError, UndecidedError
 from .expansion import shell_quoted
 from .flow import Exit, Leave, Return
+from .scanning import is_name, name_end, word_end
 from .state import Variable
 from .syntax import Assignment, Word
 from .text import Code, Piece, known, plain, shown, unknown
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .interpreter import Shell
     from .text import Place, Text
 
-_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
 _OPTION_LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "f": "noglob", "a": "allexport", "v": "verbose"}
 
 
@@ -58,7 +57,7 @@ def _echo(shell: Shell, fields: list[Field], place: Place) -> int | None:
     newline, escapes = True, False
     while words:
         option = words[0].known()
-        if option is None or not re.fullmatch(r"-[neE]+", option):
+        if option is None or len(option) < 2 or option[0] != "-" or option[1:].strip("neE"):
             break
         newline = newline and "n" not in option
         for letter in option:
@@ -83,6 +82,7 @@ def _echo(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 def _unescaped(text: str) -> str:
     """The escapes that `echo -e` and `printf %b` know."""
+    import re
 
     def one(found: re.Match[str]) -> str:
         body = found[1]
@@ -97,6 +97,8 @@ def _unescaped(text: str) -> str:
 
 
 def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    import re
+
     words = fields[1:]
     name: str | None = None
     if len(words) > 1 and words[0].known() == "-v":
@@ -123,6 +125,8 @@ def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _formatted(shell: Shell, words: Sequence[Field], place: Place) -> Text:
+    import re
+
     form = words[0].known()
     if form is None or any(word.split for word in words):
         return unknown("its format or its arguments are not known", place)
@@ -149,6 +153,8 @@ def _formatted(shell: Shell, words: Sequence[Field], place: Place) -> Text:
 
 
 def _one_format(specification: str, value: Text, place: Place) -> Text:
+    import re
+
     kind = specification[-1]
     if specification == "%s":
         return value
@@ -281,13 +287,14 @@ def declare(shell: Shell, name: str, arguments: Sequence[Word | Assignment], pla
 def _declare_field(shell: Shell, name: str, flags: str, field: Field, place: Place) -> None:
     """One argument that only an expansion produced: `export $NAME=value`."""
     text = shown(field.text())
-    found = _ASSIGNED.match(text)
-    if found is None:
-        if re.fullmatch(r"[A-Za-z_]\w*", text):
+    end = name_end(text, 0)
+    operator = "=" if text.startswith("=", end) else "+=" if text.startswith("+=", end) else ""
+    if not end or not operator:
+        if is_name(text):
             _declare_one(shell, name, flags, text, None, place)
         return
-    _declare_one(shell, name, flags, found[1], None, place)
-    skip = found.end()
+    _declare_one(shell, name, flags, text[:end], None, place)
+    skip = end + len(operator)
     value: list[Piece] = []
     for piece in field.pieces:
         if skip >= len(piece.text) and piece.doubt is None:
@@ -295,7 +302,7 @@ def _declare_field(shell: Shell, name: str, flags: str, field: Field, place: Pla
             continue
         value.append(piece.cut(skip, len(piece.text)) if skip and piece.doubt is None else piece)
         skip = 0
-    shell.assign(found[1], tuple(value), None, place=place, append=found[2] == "+=")
+    shell.assign(text[:end], tuple(value), None, place=place, append=operator == "+=")
 
 
 def _declare_one(
@@ -471,16 +478,17 @@ def _let(shell: Shell, fields: list[Field], place: Place) -> int | None:
     for field in fields[1:]:
         string = field.known()
         if string is None:
-            name = re.match(r"[A-Za-z_]\w*", shown(field.text()))
-            if name is not None:
-                shell.forget(name[0], place)
+            text = shown(field.text())
+            name = text[: word_end(text, 0)]
+            if name:
+                shell.forget(name, place)
             return None
         try:
             found = shell.expand.evaluate(string, place)
         except UndecidedError:
-            name = re.match(r"[A-Za-z_]\w*", string)
-            if name is not None:
-                shell.forget(name[0], place)
+            name = string[: word_end(string, 0)]
+            if name:
+                shell.forget(name, place)
             return None
         except ExpressionError:
             return 1
@@ -519,7 +527,7 @@ def _read(shell: Shell, fields: list[Field], place: Place) -> int | None:  # noq
     targets = [*names, *([array] if array else [])] or ["REPLY"]
     if given is None or not sure or (not raw and "\\" in given):
         for name in targets:
-            if re.fullmatch(r"[A-Za-z_]\w*", name):
+            if is_name(name):
                 text = unknown("it is read from an input that is not known", place)
                 if name == array:
                     shell.undecided_reason = text[0].doubt.reason if text[0].doubt else ""
@@ -591,7 +599,7 @@ def _mapfile(shell: Shell, fields: list[Field], place: Place) -> int | None:
         word = field.known()
         if word == "-t":
             strip = True
-        elif word is not None and re.fullmatch(r"[A-Za-z_]\w*", word):
+        elif word is not None and is_name(word):
             name = word
         else:
             sure = False

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-import re
-from typing import TYPE_CHECKING
 
+from ..light_typing import TYPE_CHECKING
 from . import pattern
 from .arithmetic import ExpressionError, UndecidedError
 from .state import Variable
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from .text import Place, Text
 
 _FILE_TESTS = frozenset("abcdefghkprsuwxGLNOS")
-_NUMBER = re.compile(r"[ \t]*[-+]?\d+[ \t]*")
 _COMPARE = ("-eq", "-ne", "-lt", "-le", "-gt", "-ge")
 
 
@@ -91,6 +89,8 @@ def _differs(left: Text, parts: list[tuple[str, bool]]) -> bool | None:
 
 
 def _regular(shell: Shell, parts: list[tuple[str, bool]], subject: str, place: Place) -> bool | None:
+    import re
+
     expression = "".join([re.escape(text) if quoted else text for text, quoted in parts])
     for name, members in pattern.CLASSES.items():
         expression = expression.replace(f"[:{name}:]", members)
@@ -272,6 +272,11 @@ def _combined(operator: str, left: bool | None, right: bool | None) -> bool | No
 _BINARY = frozenset(("=", "==", "!=", "<", ">", *_COMPARE, "-nt", "-ot", "-ef"))
 
 
+def _is_number(string: str) -> bool:
+    digits = string.strip(" \t")
+    return (digits[1:] if digits[:1] in ("-", "+") else digits).isdecimal()
+
+
 def _is_unary(string: str) -> bool:
     return len(string) == 2 and string[0] == "-" and string[1] in "abcdefghknoprstuvwxzGLNORS"
 
@@ -280,7 +285,7 @@ def _binary(shell: Shell, left: Text, operator: str, right: Text, _place: Place)
     first, second = known(left), known(right)
     if operator in _COMPARE:
         for string in (first, second):
-            if string is not None and not _NUMBER.fullmatch(string):
+            if string is not None and not _is_number(string):
                 raise BadTestError
         if first is None or second is None:
             shell.doubted(left if first is None else right)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
+from ..light_typing import TYPE_CHECKING
 from . import pattern
 from .arithmetic import Evaluator, ExpressionError, UndecidedError
 from .braces import alternatives
 from .flow import Discard, Exit
+from .scanning import fields
 from .syntax import Arithmetic, Bare, Double, Parameter, ProcessSubstitution, Quoted, Substitution, Word
 from .text import Doubt, Piece, Place, doubt_of, known, passed_through, plain, unknown
 
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from .syntax import Part
     from .text import Text
 
-_FIELD = re.compile(r"[^ \t\n]+")
-_FORMULA = re.compile(r"[-0-9+*()\[\]|, ]+|(?=[^|\d-]*[|\d-])[-0-9+*()\[\]|, MEGDtmL]{5,}")
+_FORMULA = r"[-0-9+*()\[\]|, ]+|(?=[^|\d-]*[|\d-])[-0-9+*()\[\]|, MEGDtmL]{5,}"
 """Layer formulas such as `[0]+[1]*3`, hybrid patterns `M-M-M*-` and pipeline layouts `Et*3|tt*29m|L`."""
 
 
@@ -216,13 +214,12 @@ class Expander:
                 continue
             string = piece.text
             at = 0
-            for found in _FIELD.finditer(string):
-                start, end = found.span()
+            for start, end in fields(string):
                 if start > at:
                     builder.close()
                 field = builder.open()
                 field.pieces.append(piece.cut(start, end))
-                if pattern.has_pattern(found[0]):
+                if pattern.has_pattern(string[start:end]):
                     field.pattern = True
                 at = end
             if at < len(string):
@@ -851,11 +848,17 @@ def _may_match(string: str) -> bool:
     first = min([at for at in (string.find(char) for char in "*?[") if at >= 0], default=0)
     if "=" in string[:first]:
         return False  # `key=[a,b]`, `let X=Y*2`: no file is called so
-    return not (string.startswith("-") or "://" in string or "(" in string or _FORMULA.fullmatch(string))
+    if string.startswith("-") or "://" in string or "(" in string:
+        return False
+    import re
+
+    return not re.fullmatch(_FORMULA, string)
 
 
 def _reference(string: str, place: Place) -> tuple[str, Word | None]:
     """The name and subscript that an indirect expansion's value gives."""
+    import re
+
     found = re.fullmatch(r"([A-Za-z_]\w*|\d+|[@*#?$!-])(?:\[(.+)\])?", string)
     if found is None:
         return "", None

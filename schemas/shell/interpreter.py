@@ -7,10 +7,9 @@ are walked and the states joined; a program that would be started is recorded if
 from __future__ import annotations
 
 import posixpath
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
 
 from ..diagnostic import Diagnostic, UnreadableError
+from ..light_typing import TYPE_CHECKING
 from . import builtins, conditions, launchers, pattern
 from .arithmetic import ExpressionError, UndecidedError
 from .expansion import Expander, Field
@@ -40,6 +39,7 @@ from .text import Code, Doubt, Piece, Place, doubt_of, known, passed_through, pl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from ..config import ReadOptions
     from ..source import SourceText
@@ -999,8 +999,10 @@ class Shell:
         self.function_names.append(function.name)
         self.sources.append(self.source_name(function.code))
         try:
-            with suppress(Return):
+            try:  # noqa: SIM105 - contextlib is not imported on the lint path
                 self.execute(function.body)
+            except Return:
+                pass
             early = self.returned[-1]
             if early:
                 place = function.place
@@ -1102,8 +1104,10 @@ class Shell:
         self.sources.append(path)
         self.returned.append([])
         try:
-            with suppress(Return):
+            try:  # noqa: SIM105
                 self.run_code(Code(source))
+            except Return:
+                pass
             early = self.returned[-1]
             if early:
                 self.state = joined([*early, self.state], f"it depends on how {path} returns", place)

@@ -7,8 +7,7 @@ accelerate launch, srun (Slurm 23), mpirun (Open MPI 4), MindFormers scripts/msr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from .text import Code, doubt_of, known, shown
 
 if TYPE_CHECKING:

@@ -6,9 +6,17 @@ the same, so that a syntax error late in a file leaves what stands before it int
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, NoReturn
-
+from ..light_typing import TYPE_CHECKING
+from .scanning import (
+    DOUBLE_ENDS,
+    PLAIN_ENDS,
+    binary_test,
+    blanks_end,
+    name_end,
+    redirection,
+    reserved_word,
+    run_end,
+)
 from .syntax import (
     AndOr,
     Arithmetic,
@@ -45,6 +53,8 @@ from .syntax import (
 from .text import Code, Piece
 
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from .syntax import Command, Condition, Part
     from .text import Place
 
@@ -57,23 +67,12 @@ MOST_WORDS = 50_000
 MOST_PARTS = 100_000
 """How many quotes, escapes and expansions one text may have, wherever they stand."""
 
-_PLAIN = re.compile(r"[^ \t\n;&|<>()$`\"'\\]+")
-_IN_DOUBLE = re.compile(r"[^\"$`\\]+")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(\+?=)|(\[))")
-_REDIRECT = re.compile(r"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<&|<>|<(?!\()|>&|&>>|&>|>>|>\||>(?!\())")
-_RESERVED = re.compile(
-    r"(if|then|elif|else|fi|do|done|while|until|for|case|esac|select|function|time|coproc|in|\{|\}|!|\[\[)"
-    r"(?=[ \t\n;&|<>()]|\\\n|$)"
-)
-_BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
 _DECLARING = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
 _METACHARACTERS = frozenset(" \t\n;&|<>()")
 _CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", "in"))
 _SPECIAL = frozenset("@*#?-$!")
 _DOUBLE_ESCAPES = frozenset('$`"\\')
 _UNARY_TESTS = frozenset("abcdefghknoprstuvwxzGLNORS")
-_BINARY_TEST = re.compile(r"(==|=~|!=|=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))(?=[ \t\n(\\])")
 _ANSI_C = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\\": "\\", "'": "'", '"': '"', "?": "?",
@@ -164,12 +163,12 @@ class Parser:
                 if (")" if char == ")" else ";;") in closers:
                     break
                 self._refuse(at)
-            reserved = _RESERVED.match(text, at) if char in "tedfi}" else None
-            if reserved and reserved[1] in _CLOSERS:
-                if reserved[1] in closers:
+            reserved = reserved_word(text, at) if char in "tedfi}" else ""
+            if reserved in _CLOSERS:
+                if reserved in closers:
                     break
-                if reserved[1] != "in":
-                    self._refuse(at, reserved[1])
+                if reserved != "in":
+                    self._refuse(at, reserved)
             items.append(self._item())
         if not items and not may_be_empty:
             self._refuse(self.at)
@@ -196,12 +195,12 @@ class Parser:
         negated = False
         timed = False
         while True:
-            reserved = _RESERVED.match(self.text, self.at) if self.text[self.at : self.at + 1] in ("!", "t") else None
-            if reserved is None or reserved[1] not in ("!", "time"):
+            reserved = reserved_word(self.text, self.at) if self.text[self.at : self.at + 1] in ("!", "t") else ""
+            if reserved not in ("!", "time"):
                 break
-            self.at = reserved.end()
+            self.at += len(reserved)
             self._blanks()
-            if reserved[1] == "!":
+            if reserved == "!":
                 negated = not negated
             else:
                 timed = True
@@ -233,14 +232,11 @@ class Parser:
             raise ShellSyntaxError("unfinished", self.code.place(max(at - 1, 0), at), "a command")
         if text[at] == "(":
             return self._redirected(self._parenthesis())
-        reserved = _RESERVED.match(text, at) if text[at] in "iwufcs{[" else None
-        if reserved is None:
-            return self._simple()
-        word = reserved[1]
-        if word == "in":
+        word = reserved_word(text, at) if text[at] in "iwufcs{[" else ""
+        if not word or word == "in":
             return self._simple()
         self._enter(at)
-        self.at = reserved.end()
+        self.at = at + len(word)
         if word == "if":
             body = self._if(at)
         elif word in ("while", "until"):
@@ -307,17 +303,17 @@ class Parser:
 
     def _do(self, start: int) -> tuple[Item, ...]:
         self._gap()
-        found = _RESERVED.match(self.text, self.at)
-        if found and found[1] == "{":
+        found = reserved_word(self.text, self.at)
+        if found == "{":
             self.at += 1
             body = self._list(("}",), start)
             self.at += 1
             return body
-        if not found or found[1] != "do":
+        if found != "do":
             if self.at >= self.size:
                 raise ShellSyntaxError("unfinished", self.code.place(start, start + 1), "do")
             self._refuse(self.at)
-        self.at = found.end()
+        self.at += len(found)
         body = self._list(("done",), start)
         self.at += 4
         return body
@@ -326,15 +322,15 @@ class Parser:
         self._blanks()
         if self.text.startswith("((", self.at):
             return self._arithmetic_for(start)
-        name = _NAME.match(self.text, self.at)
-        if name is None:
+        end = name_end(self.text, self.at)
+        if end == self.at:
             self._refuse(self.at)
-        self.at = name.end()
+        name = self.text[self.at : end]
+        self.at = end
         self._gap()
-        found = _RESERVED.match(self.text, self.at)
         words: tuple[Word, ...] | None = None
-        if found and found[1] == "in":
-            self.at = found.end()
+        if reserved_word(self.text, self.at) == "in":
+            self.at += 2
             listed: list[Word] = []
             while True:
                 self._blanks()
@@ -346,7 +342,7 @@ class Parser:
         if self.text.startswith(";", self.at):
             self.at += 1
         body = self._do(start)
-        return For(name[0], words, body, select, self.code.place(start, self.at))
+        return For(name, words, body, select, self.code.place(start, self.at))
 
     def _arithmetic_for(self, start: int) -> Command:
         first = self.at + 2
@@ -372,18 +368,16 @@ class Parser:
         self._blanks()
         subject = self._word()
         self._gap()
-        found = _RESERVED.match(self.text, self.at)
-        if not found or found[1] != "in":
+        if reserved_word(self.text, self.at) != "in":
             self._refuse(self.at)
-        self.at = found.end()
+        self.at += 2
         clauses: list[Clause] = []
         while True:
             self._gap()
             if self.at >= self.size:
                 raise ShellSyntaxError("unfinished", self.code.place(start, start + 4), "esac")
-            found = _RESERVED.match(self.text, self.at)
-            if found and found[1] == "esac":
-                self.at = found.end()
+            if reserved_word(self.text, self.at) == "esac":
+                self.at += 4
                 return Case(subject, tuple(clauses), self.code.place(start, self.at))
             if self.text[self.at] == "(":
                 self.at += 1
@@ -480,31 +474,34 @@ class Parser:
         return self._function_body(name.place.shown(), start)
 
     def _assignment(self) -> Assignment | None:
-        found = _ASSIGN.match(self.text, self.at)
-        if found is None:
+        text, start = self.text, self.at
+        end = name_end(text, start)
+        if end == start:
             return None
-        start = self.at
+        name = text[start:end]
         index: Word | None = None
-        operator = found[2]
+        operator = "=" if text.startswith("=", end) else "+=" if text.startswith("+=", end) else None
         if operator is None:
-            close = self._bracket_end(found.end())
+            if not text.startswith("[", end):
+                return None
+            close = self._bracket_end(end + 1)
             if close is None:
                 return None
             after = self.text[close + 1 : close + 3]
             operator = "+=" if after == "+=" else "=" if after[:1] == "=" else None
             if operator is None:
                 return None
-            index = self._range(found.end(), close)
+            index = self._range(end + 1, close)
             self.at = close + 1 + len(operator)
         else:
-            self.at = found.end()
+            self.at = end + len(operator)
         while self.text.startswith("\\\n", self.at):
             self.at += 2
         if self.text.startswith("(", self.at):
             value: Word | tuple[Element, ...] = self._array()
         else:
             value = self._word(may_be_empty=True)
-        return Assignment(found[1], index, operator == "+=", value, self.code.place(start, self.at))
+        return Assignment(name, index, operator == "+=", value, self.code.place(start, self.at))
 
     def _array(self) -> tuple[Element, ...]:
         opened = self.at
@@ -534,13 +531,13 @@ class Parser:
         return tuple(elements)
 
     def _redirect(self) -> Redirect | None:
-        found = _REDIRECT.match(self.text, self.at)
+        found = redirection(self.text, self.at)
         if found is None:
             return None
         start = self.at
-        self.at = found.end()
+        descriptor, operator = found
+        self.at += len(descriptor) + len(operator)
         self._blanks()
-        operator = found[2]
         if operator in ("<<", "<<-"):
             word = self._word()
             raw = word.place.shown()
@@ -551,8 +548,8 @@ class Parser:
             place = self.code.place(start, self.at)
             document = HereDocument(delimiter, place, strip=operator == "<<-", quoted=quoted)
             self.waiting.append(document)
-            return Redirect(found[1] or "", operator, None, document)
-        return Redirect(found[1] or "", operator, self._word())
+            return Redirect(descriptor, operator, None, document)
+        return Redirect(descriptor, operator, self._word())
 
     # Here-documents
 
@@ -596,10 +593,10 @@ class Parser:
         parts: list[Part] = []
         text, size = self.text, self.size
         while self.at < size:
-            plain = _PLAIN.match(text, self.at)
-            if plain is not None:
-                parts.append(Bare(self.code.pieces(self.at, plain.end()), plain[0]))
-                self.at = plain.end()
+            end = run_end(text, self.at, size, PLAIN_ENDS)
+            if end > self.at:
+                parts.append(Bare(self.code.pieces(self.at, end), text[self.at : end]))
+                self.at = end
                 continue
             char = text[self.at]
             if char in _METACHARACTERS:
@@ -661,10 +658,10 @@ class Parser:
                     return tuple(parts)
                 raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 1), '"')
             self._count(self.at)
-            found = _IN_DOUBLE.match(text, self.at, end)
-            if found is not None:
-                parts.append(Quoted(self.code.pieces(self.at, found.end())))
-                self.at = found.end()
+            stop = run_end(text, self.at, end, DOUBLE_ENDS)
+            if stop > self.at:
+                parts.append(Quoted(self.code.pieces(self.at, stop)))
+                self.at = stop
                 continue
             char = text[self.at]
             if char == '"':
@@ -720,10 +717,10 @@ class Parser:
             return self._ansi_c(at)
         if following == '"' and not in_double:
             return self._double(at + 1)
-        name = _NAME.match(text, at + 1)
-        if name is not None:
-            self.at = name.end()
-            return Parameter(name[0], self.code.place(at, self.at), bare=True)
+        end = name_end(text, at + 1)
+        if end > at + 1:
+            self.at = end
+            return Parameter(text[at + 1 : end], self.code.place(at, self.at), bare=True)
         if following and (following in _SPECIAL or following in "0123456789"):
             self.at = at + 2
             return Parameter(following, self.code.place(at, self.at))
@@ -854,9 +851,8 @@ class Parser:
         char = text[at]
         if char in stops:
             return False
-        plain = _PLAIN.match(text, at, self.size)
-        if plain is not None:
-            end = plain.end()
+        end = run_end(text, at, self.size, PLAIN_ENDS)
+        if end > at:
             for stop in stops:
                 found = text.find(stop, at, end)
                 end = found if found >= 0 else end
@@ -885,16 +881,13 @@ class Parser:
         elif text.startswith("!", at) and text[at + 1 : at + 2] not in ("}", ":", "-", "=", "+", "?", "%"):
             indirect = True
             at += 1
-        name = _NAME.match(text, at)
-        if name is not None:
-            found, at = name[0], name.end()
-        else:
-            end = at
+        end = name_end(text, at)
+        if end == at:
             while end < self.size and text[end].isdigit():
                 end += 1
             if end == at and text[at : at + 1] in _SPECIAL:
                 end += 1
-            found, at = text[at:end], end
+        found, at = text[at:end], end
         index: Word | None = None
         if found and text.startswith("[", at):
             close = self._bracket_end(at + 1)
@@ -1033,18 +1026,18 @@ class Parser:
             operator = text[at + 1]
             self.at += 2
             self._blanks()
-            if not _BINARY_TEST.match(text, self.at):
+            if not binary_test(text, self.at):
                 return Unary("-" + operator, self._word())
             self.at = at
         left = self._word()
         self._blanks()
-        operator = _BINARY_TEST.match(text, self.at)
-        if operator is None:
+        operator = binary_test(text, self.at)
+        if not operator:
             return Unary("", left)
-        self.at = operator.end()
+        self.at += len(operator)
         self._blanks()
-        right = self._regular_expression() if operator[1] == "=~" else self._pattern()
-        return Binary(operator[1], left, right)
+        right = self._regular_expression() if operator == "=~" else self._pattern()
+        return Binary(operator, left, right)
 
     def _pattern(self) -> Word:
         """The right side of `==`: like a word, but `(`, `)` and `|` may belong to an extended pattern."""
@@ -1099,10 +1092,8 @@ class Parser:
         text, at = self.text, self.at
         char = text[at : at + 1]
         if char == " " or char == "\t" or char == "\\":
-            found = _BLANKS.match(text, at)
-            if found is not None:
-                at = self.at = found.end()
-                char = text[at : at + 1]
+            at = self.at = blanks_end(text, at)
+            char = text[at : at + 1]
         if char == "#" and (at == 0 or text[at - 1] in " \t\n;&|()<>"):
             end = text.find("\n", at)
             self.at = self.size if end < 0 else min(end, self.size)
@@ -1115,11 +1106,11 @@ class Parser:
             self._blanks()
 
     def _take_reserved(self) -> str:
-        found = _RESERVED.match(self.text, self.at)
-        if found is None:
+        found = reserved_word(self.text, self.at)
+        if not found:
             self._refuse(self.at)
-        self.at = found.end()
-        return found[1]
+        self.at += len(found)
+        return found
 
     def _count(self, at: int) -> None:
         """Counts a part, so that one endless word is refused before it is held in memory."""

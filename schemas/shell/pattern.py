@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import re
+from ..light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
 
 LONGEST_SUBJECT = 100_000
 MOST_COMPARISONS = 2_000_000
 _SPECIAL = frozenset("*?[")
+_MARKS = frozenset("()[]{}?*+-|^$\\.&~# \t\n\r\v\f")
+"""What means something in a regular expression."""
 _EXTENDED = {"?": "?", "*": "*", "+": "+", "@": ""}
 
 
@@ -34,7 +39,7 @@ def translated(parts: list[tuple[str, bool]], *, extended: bool = False, shortes
     while at < len(flat):
         char, quoted = flat[at]
         if quoted:
-            out.append(re.escape(char))
+            out.append(_escaped(char))
         elif extended and char in "?*+@!" and at + 1 < len(flat) and flat[at + 1] == ("(", False):
             if char == "!":
                 raise TooHardError
@@ -55,11 +60,15 @@ def translated(parts: list[tuple[str, bool]], *, extended: bool = False, shortes
             out.append(found)
             at = end
         else:
-            out.append(re.escape(char))
+            out.append(_escaped(char))
         at += 1
     if closers:
         raise TooHardError
     return "".join(out)
+
+
+def _escaped(char: str) -> str:
+    return "\\" + char if char in _MARKS else char
 
 
 class TooHardError(Exception):
@@ -87,9 +96,9 @@ def _bracket(flat: list[tuple[str, bool]], at: int) -> tuple[str, int]:
             body.append(CLASSES[name])
             end = close + 2
             continue
-        body.append("-" if char == "-" and not quoted else re.escape(char))
+        body.append("-" if char == "-" and not quoted else _escaped(char))
         end += 1
-    return re.escape("["), at
+    return _escaped("["), at
 
 
 CLASSES = {
@@ -101,6 +110,8 @@ CLASSES = {
 
 def compiled(expression: str, subject: str, *, tries: int = 1) -> re.Pattern[str]:
     """The expression, unless matching it `tries` times against the subject could take long."""
+    import re
+
     repeats = expression.count("*") + expression.count("+") + expression.count("{")
     if len(subject) > LONGEST_SUBJECT or repeats > 12 or tries * max(len(subject), 2) ** repeats > MOST_COMPARISONS:
         raise TooHardError

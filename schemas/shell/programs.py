@@ -6,15 +6,15 @@ status, or None where that is not certain.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, TypeAlias
+from ..light_typing import TYPE_CHECKING
+from .scanning import is_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeAlias
 
 Printed: TypeAlias = "tuple[str, int] | None"
 
-_INTEGER = re.compile(r"-?\d{1,18}")
 LONGEST_SEQUENCE = 10_000
 
 
@@ -52,7 +52,7 @@ def _seq(arguments: list[str], _: str | None) -> Printed:
     separator = "\n"
     while arguments and arguments[0] == "-s" and len(arguments) > 1:
         separator, arguments = arguments[1], arguments[2:]
-    if not 1 <= len(arguments) <= 3 or not all(_INTEGER.fullmatch(argument) for argument in arguments):
+    if not 1 <= len(arguments) <= 3 or not all(is_whole_number(argument) for argument in arguments):
         return None
     numbers = [int(argument) for argument in arguments]
     first = numbers[0] if len(numbers) > 1 else 1
@@ -65,6 +65,8 @@ def _seq(arguments: list[str], _: str | None) -> Printed:
 
 
 def _expr(arguments: list[str], _: str | None) -> Printed:
+    import re
+
     run = _Expression(arguments)
     try:
         found = run.either(0)
@@ -118,7 +120,7 @@ class _Expression:
             right = self.sum(depth)
             a: int | str = left
             b: int | str = right
-            if _INTEGER.fullmatch(left) and _INTEGER.fullmatch(right):
+            if is_whole_number(left) and is_whole_number(right):
                 a, b = int(left), int(right)
             left = str(
                 int(
@@ -174,12 +176,14 @@ class _Expression:
 
 
 def _whole(text: str) -> int:
-    if not _INTEGER.fullmatch(text):
+    if not is_whole_number(text):
         raise _ExpressionError
     return int(text)
 
 
 def _bc(arguments: list[str], given: str | None) -> Printed:
+    import re
+
     if given is None or any(argument not in ("-q",) for argument in arguments):
         return None
     scale = 0
@@ -203,6 +207,8 @@ def _bc(arguments: list[str], given: str | None) -> Printed:
 
 def _calculated(statement: str, scale: int) -> str | None:  # noqa: C901 - one grammar, read in one place
     """One expression of bc: numbers carry their own scale, a quotient has the set one, everything is cut off."""
+    import re
+
     tokens = re.findall(r"\d+\.?\d*|\.\d+|[-+*/%()^]|\S", statement)
     if len(tokens) > 200 or any(not re.fullmatch(r"\d+\.?\d*|\.\d+|[-+*/%()^]", token) for token in tokens):
         return None
@@ -304,6 +310,8 @@ def _cat(arguments: list[str], given: str | None) -> Printed:
 
 
 def _tr(arguments: list[str], given: str | None) -> Printed:
+    import re
+
     if given is None or len(arguments) != 2:
         return None
     delete = arguments[0] == "-d"
@@ -352,6 +360,8 @@ def _characters(written: str) -> str | None:
 
 
 def _cut(arguments: list[str], given: str | None) -> Printed:
+    import re
+
     if given is None:
         return None
     delimiter, chosen, characters = "\t", "", False
@@ -383,6 +393,8 @@ def _cut(arguments: list[str], given: str | None) -> Printed:
 
 
 def _sed(arguments: list[str], given: str | None) -> Printed:
+    import re
+
     if given is None:
         return None
     extended = False
@@ -415,6 +427,8 @@ def _sed(arguments: list[str], given: str | None) -> Printed:
 
 
 def _awk(arguments: list[str], given: str | None) -> Printed:
+    import re
+
     if given is None:
         return None
     separator: str | None = None
@@ -450,6 +464,8 @@ def _wc(arguments: list[str], given: str | None) -> Printed:
 
 
 def _count_of(arguments: list[str]) -> int | None:
+    import re
+
     found = re.fullmatch(r"-(?:n\s*)?(\d{1,6})", " ".join(arguments) if arguments else "-10")
     return None if found is None else int(found[1])
 

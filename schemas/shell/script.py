@@ -6,14 +6,14 @@ What cannot be decided is listed as unresolved.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
-
 from ..config import Argument, Launch, Unresolved
 from ..diagnostic import Diagnostic, UnreadableError, finding
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import NoReturn
 
     from ..config import ReadOptions
     from ..source import SourceText, Span

@@ -6,8 +6,7 @@ stays known, what differs becomes unknown with the test as the reason.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from .text import Doubt, Piece, same
 
 if TYPE_CHECKING:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from ..light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from .text import Code, Place, Text
 
 

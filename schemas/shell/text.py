@@ -8,9 +8,12 @@ variables can be shown where it was put together.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from ..light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from ..source import SourceText, Span
 
 LONGEST_CHAIN = 8

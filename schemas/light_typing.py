@@ -1,0 +1,102 @@
+"""What accmap takes from `typing` while it runs, without the import, which costs a third of the start of Python.
+
+Type checkers see the real `typing.NamedTuple` and `typing.cast`. At run time `NamedTuple` makes the same classes
+(`_fields`, `_make`, `_replace`, `_asdict`, keywords, defaults) without compiling a constructor for each: there are
+a hundred of them on the way of every lint.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple as NamedTuple
+    from typing import cast as cast
+else:
+    try:
+        from _collections import _tuplegetter as _getter  # the standard library's own records use it, too
+    except ImportError:
+        from operator import itemgetter
+
+        def _getter(place, name):
+            return property(itemgetter(place), doc=name)
+
+    def cast(_, value):
+        """The value itself, as `typing.cast`."""
+        return value
+
+    _new = tuple.__new__
+    # One constructor for each number of fields. A record's own is a copy with the names of its fields.
+    _CONSTRUCTORS = (
+        lambda _cls: _new(_cls, ()),
+        lambda _cls, a: _new(_cls, (a,)),
+        lambda _cls, a, b: _new(_cls, (a, b)),
+        lambda _cls, a, b, c: _new(_cls, (a, b, c)),
+        lambda _cls, a, b, c, d: _new(_cls, (a, b, c, d)),
+        lambda _cls, a, b, c, d, e: _new(_cls, (a, b, c, d, e)),
+        lambda _cls, a, b, c, d, e, f: _new(_cls, (a, b, c, d, e, f)),
+        lambda _cls, a, b, c, d, e, f, g: _new(_cls, (a, b, c, d, e, f, g)),
+        lambda _cls, a, b, c, d, e, f, g, h: _new(_cls, (a, b, c, d, e, f, g, h)),
+        lambda _cls, a, b, c, d, e, f, g, h, i: _new(_cls, (a, b, c, d, e, f, g, h, i)),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j: _new(_cls, (a, b, c, d, e, f, g, h, i, j)),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k: _new(_cls, (a, b, c, d, e, f, g, h, i, j, k)),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m: _new(_cls, (a, b, c, d, e, f, g, h, i, j, k, m)),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m, n: _new(_cls, (a, b, c, d, e, f, g, h, i, j, k, m, n)),
+    )
+    _function = type(_CONSTRUCTORS[0])  # `types.FunctionType`, without the import
+    _GLOBALS = {"_new": _new, "__builtins__": {}}
+
+    class _Maker(type):
+        """Makes a tuple class of a class body: its annotations are the fields."""
+
+        def __new__(cls, name, bases, body):
+            if not bases:
+                return type.__new__(cls, name, bases, body)
+            fields = tuple(body.get("__annotations__", ()))
+            if len(fields) >= len(_CONSTRUCTORS):
+                return _large(name, fields, body)
+            defaults = tuple([body.pop(field) for field in fields if field in body])
+            code = _CONSTRUCTORS[len(fields)].__code__.replace(co_varnames=("_cls", *fields))
+            for place, field in enumerate(fields):
+                body[field] = _getter(place, field)
+            body.setdefault("__repr__", _repr)
+            body.update(
+                __slots__=(),
+                __new__=_function(code, _GLOBALS, "__new__", defaults),
+                __getnewargs__=_getnewargs,
+                __match_args__=fields,
+                _fields=fields,
+                _field_defaults=dict(zip(fields[len(fields) - len(defaults) :], defaults)),  # noqa: B905 - 3.10's cost
+                _make=classmethod(_new),
+                _replace=_replace,
+                _asdict=_asdict,
+            )
+            return type(name, (tuple,), body)
+
+    def _large(name, fields, body):
+        """More fields than there is a constructor for: rare, and made as the standard library makes it."""
+        from collections import namedtuple
+
+        made = namedtuple(name, fields, defaults=[body[field] for field in fields if field in body])
+        for key, value in body.items():
+            if key not in fields and key != "__annotations__":
+                setattr(made, key, value)
+        return made
+
+    def _replace(self, /, **changes):
+        made = _new(type(self), map(changes.pop, self._fields, self))
+        if changes:
+            raise ValueError(f"Got unexpected field names: {list(changes)!r}")
+        return made
+
+    def _asdict(self):
+        return dict(zip(self._fields, self))  # noqa: B905 - as many values as fields
+
+    def _getnewargs(self):
+        return tuple(self)
+
+    def _repr(self):
+        said = ", ".join(f"{field}={value!r}" for field, value in zip(self._fields, self))  # noqa: B905
+        return f"{type(self).__name__}({said})"
+
+    class NamedTuple(metaclass=_Maker):
+        """The base of a record, as `typing.NamedTuple`."""

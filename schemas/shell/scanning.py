@@ -1,0 +1,133 @@
+"""Small steps over shell text: where a run of characters ends, which word or operator stands at a place.
+
+These are loops, not regular expressions: what they step over is a few characters long, and compiling the expressions
+would cost every start more than a whole script takes to read.
+"""
+
+from __future__ import annotations
+
+from ..light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+BLANKS = frozenset(" \t\n")
+PLAIN_ENDS = frozenset(" \t\n;&|<>()$`\"'\\")
+"""What ends a run of characters that mean nothing but themselves."""
+DOUBLE_ENDS = frozenset('"$`\\')
+"""The same between double quotes."""
+
+_NAME_STARTS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
+_NAME_CHARACTERS = _NAME_STARTS | frozenset("0123456789")
+_WORD_ENDS = frozenset(" \t\n;&|<>()")
+_RESERVED = frozenset(
+    ("if", "then", "elif", "else", "fi", "do", "done", "while", "until", "for", "case", "esac", "select", "function",
+     "time", "coproc", "in", "{", "}", "!", "[[")
+)  # fmt: skip
+_LONGEST_RESERVED = len("function")
+_REDIRECTIONS = ("<<<", "<<-", "<<", "<&", "<>", ">&", "&>>", "&>", ">>", ">|")
+_TEST_ENDS = frozenset(" \t\n(\\")
+_BINARY_TESTS = frozenset(
+    ("==", "=~", "!=", "=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef")
+)
+
+
+def run_end(text: str, at: int, end: int, stops: Container[str]) -> int:
+    """Where the run of characters from `at` on ends: at the first of `stops`, or at `end`."""
+    while at < end and text[at] not in stops:
+        at += 1
+    return at
+
+
+def name_end(text: str, at: int) -> int:
+    """Where the variable name at `at` ends; `at` itself where there is none."""
+    size = len(text)
+    if at < size and text[at] in _NAME_STARTS:
+        at += 1
+        while at < size and text[at] in _NAME_CHARACTERS:
+            at += 1
+    return at
+
+
+def word_end(text: str, at: int) -> int:
+    """The same for a name that may go on with letters of any script."""
+    end = name_end(text, at)
+    if end > at:
+        while (char := text[end : end + 1]) and (char == "_" or char.isalnum()):
+            end += 1
+    return end
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is such a name and nothing else."""
+    return bool(text) and word_end(text, 0) == len(text)
+
+
+def blanks_end(text: str, at: int) -> int:
+    """Where blanks and continued lines end."""
+    while True:
+        char = text[at : at + 1]
+        if char == " " or char == "\t":
+            at += 1
+        elif char == "\\" and text[at + 1 : at + 2] == "\n":
+            at += 2
+        else:
+            return at
+
+
+def reserved_word(text: str, at: int) -> str:
+    """The reserved word at `at`; empty where there is none."""
+    end = at
+    most = min(len(text), at + _LONGEST_RESERVED + 1)
+    while end < most and text[end] not in _WORD_ENDS and not text.startswith("\\\n", end):
+        end += 1
+    word = text[at:end]
+    return word if word in _RESERVED else ""
+
+
+def binary_test(text: str, at: int) -> str:
+    """The operator of `[[ a == b ]]` at `at`; empty where there is none."""
+    end = at
+    most = min(len(text), at + 4)
+    while end < most and text[end] not in _TEST_ENDS:
+        end += 1
+    word = text[at:end]
+    return word if end < len(text) and word in _BINARY_TESTS and text[end] in _TEST_ENDS else ""
+
+
+def redirection(text: str, at: int) -> tuple[str, str] | None:
+    """The descriptor (a number, `{name}` or nothing) and the operator of a redirection that begins at `at`."""
+    end = at
+    if text[end : end + 1] == "{":
+        end = word_end(text, at + 1)
+        if end == at + 1 or text[end : end + 1] != "}":
+            return None
+        end += 1
+    else:
+        while text[end : end + 1].isdecimal():
+            end += 1
+    for operator in _REDIRECTIONS:
+        if text.startswith(operator, end):
+            return text[at:end], operator
+    char = text[end : end + 1]
+    if (char == "<" or char == ">") and text[end + 1 : end + 2] != "(":
+        return text[at:end], char
+    return None
+
+
+def fields(string: str) -> Iterator[tuple[int, int]]:
+    """The stretches between blanks."""
+    at, size = 0, len(string)
+    while at < size:
+        if string[at] in BLANKS:
+            at += 1
+            continue
+        end = run_end(string, at, size, BLANKS)
+        yield at, end
+        at = end
+
+
+def is_whole_number(text: str) -> bool:
+    """Whether a text is a whole number that 64 bits surely hold."""
+    digits = text[1:] if text[:1] == "-" else text
+    return digits.isdecimal() and len(digits) <= 18
