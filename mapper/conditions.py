@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from ..schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,17 @@ def _contains(operand: Value, value: Value) -> bool:
     return isinstance(operand, (list, tuple)) and any(_equal(value, entry) for entry in operand)
 
 
+def _is_not_product(value: Value, operand: Value, value_of: Callable[[str], Value]) -> bool:
+    """Whether a number is known to be another one than the product of some fields."""
+    factors = [value_of(str(field)) for field in operand] if isinstance(operand, (list, tuple)) else []
+    product = 1
+    for factor in factors:
+        if not isinstance(factor, int):
+            return False
+        product *= factor
+    return _is_number(value) and value != product
+
+
 COMPARISONS: dict[str, Callable[[Value, Value, Callable[[str], Value]], bool]] = {
     "eq": lambda value, operand, _: _equal(value, operand),
     "ne": lambda value, operand, _: not _equal(value, operand),
@@ -49,5 +60,8 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[str], Value]], bool]] =
     "ne_field": lambda value, operand, other: value != other(str(operand)),
     "gt_field": lambda value, operand, other: _greater(value, other(str(operand))),
     "islist": lambda value, _operand, _: isinstance(value, (list, tuple)),
+    "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
+    "has": lambda value, operand, _: isinstance(value, (list, tuple)) and operand in value,
+    "endswith": lambda value, operand, _: isinstance(value, str) and value.endswith(str(operand)),
     "isfraction": lambda value, _operand, _: isinstance(value, float) and not value.is_integer(),
 }

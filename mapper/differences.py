@@ -6,22 +6,22 @@ say nothing for either run (the experts of a model that has none) are left out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
-
 from ..mappings.tables import table
 from ..schemas.config import Value, json_value
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .recipe.reading import meaningful
 from .recipe.vocabulary import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Literal, TypeAlias
 
     from ..mappings.tables import Impact
     from ..schemas.config import Origin
     from ..schemas.source import Span
     from .recipe.values import Recipe, RecipeValue, Unmapped
 
-Verdict = Literal["equal", "different", "only-a", "only-b", "undecided"]
+Verdict: TypeAlias = "Literal['equal', 'different', 'only-a', 'only-b', 'undecided']"
 
 
 class Found(NamedTuple):

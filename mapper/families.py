@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from ..mappings.tables import version_number
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .conditions import holds
 
 if TYPE_CHECKING:
@@ -95,12 +94,12 @@ def fixed_value(family: Family, field: str, layers: Value) -> Value:
     return value
 
 
-def choose(value_of: Callable[[str], Value], dialect: str, version: str) -> Choice:
-    """The family that expresses a recipe, or the nearest one and what it misses."""
+def choose(value_of: Callable[[str], Value], dialect: str, version: str, preferred: str | None = None) -> Choice:
+    """The family that expresses a recipe, or the nearest one and what it misses; `preferred` where none is nearer."""
     from ..mappings.families_compiled import WEIGHTS
 
     weights: Mapping[str, int] = WEIGHTS
-    best: tuple[tuple[int, bool, int], Choice] | None = None
+    best: tuple[tuple[int, bool, bool, int], Choice] | None = None
     for place, known in enumerate(families().values()):
         if not known.trains_in(dialect, version):
             continue
@@ -108,7 +107,7 @@ def choose(value_of: Callable[[str], Value], dialect: str, version: str) -> Choi
         misfits = misfits_of(family, value_of)
         cost = sum(weights.get(misfit.field, 1) for misfit in misfits)
         fits = not all(holds(condition, value_of) for condition in family.prefers)
-        rank = (cost, fits, place)
+        rank = (cost, family.name != preferred, fits, place)
         if best is None or rank < best[0]:
             best = rank, Choice(family, misfits)
     if best is None:

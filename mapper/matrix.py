@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from ..mappings.tables import table
+from ..schemas.light_typing import TYPE_CHECKING
 from .recipe.vocabulary import vocabulary
 from .row_words import (
     LOSS,

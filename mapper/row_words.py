@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from ..schemas.config import json_value
+from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.megatron.catalog import DEFAULT_VERSION, VERSIONS, catalog
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ _COMPARISONS = {
     "gt_field": ("{field} is above {value}", "{field} 大于 {value}"),
     "islist": ("{field} is a list", "{field} 为列表"),
     "isfraction": ("{field} is no whole number", "{field} 不是整数"),
+    "not_product": ("{field} is not the product of {value}", "{field} 不等于 {value} 之积"),
+    "has": ("{field} holds {value}", "{field} 含 {value}"),
+    "endswith": ("{field} ends with {value}", "{field} 以 {value} 结尾"),
 }
 _ALWAYS = ("nothing to set; always {value}", "无需设置，恒为 {value}")
 _VARIABLE = ("environment variable {name}", "环境变量 {name}")

@@ -8,15 +8,19 @@ names it, never a silent omission. The verifier and checkpoint conversion use th
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import lru_cache
+
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Literal, TypeAlias
 
     Array = Any
     """A numpy array; numpy is imported only where arrays are laid out."""
+    Shape = tuple[int, ...]
 
-Framework = Literal["megatron", "mindformers"]
+Framework: TypeAlias = "Literal['megatron', 'mindformers']"
 
 
 class Layout(NamedTuple):
@@ -33,6 +37,8 @@ class Layout(NamedTuple):
     mlp_interleaved: bool = False
     qkv_contiguous: bool = False
     mla_concatenated: bool = False
+    dynamic: bool = False
+    """The MindSpore Transformers side is the dynamic graph."""
 
 
 class Pairing(NamedTuple):
@@ -41,6 +47,8 @@ class Pairing(NamedTuple):
     megatron: tuple[str, ...]
     mindformers: str
     relation: str
+    kept: bool = False
+    """It stays in float32 whatever type the others are cast to."""
 
 
 class UnmatchedWeightError(Exception):
@@ -53,19 +61,61 @@ class UnmatchedWeightError(Exception):
 
 
 class WeightTable:
-    """The rows that hold for one layout, ready to translate names and arrays."""
+    """The rows that hold for one layout, ready to translate names and arrays.
+
+    A MindSpore Transformers parameter is made of shares that follow one another along its first axis, one for each
+    Megatron-Core parameter that it holds; each share is laid out by itself, so nothing larger need be in memory.
+    """
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self._rows = tuple(_rows(layout))
+        self._known: dict[tuple[Framework, str], Pairing | None] = {}
 
     def pairing(self, framework: Framework, name: str) -> Pairing | None:
         """The pairing that a parameter belongs to; None where the table does not know it."""
-        for row in self._rows:
-            found = row.match(framework, name, self.layout)
-            if found is not None:
-                return found
-        return None
+        key = (framework, name)
+        if key not in self._known:
+            found = (row.match(framework, name, self.layout) for row in self._rows)
+            self._known[key] = next((pairing for pairing in found if pairing is not None), None)
+        return self._known[key]
+
+    def lay_out(self, pairing: Pairing, array: Array) -> Array:
+        """One Megatron-Core parameter as its share of the MindSpore Transformers one."""
+        return _RELATIONS[pairing.relation].lay_out(array, self.layout)
+
+    def undo(self, pairing: Pairing, share: Array) -> Array:
+        """A share of a MindSpore Transformers parameter as the Megatron-Core parameter it comes from."""
+        return _RELATIONS[pairing.relation].undo(share, self.layout)
+
+    def share_shape(self, pairing: Pairing, shape: Shape) -> Shape:
+        """The shape of the share that a Megatron-Core parameter of this shape becomes."""
+        return _RELATIONS[pairing.relation].shape(shape, self.layout)
+
+    def undone_shape(self, pairing: Pairing, shape: Shape) -> Shape:
+        """The shape of the Megatron-Core parameter that a share of this shape comes from."""
+        return _RELATIONS[pairing.relation].undone_shape(shape, self.layout)
+
+    def cuts(
+        self, pairing: Pairing, length: int, sizes: Mapping[str, int] | None = None
+    ) -> tuple[tuple[int, int], ...]:
+        """Where the shares of a MindSpore Transformers parameter stand along its first axis.
+
+        `sizes` gives the rows of a Megatron-Core parameter that shares its partner with another (joined projections).
+        """
+        names = pairing.megatron
+        if pairing.relation != "joined":
+            step = length // len(names)
+            if step * len(names) != length:
+                raise ValueError(f"{pairing.mindformers} has {length} rows, which {len(names)} parts cannot share")
+            return tuple((at * step, (at + 1) * step) for at in range(len(names)))
+        known = [(sizes or {}).get(name) for name in names]
+        first = known[0] if known[0] is not None else None if known[1] is None else length - known[1]
+        if first is None:
+            raise ValueError("the rows of one of two joined weights must be known")
+        if not 0 < first < length:
+            raise ValueError(f"{pairing.mindformers} has {length} rows; {names[0]} cannot have {first} of them")
+        return ((0, first), (first, length))
 
     def to_mindformers(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """Megatron-Core's arrays under MindSpore Transformers' names and in its layout."""
@@ -76,17 +126,13 @@ class WeightTable:
             if pairing is None or any(part not in arrays for part in pairing.megatron):
                 unknown.append(name)
             elif pairing.mindformers not in found:
-                parts = [arrays[part] for part in pairing.megatron]
-                found[pairing.mindformers] = _RELATIONS[pairing.relation].lay_out(parts, self.layout)
+                found[pairing.mindformers] = _joined([self.lay_out(pairing, arrays[part]) for part in pairing.megatron])
         if unknown:
             raise UnmatchedWeightError("megatron", unknown)
         return found
 
     def to_megatron(self, arrays: Mapping[str, Array], sizes: Mapping[str, int] | None = None) -> dict[str, Array]:
-        """MindSpore Transformers' arrays under Megatron-Core's names and in its layout.
-
-        `sizes` gives the rows of a Megatron-Core parameter that shares its partner with another (joined projections).
-        """
+        """MindSpore Transformers' arrays under Megatron-Core's names and in its layout; `sizes` as in `cuts`."""
         found: dict[str, Array] = {}
         unknown: list[str] = []
         for name, array in arrays.items():
@@ -94,38 +140,46 @@ class WeightTable:
             if pairing is None:
                 unknown.append(name)
                 continue
-            rows = [(sizes or {}).get(part) for part in pairing.megatron]
-            parts = _RELATIONS[pairing.relation].undo(array, self.layout, rows)
-            found.update(zip(pairing.megatron, parts, strict=True))
+            for part, (start, stop) in zip(pairing.megatron, self.cuts(pairing, len(array), sizes), strict=True):
+                found[part] = self.undo(pairing, array[start:stop])
         if unknown:
             raise UnmatchedWeightError("mindformers", unknown)
         return found
 
 
 class _Relation(NamedTuple):
-    lay_out: Callable[[list[Array], Layout], Array]
-    undo: Callable[[Array, Layout, list[int | None]], list[Array]]
+    lay_out: Callable[[Array, Layout], Array]
+    undo: Callable[[Array, Layout], Array]
+    shape: Callable[[Shape, Layout], Shape]
+    undone_shape: Callable[[Shape, Layout], Shape]
 
 
-def _same(parts: list[Array], _layout: Layout) -> Array:
-    return parts[0]
+def _joined(shares: list[Array]) -> Array:
+    if len(shares) == 1:
+        return shares[0]
+    import numpy as np
+
+    return np.concatenate(shares)
 
 
-def _same_back(array: Array, _layout: Layout, _rows_of: list[int | None]) -> list[Array]:
-    return [array]
+def _same(array: Array, _layout: Layout) -> Array:
+    return array
 
 
-def _alternate(parts: list[Array], layout: Layout) -> Array:
-    array = parts[0]
+def _same_shape(shape: Shape, _layout: Layout) -> Shape:
+    return shape
+
+
+def _alternate(array: Array, layout: Layout) -> Array:
     if not (layout.gated and layout.mlp_interleaved):
         return array
     return array.reshape(2, -1, *array.shape[1:]).swapaxes(0, 1).reshape(array.shape)
 
 
-def _alternate_back(array: Array, layout: Layout, _rows_of: list[int | None]) -> list[Array]:
+def _alternate_back(array: Array, layout: Layout) -> Array:
     if not (layout.gated and layout.mlp_interleaved):
-        return [array]
-    return [array.reshape(-1, 2, *array.shape[1:]).swapaxes(0, 1).reshape(array.shape)]
+        return array
+    return array.reshape(-1, 2, *array.shape[1:]).swapaxes(0, 1).reshape(array.shape)
 
 
 def _group_cuts(layout: Layout) -> tuple[int, int]:
@@ -133,8 +187,7 @@ def _group_cuts(layout: Layout) -> tuple[int, int]:
     return queries, queries + layout.head_dim
 
 
-def _by_kind(parts: list[Array], layout: Layout) -> Array:
-    array = parts[0]
+def _by_kind(array: Array, layout: Layout) -> Array:
     if not layout.qkv_contiguous:
         return array
     import numpy as np
@@ -144,51 +197,40 @@ def _by_kind(parts: list[Array], layout: Layout) -> Array:
     return np.concatenate([kind.reshape(-1, *array.shape[1:]) for kind in kinds])
 
 
-def _by_kind_back(array: Array, layout: Layout, _rows_of: list[int | None]) -> list[Array]:
+def _by_kind_back(array: Array, layout: Layout) -> Array:
     if not layout.qkv_contiguous:
-        return [array]
+        return array
     import numpy as np
 
     queries, keys = (cut * layout.groups for cut in _group_cuts(layout))
     parts: list[Array] = np.split(array, (queries, keys))
     kinds = [part.reshape(layout.groups, -1, *array.shape[1:]) for part in parts]
     joined: Array = np.concatenate(kinds, axis=1)
-    return [joined.reshape(array.shape)]
+    return joined.reshape(array.shape)
 
 
-def _stack(parts: list[Array], _layout: Layout) -> Array:
-    import numpy as np
-
-    return np.concatenate([part.T for part in parts])
+def _transpose(array: Array, layout: Layout) -> Array:
+    return array.T[None] if layout.dynamic else array.T
 
 
-def _stack_back(array: Array, layout: Layout, _rows_of: list[int | None]) -> list[Array]:
-    stacked = array.reshape(layout.experts, -1, array.shape[-1])
-    return [stacked[expert].T for expert in range(layout.experts)]
+def _transpose_back(share: Array, layout: Layout) -> Array:
+    return share[0].T if layout.dynamic else share.T
 
 
-def _join(parts: list[Array], _layout: Layout) -> Array:
-    import numpy as np
-
-    return np.concatenate(parts)
+def _transposed(shape: Shape, layout: Layout) -> Shape:
+    return (1, *reversed(shape)) if layout.dynamic else tuple(reversed(shape))
 
 
-def _join_back(array: Array, _layout: Layout, rows_of: list[int | None]) -> list[Array]:
-    first = rows_of[0]
-    if first is None:
-        second = rows_of[1]
-        if second is None:
-            raise ValueError("the rows of one of two joined weights must be known")
-        first = len(array) - second
-    return [array[:first], array[first:]]
+def _transposed_back(shape: Shape, layout: Layout) -> Shape:
+    return tuple(reversed(shape[1:] if layout.dynamic else shape))
 
 
 _RELATIONS = {
-    "same": _Relation(_same, _same_back),
-    "gated": _Relation(_alternate, _alternate_back),
-    "grouped": _Relation(_by_kind, _by_kind_back),
-    "expert": _Relation(_stack, _stack_back),
-    "joined": _Relation(_join, _join_back),
+    "same": _Relation(_same, _same, _same_shape, _same_shape),
+    "gated": _Relation(_alternate, _alternate_back, _same_shape, _same_shape),
+    "grouped": _Relation(_by_kind, _by_kind_back, _same_shape, _same_shape),
+    "expert": _Relation(_transpose, _transpose_back, _transposed, _transposed_back),
+    "joined": _Relation(_same, _same, _same_shape, _same_shape),
 }
 
 
@@ -196,6 +238,7 @@ class _Row(NamedTuple):
     megatron: tuple[str, ...]
     mindformers: str
     relation: str
+    kept: bool
     patterns: Mapping[str, tuple[re.Pattern[str], ...]]
     endings: Mapping[str, Mapping[str, Mapping[str, str]]]
     """By framework and placeholder: what an ending of this side is called on the other."""
@@ -210,18 +253,29 @@ class _Row(NamedTuple):
                     if placeholder in there:
                         there[placeholder] = names[there[placeholder]]
                 ours, theirs = (here, there) if framework == "megatron" else (there, here)
-                return Pairing(self._megatron_names(ours, layout), _filled(self.mindformers, theirs), self.relation)
+                names = self._megatron_names(ours, layout)
+                return Pairing(names, filled(self.mindformers, theirs), self.relation, self.kept)
         return None
 
     def _megatron_names(self, values: Mapping[str, str], layout: Layout) -> tuple[str, ...]:
         if self.relation == "expert":
-            every = ({**values, "expert": str(expert)} for expert in range(layout.experts))
-            return tuple(_filled(self.megatron[0], one) for one in every)
-        return tuple(_filled(name, values) for name in self.megatron)
+            return _every_expert(filled(self.megatron[0], {**values, "expert": "{expert}"}), layout.experts)
+        return tuple(filled(name, values) for name in self.megatron)
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str:
+@lru_cache(maxsize=4096)
+def _every_expert(template: str, experts: int) -> tuple[str, ...]:
+    """The names of one matrix of every expert; one answer serves all of them."""
+    return tuple(template.replace("{expert}", str(expert)) for expert in range(experts))
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """A name of the table with its placeholders filled."""
     return re.sub(r"\{(\w+)\}", lambda found: values[found[1]], template)
+
+
+def _block(blocks: Iterable[str]) -> str:
+    return "|".join(re.escape(name).replace(r"\{n\}", r"\d+") for name in blocks)
 
 
 def _rows(layout: Layout) -> Iterable[_Row]:
@@ -229,8 +283,7 @@ def _rows(layout: Layout) -> Iterable[_Row]:
 
     there = {"norm": NORM[layout.norm], "kind": KIND}
     back = {key: {value: name for name, value in names.items()} for key, names in there.items()}
-    block = "|".join(re.escape(name).replace(r"\{n\}", r"\d+") for name in BLOCKS)
-    common = {"block": block, "n": r"\d+", "expert": r"\d+"}
+    common = {"block": _block(BLOCKS), "n": r"\d+", "expert": r"\d+"}
     for parameter in PARAMETERS:
         conditions = parameter.get("where", {})
         if any(getattr(layout, switch) != value for switch, value in conditions.items()):
@@ -245,6 +298,7 @@ def _rows(layout: Layout) -> Iterable[_Row]:
             megatron,
             parameter["mindformers"],
             parameter["relation"],
+            bool(parameter.get("kept")),
             patterns,
             {"megatron": there, "mindformers": back},
         )

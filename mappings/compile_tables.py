@@ -43,7 +43,11 @@ def compiled() -> str:
     parts = [
         '"""The mapping tables; compiled from the YAML files beside it, do not edit."""',
         "",
-        "from typing import Any",
+        "from __future__ import annotations",
+        "",
+        "TYPE_CHECKING = False",
+        "if TYPE_CHECKING:",
+        "    from typing import Any",
         "",
     ]
     for name, value in (
@@ -88,6 +92,7 @@ def _row(topic: str, row: dict[str, Any], only: list[Any]) -> tuple[Any, ...]:
         tuple(row["sources"]),
         note["en"],
         note["zh"],
+        *((row["part_of"],) if "part_of" in row else ()),
     )
 
 
@@ -174,7 +179,11 @@ def compiled_families() -> str:
     parts = [
         '"""Model families and the frames of written files; compiled from YAML, do not edit."""',
         "",
-        "from typing import Any",
+        "from __future__ import annotations",
+        "",
+        "TYPE_CHECKING = False",
+        "if TYPE_CHECKING:",
+        "    from typing import Any",
         "",
     ]
     for name, value in (("WEIGHTS", content["weights"]), ("FAMILIES", families), ("SKELETONS", skeletons)):

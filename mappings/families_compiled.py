@@ -1,6 +1,10 @@
 """Model families and the frames of written files; compiled from YAML, do not edit."""
 
-from typing import Any
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 WEIGHTS: Any = {'attention.latent.enabled': 100,
  'moe.num_experts': 100,

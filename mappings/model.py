@@ -7,7 +7,22 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Comparison = Literal[
-    "eq", "ne", "gt", "lt", "in", "not_in", "set", "unset", "eq_field", "ne_field", "gt_field", "islist", "isfraction"
+    "eq",
+    "ne",
+    "gt",
+    "lt",
+    "in",
+    "not_in",
+    "set",
+    "unset",
+    "eq_field",
+    "ne_field",
+    "gt_field",
+    "islist",
+    "isfraction",
+    "has",
+    "endswith",
+    "not_product",
 ]
 FieldName = Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z][a-z0-9_]*)+$")]
 Condition = tuple[FieldName, Comparison] | tuple[FieldName, Comparison, str | int | float | bool | list[Any] | None]
@@ -78,6 +93,7 @@ class Row(_Strict):
     write: Literal["always", "differs", "explicit", "never"] | None = None
     impact: Literal["numerics", "performance", "none"] | None = None
     only: list[Condition] | None = None
+    part_of: FieldName | None = None
     caveats: list[Caveat] = []
     sources: Annotated[list[str], Field(min_length=1)]
     note: Text | None = None

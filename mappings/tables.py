@@ -6,19 +6,20 @@ them costs no parsing. `table()` is the whole of it, with the lookups that reade
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Literal, TypeAlias
 
     from ..schemas.config import Value
 
-Loss = Literal["exact", "conditional", "approximate", "one-way", "unsupported"]
-Status = Literal["exact", "conditional", "approximate", "made-explicit", "dropped", "unresolved"]
-Impact = Literal["numerics", "performance", "none"]
-Write = Literal["always", "differs", "explicit", "never"]
+Loss: TypeAlias = "Literal['exact', 'conditional', 'approximate', 'one-way', 'unsupported']"
+Status: TypeAlias = "Literal['exact', 'conditional', 'approximate', 'made-explicit', 'dropped', 'unresolved']"
+Impact: TypeAlias = "Literal['numerics', 'performance', 'none']"
+Write: TypeAlias = "Literal['always', 'differs', 'explicit', 'never']"
 """When a side is written: always; where its value is not the default; where the source names it; never."""
-SideName = Literal["megatron", "static", "dynamic"]
+SideName: TypeAlias = "Literal['megatron', 'static', 'dynamic']"
 Condition: TypeAlias = "tuple[str, str, Value]"
 """A recipe field, a comparison, and what it is compared with."""
 
@@ -41,6 +42,8 @@ class Side(NamedTuple):
 
     def covers(self, version: str) -> bool:
         """Whether this side speaks for `version`."""
+        if self.since is None and self.until is None:
+            return True
         number = version_number(version)
         return (self.since is None or version_number(self.since) <= number) and (
             self.until is None or number <= version_number(self.until)
@@ -78,6 +81,8 @@ class Row(NamedTuple):
     sources: tuple[str, ...]
     en: str
     zh: str
+    part_of: str | None = None
+    """The field that this one is a detail of: without it, it counts for nothing."""
 
     def side(self, name: SideName, version: str) -> Side | None:
         """The side that speaks for a version; None where the concept does not exist there."""

@@ -16,6 +16,10 @@ _TYPES = {
     "PARAMETERS": "tuple[dict[str, Any], ...]",
     "NORM": "dict[str, dict[str, str]]",
     "KIND": "dict[str, str]",
+    "ALIASES": "dict[str, list[dict[str, Any]]]",
+    "RENAMES": "dict[str, dict[str, str]]",
+    "SPLITS": "dict[str, list[str]]",
+    "OTHERS": "dict[str, list[dict[str, str]]]",
 }
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from ...schemas.config import json_value
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..conditions import holds
 from ..recipe.values import Recipe, RecipeValue
 from ..recipe.vocabulary import vocabulary
@@ -75,6 +74,22 @@ def align(recipe: Recipe, number: int = 0) -> Alignment:
     now = {change.field: change for change in here.changes}
     returned = tuple(field for field, change in before.items() if field not in now or now[field].after != change.after)
     return Alignment(here.recipe(), tuple(here.changes), here.environment, number, table.steps[number], returned)
+
+
+def experiment(recipe: Recipe, name: str) -> tuple[Recipe, tuple[Change, ...]]:
+    """The recipe with what an experiment of the guide sets on top."""
+    fields = dict(recipe.fields)
+    changes: list[Change] = []
+    for line in alignment_table().experiments[name]:
+        entry = fields.get(line.field)
+        before = None if entry is None else entry.value
+        if _same(before, line.value):
+            continue
+        keys, span = ((), None) if entry is None else (entry.keys, entry.span)
+        fields[line.field] = RecipeValue(line.value, "explicit", span, keys)
+        changes.append(Change(line.field, before, line.value, line.en, line.zh, line.sources))
+    ordered = {field: fields[field] for field in vocabulary() if field in fields}
+    return recipe._replace(fields=ordered), tuple(changes)
 
 
 def with_paths(recipe: Recipe) -> tuple[Recipe, tuple[Change, ...]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..recipe.reading import recipe_of
 from ..translate.megatron_file import megatron_text
 from ..translate.mindformers_file import mindformers_text
 from ..translate.report import summary
 from ..translate.translation import TargetSetting, Translation, translate_recipe
-from .alignment import Alignment, Change, align, with_paths
+from .alignment import Alignment, Change, align, experiment, with_paths
 from .table import alignment_table
 
 if TYPE_CHECKING:
@@ -89,12 +88,19 @@ def pair_of(
     dialect: str | None = None,
     step: int | None = None,
     initial_weights: bool = False,
+    trial: str | None = None,
 ) -> Pair:
-    """The pair for a configuration; `step` is the rung of the alignment ladder, None for the run as it is."""
+    """The pair for a configuration; `step` is the rung of the alignment ladder, None for the run as it is.
+
+    `trial` names an experiment of the guide, whose settings go on top.
+    """
     recipe, changes = with_paths(recipe_of(config))
     alignment = None if step is None else align(recipe, step)
     if alignment is not None:
         recipe, changes = alignment.recipe, changes + alignment.changes
+    if trial is not None:
+        recipe, further = experiment(recipe, trial)
+        changes = _joined(changes, further)
     changed = {change.field for change in changes}
     script = _noted(translate_recipe(recipe, config, "megatron", megatron), changed)
     configuration = _noted(translate_recipe(recipe, config, "mindformers", mindformers, dialect), changed)
@@ -108,6 +114,18 @@ def pair_of(
         config.file,
         _saving_once(configuration) if initial_weights else None,
     )
+
+
+def _joined(first: tuple[Change, ...], then: tuple[Change, ...]) -> tuple[Change, ...]:
+    """One change for each field: from what it was in the source to what it is now."""
+    before = {change.field: change.before for change in first}
+    later = {change.field for change in then}
+    joined = [change for change in first if change.field not in later]
+    for change in then:
+        whole = change._replace(before=before.get(change.field, change.before))
+        if whole.before != whole.after:
+            joined.append(whole)
+    return tuple(joined)
 
 
 def _noted(translation: Translation, changed: set[str]) -> Translation:

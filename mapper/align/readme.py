@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 from ...schemas.config import json_value
+from ...schemas.light_typing import TYPE_CHECKING
 from .pair import CONFIGURATION, INITIAL, SCRIPT
 from .table import alignment_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from ...schemas.config import Value
     from ...schemas.diagnostic import Language

@@ -5,7 +5,7 @@ A rule is asked with the source's value and the situation, and answers with the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from ...mappings.tables import Condition
     from ...schemas.config import Value
@@ -50,6 +52,8 @@ class AlignmentTable(NamedTuple):
     steps: tuple[Step, ...]
     settings: tuple[Simplification, ...]
     environment: tuple[Simplification, ...]
+    experiments: Mapping[str, tuple[Simplification, ...]]
+    """By name: what an experiment of the guide sets on top."""
     initial_weights: Mapping[str, Mapping[str, Value]]
     """By dialect: the keys of the YAML that saves one checkpoint and stops."""
 
@@ -71,6 +75,10 @@ def alignment_table() -> AlignmentTable:
         tuple(Step(**step) for step in content["steps"]),
         tuple(_simplification(row) for row in content["settings"]),
         tuple(_simplification(row) for row in content["environment"]),
+        {
+            name: tuple(_simplification({"back": ALWAYS, **row}) for row in rows)
+            for name, rows in content["experiments"].items()
+        },
         content["initial_weights"],
     )
 

@@ -6,8 +6,7 @@ handed to the schedule engine, which finds the nearest settings.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ...schemas.light_typing import TYPE_CHECKING
 from .lens import OMIT, Lens, Omitted, integer, number
 
 if TYPE_CHECKING:
@@ -45,15 +44,24 @@ def _steps(value: float) -> int | float:
     return int(value) if value == int(value) else value
 
 
+def _whole_steps(warmup: int | float) -> int:
+    """The whole number of steps that comes nearest to a warm-up with a fraction of one."""
+    below = int(warmup)
+    rest = warmup - below
+    # The first step after the warm-up is off by rest/warmup, or the last one of a longer one by (1-rest)/(below+1).
+    return below if rest * (below + 1) <= (1 - rest) * below else below + 1
+
+
 def _megatron_get(values: Values, scope: Scope) -> Values:
     style, peak, low, warmup, fraction, warmup_samples, initial, end, end_samples = values[:9]
     tail, tail_samples, tail_style, run, run_samples, batch = values[9:]
-    del scope
     whole = integer(batch)
     last = integer(end) or integer(run)
     if last is None and whole:
         samples = integer(end_samples) or integer(run_samples)
         last = None if samples is None else samples // whole
+    if last is None:
+        last = integer(scope.field("run.train_steps"))
     share = _float(fraction)
     if share is not None:
         warm = None if last is None else _steps(share * last)
@@ -150,8 +158,17 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
     elif kind == "ConstantWithCoolDownLR":
         low = _float(at["lr_end1"]) or 0.0
         length, tail_style = integer(at["decay_steps"]), "cosine"
+        held = integer(at["keep_steps"]) or 0
         if length is not None:
-            last = int(warm or 0) + (integer(at["keep_steps"]) or 0) + length
+            last = int(warm or 0) + held + length
+            if not held:
+                # Nothing is held: a cosine that ends where it likes, whatever the run's length.
+                style, length, tail_style = "cosine", None, None
+    elif kind in ("PolynomialWithWarmUpLR", "polynomial"):
+        falling = integer(at["decay_steps"])
+        if falling is not None and last is not None and int(warm or 0) + falling >= last:
+            # The line goes on to an end that the run does not reach.
+            last = int(warm or 0) + falling
     power, cycles = _float(at["power"]), _float(at["num_cycles"])
     return (
         style,
@@ -172,21 +189,30 @@ def _mindformers_put(values: Values, scope: Scope) -> Written:
     if peak is None and style is None:
         return (OMIT,) * 13
     highest, lowest = _float(peak), _float(low) or 0.0
-    warm = int(number(warmup) or 0)
+    warm = _whole_steps(number(warmup) or 0)
     settings: dict[str, Value] = {"learning_rate": peak, "warmup_steps": warm}
     if _float(initial) and warm:
         settings["warmup_lr_init"] = initial
     if last is not None and scope.side != "dynamic":
         settings["total_steps"] = last
     end, tail = integer(last), integer(length)
+    # The dynamic graph's schedules end with the run, but for those that count their own steps.
+    run = integer(scope.field("run.train_steps")) if scope.side == "dynamic" else end
+    apart = end is not None and run is not None and end != run and end > warm
     if style == "constant" or (highest is not None and highest <= lowest):
         settings["type"] = "ConstantWarmUpLR"
+    elif style == "cosine" and apart:
+        settings.update(type="ConstantWithCoolDownLR", lr_end1=lowest, keep_steps=0, decay_steps=(end or 0) - warm)
+        if cycles not in (None, 0.5):
+            settings["num_cycles"] = cycles
     elif style == "cosine":
         settings.update(type="CosineWithWarmUpLR", lr_end=lowest)
         if cycles not in (None, 0.5):
             settings["num_cycles"] = cycles
     elif style == "linear":
         settings.update(type="PolynomialWithWarmUpLR", lr_end=lowest, power=1.0 if power is None else power)
+        if apart and (end or 0) > (run or 0):
+            settings["decay_steps"] = (end or 0) - warm
     elif style == "WSD" and end is not None and tail is not None and tail_style == "cosine":
         settings.update(
             type="ConstantWithCoolDownLR",

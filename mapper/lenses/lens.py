@@ -7,10 +7,11 @@ gives the keys back up to their canonical form. `OMIT` leaves a key out of the w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Final, TypeAlias
 
     from ...schemas.config import Value
 

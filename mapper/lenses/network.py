@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ...schemas.light_typing import TYPE_CHECKING
 from .lens import OMIT, Lens, integer, items
-from .scalars import dtype_name
+from .scalars import dtype_name, float_list
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
@@ -48,14 +47,26 @@ def _padded_get(values: Values, scope: Scope) -> Values:
 
 
 def _padded_put(values: Values, scope: Scope) -> Written:
-    del scope
     size = values[0] if values[1] is None else values[1]
+    if size is None and _is_gpt2(scope):
+        tensor_size = integer(scope.field("parallel.tensor_size")) or 1
+        size = padded_size(_GPT2_TOKENS, integer(values[2]) or _DEFAULT_DIVISOR, tensor_size)
     return (OMIT if size is None else size,)
+
+
+_GPT2_TOKENS = 50257
+
+
+def _is_gpt2(scope: Scope) -> bool:
+    """Whether the tokenizer is GPT-2's, which pretrain_gpt.py takes where no other is named."""
+    file = scope.field("tokenizer.vocab_file")
+    named = scope.field("tokenizer.type") in (None, "GPT2BPETokenizer")
+    return named and isinstance(file, str) and file.endswith(".json")
 
 
 def _query_groups_get(values: Values, scope: Scope) -> Values:
     grouped, groups, heads = values
-    del scope
+    heads = scope.field("attention.num_heads") if heads is None else heads
     number = groups if grouped else heads
     return (None if number is None else number != heads), number
 
@@ -135,7 +146,7 @@ def _hidden_act_put(values: Values, scope: Scope) -> Written:
 
 def _gelu_form_get(values: Values, scope: Scope) -> Values:
     fused, bias, swiglu = values
-    del scope
+    bias = scope.field("model.bias_linear") if bias is None else bias
     return ("tanh" if fused and bias and not swiglu else "erf",)
 
 
@@ -145,7 +156,7 @@ def _gelu_form_put(values: Values, scope: Scope) -> Written:
 
 def _position_get(values: Values, scope: Scope) -> Values:
     kind, rope_type, latent, rotary, added = values
-    del scope
+    latent = scope.field("attention.latent.enabled") if latent is None else latent
     if rotary and kind == "learned_absolute":
         kind = "rope"
     if added is False and kind == "learned_absolute":
@@ -195,20 +206,61 @@ def _router_dtype_put(values: Values, scope: Scope) -> Written:
     return ("fp64" if wanted == "float64" else "fp32"), OMIT, OMIT
 
 
-def _normalize_get(values: Values, scope: Scope) -> Values:
-    before, score, _ = values
+def _score_get(values: Values, scope: Scope) -> Values:
+    score, balancing, topk = values
     del scope
+    if balancing == "sinkhorn":
+        # Sinkhorn routing weighs by a function of its own, whatever the score function says.
+        return ("sigmoid" if topk == 1 else "softmax",)
+    return (score,)
+
+
+def _score_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return values[0], OMIT, OMIT
+
+
+def _normalize_get(values: Values, scope: Scope) -> Values:
+    before, score, topk, balancing = values
+    del scope
+    if balancing == "sinkhorn" or topk == 1:
+        return (False,)
     return (True if score == "sigmoid" else not before,)
 
 
 def _normalize_put(values: Values, scope: Scope) -> Written:
     softmax = scope.field("moe.router.score_function") != "sigmoid"
-    return softmax and (values[0] is False or scope.field("moe.router.topk") == 1), OMIT, OMIT
+    before = values[0] is False or scope.field("moe.router.topk") == 1
+    return softmax and before and scope.field("moe.router.balancing") != "sinkhorn", OMIT, OMIT, OMIT
 
 
 def _norm_topk_get(values: Values, scope: Scope) -> Values:
-    del scope
+    if scope.side == "static" and scope.field("moe.router.topk") == 1:
+        return (False,)
     return (values[0] is None or bool(values[0]),)
+
+
+def _group_topk_get(values: Values, scope: Scope) -> Values:
+    topk, groups = values[0], values[1] if len(values) > 1 else None
+    groups = scope.field("moe.router.num_groups") if groups is None else groups
+    # Without groups, or with all experts in one, nothing is chosen by group.
+    return (topk if topk and groups and groups != 1 else None,)
+
+
+def _group_topk_put(values: Values, scope: Scope) -> Written:
+    return (values[0], OMIT) if scope.side == "megatron" else (values[0],)
+
+
+def _coefficient_get(values: Values, scope: Scope) -> Values:
+    coefficient, balancing = values
+    del scope
+    # These kinds of balancing add no loss, whatever the coefficient says.
+    return (0.0 if balancing in ("none", "sinkhorn") else float_list(coefficient),)
+
+
+def _coefficient_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return values[0], OMIT
 
 
 def _norm_topk_put(values: Values, scope: Scope) -> Written:
@@ -231,8 +283,8 @@ _MOST_LAYERS = 100_000
 
 
 def _layer_pattern_get(values: Values, scope: Scope) -> Values:
-    del scope
-    return (_pattern(*values),)
+    frequency, layers = values
+    return (_pattern(frequency, scope.field("model.num_layers") if layers is None else layers),)
 
 
 def _layer_pattern_put(values: Values, scope: Scope) -> Written:
@@ -302,6 +354,9 @@ LENSES = {
     "position_type": Lens(_position_get, _position_put, ((0, 1, 3, 4),)),
     "flash": Lens(_flash_get, _flash_put),
     "router_dtype": Lens(_router_dtype_get, _router_dtype_put, ((0,),)),
+    "score_function": Lens(_score_get, _score_put, ((0, 1),)),
+    "group_topk": Lens(_group_topk_get, _group_topk_put, ((0,),)),
+    "balancing_coefficient": Lens(_coefficient_get, _coefficient_put, ((0,),)),
     "normalize_topk": Lens(_normalize_get, _normalize_put, ((0,),)),
     "norm_topk_prob": Lens(_norm_topk_get, _norm_topk_put),
     "layer_pattern": Lens(_layer_pattern_get, _layer_pattern_put, ((0,),)),

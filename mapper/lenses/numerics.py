@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ...schemas.light_typing import TYPE_CHECKING
 from .lens import OMIT, Lens, entries, number
 from .scalars import dtype_name
 
@@ -57,12 +56,13 @@ def _static(scale: float) -> Values:
 
 def _loss_scale_put(values: Values, scope: Scope) -> Written:
     mode, value, window = values
-    del scope
     if mode == "static":
         return OMIT, value, OMIT, OMIT
     if mode == "dynamic":
         return OMIT, OMIT, value, window
-    return OMIT, OMIT, OMIT, OMIT
+    # Without a fixed scale Megatron scales float16 dynamically.
+    half = mode == "none" and scope.field("precision.compute_dtype") == "float16"
+    return OMIT, (1.0 if half else OMIT), OMIT, OMIT
 
 
 def _sense_get(values: Values, scope: Scope) -> Values:
@@ -110,10 +110,26 @@ def _clip_put(values: Values, scope: Scope) -> Written:
     return (False, OMIT) if not limit else (True, float(limit))
 
 
+_NO_LIMIT = 1e30
+
+
+def _norm_limit_get(values: Values, scope: Scope) -> Values:
+    """The dynamic graph always clips; a limit that no norm reaches is none."""
+    del scope
+    limit = number(values[0])
+    return (values[0] if limit is None else 0.0 if limit >= _NO_LIMIT else float(limit),)
+
+
+def _norm_limit_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return (float(number(values[0]) or _NO_LIMIT),)
+
+
 LENSES = {
     "dtype_flags": Lens(_flags_get, _flags_put),
     "accumulate_in_fp32": Lens(_accumulate_get, _accumulate_put, ((0,),)),
     "loss_scale": Lens(_loss_scale_get, _loss_scale_put, ((0, 1), (1, 2), (3,))),
     "scale_sense": Lens(_sense_get, _sense_put),
+    "norm_limit": Lens(_norm_limit_get, _norm_limit_put),
     "clip": Lens(_clip_get, _clip_put),
 }

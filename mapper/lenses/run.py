@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ...schemas.light_typing import TYPE_CHECKING
 from .lens import OMIT, Lens, integer, items, number
 
 if TYPE_CHECKING:
@@ -56,6 +55,8 @@ def _devices(data: int | None, scope: Scope) -> int | None:
 def _static_batch_put(values: Values, scope: Scope) -> Written:
     micro, whole, data, repeats, _ = (integer(value) for value in values)
     data = data or 1
+    if micro is None and whole is not None:
+        micro = 1  # the global batch can be kept, whatever the micro batch is
     repeats = _quotient(whole, micro, data) or repeats or 1
     staged = (integer(scope.field("parallel.pipeline_size")) or 1) > 1
     micros = repeats if staged else OMIT
@@ -78,9 +79,12 @@ def _dynamic_batch_put(values: Values, scope: Scope) -> Written:
 
 def _length_get(values: Values, scope: Scope) -> Values:
     steps, samples, whole = (integer(value) for value in values)
-    del scope
+    whole = integer(scope.field("batch.global_size")) if whole is None else whole
     if samples is not None and whole:
-        return samples // whole, samples
+        # What is left over after the last whole batch is never trained on.
+        return samples // whole, samples // whole * whole
+    if samples is not None:
+        return None, samples
     return steps, (None if steps is None or not whole else steps * whole)
 
 
@@ -89,8 +93,17 @@ def _length_put(values: Values, scope: Scope) -> Written:
     return values[0], (values[1] if values[0] is None else OMIT), OMIT
 
 
+def _written_batch(scope: Scope) -> int | None:
+    """The global batch size that the static graph's file will have: whole micro batches on every rank."""
+    whole = integer(scope.field("batch.global_size"))
+    micro, data = integer(scope.field("batch.micro_size")), integer(scope.field("parallel.data_size"))
+    if whole is None or not micro or not data:
+        return whole
+    return micro * data * max(1, whole // (micro * data))
+
+
 def _epochs_get(values: Values, scope: Scope) -> Values:
-    epochs, listed, whole = integer(values[0]), items(values[1]), integer(scope.field("batch.global_size"))
+    epochs, listed, whole = integer(values[0]), items(values[1]), _written_batch(scope)
     samples = integer(listed[0]) if listed else None
     steps = _quotient(samples, whole)
     if steps is None or epochs is None or not whole:
@@ -100,7 +113,7 @@ def _epochs_get(values: Values, scope: Scope) -> Values:
 
 def _epochs_put(values: Values, scope: Scope) -> Written:
     steps, samples = integer(values[0]), integer(values[1])
-    whole = integer(scope.field("batch.global_size"))
+    whole = _written_batch(scope)
     if steps is not None and whole:
         samples = steps * whole
     return (1, OMIT) if samples is None else (1, [samples, 0, 0])
@@ -145,11 +158,11 @@ def _blend(value: Value) -> Value:
 
 
 def _flat(value: Value, *, alone: bool) -> Value:
-    """Weights and prefixes in turn; a single prefix `alone` without its weight."""
+    """Weights and prefixes in turn, or prefixes that have no weights; a single prefix `alone` without its weight."""
     pairs = [pair for entry in items(value) or [] if (pair := items(entry)) is not None and len(pair) == 2]
-    if alone and (len(pairs) == 1 or any(weight is None for weight, _ in pairs)):
+    if (alone and len(pairs) == 1) or any(weight is None for weight, _ in pairs):
         return [path for _, path in pairs]
-    return [part for weight, path in pairs for part in (str(1 if weight is None else weight), path)]
+    return [part for weight, path in pairs for part in (str(weight), path)]
 
 
 def _split(value: Value) -> Value:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ...schemas.light_typing import TYPE_CHECKING
 from .lens import OMIT, Lens, integer, items, number
 
 if TYPE_CHECKING:
@@ -84,7 +83,8 @@ def _empty_is_none(value: Value) -> Value:
     return None if listed is not None and not listed else value
 
 
-def _float_list(value: Value) -> Value:
+def float_list(value: Value) -> Value:
+    """A number as float; a list of them entry by entry, one alone for itself."""
     single = _single(value)
     listed = items(single)
     return _as_float(single) if listed is None else [_as_float(entry) for entry in listed]
@@ -240,15 +240,30 @@ def _copies_get(values: Values, scope: Scope) -> Values:
     return (next((value for value in values if value is not None), None),)
 
 
-def _pair_get(values: Values, scope: Scope) -> Values:
-    del scope
-    listed = items(values[0])
+def _adam(values: Values, scope: Scope) -> Value:
+    """Of two keys the one that counts: Muon has its own names for what its AdamW part uses."""
+    return values[1] if scope.field("optimizer.type") == "muon" else values[0]
+
+
+def _at_adam(value: Value, scope: Scope) -> Written:
+    return (OMIT, value) if scope.field("optimizer.type") == "muon" else (value, OMIT)
+
+
+def _betas_get(values: Values, scope: Scope) -> Values:
+    listed = items(_adam(values, scope))
     return (_as_float(listed[0]), _as_float(listed[1])) if listed is not None and len(listed) == 2 else (None, None)
 
 
-def _pair_put(values: Values, scope: Scope) -> Written:
-    del scope
-    return (list(values),)
+def _betas_put(values: Values, scope: Scope) -> Written:
+    return _at_adam(list(values), scope)
+
+
+def _epsilon_get(values: Values, scope: Scope) -> Values:
+    return (_as_float(_adam(values, scope)),)
+
+
+def _epsilon_put(values: Values, scope: Scope) -> Written:
+    return _at_adam(_as_float(values[0]), scope)
 
 
 def _list_put(values: Values, scope: Scope) -> Written:
@@ -277,8 +292,41 @@ def _resumes_get(values: Values, scope: Scope) -> Values:
     return (bool(path) and not finetune and not without_state,)
 
 
+def _dynamic_resumes_get(values: Values, scope: Scope) -> Values:
+    """The dynamic graph goes on where a checkpoint stopped unless it leaves the optimizer's state."""
+    without_state, path = values
+    return (bool(path or scope.field("checkpoint.load_path")) and not without_state,)
+
+
+def _dynamic_resumes_put(values: Values, scope: Scope) -> Written:
+    return (not values[0] if scope.field("checkpoint.load_path") else OMIT), OMIT
+
+
+def _loads_optimizer_get(values: Values, scope: Scope) -> Values:
+    """Megatron leaves the optimizer's state when it is told so, and when it fine-tunes."""
+    del scope
+    return (not (values[0] or values[1]),)
+
+
+def _loads_optimizer_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return values[0] is False, OMIT
+
+
+def _load_path_get(values: Values, scope: Scope) -> Values:
+    """Without --load Megatron starts from --pretrained-checkpoint."""
+    del scope
+    return (values[1] if values[0] is None else values[0],)
+
+
+def _load_path_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return values[0], OMIT
+
+
 def _resumes_put(values: Values, scope: Scope) -> Written:
-    return bool(scope.field("checkpoint.load_path")) and not values[0], OMIT, OMIT
+    path = scope.field("checkpoint.load_path")
+    return bool(path) and not values[0], OMIT, path or OMIT
 
 
 def _save_path_put(values: Values, scope: Scope) -> Written:
@@ -288,6 +336,9 @@ def _save_path_put(values: Values, scope: Scope) -> Written:
 
 LENSES = {
     "save_path": Lens(_unchanged, _save_path_put),
+    "loads_optimizer": Lens(_loads_optimizer_get, _loads_optimizer_put, ((0,),)),
+    "load_path": Lens(_load_path_get, _load_path_put),
+    "dynamic_resumes": Lens(_dynamic_resumes_get, _dynamic_resumes_put, ((0,),)),
     "resumes": Lens(_resumes_get, _resumes_put, ((0, 1),)),
     "same": each(_unit, _unit),
     "nothing": Lens(_nothing_read, _nothing_written),
@@ -301,7 +352,7 @@ LENSES = {
     "enum": Lens(_enum_get, _enum_put),
     "enum_name": each(_name, _unit),
     "single": each(_single, _unit),
-    "single_float": each(_float_list, _unit),
+    "single_float": each(float_list, _unit),
     "int_list": each(_integers, _unit),
     "empty_none": each(_empty_is_none, _unit),
     "empty_text": each(lambda value: value or None, lambda value: "" if value is None else value),
@@ -314,7 +365,8 @@ LENSES = {
     "default": Lens(_default_get, _unchanged),
     "dtype": Lens(_dtype_get, _dtype_put),
     "float32_flag": Lens(_float32_get, _float32_put),
-    "pair": Lens(_pair_get, _pair_put),
+    "betas": Lens(_betas_get, _betas_put),
+    "adam_epsilon": Lens(_epsilon_get, _epsilon_put),
     "copies": Lens(_copies_get, _twice),
     "one_item_list": each(_first, _unit)._replace(put=_list_put),
     "pattern_text": each(_pair_of, _text_pattern),

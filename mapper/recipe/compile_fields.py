@@ -17,7 +17,11 @@ def compiled() -> str:
     lines = [
         '"""The recipe vocabulary; compiled from fields.yaml, do not edit."""',
         "",
-        "from typing import Any",
+        "from __future__ import annotations",
+        "",
+        "TYPE_CHECKING = False",
+        "if TYPE_CHECKING:",
+        "    from typing import Any",
         "",
         "FIELDS: dict[str, Any] = {",
     ]

@@ -1,6 +1,10 @@
 """The recipe vocabulary; compiled from fields.yaml, do not edit."""
 
-from typing import Any
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FIELDS: dict[str, Any] = {
     'model.implementation': ('mcore|legacy', 'numerics', 'mcore', 'Which model code builds the network', '构建网络所用的模型实现', None),
@@ -144,7 +148,7 @@ FIELDS: dict[str, Any] = {
     'schedule.use_checkpoint': ('bool', 'numerics', False, "The checkpoint's schedule wins over the file's", '以检查点中的学习率计划为准', None),
     'batch.micro_size': ('int', 'numerics', None, 'Samples of one forward pass on one data parallel rank', '单次前向的样本数', 'samples'),
     'batch.global_size': ('int', 'numerics', None, 'Samples of one optimizer step', '全局批大小', 'samples'),
-    'batch.accumulation_steps': ('int', 'numerics', None, 'Forward passes before one optimizer step', '梯度累积次数', None),
+    'batch.accumulation_steps': ('int', 'performance', None, 'Forward passes before one optimizer step', '梯度累积次数', None),
     'batch.rampup': ('any', 'numerics', None, 'The global batch grows from start by increment over samples', '批大小递增设置', None),
     'parallel.world_size': ('int', 'performance', None, 'Number of devices', '设备数', 'devices'),
     'parallel.data_size': ('int', 'performance', 1, 'Data parallel size', '数据并行度', None),

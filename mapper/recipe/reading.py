@@ -6,20 +6,23 @@ user wrote and no row takes up is `unmapped`, with the reason: nothing disappear
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...mappings.tables import table
+from ...schemas.config import Setting
+from ...schemas.light_typing import TYPE_CHECKING, cast
 from ..conditions import holds
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
-from ..lenses.registry import LENSES
-from .settings import SettingsView, first_span
+from .plan import Remembered, plan_of
+from .settings import SettingsView
 from .values import Recipe, RecipeValue, Unmapped
 from .vocabulary import vocabulary
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from ...mappings.tables import Row, Side, SideName, Table
-    from ...schemas.config import Config, Origin, Setting, Value
+    from ...schemas.config import Config, Origin, Value
+    from .plan import PlannedRow
     from .settings import Found
 
 _ACCEPTANCE = {
@@ -52,7 +55,11 @@ def side_of(config: Config) -> SideName:
 
 
 class RecipeReading:
-    """One reading; `entries` grow as fields are asked for."""
+    """One reading; `entries` grow as fields are asked for.
+
+    Most of what two files say is the same: the frameworks' defaults. So each row remembers what it asked for and what
+    came of it, and a row whose questions have the same answers in another file is not worked out again.
+    """
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -60,28 +67,22 @@ class RecipeReading:
         self.side: SideName = side_of(config)
         self.table: Table = table()
         self.entries: dict[str, RecipeValue] = {}
-        self.consumed: set[str] = set()
         self._open: set[int] = set()
-        self.family = None if self.side == "megatron" else family_of(self._model_type(), self.side)
-        self._row_of: dict[str, int] = {}
-        for number, row in enumerate(self.table.rows):
-            for field in row.fields:
-                self._row_of.setdefault(field, number)
+        model_type = None if self.side == "megatron" else self._model_type()
+        self.family = family_of(model_type, self.side)
+        self.plan = plan_of(self.side, config.framework_version, str(model_type) if self.family is not None else None)
 
     def recipe(self) -> Recipe:
         """Read everything."""
-        for row in self.table.rows:
-            for field in row.fields:
-                self.value(field)
-            self._consume(row)
-        order = vocabulary()
-        fields = {name: self.entries[name] for name in order if name in self.entries}
+        for field in self.plan.row_of:
+            self.value(field)
+        entries = self.entries
         return Recipe(
             self.config.file,
             self.config.framework,
             self.config.framework_version,
             self.config.dialect,
-            fields,
+            {name: entries[name] for name in vocabulary() if name in entries},
             tuple(self._unmapped()),
             None if self.config.launch is None else self.config.launch.world_size,
         )
@@ -90,11 +91,13 @@ class RecipeReading:
         """The value of one field, read now if it was not yet."""
         found = self.entries.get(field)
         if found is None:
-            number = self._row_of.get(field)
+            number = self.plan.row_of.get(field)
             if number is None or number in self._open:
                 return None
             self._open.add(number)
-            self._read(self.table.rows[number])
+            row = self.plan.rows[number]
+            if row is not None:
+                self._row(row)
             found = self.entries.get(field)
         return None if found is None else found.value
 
@@ -104,44 +107,76 @@ class RecipeReading:
 
     # --- one row ---
 
-    def _read(self, row: Row) -> None:
-        side = row.side(self.side, self.config.framework_version)
-        if side is None:
+    def _row(self, row: PlannedRow) -> None:
+        if row.fixed is not None:
+            self.entries.update(row.fixed)
             return
-        if side.fixed is not None:
-            for field, value in zip(row.fields, side.fixed, strict=True):
-                self.entries[field] = RecipeValue(value, "default")
+        if row.side.environment is not None:
+            self._environment(row.fields[0], row.side.environment)
             return
-        if side.environment is not None:
-            self._environment(row, side.environment)
-            return
+        for remembered in row.memory:
+            if self._same_answers(remembered):
+                self.entries.update(remembered.entries)
+                return
+        outer, self.view.asked = self.view.asked, []
+        entries = self._read(row)
+        asked, self.view.asked = self.view.asked, outer
+        self.entries.update(entries)
+        if not any(_is_written(answer) for _, _, answer in asked):
+            row.memory.insert(0, Remembered(tuple(asked), entries))
+            del row.memory[_MOST_REMEMBERED:]
+
+    def _same_answers(self, remembered: Remembered) -> bool:
+        view, settings = self.view, self.config.settings
+        for kind, name, known in remembered.asked:
+            if kind == "setting":
+                found: object = settings.get(name)
+                if found is known:
+                    continue
+            elif kind == "section":
+                found = view.leaves(name)
+            elif kind == "field":
+                found = self.value(name)
+            else:
+                found = view.place_of(name)
+            if not _alike(found, known):
+                return False
+        return True
+
+    def _asked_for(self, field: str) -> Value:
+        """Another field, for a lens."""
+        value = self.value(field)
+        self.view.asked.append(("field", field, value))
+        return value
+
+    def _read(self, row: PlannedRow) -> dict[str, RecipeValue]:
+        side = row.side
         found = self._found(side)
+        entries: dict[str, RecipeValue] = {}
         if all(entry is None for entry in found):
-            return
-        scope = Scope(self.side, self.config.framework_version, side.options, self.value)
-        values = tuple(None if entry is None else entry.value for entry in found)
-        lens = LENSES[side.lens]
+            return entries
+        scope = Scope(self.side, self.config.framework_version, side.options, self._asked_for)
+        values = tuple([None if entry is None else entry.value for entry in found])
         if len(found) == 1 and found[0] is not None and not found[0].decided:
             got: tuple[Value, ...] = (None,) * len(row.fields)
         else:
-            got = lens.get(values, scope)
+            got = row.lens.get(values, scope)
         for place, field in enumerate(row.fields):
-            drivers = lens.drives[place] if lens.drives else tuple(range(len(found)))
-            entries = [entry for at in drivers if at < len(found) and (entry := found[at]) is not None]
+            drivers = [entry for at in row.drivers[place] if at < len(found) and (entry := found[at]) is not None]
             value = got[place] if place < len(got) else None
-            self.entries[field] = self._entry(value, entries, side)
-            self._by_family(field)
+            entries[field] = self._by_family(field, self._entry(value, drivers, row))
+        return entries
 
-    def _by_family(self, field: str) -> None:
+    def _by_family(self, field: str, entry: RecipeValue) -> RecipeValue:
         """Some classes do a thing whatever the file says."""
         family = self.family
         if family is None or field not in family.fixes:
-            return
-        layers = None if field == "model.num_layers" else self.value("model.num_layers")
-        entry = self.entries[field]
+            return entry
+        layers = None if field == "model.num_layers" else self._asked_for("model.num_layers")
         value = fixed_value(family, field, layers)
         if (value or None) != (entry.value or None) and not (field == "moe.layer_pattern" and value is None):
-            self.entries[field] = entry._replace(value=value, origin="derived", decided=True)
+            return entry._replace(value=value, origin="derived", decided=True)
+        return entry
 
     def _found(self, side: Side) -> list[Found | None]:
         found: list[Found | None] = []
@@ -161,39 +196,44 @@ class RecipeReading:
                 return found if self.config.framework == "mindformers" and "resolved" not in name else None
         return None
 
-    def _entry(self, value: Value, entries: list[Found], side: Side) -> RecipeValue:
-        settings = [setting for entry in entries for setting in entry.settings]
-        own = {self.view.real(one) for name in side.keys + side.aliases for one in name.split("|")}
-        written = list({setting.key: setting for setting in self.view.written(tuple(settings), own)}.values())
+    def _entry(self, value: Value, entries: list[Found], row: PlannedRow) -> RecipeValue:
+        settings = entries[0].settings if len(entries) == 1 else [one for entry in entries for one in entry.settings]
+        written = self.view.written(settings, row.names)
         decided = value is not None or all(entry.decided for entry in entries)
-        keys = written or settings
+        keys = dict.fromkeys([one.key for one in written or settings])
         origin: Origin = "explicit" if written else _origin(settings)
-        return RecipeValue(value, origin, first_span(written), tuple(dict.fromkeys(one.key for one in keys)), decided)
+        return RecipeValue(value, origin, written[0].span if written else None, tuple(keys), decided)
 
-    def _environment(self, row: Row, name: str) -> None:
+    def _environment(self, field: str, name: str) -> None:
         launch = self.config.launch
         if launch is not None and name in launch.env:
             value = launch.env[name]
             span = launch.env_spans.get(name)
-            self.entries[row.fields[0]] = RecipeValue(value, "explicit", span, (name,), value is not None)
+            self.entries[field] = RecipeValue(value, "explicit", span, (name,), value is not None)
 
     # --- nothing disappears ---
 
-    def _consume(self, row: Row) -> None:
-        side = row.side(self.side, self.config.framework_version)
-        if side is None:
-            # The concept does not exist here, but a variant for another version may name the key.
-            return
-        for name in side.keys + side.aliases:
-            for one in name.split("|"):
-                key = self.view.real(one)
-                if key in self.config.settings:
-                    self.consumed.add(key)
-                elif "." in key and not key.startswith("resolved."):
-                    self.consumed.update(setting.key for setting in self.view.below(key))
+    def _taken_up(self) -> Callable[[str], bool]:
+        """Whether some row speaks of a key, or of a section that holds it."""
+        settings, plan = self.config.settings, self.plan
+        names = plan.names.union(map(self.view.real, plan.names_by_type))
+
+        def taken(key: str) -> bool:
+            if key in names:
+                return True
+            at = key.find(".", key.find(".") + 1)
+            while at >= 0:
+                section = key[:at]
+                if section in names and section not in settings and not section.startswith("resolved."):
+                    return True
+                at = key.find(".", at + 1)
+            return False
+
+        return taken
 
     def _unmapped(self) -> list[Unmapped]:
         left: list[Unmapped] = []
+        taken = self._taken_up()
         types = {self.view.real(f"callbacks{{{name}}}.type") for name in _KNOWN_CALLBACKS}
         for key, setting in self.config.settings.items():
             if setting.origin != "explicit":
@@ -208,7 +248,7 @@ class RecipeReading:
                 left.append(
                     Unmapped(key, setting.value, setting.span, impact, en.format_map(names), zh.format_map(names))
                 )
-            elif key not in self.consumed and key not in types:
+            elif not taken(key) and key not in types:
                 left.append(self._without_row(key, setting))
         return left
 
@@ -222,11 +262,37 @@ class RecipeReading:
 _KNOWN_CALLBACKS = ("MFLossMonitor", "CheckpointMonitor", "TrainCallBack")
 
 
+_MOST_REMEMBERED = 3
+
+
+def _is_written(answer: object) -> bool:
+    """Whether the file itself says it: it would stand at another place in another file."""
+    if isinstance(answer, Setting):
+        return answer.span is not None
+    return isinstance(answer, list) and any(map(_is_written, cast("list[object]", answer)))
+
+
+def _alike(found: object, known: object) -> bool:
+    """The same answer, down to the types: 1, 1.0 and True are three."""
+    if found is known:
+        return True
+    if type(found) is not type(known) or found != known:
+        return False
+    if isinstance(found, Setting):
+        return _alike(found.value, cast("Setting", known).value)
+    if isinstance(found, (list, tuple)):
+        return all(map(_alike, cast("Sequence[object]", found), cast("Sequence[object]", known)))
+    return type(found) in _ATOMS or repr(found) == repr(known)
+
+
+_ATOMS = frozenset((str, int, float, bool))
+
+
 def _by_default(found: Found) -> bool:
     return all(setting.origin == "default" for setting in found.settings)
 
 
-def _origin(settings: list[Setting]) -> Origin:
+def _origin(settings: Sequence[Setting]) -> Origin:
     return "derived" if any(setting.origin == "derived" for setting in settings) else "default"
 
 

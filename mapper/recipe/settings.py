@@ -6,13 +6,12 @@ that callback in the list. A key that is a whole section is gathered from its le
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ...schemas.config import Config, Setting, Value
-    from ...schemas.source import Span
 
 
 class Found(NamedTuple):
@@ -29,6 +28,8 @@ class SettingsView:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.asked: list[tuple[str, str, object]] = []
+        """Each question with its answer, in order; whoever wants them puts an empty list here."""
         self._settings = config.settings
         self._callbacks = dict(_callback_places(config)) if config.framework == "mindformers" else {}
         self._below: dict[str, list[Setting]] | None = None
@@ -39,14 +40,20 @@ class SettingsView:
             return key
         head, _, rest = key.partition("{")
         name, _, tail = rest.partition("}")
-        place = self._callbacks.get(name)
+        place = self.place_of(name)
+        self.asked.append(("callback", name, place))
         return key if place is None else f"{head}[{place}]{tail}"
+
+    def place_of(self, callback: str) -> int | None:
+        """Where in the list the callback of a type stands."""
+        return self._callbacks.get(callback)
 
     def find(self, name: str) -> Found | None:
         """The value of a key (`a|b` takes the first that exists); None where there is none."""
-        for one in name.split("|"):
+        for one in name.split("|") if "|" in name else (name,):
             key = self.real(one)
             setting = self._settings.get(key)
+            self.asked.append(("setting", key, setting))
             if setting is not None and setting.acceptance in ("accepted", "conflict"):
                 return Found(setting.value, (setting,), setting.decided)
             if setting is None and "." in key:
@@ -55,44 +62,55 @@ class SettingsView:
                     return gathered
         return None
 
-    def below(self, section: str) -> list[Setting]:
+    def leaves(self, section: str) -> list[Setting]:
         """The leaves of a section; the sections of all keys are gathered once."""
         if self._below is None:
-            self._below = {}
+            below: dict[str, list[Setting]] = {}
             for path, setting in self._settings.items():
                 at = path.find(".")
                 while at >= 0:
-                    self._below.setdefault(path[:at], []).append(setting)
+                    head = path[:at]
+                    known = below.get(head)
+                    if known is None:
+                        below[head] = [setting]
+                    else:
+                        known.append(setting)
                     at = path.find(".", at + 1)
-        return self._below.get(section, [])
+            self._below = below
+        return self._below.get(section, _NOTHING)
 
     def _gathered(self, key: str) -> Found | None:
         prefix = key + "."
-        leaves = self.below(key)
+        leaves = self.leaves(key)
+        self.asked.append(("section", key, leaves))
         if not leaves:
             return None
         value: dict[str, Value] = {leaf.key[len(prefix) :]: leaf.value for leaf in leaves}
         return Found(value, tuple(leaves), all(leaf.decided for leaf in leaves))
 
-    def written(self, settings: tuple[Setting, ...], own: set[str]) -> Iterator[Setting]:
-        """What a user wrote behind some settings: themselves, or behind a resolved value its `own` keys."""
+    def written(self, settings: Sequence[Setting], names: Iterable[str]) -> list[Setting]:
+        """What a user wrote behind some settings, each once: themselves, or behind a resolved value its own `names`."""
+        found: dict[str, Setting] = {}
+        own: set[str] | None = None
         for setting in settings:
             if setting.origin == "explicit":
-                yield setting
-            elif setting.key.startswith("resolved."):
+                found[setting.key] = setting
+            elif setting.derived_from and setting.key.startswith("resolved."):
+                if own is None:
+                    own = {self.real(name) for name in names}
                 for name in setting.derived_from:
                     source = self._settings.get(name)
+                    self.asked.append(("setting", name, source))
                     if source is not None and source.origin == "explicit" and _is_own(name, own):
-                        yield source
+                        found[source.key] = source
+        return list(found.values())
+
+
+_NOTHING: list[Setting] = []
 
 
 def _is_own(name: str, own: set[str]) -> bool:
     return name in own or any(name.startswith(key + ".") for key in own)
-
-
-def first_span(settings: list[Setting]) -> Span | None:
-    """Where the first written setting stands."""
-    return settings[0].span if settings else None
 
 
 def _callback_places(config: Config) -> Iterator[tuple[str, int]]:

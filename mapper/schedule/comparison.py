@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
 
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .pieces import Constant, Sampled
 
 if TYPE_CHECKING:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .pieces import Constant, Cosine, Line, Piece, Power
 from .problems import problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Literal, TypeAlias
 
     from ...schemas.diagnostic import Diagnostic, Language
     from .pieces import Formula
     from .problems import Note
 
-Precision = Literal["float64", "float32"]
+Precision: TypeAlias = "Literal['float64', 'float32']"
 
 
 class Curve(NamedTuple):

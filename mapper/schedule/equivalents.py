@@ -7,8 +7,8 @@ so what is called exact has been checked. Where nothing is exact the nearest can
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
 
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .comparison import Comparison, compare
 from .curve import Schedule, UndecidedError
 from .explanation import explain

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import TYPE_CHECKING
 from .problems import Note, note
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from ...schemas.light_typing import TYPE_CHECKING
 from .curve import UndecidedError
 from .problems import Note, note, problem
 

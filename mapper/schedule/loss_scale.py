@@ -8,8 +8,8 @@ mindformers/wrapper/adaptive_loss_scale.py:AdaptiveLossScaleUpdateCell.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from ...schemas.light_typing import NamedTuple
 from .curve import Curve, constant_curve
 from .float32 import single
 from .pieces import Constant, Piece

@@ -11,8 +11,8 @@ megatron/core/optimizer/grad_scaler.py, megatron/core/optimizer/__init__.py.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
 
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve import Curve, Schedule, Traits, UndecidedError, constant_curve
 from .float32 import single
 from .loss_scale import growing_scale

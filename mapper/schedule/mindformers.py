@@ -11,19 +11,19 @@ mindformers/wrapper/adaptive_loss_scale.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve import Curve, Schedule, constant_curve
 from .loss_scale import LossScale, loss_scale_curve
 from .mindformers_arguments import swallowed
 from .mindformers_classes import build
-from .pieces import Constant, Formula, Piece, Sampled
+from .pieces import Constant, Piece, Sampled
 from .problems import note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .mindformers_arguments import Region
+    from .pieces import Formula
 
 
 class MindFormersParameters(NamedTuple):

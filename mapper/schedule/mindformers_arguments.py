@@ -6,15 +6,16 @@ Sources: mindformers/core/lr/lr_schedule.py (signatures, `_get_lr_steps`), mindf
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve import Traits, UndecidedError
 from .float32 import quotient, single
-from .pieces import Constant, Formula, Line
+from .pieces import Constant, Line
 from .problems import LARGEST, Note, note, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from .pieces import Formula
 
 REQUIRED = "required"
 

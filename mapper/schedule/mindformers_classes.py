@@ -7,16 +7,18 @@ by a whole step. Source: mindformers/core/lr/lr_schedule.py, 1.6 to 2.1.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
 
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve import Traits, UndecidedError
 from .float32 import quotient, single
 from .mindformers_arguments import ARGUMENTS, BUILTIN, Arguments, Inner, Region, canonical_type
-from .pieces import Constant, Cosine, Formula, Line, Power, Sampled
+from .pieces import Constant, Cosine, Line, Power, Sampled
 from .problems import Note, note, problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from .pieces import Formula
 
 MINDFORMERS = "MindSpore Transformers"
 _MOST_RESTARTS = 200

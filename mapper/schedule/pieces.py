@@ -8,30 +8,31 @@ over an interval. Two formulas can then be compared over a million steps by look
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
 
+    class Formula(Protocol):
+        """A smooth function of the step."""
 
-class Formula(Protocol):
-    """A smooth function of the step."""
+        def value(self, step: float, /) -> float:
+            """The value at a step."""
+            ...
 
-    def value(self, step: float, /) -> float:
-        """The value at a step."""
-        ...
+        def slope(self, step: float, /) -> float:
+            """The first derivative at a step."""
+            ...
 
-    def slope(self, step: float, /) -> float:
-        """The first derivative at a step."""
-        ...
+        def fourth(self, start: float, end: float, /) -> float:
+            """A bound on the size of the fourth derivative between two steps."""
+            ...
 
-    def fourth(self, start: float, end: float, /) -> float:
-        """A bound on the size of the fourth derivative between two steps."""
-        ...
-
-    def range(self, start: float, end: float, /) -> tuple[float, float]:
-        """Bounds on the value between two steps."""
-        ...
+        def range(self, start: float, end: float, /) -> tuple[float, float]:
+            """Bounds on the value between two steps."""
+            ...
 
 
 class Piece(NamedTuple):

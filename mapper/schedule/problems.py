@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ...schemas.diagnostic import Diagnostic, Kind, Language
+from ...schemas.light_typing import NamedTuple
 
 
 class Note(NamedTuple):

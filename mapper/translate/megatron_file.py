@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import catalog
+from .translation import TOKENIZER
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
@@ -84,7 +84,7 @@ def _arguments(translation: Translation) -> list[tuple[str, list[str], str]]:
         found.append(
             ("DATA_ARGS", ["--tokenizer-type", "HuggingFaceTokenizer"], "the tokenizer the data were made with")
         )
-        found.append(("DATA_ARGS", ["--tokenizer-model", "/path/to/tokenizer"], ""))
+        found.append(("DATA_ARGS", ["--tokenizer-model", TOKENIZER], ""))
     return found
 
 

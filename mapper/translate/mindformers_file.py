@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from ...mappings.tables import version_number
+from ...schemas.light_typing import TYPE_CHECKING
 from .yaml_text import Alias, Anchored, block
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from ...schemas.config import Value
     from .translation import Translation

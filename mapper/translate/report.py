@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from ...schemas.config import Value, json_value
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ...mappings.tables import Impact, Status
@@ -25,6 +24,8 @@ class ReportRow(NamedTuple):
     reversible: bool
     en: str = ""
     zh: str = ""
+    explicit: bool = True
+    """Whether the source writes it; otherwise it is a default."""
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's row."""
@@ -36,6 +37,7 @@ class ReportRow(NamedTuple):
             "status": self.status,
             "impact": self.impact,
             "reversible": self.reversible,
+            "origin": "explicit" if self.explicit else "default",
             "message": self.zh if language == "zh" else self.en,
         }
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
 
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..differences import same
 from .edits import Edit
 

@@ -6,9 +6,8 @@ into a YAML or a script, and the rows of the loss report.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from ...mappings.tables import table
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from ..lenses.lens import Written
     from ..recipe.values import Recipe, RecipeValue
 
+TOKENIZER = "/path/to/tokenizer"
+"""Stands for the tokenizer that MindSpore Transformers does not know."""
 DEFAULT_MINDFORMERS = {"static": "1.9", "dynamic": "2.1"}
 
 
@@ -67,10 +68,14 @@ class Translation(NamedTuple):
 
 
 def translate(
-    config: Config, to: Framework | None = None, version: str | None = None, dialect: str | None = None
+    config: Config,
+    to: Framework | None = None,
+    version: str | None = None,
+    dialect: str | None = None,
+    family: str | None = None,
 ) -> Translation:
-    """The other framework's settings for a configuration."""
-    return translate_recipe(recipe_of(config), config, to, version, dialect)
+    """The other framework's settings for a configuration; of model classes that are equally near, `family`."""
+    return translate_recipe(recipe_of(config), config, to, version, dialect, family)
 
 
 def translate_recipe(
@@ -79,6 +84,7 @@ def translate_recipe(
     to: Framework | None = None,
     version: str | None = None,
     dialect: str | None = None,
+    family: str | None = None,
 ) -> Translation:
     """As `translate`, for a recipe that was changed after it was read from `config`."""
     framework: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
@@ -88,7 +94,7 @@ def translate_recipe(
     else:
         side = "dynamic" if (dialect or _dialect_of(version)) == "dynamic" else "static"
         version = version or DEFAULT_MINDFORMERS[side]
-    return _Translating(recipe, config, framework, side, ".".join(version.split(".")[:2])).done()
+    return _Translating(recipe, config, framework, side, ".".join(version.split(".")[:2]), family).done()
 
 
 def _dialect_of(version: str | None) -> str:
@@ -101,6 +107,22 @@ _UNDECIDED = (
     "The value cannot be decided from the file; fill it in, or give --var NAME=VALUE.",
     "无法由文件确定该值，请补充，或使用 --var NAME=VALUE。",
 )
+_PLACEHOLDER = ("{name} is a placeholder; fill it in.", "{name} 是占位符，请填写。")
+_STAND_INS = {
+    "data.blend": (
+        "The source names no data; {given} stands for the path. Fill it in.",
+        "源文件未给出数据，已用 {given} 代替，请填写。",
+    ),
+    "run.train_steps": (
+        "The source does not say how long the run is; {given} stands for its length. Fill it in.",
+        "源文件未给出训练长度，已用 {given} 代替，请填写。",
+    ),
+    "tokenizer.model": (
+        "Megatron asks for the tokenizer that the data were made with; {given} stands for it. Fill it in.",
+        "Megatron 需要制作数据时所用的分词器，已用 {given} 代替，请填写。",
+    ),
+}
+"""Fields that a file cannot run without, where something stands in for what the source does not say."""
 _ALWAYS = ("{target} does this by itself.", "{target} 固有此行为。")
 _DIFFERS = ("{target} has no setting for it and always uses {given}.", "{target} 无对应设置，恒为 {given}。")
 _CLASS = (
@@ -113,27 +135,44 @@ _TAKEN = (
 )
 _NO_ARGUMENT = ("{target} {version} has no argument for it.", "{target} {version} 没有对应参数。")
 _NOT_TAKEN = ("{target} {version} does not know {value} here.", "{target} {version} 在此处不支持 {value}。")
+_UNUSED = (
+    "The class {family} refuses a model without experts, so experts are named that no layer uses.",
+    "模型类 {family} 不接受没有专家的模型，因此写出了没有任何层使用的专家。",
+)
 _NO_PLACE = ("{target} has no place for it.", "{target} 没有对应项。")
 _REPLACED = (
     "The framework's own validation replaces what is written; its value is translated.",
     "框架自身的校验会替换所写的值，已按替换后的值转换。",
 )
+_SAME_DEFAULT = ("The default is the same in {target}.", "{target} 的默认值相同。")
 _ONLY_READ = ("It is contained in other settings.", "其内容已包含在其他设置中。")
 _NO_EXPERTS = ("every layer is dense",)
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
 
 class _Translating:
-    def __init__(self, recipe: Recipe, config: Config, framework: Framework, side: SideName, version: str) -> None:
-        self.recipe = recipe
+    def __init__(
+        self,
+        recipe: Recipe,
+        config: Config,
+        framework: Framework,
+        side: SideName,
+        version: str,
+        family: str | None = None,
+    ) -> None:
+        self.placeholders = {
+            field: name for field, entry in recipe.fields.items() if (name := _placeholder(entry.value))
+        }
+        self.recipe = _without(recipe, self.placeholders)
         self.config = config
         self.framework: Framework = framework
         self.side: SideName = side
         self.version = version
         self.source_side: SideName = side_of(config)
         self.known: Mapping[str, ArgumentFact] = catalog(version).by_dest if side == "megatron" else {}
-        self.family = choose(recipe.value, side, version) if side != "megatron" else None
+        self.family = choose(recipe.value, side, version, family) if side != "megatron" else None
         self.misfits = {} if self.family is None else {misfit.field: misfit for misfit in self.family.misfits}
+        self.lost: set[str | None] = set()
         self.settings: dict[str, TargetSetting] = {}
         self.rows: list[ReportRow] = []
         self.words = {"target": _NAMES[framework], "version": version}
@@ -144,6 +183,7 @@ class _Translating:
         if self.family is not None:
             self._model_type(self.family)
         self.rows.extend(self._leftovers())
+        self.rows.extend(self._stand_ins())
         return Translation(
             self.config.file,
             self.config.framework,
@@ -197,26 +237,41 @@ class _Translating:
     def _without_place(self, row: Row, entries: list[RecipeValue | None], target: Side | None) -> None:
         note = (row.en, row.zh) if row.en else _NO_PLACE
         for field, entry in zip(row.fields, entries, strict=True):
-            if entry is None or entry.origin != "explicit":
+            if entry is None or not (entry.origin == "explicit" or self._tells(row, field, entry)):
                 continue
             if target is not None and target.fixed is not None and _same(entry.value, target.fixed[0]):
                 self._report(field, entry, (), "exact", self._impact(row, field), _ALWAYS, reversible=True)
                 continue
             impact = "none" if _mode(row, target) == "never" and row.loss == "one-way" else self._impact(row, field)
             source = row.side(self.source_side, self.config.framework_version)
+            if source is not None and source.lens == "alias_of" and self._is_alias(entry, source):
+                self._report(field, entry, (), "exact", self._impact(row, field), _ONLY_READ, reversible=True)
+                continue
+            caveat = self._caveat(row, field)
+            if caveat is not None:
+                text = (caveat.en, caveat.zh)
+                self._report(field, entry, (), caveat.status, self._impact(row, field), text, reversible=False)
+                continue
             told = source is not None and source.lens != "nothing"
             if told and entry.decided and _same(entry.value, vocabulary()[field].default):
-                self._report(field, entry, (), "exact", impact, note, reversible=False)
+                self._report(field, entry, (), "exact", impact, note, reversible=self._returns(entry))
             else:
                 self._report(field, entry, (), "dropped", impact, note, reversible=False)
+
+    def _is_alias(self, entry: RecipeValue, side: Side) -> bool:
+        """Whether another argument, which is translated, holds the same value."""
+        other = self.config.settings.get(str(side.options.get("of")))
+        return other is not None and _same(other.value, entry.value)
 
     def _fixed(self, row: Row, entries: list[RecipeValue | None], fixed: tuple[Value, ...]) -> None:
         for field, entry, given in zip(row.fields, entries, fixed, strict=True):
             if entry is None:
                 continue
             if not entry.decided or _same(entry.value, given):
-                if entry.origin == "explicit":
-                    self._report(field, entry, (), "exact", self._impact(row, field), _ALWAYS, reversible=True)
+                if entry.origin == "explicit" or self._matters(row, field, entry):
+                    caveat = self._caveat(row, field)
+                    status, text = ("exact", _ALWAYS) if caveat is None else (caveat.status, (caveat.en, caveat.zh))
+                    self._report(field, entry, (), status, self._impact(row, field), text, reversible=caveat is None)
                 continue
             if entry.keys == () and self.recipe.framework != self.framework:
                 # The source always behaves like this, and so does the target, in another way.
@@ -227,7 +282,21 @@ class _Translating:
             status: Status = "dropped" if row.loss == "unsupported" else "approximate"
             if caveat is not None:
                 status, text = caveat.status, (caveat.en, caveat.zh)
-            self._report(field, entry, (), status, self._impact(row, field), text, reversible=False)
+            kept = self._comes_back(row, field, entry, fixed)
+            self._report(field, entry, (), status, self._impact(row, field), text, reversible=kept)
+
+    def _comes_back(self, row: Row, field: str, entry: RecipeValue, fixed: tuple[Value, ...]) -> bool:
+        """Whether the source can only mean its own value, even where it is told what the target does."""
+        source = row.side(self.source_side, self.config.framework_version)
+        if source is None or source.fixed is not None or len(row.fields) > 1 or not entry.decided:
+            return False
+        lens, scope = (
+            LENSES[source.lens],
+            Scope(self.source_side, self.config.framework_version, source.options, self._field),
+        )
+        put = lens.put(fixed, scope)
+        got = lens.get(tuple(None if isinstance(value, Omitted) else value for value in put), scope)
+        return _same(_back(got, row.fields.index(field)), entry.value)
 
     def _put(self, row: Row, entries: list[RecipeValue | None], target: Side) -> None:
         caveats = [self._caveat(row, field) for field in row.fields]
@@ -239,6 +308,8 @@ class _Translating:
         scope = Scope(self.side, self.version, target.options, self._field)
         put = lens.put(values, scope)
         names = self._names(row, target)
+        refused = [name for place, name in enumerate(names) if name is not None and self._refused(name, put, place)]
+        put = self._accepted(put, refused, names, target)
         explicit = any(entry is not None and entry.origin == "explicit" for entry in entries)
         written: dict[int, str] = {}
         for place, value in enumerate(put):
@@ -264,7 +335,7 @@ class _Translating:
                 continue
             self.settings[name] = TargetSetting(name, value, row.fields, explicit, notes)
         gone = [name for name in target.keys if self._gone(name)]
-        gone += [name for place, name in enumerate(names) if name is not None and self._refused(name, put, place)]
+        gone += refused
         got = lens.get(
             tuple(
                 None if isinstance(value, Omitted) or name is None else value
@@ -276,11 +347,11 @@ class _Translating:
             if entry is None:
                 continue
             keys = self._keys_of(place, lens.drives, written)
-            if taken is not None and entry.origin == "explicit":
+            if taken is not None and (entry.origin == "explicit" or self._impact(row, field) == "numerics"):
                 text = _filled(_TAKEN, {"key": taken, "other": self.settings[taken].fields[0]})
                 self._report(field, entry, (taken,), "conditional", self._impact(row, field), text, reversible=False)
                 continue
-            missing = bool(gone) and not keys and not _by_launch(target, field)
+            missing = bool(gone) and (not keys or bool(refused)) and not _by_launch(target, field)
             self._outcome(row, field, entry, values[place], keys, caveats[place], missing, _back(got, place))
 
     def _keys_of(self, place: int, drives: tuple[tuple[int, ...], ...], written: dict[int, str]) -> tuple[str, ...]:
@@ -303,7 +374,9 @@ class _Translating:
         impact = self._impact(row, field)
         misfit = self.misfits.get(field)
         if explicit and not entry.decided:
-            self._report(field, entry, keys, "unresolved", impact, _UNDECIDED, reversible=False)
+            name = self.placeholders.get(field)
+            text = _UNDECIDED if name is None else _filled(_PLACEHOLDER, {"name": name})
+            self._report(field, entry, keys, "unresolved", impact, text, reversible=False)
         elif misfit is not None and self.family is not None:
             words = {**self.words, "family": self.family.family.name, "given": _shown(misfit.given)}
             self._report(field, entry, keys, "dropped", impact, _filled(_CLASS, words), reversible=False)
@@ -323,6 +396,33 @@ class _Translating:
             self._report(field, entry, keys, "exact", impact, ("", ""), reversible=_same(back, wanted))
         elif keys and not (entry.value is None and len(row.fields) > 1):
             self._report(field, entry, keys, "made-explicit", impact, ("", ""), reversible=_same(back, wanted))
+        elif not keys and self._matters(row, field, entry) and self._neutral(row, field, entry):
+            text = _ONLY_READ if len(row.fields) > 1 else _SAME_DEFAULT
+            self._report(field, entry, keys, "exact", impact, text, reversible=_same(back, wanted))
+
+    def _matters(self, row: Row, field: str, entry: RecipeValue) -> bool:
+        """Whether a default of the source is worth a line: it is a value there, and something depends on it."""
+        return bool(entry.keys) and entry.value is not None and self._impact(row, field) != "none"
+
+    def _neutral(self, row: Row, field: str, entry: RecipeValue) -> bool:
+        """Whether a default that is not written is known to be the other side's, too."""
+        known = _mode(row, row.side(self.side, self.version)) != "explicit" or len(row.fields) > 1
+        return known or _same(entry.value, vocabulary()[field].default)
+
+    def _tells(self, row: Row, field: str, entry: RecipeValue) -> bool:
+        """Whether a default that the other side has no place for is worth a line: a choice of kernels or the like."""
+        return self._matters(row, field, entry) and self._impact(row, field) == "performance"
+
+    def _returns(self, entry: RecipeValue) -> bool:
+        """Whether a value that is not written comes back by itself, as the source's own default."""
+        if self.config.framework != "megatron":
+            return entry.origin == "default"
+        facts = catalog(self.config.framework_version).by_dest
+        settings = [self.config.settings.get(key) for key in entry.keys]
+        return all(
+            setting is not None and (fact := facts.get(setting.key)) is not None and _same(setting.value, fact.default)
+            for setting in settings
+        )
 
     # --- what to write ---
 
@@ -390,6 +490,16 @@ class _Translating:
         value = put[place]
         return not isinstance(value, (Omitted, list, tuple)) and value is not None and value not in fact.choices
 
+    def _accepted(self, put: Written, refused: list[str], names: tuple[str | None, ...], side: Side) -> Written:
+        """What is written, with the nearest choice in place of one that this version does not take."""
+        nearest = side.options.get("refused")
+        if not refused or not isinstance(nearest, dict):
+            return put
+        return tuple(
+            nearest.get(str(value), value) if place < len(names) and names[place] in refused else value
+            for place, value in enumerate(put)
+        )
+
     def _gone(self, name: str) -> bool:
         """Whether a version has no argument of this name."""
         if self.side != "megatron":
@@ -408,11 +518,18 @@ class _Translating:
                     continue
                 # Experts that no layer uses are surprising enough to be said in the file.
                 notes = _NO_EXPERTS if value == ALL_LAYERS else ()
+                if notes:
+                    text = _filled(_UNUSED, {**self.words, "family": family.name})
+                    self.rows.append(
+                        ReportRow(None, (), (prefix + name,), given, "made-explicit", "none", True, *text, False)
+                    )
                 self.settings[prefix + name] = TargetSetting(prefix + name, given, (), False, notes)
 
     # --- what to say ---
 
     def _impact(self, row: Row, field: str) -> Impact:
+        if row.part_of in self.lost and field != row.part_of:
+            return "none"  # a detail of what is not carried over at all: that row says what is at stake
         return row.impact or vocabulary()[field].impact
 
     def _caveat(self, row: Row, field: str) -> Caveat | None:
@@ -448,8 +565,13 @@ class _Translating:
         *,
         reversible: bool,
     ) -> None:
+        if not target and status in ("dropped", "approximate"):
+            self.lost.add(field)
         en, zh = _filled(text, {**self.words, **_values_of(text, self.recipe)})
-        self.rows.append(ReportRow(field, entry.keys, target, entry.value, status, impact, reversible, en, zh))
+        explicit = entry.origin == "explicit"
+        self.rows.append(
+            ReportRow(field, entry.keys, target, entry.value, status, impact, reversible, en, zh, explicit)
+        )
 
     def _leftovers(self) -> Iterator[ReportRow]:
         """Written keys that no row took up: named with the reason, or as what other settings contain already."""
@@ -464,6 +586,50 @@ class _Translating:
                 yield ReportRow(None, (key,), (), setting.value, "exact", "none", True, *_ONLY_READ)
             elif setting.flag is not None:
                 yield ReportRow(None, (key,), (), setting.value, "exact", "none", False, *_REPLACED)
+
+    def _stand_ins(self) -> Iterator[ReportRow]:
+        """What the written file's frame fills in for a value that the source does not have."""
+        told = {row.field for row in self.rows if row.status == "unresolved"}
+        for field, key, given in stand_ins(self.side, self.config.framework):
+            if key not in self.settings and field not in told:
+                text = _filled(_STAND_INS[field], {"given": _shown(given)})
+                # A path that leads nowhere changes no numbers: nothing runs before it is filled in.
+                impact: Impact = "numerics" if field == "run.train_steps" else "none"
+                yield ReportRow(field, (), (key,), None, "unresolved", impact, False, *text, False)
+
+
+def stand_ins(side: SideName, source: str) -> Iterator[tuple[str, str, Value]]:
+    """Fields, keys and values that are there only so that a written file is complete."""
+    if side == "megatron":
+        if source == "mindformers":
+            yield "tokenizer.model", "tokenizer_model", TOKENIZER
+        return
+    from ...mappings.families_compiled import SKELETONS
+
+    frame = SKELETONS[side]["settings"]
+    loader = {"static": "train_dataset.data_loader", "dynamic": "train_dataset.dataloader"}[side]
+    yield "data.blend", f"{loader}.config.data_path", frame[f"{loader}.config.data_path"][-1]
+    if side == "static":
+        yield "run.train_steps", f"{loader}.sizes", frame[f"{loader}.sizes"]
+
+
+def _placeholder(value: Value) -> str | None:
+    """The text of a template that was left to be filled in, `<path>`."""
+    if isinstance(value, (list, tuple)):
+        return next((found for entry in value if (found := _placeholder(entry))), None)
+    if isinstance(value, str) and len(value) > 2 and value[0] == "<" and value[-1] == ">":
+        return value
+    return None
+
+
+def _without(recipe: Recipe, fields: Mapping[str, str]) -> Recipe:
+    """The recipe without what is still to be filled in."""
+    if not fields:
+        return recipe
+    entries = dict(recipe.fields)
+    for field in fields:
+        entries[field] = entries[field]._replace(value=None, decided=False)
+    return recipe._replace(fields=entries)
 
 
 def _by_launch(side: Side, field: str) -> bool:

@@ -7,16 +7,15 @@ new text is read again, and what still differs is said instead of guessed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from ...mappings.tables import Row, Side, table
 from ...schemas.config import Config, ReadOptions
 from ...schemas.diagnostic import Kind, UnreadableError, finding
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
 from ..conditions import holds
 from ..differences import same
-from ..families import family_of
+from ..families import family_of, misfits_of
 from ..recipe.reading import recipe_of, side_of
 from ..recipe.vocabulary import vocabulary
 from .edits import Edit, applied
@@ -78,6 +77,14 @@ _UNDECIDED = (
     "Its value in the file cannot be decided, so it was left alone; it should be {wanted}.",
     "文件中的值无法确定，因此未修改；应为 {wanted}。",
 )
+_OTHER_FAMILY = (
+    "The file's model class {found} cannot express {fields}; {wanted} was written in its place.",
+    "文件中的模型类 {found} 无法表达 {fields}，已改为 {wanted}。",
+)
+_NOT_TRAINED = (
+    "MindSpore Transformers {version} cannot train the file's model class {found}; {wanted} was written in its place.",
+    "MindSpore Transformers {version} 不能训练文件中的模型类 {found}，已改为 {wanted}。",
+)
 _MOVED = (
     "It changed from {found} to {wanted} along with a value that it shares.",
     "它与被修改的值共用同一处定义，由 {found} 变为 {wanted}。",
@@ -103,6 +110,8 @@ class Updated(NamedTuple):
     text: str
     changed: tuple[str, ...]
     refused: tuple[Refusal, ...]
+    remarks: tuple[Refusal, ...] = ()
+    """What was brought about, but not as one might expect: another model class."""
 
 
 def updated(
@@ -176,7 +185,7 @@ class _Updating:
                 break
             self.text, current = self._edited(current, rows, effort)
         self._say_what_is_left(current)
-        return Updated(self.text, tuple(dict.fromkeys(self.changed)), tuple(self.refused))
+        return Updated(self.text, tuple(dict.fromkeys(self.changed)), tuple(self.refused), tuple(self._other_family()))
 
     # --- what differs ---
 
@@ -426,8 +435,26 @@ class _Updating:
             found, wanted = _shown(launch.world_size), _shown(wanted_launch.world_size)
             self._refuse((), "parallel.world_size", _DEVICES, found=found, wanted=wanted)
 
+    def _other_family(self) -> Iterator[Refusal]:
+        """That the file's model class was changed, and what it cannot express."""
+        choice, own = self.translation.family, family_of(recipe_of(self.original).value("model.family"), self.side)
+        if choice is None or own is None or own.name == choice.family.name:
+            return
+        words = {"found": own.name, "wanted": choice.family.name}
+        if not own.trains_in(self.side, self.version):
+            yield _refusal((), "model.family", _NOT_TRAINED, **words, version=self.version)
+            return
+        misfits = misfits_of(own, self.translation.recipe.value)
+        if misfits:
+            fields = ", ".join(f"{misfit.field} {_shown(misfit.wanted)}" for misfit in misfits)
+            yield _refusal((), "model.family", _OTHER_FAMILY, **words, fields=fields)
+
     def _refuse(self, keys: tuple[str, ...], field: str | None, words: tuple[str, str], **values: object) -> None:
-        self.refused.append(Refusal(keys, field, words[0].format_map(values), words[1].format_map(values)))
+        self.refused.append(_refusal(keys, field, words, **values))
+
+
+def _refusal(keys: tuple[str, ...], field: str | None, words: tuple[str, str], **values: object) -> Refusal:
+    return Refusal(keys, field, words[0].format_map(values), words[1].format_map(values))
 
 
 def _devices(recipe: Recipe) -> int | None:

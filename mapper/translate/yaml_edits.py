@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.yaml_text import parse_path, read_yaml
 from .edits import Edit
 from .yaml_text import block, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from ...schemas.config import Value
     from ...schemas.source import SourceText, Span
@@ -155,9 +155,9 @@ class YamlEditor:
             return
         _, content, _ = self._new.setdefault(() if listed is None else (section,), (place, {}, key))
         entries: list[dict[str, Any]] = content.setdefault(section, [])
-        entry = next((one for one in entries if one["type"] == name), None)
-        if entry is None:
-            entry = dict[str, Any](type=name)
+        known = next((one for one in entries if one["type"] == name), None)
+        entry: dict[str, Any] = {"type": name} if known is None else known
+        if known is None:
             entries.append(entry)
         if tail != ".type":
             entry[tail.lstrip(".")] = value

@@ -7,7 +7,8 @@ framework's own files are written.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+
+from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

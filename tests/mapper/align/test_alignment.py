@@ -54,6 +54,12 @@ def small(words: str, world: int = 1) -> Config:
     return config_of(SourceText("small.sh", text), ReadOptions(), path="small.sh")
 
 
+@pytest.mark.procedure("proc.align.num_layers")
+@pytest.mark.procedure("proc.align.learning_rate_type")
+@pytest.mark.procedure("proc.align.warmup_steps")
+@pytest.mark.procedure("proc.align.adam_eps")
+@pytest.mark.procedure("proc.align.dropout")
+@pytest.mark.procedure("proc.align.parallel_off")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_what_alignment_changes(case: dict[str, Any]) -> None:
     found = align(recipe_of(small(case["arguments"], case.get("world", 1))))
@@ -151,6 +157,7 @@ def test_an_undecided_path_is_the_same_placeholder_on_both_sides() -> None:
     assert all("/path/to/data_text_document" in text for text in texts.values())
 
 
+@pytest.mark.procedure("proc.pair.initial_weights")
 def test_initial_weights_stop_after_one_checkpoint() -> None:
     pair = pair_of(small("--num-layers 4"), step=0, initial_weights=True)
     content = yaml.safe_load(pair.texts()[INITIAL])

@@ -18,7 +18,8 @@ CONTEXT: dict[str, Any] = {
     "parallel.data_size": 2, "parallel.context_size": 1, "parallel.world_size": 8, "batch.global_size": 16,
     "run.train_steps": 1000, "precision.compute_dtype": "bfloat16", "model.bias_linear": True,
     "moe.ffn_hidden_size": 64, "moe.router.score_function": "softmax", "moe.router.topk": 2, "moe.num_experts": 8,
-    "attention.latent.enabled": False, "model.implementation": "mcore", "checkpoint.load_path": "/weights",
+    "attention.latent.enabled": False, "moe.router.num_groups": 4, "model.implementation": "mcore",
+    "checkpoint.load_path": "/weights",
 }  # fmt: skip
 SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "precision.compute_dtype": st.sampled_from(["float32", "float16", "bfloat16"]),
@@ -124,8 +125,9 @@ def _with_defaults(side: Any, keys: tuple[Any, ...], fields: dict[str, Any]) -> 
     }  # fmt: skip
     filled = list(keys)
     for place, key in enumerate(side.keys):
-        if filled[place] is None and known.get(key):
-            filled[place] = fields[known[key]]
+        name = known.get(key)
+        if filled[place] is None and name:
+            filled[place] = fields[name]
         if key in ("fp16", "bf16") and filled[place] is None:
             filled[place] = key == "bf16"
     return tuple(filled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import assume, given, settings
@@ -14,7 +15,10 @@ from accmap.mapper.schedule.equivalents import nearest_megatron, nearest_mindfor
 from accmap.mapper.schedule.megatron import STYLES, WSD_STYLES, MegatronParameters, megatron_schedule
 from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformers_schedule
 from accmap.mapper.schedule.mindformers_arguments import ARGUMENTS
-from accmap.mapper.schedule.pieces import Cosine, Formula, Halving, InverseRoot, Line, Power, Root, Sampled
+from accmap.mapper.schedule.pieces import Cosine, Halving, InverseRoot, Line, Power, Root, Sampled
+
+if TYPE_CHECKING:
+    from accmap.mapper.schedule.pieces import Formula
 
 PEAKS = st.sampled_from([1e-4, 3e-4, 9.9e-5, 1e-3])
 FINALS = st.sampled_from([0.0, 1e-5, 3e-5])

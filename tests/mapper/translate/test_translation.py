@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import yaml
@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accmap.mapper.recipe.reading import recipe_of
+from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mapper.translate.megatron_file import megatron_text, megatron_words
 from accmap.mapper.translate.mindformers_file import mindformers_document, mindformers_text
 from accmap.mapper.translate.translation import Translation, translate
@@ -19,6 +20,9 @@ from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.megatron.catalog import catalog
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases" / "megatron_to_mindformers.yaml").read_text(encoding="utf-8"))
 BASE = (
@@ -29,10 +33,16 @@ MISSING = object()
 
 
 def script(
-    arguments: str, version: str = "0.12", prefix: str = "torchrun --nproc_per_node 8 pretrain_gpt.py"
+    arguments: str,
+    version: str = "0.12",
+    prefix: str = "torchrun --nproc_per_node 8 pretrain_gpt.py",
+    without: Collection[str] = (),
 ) -> Config:
     quoted = " ".join(f"'{word}'" if "[" in word else word for word in arguments.split())
-    text = f"{prefix} {BASE} {quoted}"
+    words = BASE.split()
+    pairs = zip(words[::2], words[1::2], strict=True)
+    base = " ".join(f"{flag} {value}" for flag, value in pairs if flag not in without)
+    text = f"{prefix} {base} {quoted}"
     return config_of(SourceText("run.sh", text), ReadOptions(megatron=version), path="run.sh")
 
 
@@ -42,10 +52,10 @@ def written(translation: Translation) -> dict[str, Any]:
 
     def walk(path: str, value: Any) -> None:
         if isinstance(value, dict):
-            for key, entry in value.items():
+            for key, entry in cast("dict[str, Any]", value).items():
                 walk(f"{path}.{key}" if path else key, entry)
-        elif isinstance(value, list) and any(isinstance(entry, dict) for entry in value):
-            for place, entry in enumerate(value):
+        elif isinstance(value, list) and any(isinstance(entry, dict) for entry in cast("list[Any]", value)):
+            for place, entry in enumerate(cast("list[Any]", value)):
                 walk(f"{path}[{place}]", entry)
         else:
             leaves[path] = value
@@ -56,7 +66,7 @@ def written(translation: Translation) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_case(case: dict[str, Any]) -> None:
-    config = script(case["arguments"])
+    config = script(case["arguments"], without=case.get("without", ()))
     translation = translate(config, "mindformers", case.get("version", "1.9"), case.get("dialect"))
     leaves = written(translation)
     for key, value in case.get("expect", {}).items():
@@ -122,9 +132,9 @@ def _plain(node: Any) -> Any:
         if isinstance(value, Alias):
             return task(node[value.name].content)
         if isinstance(value, dict):
-            return {key: task(entry) for key, entry in value.items()}
+            return {key: task(entry) for key, entry in cast("dict[str, Any]", value).items()}
         if isinstance(value, (list, tuple)):
-            return [task(entry) for entry in value]
+            return [task(entry) for entry in cast("list[Any]", value)]
         return value
 
     return task(node)
@@ -134,7 +144,7 @@ def _plain(node: Any) -> Any:
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_there_and_back(case: dict[str, Any], version: str) -> None:
     """What the report calls reversible comes back; the script is read as the words that were meant."""
-    config = script(case["arguments"], version)
+    config = script(case["arguments"], version, without=case.get("without", ()))
     there = translate(config, "mindformers", "1.9")
     yaml_config = config_of(
         SourceText("x.yaml", mindformers_text(there)), ReadOptions(mindformers="1.9", world_size=8), path="x.yaml"
@@ -147,6 +157,22 @@ def test_there_and_back(case: dict[str, Any], version: str) -> None:
     for row in there.rows:
         if row.field is not None and row.reversible and row.impact == "numerics" and row.target:
             assert last.value(row.field) == first.value(row.field), row.field
+
+
+@pytest.mark.parametrize("target", [("1.7", "static"), ("1.9", "static"), ("2.1", "dynamic")])
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_exact_is_equal(case: dict[str, Any], target: tuple[str, str]) -> None:
+    """What the report calls exact without a remark has the same value when the written file is read."""
+    config = script(case["arguments"], without=case.get("without", ()))
+    there = translate(config, "mindformers", *target)
+    options = ReadOptions(mindformers=target[0], dialect=target[1], world_size=8)
+    found = recipe_of(config_of(SourceText("x.yaml", mindformers_text(there)), options, path="x.yaml"))
+    for row in there.rows:
+        told = row.status in ("exact", "made-explicit") and not row.en
+        if row.field is not None and told and row.target and row.impact == "numerics":
+            default = vocabulary()[row.field].default
+            mine, theirs = there.recipe.value(row.field), found.value(row.field)
+            assert (default if mine is None else mine) == (default if theirs is None else theirs), row.field
 
 
 @pytest.mark.parametrize(
@@ -175,7 +201,7 @@ def test_report_follows_the_contract() -> None:
     assert set(report) == {"source", "target", "rows", "summary"}
     rows: Any = report["rows"]
     for row in rows:
-        assert set(row) == {"field", "from", "to", "value", "status", "impact", "reversible", "message"}
+        assert set(row) == {"field", "from", "to", "value", "status", "impact", "reversible", "origin", "message"}
     assert sum(report["summary"].values()) == len(rows)  # type: ignore[attr-defined]
 
 

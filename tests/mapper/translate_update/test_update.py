@@ -212,3 +212,26 @@ def test_any_run_onto_any_other(arguments: dict[str, str], extra: list[str]) -> 
     assert found.refused == ()
     assert still_different("target.yaml", found, translation) == set()
     assert all(line in found.text.splitlines() for line in extra)
+
+
+DENSE = "--untie-embeddings-and-output-weights --disable-bias-linear --swiglu --normalization RMSNorm --bf16 "
+
+
+@pytest.mark.parametrize(
+    ("words", "own", "kept", "named"),
+    [
+        (DENSE, "deepseek_v3", "deepseek_v3", None),
+        (DENSE + "--qk-layernorm", "qwen3", "qwen3", None),
+        (DENSE + "--qk-layernorm", "telechat3", "telechat3", None),
+        (DENSE, "qwen3", "telechat3", "attention.qk_layernorm False"),
+        (DENSE + "--multi-latent-attention", "qwen3", "deepseek_v3", "attention.latent.enabled True"),
+        (DENSE, "glm4", "telechat3", "cannot train"),
+    ],
+)
+def test_the_model_class_stays_where_it_can(words: str, own: str, kept: str, named: str | None) -> None:
+    source = read("source.sh", f"torchrun pretrain_gpt.py {ARGUMENTS} {words}\n")
+    text = f"use_legacy: False\nmodel:\n  model_config:\n    model_type: {own}\n    hidden_size: 64\n"
+    found = brought("target.yaml", text, translate(source, family=own))
+    assert f"    model_type: {kept}" in found.text.split("\n")
+    assert [named in remark.en for remark in found.remarks if named] == ([True] if named else [])
+    assert [remark.field for remark in found.remarks] == (["model.family"] if named else [])

@@ -1,0 +1,84 @@
+"""What the tables have to do with one framework's files in one version, sorted out once for every file that is read."""
+
+from __future__ import annotations
+
+from ...mappings.tables import table
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..lenses.registry import LENSES
+from .values import RecipeValue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...mappings.tables import Row, Side, SideName
+    from ..lenses.lens import Lens
+
+
+class Remembered(NamedTuple):
+    """What a row gave once, and everything it asked for; the same answers give the same again."""
+
+    asked: tuple[tuple[str, str, object], ...]
+    """The kind of question, its name, and the answer."""
+    entries: Mapping[str, RecipeValue]
+
+
+class PlannedRow(NamedTuple):
+    """One row, as one side in one version reads it."""
+
+    fields: tuple[str, ...]
+    side: Side
+    lens: Lens
+    drivers: tuple[tuple[int, ...], ...]
+    """For every field the places of the keys that decide it."""
+    names: tuple[str, ...]
+    """Every key and alias."""
+    fixed: Mapping[str, RecipeValue] | None
+    memory: list[Remembered]
+
+
+class Plan(NamedTuple):
+    """Every row of the tables; None where the concept does not exist."""
+
+    rows: tuple[PlannedRow | None, ...]
+    row_of: Mapping[str, int]
+    names: frozenset[str]
+    """The keys that some row takes up."""
+    names_by_type: tuple[str, ...]
+    """Those that name a callback by its type."""
+
+
+_plans: dict[tuple[SideName, str, str | None], Plan] = {}
+
+
+def plan_of(side: SideName, version: str, family: str | None) -> Plan:
+    """The plan for the files of one side, version and model class."""
+    key = side, version, family
+    found = _plans.get(key)
+    if found is None:
+        rows = table().rows
+        row_of: dict[str, int] = {}
+        for number, row in enumerate(rows):
+            for field in row.fields:
+                row_of.setdefault(field, number)
+        planned = tuple(_planned(row, row.side(side, version)) for row in rows)
+        names = [name for one in planned if one is not None for name in one.names]
+        found = _plans[key] = Plan(
+            planned,
+            row_of,
+            frozenset(name for name in names if "{" not in name),
+            tuple(name for name in names if "{" in name),
+        )
+    return found
+
+
+def _planned(row: Row, side: Side | None) -> PlannedRow | None:
+    if side is None:
+        return None
+    lens = LENSES[side.lens]
+    names = tuple(one for name in side.keys + side.aliases for one in name.split("|"))
+    everything = tuple(range(len(side.keys)))
+    drivers = lens.drives or (everything,) * len(row.fields)
+    fixed = None
+    if side.fixed is not None:
+        fixed = {field: RecipeValue(value, "default") for field, value in zip(row.fields, side.fixed, strict=True)}
+    return PlannedRow(row.fields, side, lens, drivers, names, fixed, [])

@@ -1,0 +1,195 @@
+"""What a configuration says of a model's weights: how MindSpore Transformers lays them out, and which there must be.
+
+`layout_of` reads the arrangement out of a file's effective values; `expected_weights` lists every parameter of the
+model with its shape, under the names of the weight table. Both read the shared vocabulary, so either framework's file
+will do; the arrangement is a matter of the MindSpore Transformers file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .weights import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..schemas.config import Config
+    from .recipe.values import Recipe
+    from .weights import Shape
+
+_NEEDED = ("model.num_layers", "model.hidden_size", "attention.num_heads")
+
+
+class UndecidedSizeError(Exception):
+    """A file leaves a size open that the weights depend on."""
+
+    def __init__(self, file: str, fields: tuple[str, ...]) -> None:
+        super().__init__(f"{file} leaves {', '.join(fields)} open")
+        self.file = file
+        self.fields = fields
+
+
+def layout_of(recipe: Recipe, config: Config | None = None) -> Layout:
+    """How a model's weights are laid out; `config` is the MindSpore Transformers side's, where there is one."""
+    sizes = _Sizes(recipe)
+    dynamic = config is not None and config.dialect == "dynamic"
+
+    def switch(name: str) -> bool:
+        return config is not None and config.value(f"resolved.transformer.{name}") is True
+
+    return Layout(
+        norm=sizes.norm,
+        gated=sizes.gated,
+        heads=sizes.heads,
+        groups=sizes.groups,
+        head_dim=sizes.head_dim,
+        experts=sizes.experts,
+        mla=sizes.latent,
+        q_lora=sizes.q_rank is not None,
+        # The dynamic graph has one arrangement, whatever the file says: `pynative/transformers/mlp.py`,
+        # `multi_latent_attention.py` of 2.1.
+        mlp_interleaved=dynamic or switch("use_interleaved_weight_layout_mlp"),
+        qkv_contiguous=not dynamic and not sizes.latent and switch("use_contiguous_weight_layout_attention"),
+        mla_concatenated=sizes.latent and (dynamic or switch("mla_qkv_concat")),
+        dynamic=dynamic,
+    )
+
+
+def expected_weights(recipe: Recipe) -> dict[str, Shape]:
+    """Every parameter that the model of a file has, with its shape."""
+    return dict(_Sizes(recipe).weights())
+
+
+class _Sizes:
+    """The sizes that the weights depend on, as one file gives them."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        undecided = tuple(name for name in _NEEDED if not isinstance(recipe.value(name), int))
+        if undecided:
+            raise UndecidedSizeError(recipe.file, undecided)
+
+        def get(name: str) -> Any:
+            return recipe.value(name)
+
+        self.recipe = recipe
+        self.layers: int = get("model.num_layers")
+        self.hidden: int = get("model.hidden_size")
+        self.heads: int = get("attention.num_heads")
+        self.groups: int = get("attention.num_query_groups") or self.heads
+        self.head_dim: int = get("attention.head_dim") or self.hidden // self.heads
+        self.ffn: int = get("model.ffn_hidden_size") or 4 * self.hidden
+        self.vocabulary: int | None = get("model.padded_vocab_size") or get("model.vocab_size")
+        self.norm: str = get("norm.type") or "LayerNorm"
+        self.gated = bool(get("activation.gated"))
+        self.bias = bool(get("model.bias_linear"))
+        self.latent = bool(get("attention.latent.enabled"))
+        self.q_rank: int | None = get("attention.latent.q_lora_rank") or None
+        self.experts: int = get("moe.num_experts") or 0
+        self.further: int = get("mtp.num_layers") or 0
+        self.pattern: list[int] = self._pattern(get("moe.layer_pattern"))
+
+    def _pattern(self, given: Any) -> list[int]:
+        """For each layer whether it has experts."""
+        if not self.experts:
+            return [0] * self.layers
+        if isinstance(given, (list, tuple)):
+            return [int(kind) for kind in given]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        every = given if isinstance(given, int) and given > 0 else 1
+        return [1 if layer % every == 0 else 0 for layer in range(self.layers)]
+
+    def weights(self) -> Iterator[tuple[str, Shape]]:
+        get = self.recipe.value
+        if self.vocabulary is None:
+            raise UndecidedSizeError(self.recipe.file, ("model.padded_vocab_size",))
+        yield "embedding.word_embeddings.weight", (self.vocabulary, self.hidden)
+        if get("position.type") == "learned_absolute":
+            positions: Any = get("position.max_embeddings")
+            yield "embedding.position_embeddings.weight", (positions, self.hidden)
+        for layer, has_experts in enumerate(self.pattern):
+            yield from self._block(f"decoder.layers.{layer}", bool(has_experts))
+        yield from self._norm("decoder.final_layernorm", self.hidden)
+        for layer in range(self.further):
+            start = f"mtp.layers.{layer}"
+            yield from self._norm(f"{start}.enorm", self.hidden)
+            yield from self._norm(f"{start}.hnorm", self.hidden)
+            yield f"{start}.eh_proj.weight", (self.hidden, 2 * self.hidden)
+            yield from self._block(f"{start}.transformer_layer", bool(self.pattern[-1]))
+            yield from self._norm(f"{start}.final_layernorm", self.hidden)
+        if not get("model.tie_embeddings"):
+            yield "output_layer.weight", (self.vocabulary, self.hidden)
+
+    def _norm(self, name: str, size: int) -> Iterator[tuple[str, Shape]]:
+        yield f"{name}.weight", (size,)
+        if self.norm == "LayerNorm":
+            yield f"{name}.bias", (size,)
+
+    def _linear(self, name: str, rows: int, columns: int, *, bias: bool) -> Iterator[tuple[str, Shape]]:
+        yield f"{name}.weight", (rows, columns)
+        if bias:
+            yield f"{name}.bias", (rows,)
+
+    def _block(self, block: str, has_experts: bool) -> Iterator[tuple[str, Shape]]:
+        yield from self._norm(f"{block}.input_layernorm", self.hidden)
+        attention = f"{block}.self_attention"
+        yield from self._latent(attention) if self.latent else self._attention(attention)
+        yield from self._norm(f"{block}.pre_mlp_layernorm", self.hidden)
+        if has_experts:
+            yield from self._experts(f"{block}.mlp")
+        else:
+            yield from self._dense(f"{block}.mlp", self.ffn)
+
+    def _attention(self, name: str) -> Iterator[tuple[str, Shape]]:
+        get = self.recipe.value
+        rows = (self.heads + 2 * self.groups) * self.head_dim
+        yield from self._linear(
+            f"{name}.linear_qkv", rows, self.hidden, bias=self.bias or bool(get("attention.qkv_bias"))
+        )
+        yield from self._linear(f"{name}.linear_proj", self.hidden, self.heads * self.head_dim, bias=self.bias)
+        if get("attention.qk_layernorm"):
+            yield from self._norm(f"{name}.q_layernorm", self.head_dim)
+            yield from self._norm(f"{name}.k_layernorm", self.head_dim)
+
+    def _latent(self, name: str) -> Iterator[tuple[str, Shape]]:
+        get = self.recipe.value
+        kinds = ("kv_lora_rank", "qk_head_dim", "qk_rope_head_dim", "v_head_dim")
+        undecided = tuple(
+            f"attention.latent.{kind}" for kind in kinds if not isinstance(get(f"attention.latent.{kind}"), int)
+        )
+        if undecided:
+            raise UndecidedSizeError(self.recipe.file, undecided)
+        sizes: list[Any] = [get(f"attention.latent.{kind}") for kind in kinds]
+        rank, plain, rotary, value = sizes
+        queries = self.heads * (plain + rotary)
+        normed = bool(get("attention.qk_layernorm"))
+        if self.q_rank is None:
+            yield f"{name}.linear_q_proj.weight", (queries, self.hidden)
+        else:
+            yield f"{name}.linear_q_down_proj.weight", (self.q_rank, self.hidden)
+            yield f"{name}.linear_q_up_proj.weight", (queries, self.q_rank)
+            if normed:
+                yield from self._norm(f"{name}.q_layernorm", self.q_rank)
+        yield f"{name}.linear_kv_down_proj.weight", (rank + rotary, self.hidden)
+        yield f"{name}.linear_kv_up_proj.weight", (self.heads * (plain + value), rank)
+        if normed:
+            yield from self._norm(f"{name}.kv_layernorm", rank)
+        yield from self._linear(f"{name}.linear_proj", self.hidden, self.heads * value, bias=self.bias)
+
+    def _dense(self, name: str, inner: int) -> Iterator[tuple[str, Shape]]:
+        rows = 2 * inner if self.gated else inner
+        yield from self._linear(f"{name}.linear_fc1", rows, self.hidden, bias=self.bias)
+        yield from self._linear(f"{name}.linear_fc2", self.hidden, inner, bias=self.bias)
+
+    def _experts(self, name: str) -> Iterator[tuple[str, Shape]]:
+        get = self.recipe.value
+        inner: Any = get("moe.ffn_hidden_size") or self.ffn
+        yield f"{name}.router.weight", (self.experts, self.hidden)
+        if get("moe.router.expert_bias"):
+            yield f"{name}.router.expert_bias", (self.experts,)
+        for expert in range(self.experts):
+            yield from self._dense(f"{name}.experts.local_experts.{expert}", inner)
+        shared: Any = get("moe.shared.ffn_hidden_size")
+        if shared:
+            yield from self._dense(f"{name}.shared_experts", shared)
+            if get("moe.shared.gate"):
+                yield f"{name}.shared_experts.gate_weight", (1, self.hidden)

@@ -1,0 +1,168 @@
+"""The names under which Megatron-LM and MindSpore Transformers checkpoints hold a model's parameters.
+
+A framework spells one parameter in several ways: wrapped in `module.`, with its norm fused into the projection behind
+it, with all experts in one module. `canonical` gives the name that the rows of the weight table use, `spellings` the
+names that a given implementation writes, `split_of` how tensor parallelism cuts a parameter, and `beside_the_weights`
+what else a checkpoint holds: optimizer state, counters, caches.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from .weights import filled
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from .weights import Framework
+
+Split = Literal["rows", "latent", "gated", "columns"]
+
+_WRAPPERS = {"megatron": ("module.", "model."), "mindformers": ("network.", "_backbone.", "backbone.")}
+"""What data parallelism and training wrappers put before the name of a parameter."""
+
+
+class _Alias(NamedTuple):
+    pattern: re.Pattern[str]
+    name: str
+    back: re.Pattern[str]
+    other: str
+    fused: bool
+    beside: str | None
+
+
+class Beside(NamedTuple):
+    """Something in a checkpoint that is no weight."""
+
+    en: str
+    zh: str
+
+
+def canonical(framework: Framework, name: str) -> str:
+    """The name that the rows of the weight table use for a parameter."""
+    for wrapper in _WRAPPERS[framework]:
+        while name.startswith(wrapper):
+            name = name[len(wrapper) :]
+    for newer, older in _renames(framework).items():
+        name = name.replace(f".{newer}.", f".{older}.")
+    for alias in _aliases(framework):
+        found = alias.pattern.fullmatch(name)
+        if found is not None:
+            return filled(alias.name, found.groupdict())
+    return name
+
+
+def spellings(names: Collection[str], *, engine: bool, grouped: bool, newer: bool = False) -> dict[str, str]:
+    """What Megatron-LM calls each of these parameters.
+
+    `engine`: Transformer Engine builds the layers. `grouped`: it holds the experts in one module too. `newer`: the
+    version calls modules by their newer names.
+    """
+    found: dict[str, str] = {}
+    renames = {older: recent for recent, older in _renames("megatron").items()} if newer else {}
+    for name in names:
+        written = name
+        for alias in _aliases("megatron") if engine else ():
+            match = alias.back.fullmatch(name) if alias.fused else None
+            if match is None:
+                continue
+            beside = alias.beside or ""
+            if grouped if beside == "grouped" else filled(beside, match.groupdict()) in names:
+                written = filled(alias.other, match.groupdict())
+        for older, recent in renames.items():
+            written = written.replace(f".{older}.", f".{recent}.")
+        found[name] = written
+    return found
+
+
+def split_of(name: str) -> Split | None:
+    """How tensor parallelism cuts a Megatron-Core parameter; None for one that is whole on every rank."""
+    return next((split for split, pattern in _splits() if pattern.fullmatch(name)), None)
+
+
+def beside_the_weights(framework: Framework, name: str) -> Beside | None:
+    """What a tensor is that belongs to no model; None for one that may be a weight."""
+    return next((what for pattern, what in _others(framework) if pattern.fullmatch(name)), None)
+
+
+_EXPERT = re.compile(r"(.*\.mlp\.experts\.)local_experts\.(\d+)(\..*)")
+_LAYER = re.compile(r"(decoder\.layers\.)(\d+)(\..*)")
+_MTP = re.compile(r"(mtp\.layers\.)(\d+)(\..*)")
+
+
+def expert_of(name: str) -> int | None:
+    """Which expert a Megatron-Core parameter belongs to."""
+    found = _EXPERT.fullmatch(name)
+    return None if found is None else int(found[2])
+
+
+def with_expert(name: str, expert: int) -> str:
+    """The same parameter of another expert."""
+    return _EXPERT.sub(lambda found: f"{found[1]}local_experts.{expert}{found[3]}", name)
+
+
+def layer_of(name: str) -> int | None:
+    """Which layer of the decoder a parameter belongs to."""
+    found = _LAYER.fullmatch(name)
+    return None if found is None else int(found[2])
+
+
+def with_layer(name: str, layer: int) -> str:
+    """The same parameter of another layer."""
+    return _LAYER.sub(lambda found: f"{found[1]}{layer}{found[3]}", name)
+
+
+def is_further_prediction(name: str) -> bool:
+    """Whether a parameter belongs to multi-token prediction."""
+    return _MTP.fullmatch(name) is not None
+
+
+@cache
+def _renames(framework: Framework) -> Mapping[str, str]:
+    from ..mappings.weights_compiled import RENAMES
+
+    return RENAMES[framework]
+
+
+@cache
+def _aliases(framework: Framework) -> tuple[_Alias, ...]:
+    from ..mappings.weights_compiled import ALIASES
+
+    return tuple(
+        _Alias(
+            _pattern(row["other"]),
+            row["name"],
+            _pattern(row["name"]),
+            row["other"],
+            bool(row.get("fused")),
+            row.get("beside"),
+        )
+        for row in ALIASES[framework]
+    )
+
+
+@cache
+def _splits() -> tuple[tuple[Split, re.Pattern[str]], ...]:
+    from ..mappings.weights_compiled import SPLITS
+
+    return tuple((split, _pattern(name)) for split, names in SPLITS.items() for name in names)  # pyright: ignore[reportReturnType]
+
+
+@cache
+def _others(framework: Framework) -> tuple[tuple[re.Pattern[str], Beside], ...]:
+    from ..mappings.weights_compiled import OTHERS
+
+    return tuple((re.compile(row["pattern"]), Beside(row["en"], row["zh"])) for row in OTHERS[framework])
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    from ..mappings.weights_compiled import BLOCKS
+
+    block = "|".join(re.escape(name).replace(r"\{n\}", r"\d+") for name in BLOCKS)
+    choices = {"block": block, "n": r"\d+", "expert": r"\d+", "norm": "weight|bias", "kind": "weight|bias"}
+    return re.compile(
+        re.sub(r"\\\{(\w+)\\\}", lambda found: f"(?P<{found[1]}>{choices[found[1]]})", re.escape(template))
+    )

@@ -1,0 +1,137 @@
+"""What a configuration says of the weights: their names, shapes and arrangement; and the names of checkpoints."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accmap.mapper.recipe.reading import recipe_of
+from accmap.mapper.weight_layout import UndecidedSizeError, expected_weights, layout_of
+from accmap.mapper.weight_names import (
+    beside_the_weights,
+    canonical,
+    expert_of,
+    layer_of,
+    spellings,
+    split_of,
+    with_expert,
+    with_layer,
+)
+from accmap.mapper.weights import WeightTable
+from accmap.schemas.reader import read_config
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "verifier" / "pairs"))
+from pair_files import TABLE, write_pair
+
+if TYPE_CHECKING:
+    from accmap.mapper.weights import Framework
+
+L = "decoder.layers.3."
+
+
+@pytest.mark.parametrize("family", TABLE["families"])
+def test_both_files_of_a_pair_ask_for_the_same_weights(family: str, tmp_path: Path) -> None:
+    script, config = write_pair({"family": family}, tmp_path)
+    read = read_config(str(config))
+    ours, theirs = expected_weights(recipe_of(read_config(str(script)))), expected_weights(recipe_of(read))
+    assert ours == theirs
+    table = WeightTable(layout_of(recipe_of(read), read))
+    for name in ours:
+        pairing = table.pairing("megatron", name)
+        assert pairing is not None, name
+        assert name in pairing.megatron
+        share = table.share_shape(pairing, ours[name])
+        assert table.undone_shape(pairing, share) == ours[name]
+
+
+def test_an_open_size_is_an_error_that_names_it(tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text("torchrun pretrain_gpt.py --num-layers 2 --num-attention-heads 4\n")
+    with pytest.raises(UndecidedSizeError, match=r"model\.hidden_size"):
+        expected_weights(recipe_of(read_config(str(script))))
+
+
+@pytest.mark.parametrize(
+    ("framework", "written", "name"),
+    [
+        ("megatron", "module.module.output_layer.weight", "output_layer.weight"),
+        ("megatron", f"{L}self_attention.linear_qkv.layer_norm_bias", f"{L}input_layernorm.bias"),
+        ("megatron", f"{L}self_attention.linear_kv_up_proj.layer_norm_weight", f"{L}self_attention.kv_layernorm.weight"),
+        ("megatron", f"{L}mlp.linear_fc1.layer_norm_weight", f"{L}pre_mlp_layernorm.weight"),
+        ("megatron", f"{L}mlp.experts.linear_fc2.weight11", f"{L}mlp.experts.local_experts.11.linear_fc2.weight"),
+        ("megatron", "mtp.layers.0.mtp_model_layer.mlp.router.weight", "mtp.layers.0.transformer_layer.mlp.router.weight"),
+        ("mindformers", f"{L}mlp.experts.w1", f"{L}mlp.experts.weight1"),
+        ("mindformers", "network.output_layer.weight", "output_layer.weight"),
+        ("mindformers", "model.layers.0.x", "model.layers.0.x"),
+    ],
+)  # fmt: skip  # noqa: E501
+def test_other_spellings(framework: Framework, written: str, name: str) -> None:
+    assert canonical(framework, written) == name
+
+
+@pytest.mark.parametrize("family", ["grouped", "tied", "deepseek"])
+@pytest.mark.parametrize("engine", [True, False])
+@pytest.mark.parametrize("newer", [True, False])
+def test_what_is_written_is_read_as_the_same_parameter(family: str, engine: bool, newer: bool, tmp_path: Path) -> None:
+    script, _ = write_pair({"family": family}, tmp_path)
+    names = expected_weights(recipe_of(read_config(str(script))))
+    written = spellings(names, engine=engine, grouped=engine, newer=newer)
+    assert len(set(written.values())) == len(names)
+    assert all(canonical("megatron", text) == name for name, text in written.items())
+    assert any(text != name for name, text in written.items()) == (engine or (newer and family == "deepseek"))
+
+
+def test_latent_norms_are_fused_where_transformer_engine_builds_them() -> None:
+    names = {f"{L}self_attention.{kind}.weight" for kind in ("linear_q_up_proj", "q_layernorm", "kv_layernorm")}
+    written = spellings({*names, f"{L}input_layernorm.weight"}, engine=True, grouped=False)
+    assert written[f"{L}self_attention.q_layernorm.weight"].endswith("linear_q_up_proj.layer_norm_weight")
+    # Nothing to fuse with:
+    assert written[f"{L}self_attention.kv_layernorm.weight"].endswith("kv_layernorm.weight")
+    assert written[f"{L}input_layernorm.weight"].endswith("input_layernorm.weight")
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("embedding.word_embeddings.weight", "rows"),
+        (f"{L}self_attention.linear_qkv.bias", "rows"),
+        (f"{L}self_attention.linear_proj.weight", "columns"),
+        (f"{L}self_attention.linear_proj.bias", None),
+        (f"{L}self_attention.linear_kv_down_proj.weight", "latent"),
+        (f"{L}mlp.experts.local_experts.0.linear_fc1.weight", "gated"),
+        (f"{L}mlp.router.weight", None),
+        ("mtp.layers.0.eh_proj.weight", "rows"),
+    ],
+)
+def test_how_tensor_parallelism_cuts(name: str, split: str | None) -> None:
+    assert split_of(name) == split
+
+
+@pytest.mark.parametrize(
+    ("framework", "name", "told"),
+    [
+        ("megatron", f"{L}mlp.linear_fc1._extra_state/shard_0_2", "Transformer Engine"),
+        ("megatron", "chained_0.optimizer.state.exp_avg.decoder", "optimizer"),
+        ("mindformers", "adam_m.output_layer.weight", "optimizer"),
+        ("mindformers", f"{L}mlp.router.fi_accu", "counters"),
+        ("mindformers", "global_step", "run"),
+        ("mindformers", "output_layer.weight", None),
+        ("megatron", f"{L}mlp.router.expert_bias", None),
+    ],
+)
+def test_what_is_no_weight(framework: Framework, name: str, told: str | None) -> None:
+    found = beside_the_weights(framework, name)
+    assert (found is None) == (told is None)
+    if found is not None and told is not None:
+        assert told in found.en
+
+
+def test_numbers_in_names() -> None:
+    name = f"{L}mlp.experts.local_experts.5.linear_fc1.weight"
+    assert (layer_of(name), expert_of(name)) == (3, 5)
+    assert with_layer(with_expert(name, 9), 1) == "decoder.layers.1.mlp.experts.local_experts.9.linear_fc1.weight"
+    assert layer_of("mtp.layers.0.enorm.weight") is None
+    assert expert_of(f"{L}mlp.shared_experts.linear_fc1.weight") is None
