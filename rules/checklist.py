@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from ..schemas.light_typing import NamedTuple
 from .checklist_compiled import ROWS as _COMPILED
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ROWS: Any = (('check.network.num_layers',
   'num_layers',
@@ -231,8 +233,9 @@ ROWS: Any = (('check.network.num_layers',
   ('PRC006',),
   ('precision.params_dtype', 'precision.compute_dtype'),
   False,
-  'Whether weights are stored in another type than the one computed in.',
-  '权重的存储类型与计算类型是否不同。'),
+  'Whether weights, those of the embedding above all, are stored or computed in another type than on the other side. It is a warning where the files show it, '
+  'a remark where only the stored type is another one.',
+  '权重（首先是词嵌入）的存储或计算类型是否与另一侧不同。文件能看出差异时为警告，仅存储类型不同时为提示。'),
  ('check.precision.bias_add',
   'bias add',
   ('NET019', 'PRC007'),

@@ -7,8 +7,8 @@ Which field belongs to which rule, how its values are compared and when it count
 from __future__ import annotations
 
 from math import isclose
-from typing import TYPE_CHECKING, NamedTuple, cast
 
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .naming import describe_origin, shown, spelled
 from .places import places_of, rows_of
 from .rule import Found, Note, Place, on
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..mapper.recipe.values import RecipeValue
+    from ..mappings.tables import Caveat
     from ..schemas.diagnostic import Severity
     from .places import Spot
     from .subject import Side, Subject
@@ -52,24 +53,84 @@ def differences(subject: Subject, table: Mapping[str, Compared]) -> Iterator[tup
             yield from _left_open(name, a, b, left, right, row)
             continue
         one, other = _value(a, row), _value(b, row)
-        if one != other and not COMPARATORS[row.how](one, other) and counts(name, left, right):
+        if one != other and not COMPARATORS[row.how](one, other):
+            if not counts(name, left, right):
+                if _written(a) or _written(b):
+                    found = difference(name, one, other, left, right)
+                    yield row.code, found._replace(variant="idle", severity="info")
+                continue
+            why = _same_numbers(name, other, left, right)
+            if why is not None:
+                found = difference(name, one, other, left, right)
+                values = {**found.values, "why": why.en, "why_zh": why.zh}
+                yield row.code, found._replace(values=values, variant="alike", severity="info")
+                continue
             severity = _lowered(name, row.severity)
-            if row.how == "names" and (one is None or other is None):
-                severity = "info"  # a path that one side gets in another way, not another path
+            if (row.how in ("names", "given") and (one is None or other is None)) or (
+                row.how == "words" and one is None
+            ):
+                severity = "info"  # what one side gets in another way, not another value
             if severity == "info" and name.startswith(_QUIET) and not (_written(a) or _written(b)):
                 continue  # two defaults that nobody chose, about files and logs
-            yield row.code, difference(name, one, other, left, right)._replace(severity=severity)
+            if severity == "info" and _aside(name, left, right):
+                continue
+            found = difference(name, one, other, left, right)._replace(severity=severity)
+            if severity != "info":
+                from .agreement import agreement
+
+                found = found._replace(repair=agreement(name, left, right))
+            yield row.code, found
 
 
 def counts(name: str, left: Side, right: Side) -> bool:
     """Whether a field means anything in both runs: expert settings do not without experts."""
     from ..mapper.conditions import holds
     from ..mapper.recipe.reading import meaningful
-    from .catalog_compiled import GATES
+    from .catalog_compiled import GATES, IDLE
 
+    idle = IDLE.get(name)
+    if idle is not None and all(
+        holds(condition, side.value) for side in (left, right) for condition in idle[side.framework]
+    ):
+        return False
     if not all(holds(condition, side.value) for condition in GATES.get(name, ()) for side in (left, right)):
         return False
     return all(meaningful(row, side.recipe) for row in rows_of(name) for side in (left, right))
+
+
+def _same_numbers(name: str, other: object, left: Side, right: Side) -> Caveat | None:
+    """Why, by the tables, Megatron-LM's value makes the same numbers as what the other side always or instead does."""
+    from ..mapper.conditions import holds
+    from ..mapper.recipe.reading import side_of
+
+    dialect = side_of(right.config)
+    numeric = _numeric(name)
+    for row in rows_of(name):
+        for caveat in row.caveats:
+            counted = caveat.status == "exact" or (caveat.status == "conditional" and not numeric)
+            if not counted or caveat.to not in ("mindformers", dialect):
+                continue
+            there = row.side(dialect, right.config.framework_version)
+            instead = dict(caveat.instead)
+            alike = equal(instead[name], other) if name in instead else there is not None and there.fixed is not None
+            if alike and all(holds(condition, left.value) for condition in caveat.when):
+                return caveat
+    return None
+
+
+def _aside(name: str, left: Side, right: Side) -> bool:
+    """Whether a field is about files, logs or devices, changes no number, and exists in one framework only."""
+    return (
+        name.startswith(_ASIDE)
+        and not _numeric(name)
+        and not all(places_of(side).spots(name) for side in (left, right))
+    )
+
+
+def _numeric(name: str) -> bool:
+    from ..mapper.recipe.vocabulary import vocabulary
+
+    return vocabulary()[name].impact == "numerics"
 
 
 def _lowered(name: str, severity: Severity) -> Severity:
@@ -79,6 +140,7 @@ def _lowered(name: str, severity: Severity) -> Severity:
 
 
 _QUIET = ("checkpoint.", "logging.", "environment.", "run.")
+_ASIDE = (*_QUIET, "data.", "parallel.", "attention.mask_from_dataloader")
 
 
 def _value(value: RecipeValue | None, row: Compared) -> object:
@@ -102,14 +164,16 @@ def _left_open(
         assert given is not None
         if not given.decided or not _written(given) or given.value == row.neutral:
             return
-        if not counts(name, side, side):
+        if _aside(name, left, right):
             return
         without = right if side is left else left
         variant = f"only {side.framework}"
-        if places_of(without).spots(name):
+        if not counts(name, side, side):
+            variant = f"idle {side.framework}"
+        elif places_of(without).spots(name):
             variant, side = "not given", without
-    found = difference(name, a and a.value, b and b.value, left, right)
-    yield row.code, found._replace(at=on(side.framework, name), variant=variant, severity="info")
+    found = difference(name, a and a.value, b and b.value, left, right, main=side)
+    yield row.code, found._replace(variant=variant, severity="info")
 
 
 def _written(value: RecipeValue | None) -> bool:
@@ -126,8 +190,8 @@ def _comparable(a: RecipeValue | None, b: RecipeValue | None, row: Compared) -> 
     return given is not None and given.origin == "explicit" and (row.one_sided or row.neutral is not None)
 
 
-def difference(name: str, first: object, second: object, left: Side, right: Side) -> Found:
-    """The finding that says what each side has and where it comes from."""
+def difference(name: str, first: object, second: object, left: Side, right: Side, *, main: Side | None = None) -> Found:
+    """The finding that says what each side has and where it comes from; it stands in `main`, or where one can write."""
     from .registry import labels
 
     english, chinese = labels(name)
@@ -139,7 +203,8 @@ def difference(name: str, first: object, second: object, left: Side, right: Side
         "b": shown(second),
     }
     notes: list[Note] = []
-    main = right if places_of(right).spots(name) else left  # where something can be written
+    if main is None:
+        main = right if places_of(right).spots(name) else left
     for side, letter in ((left, "a"), (right, "b")):
         spots = places_of(side).spots(name)
         origin = describe_origin(side, name, spots)
@@ -202,6 +267,16 @@ def _last_parts(value: object) -> object:
     return value
 
 
+def _same_truth(a: object, b: object) -> bool:
+    """A switch that is not given is off."""
+    return bool(a) == bool(b)
+
+
+def _same_or_one(a: object, b: object) -> bool:
+    """A degree of parallelism that is not given is 1."""
+    return (1 if a is None else a) == (1 if b is None else b)
+
+
 def _same_count(a: object, b: object) -> bool:
     """A number of samples, up to what a last incomplete batch makes of it."""
     if isinstance(a, (int, float)) and isinstance(b, (int, float)):
@@ -213,5 +288,9 @@ COMPARATORS: Mapping[str, Callable[[object, object], bool]] = {
     "equal": equal,
     "words": _same_words,
     "names": _same_names,
+    "paths": _same_names,
     "count": _same_count,
+    "degree": _same_or_one,
+    "truth": _same_truth,
+    "given": equal,
 }

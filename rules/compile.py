@@ -88,6 +88,7 @@ def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str
 def gates(fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
     """The conditions under which each field counts; a field's own line wins over that of the longest name above it."""
     authored: dict[str, Any] = yaml.safe_load((ROOM / "gates.yaml").read_text("utf-8"))
+    del authored["unless"]
     found: dict[str, tuple[Any, ...]] = {}
     for name in fields:
         above = [prefix for prefix in authored if prefix == name or (prefix[-1] in "._" and name.startswith(prefix))]
@@ -96,6 +97,15 @@ def gates(fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
     for prefix in authored:
         assert any(name.startswith(prefix) for name in fields), f"gates.yaml: there is no field {prefix}"
     return {name: conditions for name, conditions in found.items() if conditions}
+
+
+def idle_fields() -> dict[str, dict[str, tuple[Any, ...]]]:
+    """The conditions, by side, under which a field counts in neither run."""
+    authored: dict[str, Any] = yaml.safe_load((ROOM / "gates.yaml").read_text("utf-8"))["unless"]
+    return {
+        name: {side: tuple(_frozen(condition) for condition in conditions) for side, conditions in sides.items()}
+        for name, sides in authored.items()
+    }
 
 
 def _frozen(condition: list[Any]) -> tuple[Any, ...]:
@@ -161,6 +171,7 @@ def compiled_catalog() -> str:
         RULES=rows,
         COMPARED=compared,
         GATES=gates(fields),
+        IDLE=idle_fields(),
     )
 
 
@@ -179,7 +190,7 @@ def compiled_pages() -> str:
             "sources": tuple(rule.get("sources", ())),
             "fields": tuple(names),
             "evidence": tuple(rule.get("evidence", ())),
-            "fixable": bool(rule.get("fixable", False)),
+            "fixable": bool(rule.get("fixable", False)) or _written_to_agree(code, rule, owners, fields),
             "options": dict(rule.get("options", {})),
         }
     for module in READERS:
@@ -198,6 +209,15 @@ def compiled_pages() -> str:
         "What explains the rules, compiled from catalog/*.yaml and the readers' problems.",
         PAGES={code: pages[code] for code in sorted(pages, key=lambda code: (PREFIXES.index(code[:3]), code))},
     )
+
+
+def _written_to_agree(code: str, rule: dict[str, Any], owners: dict[str, str], fields: dict[str, Any]) -> bool:
+    """Whether a YAML can be given Megatron-LM's value of a field that the rule compares, and that is worth it."""
+    from ..mappings.tables import table
+
+    own = {name for name, owner in owners.items() if owner == code and _severity(rule, fields, name) != "info"}
+    sides = [row.side("static", "1.9") for row in table().rows if own & set(row.fields)]
+    return any(side is not None and 0 < len(side.keys) < 3 and side.fixed is None for side in sides)
 
 
 def compiled_checklist() -> str:
@@ -226,7 +246,8 @@ def compiled_checklist() -> str:
 
 
 def _module(about: str, **values: Any) -> str:
-    lines = [f'"""{about} Do not edit."""\n', "from __future__ import annotations\n", "from typing import Any\n"]
+    lines = [f'"""{about} Do not edit."""\n', "from __future__ import annotations\n"]
+    lines.append("TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from typing import Any\n")
     lines += [f"{name}: Any = {pformat(value, width=160, sort_dicts=False)}\n" for name, value in values.items()]
     return "\n".join(lines)
 

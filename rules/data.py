@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from .rule import Change, Found, Note, Repair, at_key
+from ..schemas.light_typing import TYPE_CHECKING
+from .rule import Change, Found, Note, Repair, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +24,13 @@ def seed_ignored(subject: Subject) -> Iterator[Found]:
         return
     mode = side.config.value("parallel.parallel_mode")
     if side.config.value("use_parallel") is True and str(mode).lower() in [str(entry) for entry in _PARALLEL_MODES]:
-        yield Found(at_key("mindformers", "seed"), {"why_en": f"in parallel mode {mode}", "why_zh": f"并行模式 {mode}"})
+        notes = tuple(
+            Note(at_key("mindformers", given.key), f"{given.key} is {given.value}", f"{given.key} 为 {given.value}")
+            for key in ("use_parallel", "parallel.parallel_mode")
+            if (given := side.explicit(key)) is not None
+        )
+        values = {"why_en": f"in parallel mode {mode}", "why_zh": f"并行模式 {mode}"}
+        yield Found(at_key("mindformers", "seed"), values, notes)
 
 
 _REQUIRED = ("reset_position_ids", "reset_attention_mask", "eod_mask_loss")
@@ -47,14 +52,21 @@ def data_keys_missing(subject: Subject) -> Iterator[Found]:
                 "unsafe", f"Write {name}: False.", f"写入 {name}: False。", (Change("set", place, "False"),)
             )
             yield Found(place, {"key": name}, repair=repair)
+    for name in ("eod", "pad"):
+        if side.config.value(_CONFIG + name) is None:
+            yield Found(at_key("mindformers", _CONFIG + name), {"key": name}, variant="token", severity="info")
 
 
 def two_sequence_lengths(subject: Subject) -> Iterator[Found]:
     """The data set's samples are as long as the model's."""
     side = subject.mindformers
-    if side is None or side.config.dialect == "dynamic":
+    if side is None:
         return
-    data, model = side.explicit(_CONFIG + "seq_length"), side.explicit("model.model_config.seq_length")
-    if data is not None and model is not None and isinstance(data.value, int) and data.value != model.value:
-        note = Note(at_key("mindformers", model.key), f"the model has {model.value}", f"模型为 {model.value}")
-        yield Found(at_key("mindformers", data.key), {"data": data.value, "model": model.value}, (note,))
+    dynamic = side.config.dialect == "dynamic"
+    data = side.explicit("train_dataset.dataloader.config.seq_length" if dynamic else _CONFIG + "seq_length")
+    length = side.value("data.sequence_length")
+    if data is not None and isinstance(data.value, int) and length is not None and data.value != length:
+        note = Note(on("mindformers", "data.sequence_length"), f"the model has {length}", f"模型为 {length}")
+        place = at_key("mindformers", data.key)
+        repair = Repair("unsafe", f"Write {length}.", f"改为 {length}。", (Change("set", place, str(length)),))
+        yield Found(place, {"data": data.value, "model": length}, (note,), repair=repair)

@@ -5,9 +5,8 @@ Every rule is run by itself: one that crashes becomes a finding, and the others 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from ..schemas.diagnostic import Diagnostic, Kind, Related
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .comparison import differences
 from .places import places_of
 
@@ -67,7 +66,12 @@ def check(subject: Subject, selection: Selection | None = None, more: Sequence[R
         run.problems(side)
     run.comparisons()
     run.functions(more)
-    ordered = sorted(_unlike(run.found), key=_position)
+    found = list(_unlike(run.found))
+    if subject.paired:
+        from .harmless import softened
+
+        found = softened(found)
+    ordered = sorted(found, key=_position)
     return Outcome(tuple(ordered), run.crashed)
 
 
@@ -171,13 +175,19 @@ class _Run:
         return side.config.file, span
 
 
+_functions: dict[str, Callable[[Subject], Iterable[Found]]] = {}
+
+
 def _function(entry: Rule) -> Callable[[Subject], Iterable[Found]]:
     if not isinstance(entry.check, str):
         return entry.check
-    from importlib import import_module
+    found = _functions.get(entry.check)
+    if found is None:
+        from importlib import import_module
 
-    module, _, name = entry.check.partition(":")
-    return getattr(import_module(f".{module}", __package__), name)
+        module, _, name = entry.check.partition(":")
+        found = _functions[entry.check] = getattr(import_module(f".{module}", __package__), name)
+    return found
 
 
 def _position(diagnostic: Diagnostic) -> tuple[str, int, int, str]:

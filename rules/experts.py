@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..schemas.light_typing import TYPE_CHECKING
+from .agreement import agreement
 from .comparison import difference, equal
 from .naming import key_of, shown
-from .rule import Found, on
+from .rule import Change, Found, Note, Repair, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..schemas.config import Value
-    from .subject import Subject
+    from .subject import Side, Subject
 
 
 def _largest(value: Value) -> float:
@@ -44,11 +44,16 @@ def balancing_differs(subject: Subject) -> Iterator[Found]:
         return
     name = "moe.router.balancing"
     a, b = left.field(name), right.field(name)
-    if a is None or b is None or not (a.decided and b.decided) or equal(a.value, b.value):
+    if a is None or b is None or not (a.decided and b.decided):
         return
-    if all(_balances_nothing(side.value(name), side.value("moe.aux_loss_coefficient")) for side in subject.sides):
+    if equal(a.value, b.value):
+        yield from _other_word(a.value, left, right)
         return
     found = difference(name, a.value, b.value, left, right)
+    if all(_balances_nothing(side.value(name), side.value("moe.aux_loss_coefficient")) for side in subject.sides):
+        if "explicit" in (a.origin, b.origin):
+            yield found._replace(variant="idle", severity="info")
+        return
     sizes = [side.value("batch.micro_size") for side in subject.sides]
     if a.value == "seq_aux_loss" and b.value == "aux_loss":
         if sizes == [1, 1]:
@@ -56,7 +61,16 @@ def balancing_differs(subject: Subject) -> Iterator[Found]:
         micro = next((size for size in sizes if size != 1), None)
         yield found._replace(values={**found.values, "micro": shown(micro)}, variant="batch", severity="warning")
         return
-    yield found._replace(variant="differs")
+    yield found._replace(variant="differs", repair=agreement(name, left, right))
+
+
+def _other_word(value: Value, left: Side, right: Side) -> Iterator[Found]:
+    """One formula under two names."""
+    section = "model" if right.config.dialect == "dynamic" else "model.model_config"
+    given = right.explicit(f"{section}.moe_router_load_balancing_type")
+    if right.value("moe.num_experts") and given is not None and given.value == "seq_aux_loss" and value == "aux_loss":
+        found = difference("moe.router.balancing", value, given.value, left, right)
+        yield found._replace(variant="named", severity="info")
 
 
 def _balances_nothing(kind: Value, coefficient: Value) -> bool:
@@ -69,3 +83,39 @@ def router_dtype(subject: Subject) -> Iterator[Found]:
         value = side.value("moe.router.dtype")
         if side.value("moe.num_experts") and isinstance(value, str) and value not in ("float32", "float64"):
             yield Found(on(side.framework, "moe.router.dtype"), {"value": value})
+
+
+def shared_size_disagrees(subject: Subject) -> Iterator[Found]:
+    """The number of shared experts and their total width say the same."""
+    side = subject.mindformers
+    if side is None:
+        return
+    section = "model" if side.config.dialect == "dynamic" else "model.model_config"
+    total = side.explicit(f"{section}.moe_shared_expert_intermediate_size")
+    names = ("n_shared_experts", "shared_expert_num")
+    number = next((given for name in names if (given := side.explicit(f"{section}.{name}")) is not None), None)
+    width = side.value("moe.ffn_hidden_size")
+    if total is None or number is None or not isinstance(width, int) or not isinstance(number.value, int):
+        return
+    if isinstance(total.value, int) and total.value != number.value * width:
+        values = {"number": number.value, "width": width, "total": total.value}
+        note = Note(at_key("mindformers", total.key), "the total width, which counts", "总宽度，以此为准")
+        yield Found(at_key("mindformers", number.key), values, (note,))
+
+
+def dynamic_class_refuses(subject: Subject) -> Iterator[Found]:
+    """The dynamic graph builds DeepSeek-V3 with experts only, and experts as grouped products only."""
+    side = subject.mindformers
+    if side is None or side.config.dialect != "dynamic":
+        return
+    experts = side.setting("resolved.transformer.num_moe_experts")
+    if experts is None or not experts.decided:
+        return
+    if experts.value:
+        grouped = side.setting("resolved.transformer.moe_grouped_gemm")
+        if grouped is not None and grouped.decided and grouped.value is not True:
+            place = at_key("mindformers", "model.moe_grouped_gemm")
+            repair = Repair("safe", "Write True.", "改为 True。", (Change("set", place, "True"),))
+            yield Found(place, repair=repair, variant="grouped")
+    elif side.config.value("model.model_type") == "deepseek_v3":
+        yield Found(at_key("mindformers", "model.n_routed_experts"), variant="experts")

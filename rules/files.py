@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..schemas.light_typing import TYPE_CHECKING
 from .naming import shown
 from .rule import Change, Found, Repair, at_key, at_span
 
@@ -26,6 +25,8 @@ _FLOATS = (
 
 def unresolved_values(subject: Subject) -> Iterator[Found]:
     """What the file does not decide is not compared, and that is said."""
+    from ..schemas.shell.reasons import in_chinese
+
     for side in subject.sides:
         named: dict[object, Setting] = {
             (setting.span.line, setting.span.column): setting
@@ -39,8 +40,10 @@ def unresolved_values(subject: Subject) -> Iterator[Found]:
             setting = _holding(named.values(), entry.span)
             if setting is None and not entry.may_split:
                 continue
-            key = setting.key if setting is not None else "what follows it"
-            yield Found(at_span(side.framework, entry.span), {"text": entry.text, "reason": entry.reason, "key": key})
+            key, key_zh = ("what follows it", "其后的内容") if setting is None else (setting.key, setting.key)
+            reasons = {"reason": entry.reason, "reason_zh": in_chinese(entry.reason)}
+            values = {"text": entry.text, **reasons, "key": key, "key_zh": key_zh}
+            yield Found(at_span(side.framework, entry.span), values)
 
 
 def _holding(settings: Iterable[Setting], span: Span) -> Setting | None:

@@ -5,7 +5,7 @@ Fixes whose edits would overlap are not mixed: the first one is made, and the ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -87,7 +87,7 @@ def _range(source: SourceText, span: Span) -> tuple[int, int]:
 
 def _overlap(one: tuple[int, int, str], other: tuple[int, int, str]) -> bool:
     if one[:2] == other[:2] and one[0] == one[1]:
-        return True  # two insertions at one place: their order is not decided
+        return one[2].partition(":")[0] == other[2].partition(":")[0]  # two lines for one key
     return one[0] < other[1] and other[0] < one[1]
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .comparison import equal
 from .naming import shown
 from .rule import Found, Note, at_key
@@ -65,6 +64,19 @@ _GATES = (
     _needs(("rope_scaling_factor",), "use_rope_scaling", "--use-rope-scaling"),
     _needs(("recompute_method", "recompute_num_layers"), "recompute_granularity", "--recompute-granularity", (None,)),
     _needs(("decoupled_min_lr",), "decoupled_lr", "--decoupled-lr", (None,)),
+    _needs(
+        ("initial_loss_scale", "loss_scale_window", "min_loss_scale", "hysteresis"), "fp16", "--fp16",
+    ),
+    _needs(
+        ("lr_wsd_decay_style", "lr_wsd_decay_iters", "lr_wsd_decay_samples"), "lr_decay_style", "--lr-decay-style WSD",
+        ("constant", "linear", "cosine", "inverse-square-root"),
+    ),
+    _needs(("rope_type",), "multi_latent_attention", "--multi-latent-attention"),
+    _needs(("openai_gelu",), "use_legacy_models", "--use-legacy-models"),
+    _needs(
+        ("moe_aux_loss_coeff",), "moe_router_load_balancing_type", "--moe-router-load-balancing-type aux_loss",
+        ("none", "sinkhorn"),
+    ),
     _needs(
         ("main_grads_dtype", "main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype"),
         "use_precision_aware_optimizer", "--use-precision-aware-optimizer",
@@ -155,7 +167,33 @@ def never_read(subject: Subject) -> Iterator[Found]:
     for name, since in _NEVER_READ.items():
         given = side.explicit(f"model.model_config.{name}")
         if given is not None and given.acceptance == "accepted" and _not_before(side, since):
-            yield Found(at_key("mindformers", given.key), {"key": name, "version": side.config.framework_version})
+            version = side.config.framework_version
+            yield Found(
+                at_key("mindformers", given.key), {"key": name, "value": shown(given.value), "version": version}
+            )
+
+
+def decided_by_class(subject: Subject) -> Iterator[Found]:
+    """A key that says one thing where the model class always does another."""
+    from ..mapper.families import family_of
+    from ..mapper.recipe.reading import side_of
+    from .places import rows_of
+
+    side = subject.mindformers
+    if side is None or side.config.dialect == "legacy":
+        return
+    dialect = side_of(side.config)
+    kind = side.config.value("model.model_type" if dialect == "dynamic" else "model.model_config.model_type")
+    family = family_of(kind, dialect)
+    for name in () if family is None else family.fixes:
+        for row in rows_of(name):
+            wanted = row.side(dialect, side.config.framework_version)
+            if wanted is None or wanted.lens != "same" or len(wanted.keys) != 1:
+                continue
+            given, effective = side.explicit(wanted.keys[0]), side.value(name)
+            if given is not None and given.acceptance == "accepted" and (given.value or None) != (effective or None):
+                key, value = _last(given.key), shown(effective or False)
+                yield Found(at_key("mindformers", given.key), {"key": key, "class": kind, "value": value})
 
 
 def two_names(subject: Subject) -> Iterator[Found]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..schemas.light_typing import TYPE_CHECKING
+from .agreement import agreement
+from .comparison import difference
 from .naming import describe_origin, key_of, shown
 from .places import places_of
 from .rule import Found, Note, at_key, on
@@ -11,7 +12,28 @@ from .rule import Found, Note, at_key, on
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .subject import Subject
+    from .subject import Side, Subject
+
+
+def position_types_differ(subject: Subject) -> Iterator[Found]:
+    """The same kind of position embedding; YaRN that extends by a factor of 1 is the plain rotary one."""
+    left, right = subject.megatron, subject.mindformers
+    if left is None or right is None:
+        return
+    name = "position.type"
+    a, b = left.field(name), right.field(name)
+    if a is None or b is None or not (a.decided and b.decided) or a.value == b.value:
+        return
+    found = difference(name, a.value, b.value, left, right)
+    if all(_plain_rotary(side) for side in (left, right)):
+        yield found._replace(variant="alike", severity="info")
+    else:
+        yield found._replace(repair=agreement(name, left, right))
+
+
+def _plain_rotary(side: Side) -> bool:
+    kind = side.value("position.type")
+    return kind == "rope" or (kind == "yarn" and side.value("position.yarn.factor") == 1)
 
 
 def interleaved_rotary(subject: Subject) -> Iterator[Found]:
@@ -93,4 +115,44 @@ def swiglu_fusion(subject: Subject) -> Iterator[Found]:
         origin = describe_origin(side, name, places_of(side).spots(name))
         values[f"{letter}_from"], values[f"{letter}_from_zh"] = origin
     note = Note(on("megatron", "fusion.bias_swiglu"), "the fusion of the other side", "另一侧的融合")
-    yield Found(on("mindformers", "activation.function"), values, (note,))
+    # By default Megatron-LM fuses and MindSpore Transformers does not; the other way round somebody chose it.
+    severity = "warning" if also and subject.profile == "align" else None
+    yield Found(on("mindformers", "activation.function"), values, (note,), severity=severity)
+
+
+def two_activations(subject: Subject) -> Iterator[Found]:
+    """Megatron-LM refuses squared ReLU together with SwiGLU."""
+    side = subject.megatron
+    if side is not None and side.config.value("swiglu") is True:
+        given = side.explicit("squared_relu")
+        if given is not None and given.value is True:
+            note = Note(at_key("megatron", "swiglu"), "SwiGLU is asked for here", "此处启用了 SwiGLU")
+            yield Found(at_key("megatron", "squared_relu"), notes=(note,))
+
+
+def vocabulary_padded(subject: Subject) -> Iterator[Found]:
+    """A vocabulary that the two files give by different numbers, which padding makes equal."""
+    left, right = subject.megatron, subject.mindformers
+    if left is None or right is None:
+        return
+    size, padded = left.value("model.vocab_size"), left.value("model.padded_vocab_size")
+    divisor = left.value("model.vocab_divisor")
+    at = at_key("megatron", "make_vocab_size_divisible_by")
+    if padded is None:
+        if left.explicit(at.name) is not None:
+            yield Found(at, {"divisor": shown(divisor)}, variant="unknown")
+        return
+    given = right.explicit("model.vocab_size" if right.config.dialect == "dynamic" else "model.model_config.vocab_size")
+    if given is None or size == padded or given.value != padded:
+        return
+    values = {"size": shown(size), "padded": shown(padded), "divisor": shown(divisor)}
+    note = Note(on("megatron", "model.vocab_size"), f"{size} tokens before padding", f"填充前为 {size} 个 token")
+    notes = (
+        note,
+        Note(
+            at_key("megatron", "make_vocab_size_divisible_by"),
+            f"padded to a multiple of {divisor}",
+            f"填充为 {divisor} 的倍数",
+        ),
+    )
+    yield Found(at_key("mindformers", given.key), values, notes)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..schemas.light_typing import TYPE_CHECKING
 from .comparison import equal
 from .naming import key_of, shown
 from .rule import Change, Found, Repair, at_key, on
@@ -44,7 +43,14 @@ def schedule_missing(subject: Subject) -> Iterator[Found]:
     if not any(
         key.startswith("lr_schedule") and entry.origin == "explicit" for key, entry in side.config.settings.items()
     ):
-        yield Found(at_key("mindformers", "lr_schedule"))
+        yield Found(at_key("mindformers", "lr_schedule"), severity="info" if _same_rates(subject) else None)
+
+
+def _same_rates(subject: Subject) -> bool:
+    """Whether the other file trains with the very rates that the default gives."""
+    from .schedule import differing
+
+    return subject.paired and not differing(subject)
 
 
 def fused_first_steps(subject: Subject) -> Iterator[Found]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..schemas.light_typing import TYPE_CHECKING
 from .naming import key_of, shown
 from .rule import Change, Found, Note, Repair, at_key, at_span, on
 

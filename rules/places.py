@@ -6,15 +6,14 @@ or after the last argument of the launch. `Places` answers for one file and is a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..mapper.recipe.settings import SettingsView
-    from ..mappings.tables import Row
+    from ..mappings.tables import Row, SideName
     from ..schemas.config import Setting
     from .rule import Place
     from .subject import Side
@@ -49,6 +48,28 @@ def rows_of(name: str) -> Sequence[Row]:
     return _rows.get(name, ())
 
 
+_written: dict[tuple[str, SideName, str], tuple[tuple[str, ...], ...]] = {}
+
+
+def _written_keys(name: str, side: SideName, version: str) -> tuple[tuple[str, ...], ...]:
+    """The keys that a field is written with on one side in one version, each with the names that may stand for it."""
+    known = _written.get((name, side, version))
+    if known is None:
+        from ..mapper.lenses.registry import LENSES
+
+        found: list[tuple[str, ...]] = []
+        for row in rows_of(name):
+            wanted = row.side(side, version)
+            if wanted is None or wanted.environment is not None:
+                continue
+            drives, place = LENSES[wanted.lens].drives, row.fields.index(name)
+            alike = wanted.lens == "same" and len(row.fields) == len(wanted.keys)
+            places = drives[place] if drives else (place,) if alike else range(len(wanted.keys))
+            found += [tuple(wanted.keys[one].split("|")) for one in places if one < len(wanted.keys)]
+        known = _written[name, side, version] = tuple(found)
+    return known
+
+
 _recent: list[Places] = []
 
 
@@ -69,6 +90,8 @@ class Places:
     def __init__(self, side: Side) -> None:
         self.side = side
         self._ends: dict[str, Span] | None = None
+        self._end: Span | None = None
+        self._spots: dict[str, list[Spot]] = {}
         self._view: SettingsView | None = None
 
     def span(self, place: Place) -> Span | None:
@@ -98,6 +121,12 @@ class Places:
 
     def spots(self, name: str) -> list[Spot]:
         """Every key that takes part in a recipe field, the written ones first."""
+        known = self._spots.get(name)
+        if known is None:
+            known = self._spots[name] = self._spots_of(name)
+        return known
+
+    def _spots_of(self, name: str) -> list[Spot]:
         field = self.side.field(name)
         found: dict[str, Spot] = {}
         canonical = list(self._canonical(name))
@@ -115,24 +144,12 @@ class Places:
 
     def _canonical(self, name: str) -> Iterator[str]:
         """The keys that a field is written with, whether or not the file holds them."""
-        from ..mapper.lenses.registry import LENSES
         from ..mapper.recipe.reading import side_of
 
         config = self.side.config
-        for row in rows_of(name):
-            wanted = row.side(side_of(config), config.framework_version)
-            if wanted is None:
-                continue
-            if wanted.environment is not None:
-                continue
-            drives, place = LENSES[wanted.lens].drives, row.fields.index(name)
-            every = range(len(wanted.keys))
-            alike = wanted.lens == "same" and len(row.fields) == len(wanted.keys)
-            places = drives[place] if drives else (place,) if alike else every
-            for place in places:
-                if place < len(wanted.keys):
-                    names = [self._real(one) for one in wanted.keys[place].split("|")]
-                    yield next((one for one in names if one in config.settings), names[0])
+        for alternatives in _written_keys(name, side_of(config), config.framework_version):
+            names = [self._real(one) for one in alternatives]
+            yield next((one for one in names if one in config.settings), names[0])
 
     def _real(self, key: str) -> str:
         """A key as the file has it: the tables name a callback by its type."""
@@ -193,6 +210,11 @@ class Places:
         return ends.get("", Span(1, 1, 1, 1))
 
     def _end_of_arguments(self) -> Span:
+        if self._end is None:
+            self._end = self._find_end_of_arguments()
+        return self._end
+
+    def _find_end_of_arguments(self) -> Span:
         launch = self.side.config.launch
         if launch is not None:
             span = launch.span
@@ -204,20 +226,22 @@ class Places:
 
     def _section_ends(self) -> dict[str, Span]:
         if self._ends is None:
-            self._ends = {}
+            last: dict[str, Span] = {}
             for setting in self.side.config.settings.values():
-                if setting.span is not None and setting.origin == "explicit":
-                    self._extend(setting.key, setting.span)
+                span = setting.span
+                if span is None or setting.origin != "explicit":
+                    continue
+                section = setting.key
+                while section:
+                    section = _parent(section)
+                    known = last.get(section)
+                    if known is None or (
+                        (span.end_line, span.end_column) > (known.end_line, known.end_column)
+                        and known.file == span.file
+                    ):
+                        last[section] = span
+            self._ends = {section: _end(span) for section, span in last.items()}
         return self._ends
-
-    def _extend(self, key: str, span: Span) -> None:
-        assert self._ends is not None
-        section = key
-        while section:
-            section = _parent(section)
-            known = self._ends.get(section)
-            if known is None or (known.file == span.file and _end_position(span) > _end_position(known)):
-                self._ends[section] = _end(span)
 
 
 def _parent(key: str) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..mapper.lenses.scalars import dtype_name
+from ..schemas.light_typing import TYPE_CHECKING
 from .naming import shown
 from .rule import Found, Note, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .subject import Subject
+    from .subject import Side, Subject
 
 _SOFTMAX_KEYS = ("softmax_compute_dtype", "softmax_compute_type", "attention_softmax_in_fp32")
 
@@ -20,25 +20,43 @@ def softmax_dtype_without_effect(subject: Subject) -> Iterator[Found]:
     side = subject.mindformers
     if side is None or side.value("attention.flash") is not True:
         return
+    section = "model" if side.config.dialect == "dynamic" else "model.model_config"
     for name in _SOFTMAX_KEYS:
-        key = f"model.model_config.{name}"
+        key = f"{section}.{name}"
         given = side.explicit(key)
-        if given is not None and given.acceptance == "accepted":
-            yield Found(at_key("mindformers", key), {"key": name})
+        if given is None or given.acceptance != "accepted" or dtype_name(given.value) in ("float32", True):
+            continue  # float32 is what the kernel computes in
+        yield Found(at_key("mindformers", key), {"key": name, "value": shown(given.value)})
+
+
+_EMBEDDING_KEYS = ("embedding_params_dtype", "embedding_init_type")
 
 
 def embedding_precision(subject: Subject) -> Iterator[Found]:
-    """Weights that are stored in one type and computed in another are cast somewhere."""
-    right = subject.mindformers
-    if right is None or subject.megatron is None:
+    """Weights that are stored in one type and computed in another are cast somewhere; the embedding shows it first."""
+    left, right = subject.megatron, subject.mindformers
+    if right is None or left is None:
         return
     params, compute = right.value("precision.params_dtype"), right.value("precision.compute_dtype")
-    if params is not None and compute is not None and params != compute:
-        yield Found(
-            on("mindformers", "precision.params_dtype"),
-            {"params": shown(params), "compute": shown(compute)},
-            (
-                Note(on("mindformers", "precision.compute_dtype"), "the type of the computation", "计算精度"),
-                Note(on("megatron", "precision.compute_dtype"), "the same on the other side", "另一侧的计算精度"),
-            ),
-        )
+    if params is None or compute is None:
+        return
+    own = next((given for given in map(right.explicit, _embedding_keys(right)) if given is not None), None)
+    other = left.value("precision.compute_dtype")
+    notes = (
+        Note(on("mindformers", "precision.compute_dtype"), "the type of the computation", "计算精度"),
+        Note(on("megatron", "precision.compute_dtype"), "the same on the other side", "另一侧的计算精度"),
+    )
+    values = {"params": shown(params), "compute": shown(compute), "other": shown(other)}
+    loud = "warning" if subject.profile == "align" else None
+    if own is not None and own.acceptance == "accepted" and dtype_name(own.value) != params:
+        values["params"] = shown(own.value)
+        yield Found(at_key("mindformers", own.key), values, notes, severity=loud)
+    elif isinstance(other, str) and other != compute:
+        yield Found(on("mindformers", "precision.compute_dtype"), values, notes[1:], variant="differs", severity=loud)
+    elif params != compute:
+        yield Found(on("mindformers", "precision.params_dtype"), values, notes)
+
+
+def _embedding_keys(side: Side) -> tuple[str, ...]:
+    section = "model" if side.config.dialect == "dynamic" else "model.model_config"
+    return tuple(f"{section}.{name}" for name in _EMBEDDING_KEYS)

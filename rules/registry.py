@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
+from ..schemas.light_typing import TYPE_CHECKING, cast
 from .catalog_compiled import COMPARED, RULES
 from .comparison import Compared
 from .rule import Rule
@@ -33,6 +32,34 @@ OPEN = {
         "{label}: {b} in MindSpore Transformers ({b_from}); Megatron-LM has no such setting.",
         "{label_zh}：MindSpore Transformers 为 {b}（{b_from_zh}）；Megatron-LM 没有该设置。",
     ),
+    "idle": (
+        (
+            "{label} has no effect on this run, though it differs: {a} in Megatron-LM ({a_from}), {b} in MindSpore "
+            "Transformers ({b_from})."
+        ),
+        (
+            "{label_zh}不同，但在本次训练中不起作用：Megatron-LM 为 {a}（{a_from_zh}），"
+            "MindSpore Transformers 为 {b}（{b_from_zh}）。"
+        ),
+    ),
+    "alike": (
+        (
+            "{label} differs, but not the numbers: {a} in Megatron-LM ({a_from}), {b} in MindSpore Transformers "
+            "({b_from}). {why}"
+        ),
+        (
+            "{label_zh}不同，但数值一致：Megatron-LM 为 {a}（{a_from_zh}），"
+            "MindSpore Transformers 为 {b}（{b_from_zh}）。{why_zh}"
+        ),
+    ),
+    "idle megatron": (
+        "{label} has no effect on this run: {a} in Megatron-LM ({a_from}).",
+        "{label_zh}在本次训练中不起作用：Megatron-LM 为 {a}（{a_from_zh}）。",
+    ),
+    "idle mindformers": (
+        "{label} has no effect on this run: {b} in MindSpore Transformers ({b_from}).",
+        "{label_zh}在本次训练中不起作用：MindSpore Transformers 为 {b}（{b_from_zh}）。",
+    ),
 }
 """What is said of a field that cannot be compared; an addition to each comparison's own message."""
 
@@ -42,8 +69,18 @@ def codes() -> tuple[str, ...]:
     return tuple(RULES)
 
 
+_rules: dict[tuple[str, str], Rule] = {}
+
+
 def rule(code: str, profile: str = "align") -> Rule:
     """The rule of a code."""
+    found = _rules.get((code, profile))
+    if found is None:
+        found = _rules[code, profile] = _made(code, profile)
+    return found
+
+
+def _made(code: str, profile: str) -> Rule:
     row = RULES[code]
     messages = row[_MESSAGES]
     return Rule(

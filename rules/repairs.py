@@ -6,15 +6,15 @@ neighbours; nothing else of the file is touched, so comments and layout stay as 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..schemas.diagnostic import Edit, Fix
+from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ..schemas.diagnostic import Diagnostic
+    from ..schemas.source import SourceText
     from ..schemas.yaml_text import Node, YamlDocument
     from .rule import Change, Repair
     from .subject import Side
@@ -83,10 +83,16 @@ def _renamed(problem: Diagnostic, side: Side) -> Diagnostic:
     )
 
 
+_recent: list[tuple[SourceText, YamlDocument]] = []
+
+
 def _document(side: Side) -> YamlDocument:
+    """The file's tree; the last one is kept, because many findings may mend one file."""
     from ..schemas.yaml_text import read_yaml
 
-    return read_yaml(side.source)
+    if not _recent or _recent[0][0] is not side.source:
+        _recent[:] = [(side.source, read_yaml(side.source))]
+    return _recent[0][1]
 
 
 def _edit(change: Change, side: Side, document: YamlDocument) -> Edit | None:
@@ -94,7 +100,7 @@ def _edit(change: Change, side: Side, document: YamlDocument) -> Edit | None:
     node = document.find(key)
     file = side.source.name
     if node is not None:
-        if node.kind != "scalar" or node.anchor is not None or node.anchor_span is not None:
+        if not (node.kind == "scalar" or _short(node)) or node.anchor is not None or node.anchor_span is not None:
             return None
         return Edit(file, node.span, change.text)
     if change.kind != "set":
@@ -109,7 +115,14 @@ def _edit(change: Change, side: Side, document: YamlDocument) -> Edit | None:
     indent = " " * (first.key_span.column - 1)
     line = side.source.line(last.end_line)
     place = Span(last.end_line, len(line) + 1, last.end_line, len(line) + 1)
-    return Edit(file, place, f"\n{indent}{key.rpartition('.')[2]}: {change.text}")
+    newline = "\r\n" if "\r\n" in side.source.text else "\n"
+    return Edit(file, place, f"{newline}{indent}{key.rpartition('.')[2]}: {change.text}")
+
+
+def _short(node: Node) -> bool:
+    """A list of scalars on one line, which can be written anew as a whole."""
+    plain = all(entry.kind == "scalar" and entry.anchor is None for entry in node.entries)
+    return node.kind == "sequence" and node.flow and plain and node.span.line == node.span.end_line
 
 
 def _last(section: Node) -> Span | None:

@@ -6,19 +6,20 @@ A rule never touches a line or a column. It names a recipe field, a key, an envi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from typing import Literal, TypeAlias
 
     from ..schemas.config import Framework
     from ..schemas.diagnostic import Confidence, Severity
     from ..schemas.source import Span
     from .subject import Subject
 
-Scope = Literal["pair", "megatron", "mindformers", "any"]
-RuleKind = Literal["rule", "checklist-item"]
-PlaceKind = Literal["field", "key", "environment", "launch", "file", "span"]
+Scope: TypeAlias = "Literal['pair', 'megatron', 'mindformers', 'any']"
+RuleKind: TypeAlias = "Literal['rule', 'checklist-item']"
+PlaceKind: TypeAlias = "Literal['field', 'key', 'environment', 'launch', 'file', 'span']"
 
 
 class Place(NamedTuple):

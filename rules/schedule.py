@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
+from ..schemas.light_typing import TYPE_CHECKING, cast
+from .agreement import agreement
 from .comparison import difference, equal
 from .naming import shown
-from .rule import Found, Note, on
+from .rule import Found, Note, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,24 +38,43 @@ _STEPS = 1000
 
 
 def values_differ(subject: Subject) -> Iterator[Found]:
-    """Each value that draws the curve, where the curves differ."""
-    if not _differing(subject):
+    """Each value that draws the curve; where the curves do not differ within the run, that is said with it."""
+    if not differing(subject):
         return
     left, right = subject.megatron, subject.mindformers
     assert left is not None
     assert right is not None
-    if _same(subject) or right.value("schedule.style") is None:
+    if right.value("schedule.style") is None:
         return
-    for name in _differing(subject):
+    same = _same(subject)
+    for name in differing(subject):
         a, b = left.field(name), right.field(name)
-        yield difference(name, a and a.value, b and b.value, left, right)
+        found = difference(name, a and a.value, b and b.value, left, right)
+        found = found._replace(notes=(*found.notes, *_pieces(right)))
+        if not same:
+            yield found._replace(repair=agreement(name, left, right) if name != "schedule.style" else None)
+        elif "explicit" in (a and a.origin, b and b.origin):
+            yield found._replace(variant="alike", severity="info")
+
+
+_PIECES = ("keep_steps", "decay_steps", "decay_start_steps", "lr_end1", "num_cycles")
+
+
+def _pieces(side: Side) -> Iterator[Note]:
+    """The written keys that shape a curve of several pieces."""
+    section = "lr_scheduler" if side.config.dialect == "dynamic" else "lr_schedule"
+    for name in _PIECES:
+        given = side.explicit(f"{section}.{name}")
+        if given is not None:
+            value = shown(given.value)
+            yield Note(at_key("mindformers", given.key), f"{given.key} is {value}", f"{given.key} 为 {value}")
 
 
 def curves_differ(subject: Subject) -> Iterator[Found]:
     """The first step at which the two learning rates part."""
     if subject.megatron is None or subject.mindformers is None:
         return
-    if not _differing(subject) and not _particular(subject):
+    if not differing(subject) and not _particular(subject):
         return
     compared = _compared(subject)
     if compared is None or compared[0].first_difference is None:
@@ -102,7 +121,8 @@ def for_alignment(subject: Subject) -> Iterator[Found]:
             yield Found(on(side.framework, "schedule.style"), {"style": shown(style), "warmup": shown(warmup)})
 
 
-def _differing(subject: Subject) -> list[str]:
+def differing(subject: Subject) -> list[str]:
+    """The fields that draw the curve and have different values."""
     left, right = subject.megatron, subject.mindformers
     if left is None or right is None:
         return []
@@ -132,8 +152,8 @@ def _particular(subject: Subject) -> bool:
 
 
 def _blamed(subject: Subject) -> str:
-    differing = _differing(subject)
-    return differing[0] if differing else "schedule.style"
+    names = differing(subject)
+    return names[0] if names else "schedule.style"
 
 
 def _same(subject: Subject) -> bool:

@@ -7,9 +7,8 @@ code means every code. A comment that silences nothing is itself a finding.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from ..schemas.diagnostic import Diagnostic, Kind
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.source import Span
 
 if TYPE_CHECKING:

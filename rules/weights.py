@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import TYPE_CHECKING
 
+from ..schemas.light_typing import TYPE_CHECKING
 from .naming import shown
 from .rule import Found, Note, on
 

@@ -1,4 +1,4 @@
-"""Plants single faults into an equal pair: a changed value, a deleted key, an added key."""
+"""Plants single faults into an equal pair: a changed value, a deleted key, an added key, another name for a key."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from accmap.cli.configuration import Configuration
 from accmap.cli.lint import Reader, Settings, checked
 from accmap.cli.pairing import read_side
+from accmap.mapper.recipe.reading import side_of
+from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mappings.tables import table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
@@ -21,6 +23,23 @@ if TYPE_CHECKING:
     from accmap.schemas.diagnostic import Diagnostic
 
 SETTINGS = Settings(Configuration(), ReadOptions(), "align", (), ())
+GUIDE = {
+    "num_hidden_layers": "num_layers",
+    "num_attention_heads": "num_heads",
+    "num_key_value_heads": "n_kv_heads",
+    "n_routed_experts": "num_experts",
+    "num_experts_per_tok": "num_experts_chosen",
+    "rope_theta": "rotary_base",
+    "initializer_range": "init_method_std",
+    "num_nextn_predict_layers": "mtp_depth",
+    "n_group": "n_groups",
+    "moe_router_dtype": "router_dense_type",
+    "params_dtype": "param_init_type",
+    "moe_aux_loss_coeff": "aux_loss_factor",
+    "layernorm_compute_dtype": "layernorm_compute_type",
+    "softmax_compute_dtype": "softmax_compute_type",
+}
+"""Names of the accuracy guide, most of which some version ignores."""
 WORDS = {
     "bfloat16": "float16", "float32": "bfloat16", "float16": "float32", "fp32": "fp64", "silu": "gelu",
     "RMSNorm": "LayerNorm", "sigmoid": "softmax", "softmax": "sigmoid", "cosine": "linear", "rope": "learned_absolute",
@@ -71,6 +90,23 @@ def yaml_faults(file: str, source: SourceText, side: Side) -> Iterator[Fault]:
         if re.fullmatch(rf"\s*{re.escape(key)}: .*", line):
             place = range(section_start(lines, span.line), section_end(lines, span.line) + 1)
             yield Fault(f"delete {setting.key}", file, joined(lines, span.line, None), place)
+
+
+def renamed_faults(file: str, source: SourceText, side: Side) -> Iterator[Fault]:
+    """Values moved to another name: one of the guide's, or one that no version knows."""
+    lines = source.text.split("\n")
+    for setting in side.config.settings.values():
+        span = setting.span
+        if setting.origin != "explicit" or span is None or span.line != span.end_line:
+            continue
+        line, key = lines[span.line - 1], setting.key.rpartition(".")[2]
+        if not re.fullmatch(rf"\s*{re.escape(key)}: .*", line):
+            continue
+        place = range(section_start(lines, span.line), section_end(lines, span.line) + 1)
+        for name in (GUIDE.get(key), f"{key}_x"):
+            if name is not None:
+                text = joined(lines, span.line, line.replace(f"{key}:", f"{name}:", 1))
+                yield Fault(f"rename {setting.key} to {name}", file, text, place)
 
 
 def lines_at(number: int) -> range:
@@ -138,7 +174,7 @@ def added_faults(file: str, source: SourceText, side: Side) -> Iterator[Fault]:
     megatron = side.framework == "megatron"
     keys: dict[str, None] = {}
     for row in table().rows:
-        wanted = row.side("megatron" if megatron else "static", side.config.framework_version)
+        wanted = row.side(side_of(side.config), side.config.framework_version)
         if wanted is not None:
             keys.update((name, None) for key in wanted.keys for name in key.split("|"))
     for key in keys:
@@ -156,7 +192,9 @@ def _added_flag(file: str, lines: list[str], key: str, setting: Setting, side: S
     argument = catalog(side.config.framework_version).by_dest.get(key)
     if argument is None:
         return None
-    at = next(number for number, line in enumerate(lines, 1) if line.strip() == "MODEL_ARGS=(")
+    at = next((number for number, line in enumerate(lines, 1) if line.strip() == "MODEL_ARGS=("), None)
+    if at is None:
+        return None
     value = setting.value
     if isinstance(value, bool):
         flag = argument.options[0]
@@ -185,39 +223,46 @@ def _added_key(file: str, lines: list[str], key: str, setting: Setting, side: Si
     return Fault(f"add {key} {setting.value} -> {changed}", file, "\n".join(new), lines_at(last + 1))
 
 
-def sides_of(texts: dict[str, str]) -> dict[str, Side]:
+def sides_of(texts: dict[str, str], settings: Settings = SETTINGS) -> dict[str, Side]:
     sources = {name: SourceText(name, text) for name, text in texts.items()}
-    return {name: read_side(name, SETTINGS, Reader(None, sources)) for name in texts}
+    return {name: read_side(name, settings, Reader(None, sources)) for name in texts}
 
 
-_known: dict[tuple[str, str], Side] = {}
+_known: dict[tuple[str, str, str], Side] = {}
 
 
-def findings(texts: dict[str, str]) -> tuple[Diagnostic, ...]:
+def findings(texts: dict[str, str], settings: Settings = SETTINGS) -> tuple[Diagnostic, ...]:
     """What the linter says of a pair; the file that a fault leaves alone is read once."""
     group: list[Side] = []
     for name, text in texts.items():
-        side = _known.get((name, text))
+        mark = (name, text, repr(settings.options))
+        side = _known.get(mark)
         if side is None:
             source = SourceText(name, text)
-            side = read_side(name, SETTINGS, Reader(None, {name: source}))
-            if len(_known) < 8:
-                _known[name, text] = side
+            side = read_side(name, settings, Reader(None, {name: source}))
+            if len(_known) < 40:
+                _known[mark] = side
         group.append(side)
-    return tuple(checked(sorted(group, key=lambda entry: entry.framework), SETTINGS)[0])
+    return tuple(checked(sorted(group, key=lambda entry: entry.framework), settings)[0])
 
 
-def outcome(texts: dict[str, str], before: set[str], recipes: dict[str, dict[str, object]], fault: Fault) -> str:
+def outcome(
+    texts: dict[str, str],
+    before: set[str],
+    recipes: dict[str, dict[str, object]],
+    fault: Fault,
+    settings: Settings = SETTINGS,
+) -> str:
     """What becomes of a fault: found, found elsewhere, missed, or without effect."""
     changed = {**texts, fault.file: fault.text}
     try:
-        after = findings(changed)
+        after = findings(changed, settings)
     except UnreadableError:
         return "found"
     new = [entry for entry in after if _mark(entry) not in before]
     if any(_points_at(entry, fault) for entry in new):
         return "found"
-    side = sides_of(changed)[fault.file]
+    side = sides_of({fault.file: fault.text}, settings)[fault.file]
     if values_of(side) == recipes[fault.file]:
         return "without effect"
     if before - marks(after) and not new:
@@ -226,7 +271,10 @@ def outcome(texts: dict[str, str], before: set[str], recipes: dict[str, dict[str
 
 
 def values_of(side: Side) -> dict[str, object]:
-    return {name: entry.value for name, entry in side.recipe.fields.items()}
+    """What a side computes with: a value that it does not give is the neutral one."""
+    known = vocabulary()
+    values = {name: entry.value for name, entry in side.recipe.fields.items()}
+    return {name: known[name].default if values.get(name) is None else values[name] for name in known}
 
 
 def marks(entries: tuple[Diagnostic, ...]) -> set[str]:

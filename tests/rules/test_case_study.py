@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from accmap.cli.lean import main
-
-if TYPE_CHECKING:
-    import pytest
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "qwen3_dense"
 
 
+@pytest.mark.procedure("proc.case.weight_decay_scope")
+@pytest.mark.procedure("proc.case.embedding_dtype")
+@pytest.mark.procedure("proc.case.swiglu_fused")
 def test_the_case_study_names_each_cause(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = (EXAMPLE / "megatron.sh").read_text("utf-8")
     every_weight = "--weight-decay 0.1\n    --no-weight-decay-cond-type apply_wd_to_qk_layernorm"

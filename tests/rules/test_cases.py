@@ -59,6 +59,8 @@ def test_case(case: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixtur
         if place["span"]
     }
     assert any(case.get("at", "") in line for line in lines), lines
+    if "severity" in case:
+        assert case["severity"] in {entry["severity"] for entry in own}
     if "fix" in case:
         lint(files, capsys, *arguments, "--fix", "--unsafe")
         text = files["mindformers"].read_text("utf-8")

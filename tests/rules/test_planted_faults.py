@@ -3,74 +3,121 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import planting
 import pytest
-from planting import added_faults, findings, marks, outcome, script_faults, sides_of, values_of, yaml_faults
+from planting import (
+    SETTINGS,
+    added_faults,
+    findings,
+    marks,
+    outcome,
+    renamed_faults,
+    script_faults,
+    sides_of,
+    values_of,
+    yaml_faults,
+)
+
+from accmap.mapper.align.pair import pair_of
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.reader import read_config
+
+if TYPE_CHECKING:
+    from accmap.cli.lint import Settings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-PAIRS = ("qwen3_dense", "qwen3_moe", "deepseek_v3")
-NO_FAULTS = (
-    "delete --transformer-impl",  # the other framework has no such setting, and its own default is none of its business
-    "delete --eval-iters",
-    "delete --tokenizer-type",
-    "delete run_mode",
-    "delete runner_wrapper.scale_sense",  # the class's default is the same
-    "drop_remainder",  # the template's default is the same
-    "change context.mode",  # both modes compute the same
-    "change parallel.parallel_mode",  # one device
-    "add --make-vocab-size-divisible-by",  # 32000 is a multiple of both
-    "add --kv-channels",  # latent attention has its own widths
-    "add --use-rope-scaling",  # latent attention scales by YaRN
-    "delete --moe-router-load-balancing-type",  # aux_loss is what MindSpore Transformers computes
+SHIPPED = ("qwen3_dense", "qwen3_moe", "deepseek_v3")
+TARGETS = (
+    ("1.6", "static"),
+    ("1.7", "static"),
+    ("1.8", "static"),
+    ("1.9", "static"),
+    ("2.1", "static"),
+    ("2.0", "dynamic"),
+    ("2.1", "dynamic"),
 )
-"""Changes that the recipe sees but that make no difference between the two runs."""
-CLOSED = (
-    "--first-last-layers-bf16", "--num-layers-at-start-in-bf16", "--num-layers-at-end-in-bf16", "--hysteresis",
-    "--min-loss-scale", "--relative-attention", "--sgd-momentum", "--mscale", "--rotary-scaling-factor", "--moe-",
-    "--expert-tensor-parallel-size",
-)  # fmt: skip
-"""Flags that count only behind a gate which is closed where they are added."""
+PAIRS = tuple((name, None, None) for name in SHIPPED) + tuple((name, *to) for to in TARGETS for name in SHIPPED)
+NO_FAULTS = {
+    "delete --transformer-impl": "kernels of the GPU side; the other framework has no such setting",
+    "--eval-iters": "how long an evaluation is changes no training step, and the other framework has no such setting",
+    "--eval-interval": "the same of how often there is one",
+    "--retriever-seq-length": "no training of a decoder reads it",
+    "--num-dataset-builder-threads": "how the data index is built",
+    "print_separate_loss": "what is logged",
+    "auto_trans_ckpt": "how a checkpoint is cut, where none is loaded",
+    "keep_checkpoint_max": "how many checkpoints are kept",
+    "run_mode": "train is what a file without it does",
+    "runner_wrapper.scale_sense": "a loss scale of 1 is the class's default, and none is the same",
+    "context.mode": "both modes compute the same",
+    "parallel.parallel_mode": "one device",
+    "num_parallel_workers": "how many threads load the data",
+    "context.max_device_memory": "how much fits",
+    "train_dataset.seed": "the Megatron data sets draw from the seed of their own section",
+    "config.seed to": "1234 is what both sides draw from where nothing is written",
+    "delete train_dataset.dataloader.config.seed": "the same",
+    "delete train_dataset.data_loader.config.seed": "the same",
+}
+"""Changes that the recipe sees, or that are about files and devices, and that make no difference between the runs."""
 
 
-def read(name: str) -> dict[str, str]:
-    return {file: (EXAMPLES / name / file).read_text("utf-8") for file in ("megatron.sh", "mindformers.yaml")}
+@cache
+def pair(name: str, version: str | None, dialect: str | None) -> tuple[dict[str, str], Settings]:
+    """The texts of a pair as it is shipped, or as it is written for another version and dialect."""
+    folder = EXAMPLES / name
+    if version is None:
+        return {file: (folder / file).read_text("utf-8") for file in ("megatron.sh", "mindformers.yaml")}, SETTINGS
+    config = read_config(str(folder / "megatron.sh"), ReadOptions())
+    texts = pair_of(config, mindformers=version, dialect=dialect).texts(comments=True)
+    named = {"megatron.sh" if file.endswith(".sh") else "mindformers.yaml": text for file, text in texts.items()}
+    options = ReadOptions(mindformers=version, dialect=dialect, world_size=1)
+    return named, SETTINGS._replace(options=options)
 
 
-@pytest.mark.parametrize("name", PAIRS)
-def test_an_equal_pair_has_no_error_and_no_warning(name: str) -> None:
-    loud = [entry for entry in findings(read(name)) if entry.kind.severity != "info"]
-    assert not loud, [f"{entry.kind.code} {entry.message()}" for entry in loud]
+def called(entry: tuple[str, str | None, str | None]) -> str:
+    return "-".join(part for part in entry if part)
 
 
-@pytest.mark.parametrize("name", PAIRS)
-def test_every_planted_fault_is_found(name: str) -> None:
-    texts = read(name)
-    before, sides = marks(findings(texts)), sides_of(texts)
+@pytest.mark.parametrize("which", PAIRS, ids=called)
+def test_an_equal_pair_has_no_error_and_no_warning(which: tuple[str, str | None, str | None]) -> None:
+    texts, settings = pair(*which)
+    for profile in ("align", "train"):
+        found = findings(texts, settings._replace(profile=profile))
+        loud = [entry for entry in found if entry.kind.severity != "info"]
+        assert not loud, [f"{entry.kind.code} {entry.message()}" for entry in loud]
+
+
+@pytest.mark.parametrize("which", PAIRS, ids=called)
+def test_every_planted_fault_is_found(which: tuple[str, str | None, str | None]) -> None:
+    texts, settings = pair(*which)
+    before, sides = marks(findings(texts, settings)), sides_of(texts, settings)
     recipes = {file: values_of(side) for file, side in sides.items()}
     counts: Counter[str] = Counter()
     missed: list[str] = []
-    step = 1 if name == "deepseek_v3" else 4  # the others repeat most of its rows
+    step = (
+        1 if which == ("deepseek_v3", None, None) else 5 if which[1] is None else 37
+    )  # others repeat most of its rows
+    planted: list[planting.Fault] = []
     for file, side in sides.items():
-        faults = script_faults if side.framework == "megatron" else yaml_faults
-        planted = (*faults(file, side.source, side), *added_faults(file, side.source, side))
-        for fault in planted[::step]:
-            if any(part in fault.what for part in NO_FAULTS):
-                continue
-            if fault.what.startswith("add ") and any(part in fault.what for part in CLOSED):
-                continue
-            what = outcome(texts, before, recipes, fault)
-            counts[what] += 1
-            if what in ("missed", "elsewhere"):
-                missed.append(f"{what}: {fault.what}")
+        faults = (script_faults,) if side.framework == "megatron" else (yaml_faults, renamed_faults)
+        planted += [fault for plant in (*faults, added_faults) for fault in plant(file, side.source, side)]
+    for fault in planted[PAIRS.index(which) % step :: step]:
+        if any(part in fault.what for part in NO_FAULTS):
+            continue
+        what = outcome(texts, before, recipes, fault, settings)
+        counts[what] += 1
+        if what in ("missed", "elsewhere"):
+            missed.append(f"{what}: {fault.what}")
     assert counts["found"] > 200 / step
     assert len(missed) <= 0.01 * counts["found"], missed
 
 
 def test_planting_sees_what_is_not_found() -> None:
     """The check itself: with no finding at all, a fault counts as missed."""
-    texts = read("qwen3_dense")
+    texts, _ = pair("qwen3_dense", None, None)
     sides = sides_of(texts)
     recipes = {file: values_of(side) for file, side in sides.items()}
     fault = next(iter(script_faults("megatron.sh", sides["megatron.sh"].source, sides["megatron.sh"])))

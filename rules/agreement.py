@@ -1,0 +1,132 @@
+"""The repair of a difference: Megatron-LM's value, written into the YAML under the name that counts there.
+
+It is unsafe, because it changes what the run does, and it is offered only where the row's own lens reads the written
+value back as Megatron-LM's.
+"""
+
+from __future__ import annotations
+
+from ..schemas.light_typing import TYPE_CHECKING
+from .comparison import equal
+from .places import rows_of
+from .rule import Change, Repair, at_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..mapper.families import Family
+    from ..mappings.tables import Row
+    from ..mappings.tables import Side as RowSide
+    from ..schemas.config import Setting, Value
+    from .subject import Side
+
+
+def agreement(name: str, left: Side, right: Side) -> Repair | None:
+    """The repair that gives `right` the value of a recipe field that `left` has; None where it cannot be written."""
+    from ..mapper.families import family_of
+    from ..mapper.recipe.reading import side_of
+
+    if right.config.dialect == "legacy" or not _decided(name, left):
+        return None
+    dialect = side_of(right.config)
+    kind = right.config.value("model.model_type" if dialect == "dynamic" else "model.model_config.model_type")
+    family = family_of(kind, dialect)
+    if family is not None and name in family.fixes:
+        return None
+    for row in rows_of(name):
+        wanted = row.side(dialect, right.config.framework_version)
+        if wanted is not None and wanted.fixed is None and wanted.environment is None and wanted.keys:
+            changes = _changes(name, row, wanted, left, right, family)
+            if changes:
+                written = ", ".join(f"{change.at.name}: {change.text}" for change in changes)
+                return Repair(
+                    "unsafe", f"Write {written}, as in Megatron-LM.", f"按 Megatron-LM 写入 {written}。", changes
+                )
+    return None
+
+
+def _decided(name: str, side: Side) -> bool:
+    field = side.field(name)
+    return field is not None and field.decided
+
+
+def _changes(
+    name: str, row: Row, wanted: RowSide, left: Side, right: Side, family: Family | None
+) -> tuple[Change, ...]:
+    from ..mapper.lenses.lens import Omitted, Scope
+    from ..mapper.lenses.registry import LENSES
+    from ..mapper.recipe.reading import side_of
+    from ..mapper.translate.yaml_text import scalar
+
+    def known(field: str) -> Value:
+        """What the file at hand has, but for the fields that are about to agree."""
+        return (left if field in row.fields else right).value(field)
+
+    lens, place = LENSES[wanted.lens], row.fields.index(name)
+    scope = Scope(side_of(right.config), right.config.framework_version, wanted.options, known)
+    put = lens.put(tuple(left.value(field) for field in row.fields), scope)
+    drives = lens.drives[place] if lens.drives else range(len(wanted.keys))
+    now = [_effective(number, wanted, right) for number in range(len(wanted.keys))]
+    read, changes = list(now), dict[int, Change]()
+    for number, key in enumerate(wanted.keys):
+        value = put[number] if number < len(put) else None
+        if isinstance(value, Omitted) or number not in drives:
+            continue
+        if "|" in key or "{" in key or isinstance(value, dict):
+            return ()
+        held = _held(key, wanted.aliases, value, right)
+        if held is None and _waits(key, right):
+            return ()
+        read[number] = value
+        if not equal(now[number] if held is None else held.value, value):
+            path = _path(key, name, family) if held is None else held.key
+            changes[number] = Change("set", at_key("mindformers", path), scalar(value))
+
+    def agrees() -> bool:
+        got = lens.get(tuple(read), scope)
+        return place < len(got) and equal(got[place], left.value(name))
+
+    for number in list(changes):  # what already is so by default need not be written
+        read[number], wish = now[number], read[number]
+        if right.explicit(wanted.keys[number]) is None and agrees():
+            del changes[number]
+        else:
+            read[number] = wish
+    return tuple(changes.values()) if agrees() else ()
+
+
+def _effective(number: int, wanted: RowSide, side: Side) -> Value:
+    """What the framework makes of a key, written or not."""
+    resolved = side.setting(wanted.read[number]) if number < len(wanted.read) else None
+    return side.config.value(wanted.keys[number]) if resolved is None else resolved.value
+
+
+def _held(key: str, aliases: Sequence[str], value: Value, side: Side) -> Setting | None:
+    """The setting that the file itself gives: under the usual name, or under another one that counts."""
+    for name in (key, *aliases):
+        given = side.explicit(name)
+        if given is None or given.acceptance != "accepted":
+            continue
+        if name == key or (type(given.value) is type(value) and not isinstance(value, bool)):
+            return given
+    return None
+
+
+def _waits(key: str, side: Side) -> bool:
+    """Whether the file has a name that does nothing in place of this key, and that is mended first."""
+    from .keys import working_name
+
+    section, _, last = key.rpartition(".")
+    return any(
+        setting.origin == "explicit"
+        and setting.acceptance != "accepted"
+        and name.rpartition(".")[0] == section
+        and working_name(name.rpartition(".")[2]) == last
+        for name, setting in side.config.settings.items()
+    )
+
+
+def _path(key: str, name: str, family: Family | None) -> str:
+    """Where a missing key is written: a model class may have a name of its own for it."""
+    own = () if family is None else family.keys.get(name, ())
+    return f"{key.rpartition('.')[0]}.{own[0]}" if len(own) == 1 else key

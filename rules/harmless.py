@@ -1,0 +1,55 @@
+"""Keys of a pair that do nothing, while what they would have said is the same on both sides anyway.
+
+Alone, a file with such a key is suspicious. Of a pair the effective values are compared, so the key is worth a warning
+only where one of the fields that it means differs.
+"""
+
+from __future__ import annotations
+
+from ..schemas.light_typing import TYPE_CHECKING
+from .places import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..schemas.diagnostic import Diagnostic
+
+IDLE = frozenset(("MAP056", "MAP069", "MAP096", "MAP100", "MAP101", "MAP102"))
+"""What is said of keys that are ignored, swallowed, overwritten, switched off or never read."""
+
+
+def softened(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The findings; those about a key that does nothing are remarks where it makes no difference."""
+    if not any(_loud(entry) and entry.kind.code in IDLE for entry in found):
+        return list(found)
+    names = _names(field for entry in found if _loud(entry) and entry.kind.code not in IDLE for field in entry.fields)
+    return [
+        entry._replace(kind=entry.kind._replace(severity="info"))
+        if entry.kind.code in IDLE and _loud(entry) and not _key(entry) & names
+        else entry
+        for entry in found
+    ]
+
+
+def _loud(entry: Diagnostic) -> bool:
+    return entry.kind.severity != "info"
+
+
+def _key(entry: Diagnostic) -> set[str]:
+    """The key that a finding is about, and the name that works in its place."""
+    from .keys import working_name
+
+    values = dict(entry.values)
+    key = str(values.get("key", values.get("flag", ""))).lstrip("-").replace("-", "_").rpartition(".")[2]
+    return {name for name in (key, working_name(key)) if name}
+
+
+def _names(fields: Iterable[str]) -> set[str]:
+    """The last parts of every key and alias of the rows of some fields."""
+    found: set[str] = set()
+    for field in set(fields):
+        for row in rows_of(field):
+            for side in row.megatron + row.static + row.dynamic:
+                for name in side.keys + side.aliases:
+                    found.update(one.rpartition(".")[2] for one in name.split("|"))
+    return found
