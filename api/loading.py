@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from accmap.schemas.config import Config, Framework, ReadOptions
+from accmap.schemas.light_typing import TYPE_CHECKING, NamedTuple
 from accmap.schemas.reader import read_config
 
 if TYPE_CHECKING:

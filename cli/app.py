@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import COMMANDS, Command, Option, options_of
+from .commands import ALL_COMMANDS, members
+from .options import Command, Option, options_of
 from .running import language_of
 
 if TYPE_CHECKING:
@@ -27,8 +28,12 @@ _ABOUT = {
 def run_application(words: Sequence[str]) -> int:
     """Answer a request for help or completion; the exit code."""
     application = build_application(_requested_language(words))
+    given = list(words)
+    if given and given[0] in ALL_COMMANDS and " ".join(given[:2]) in ALL_COMMANDS:
+        # `playbook` takes operands itself, so that `playbook status` cannot be a member of a group.
+        given[:2] = [" ".join(given[:2])]
     try:
-        application(args=list(words) or ["--help"], prog_name="accmap")
+        application(args=given or ["--help"], prog_name="accmap")
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 0
     return 0
@@ -50,10 +55,24 @@ def build_application(language: str = "en") -> typer.Typer:
         del version
 
     root.__doc__ = _ABOUT[language]
-    for command in COMMANDS.values():
+    groups: dict[str, typer.Typer] = {}
+    for command in ALL_COMMANDS.values():
         described = command.help_zh if language == "zh" else command.help
-        application.command(command.name, help=described)(_callback(command, language))
+        first, _, second = command.name.partition(" ")
+        if not second or first in ALL_COMMANDS:
+            application.command(command.name, help=described)(_callback(command, language))
+            continue
+        if first not in groups:
+            groups[first] = typer.Typer(help=_group_help(first, language), no_args_is_help=True, rich_markup_mode=None)
+            application.add_typer(groups[first], name=first)
+        groups[first].command(second, help=described)(_callback(command, language))
     return application
+
+
+def _group_help(first: str, language: str) -> str:
+    """What a group of commands is for: the lines of its members."""
+    rows = [ALL_COMMANDS[f"{first} {second}"] for second in members(first)]
+    return " ".join(row.help_zh if language == "zh" else row.help for row in rows)
 
 
 def _requested_language(words: Sequence[str]) -> str:

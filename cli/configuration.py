@@ -6,8 +6,8 @@ The keys stand in one table, which checks them, and which `configuration_schema`
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple, cast
 
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .parsing import UsageError
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
 
 from ..mapper.translate.translation import translate
 from ..mapper.translate.writing import text_of
+from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load, read_input
 from .lean import BAD, FINE
 from .loss_report import print_report
@@ -44,7 +44,7 @@ def run(
     version = options.megatron if target == "megatron" else options.mindformers
     standing = None if update is None else _Standing(update, options)
     dialect = options.dialect or (None if standing is None else standing.dialect)
-    translation = translate(config, target, version, dialect)
+    translation = translate(config, target, version, dialect, None if standing is None else standing.family)
     if standing is not None:
         standing.bring_to(translation, lang)
     text = text_of(translation, comments=not no_comments)
@@ -76,13 +76,23 @@ class _Standing:
         """The dialect to write; None where the default will do."""
         return "dynamic" if self.config.dialect == "dynamic" else None
 
+    @property
+    def family(self) -> str | None:
+        """The model class to keep where it does as well as any other."""
+        if self.config.framework != "mindformers":
+            return None
+        from ..mapper.recipe.reading import recipe_of
+
+        family = recipe_of(self.config).value("model.family")
+        return family if isinstance(family, str) else None
+
     def bring_to(self, translation: Translation, language: Language) -> None:
         """Write what differs, and say on stderr what has to be done by hand."""
         from ..mapper.translate.update import update
 
         found = update(self.source.text, translation, self.config, self.options)
         write_text(self.path, found.text, force=True)
-        for refusal in found.refused:
+        for refusal in found.refused + found.remarks:
             named = ", ".join(refusal.keys) or refusal.field
             print(f"{self.path}: {named}: {refusal.reason(language)}", file=sys.stderr)
 

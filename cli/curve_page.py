@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 from html import escape
-from typing import TYPE_CHECKING
 
+from ..schemas.light_typing import TYPE_CHECKING
 from .curve_svg import (
-    FONT,
     LEFT,
     MAIN_HEIGHT,
     RIGHT,
@@ -22,33 +21,16 @@ from .curve_svg import (
     percent,
     steps_drawn,
 )
+from .page_shell import document
 
 if TYPE_CHECKING:
     from .lr import Report, Series
 
-_STYLE = f"""
-:root {{ color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #5b6570; --rule: #e4e8ec; --chip: #f4f6f8;
-  --gap: #a3123f }}
-@media (prefers-color-scheme: dark) {{
-  :root {{ --paper: #14181d; --ink: #e8ecf0; --soft: #a3aeb9; --rule: #2a3139; --chip: #1d232a; --gap: #ff7d9c }}
-}}
-body {{ margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 {FONT} }}
-main {{ max-width: 960px; margin: 0 auto; padding: 8px 16px 48px }}
-figure {{ margin: 0; position: relative }}
-svg {{ display: block; width: 100%; height: auto }}
-h2 {{ font-size: 17px; margin: 28px 20px 8px }}
-.sheet {{ overflow-x: auto; margin: 0 20px }}
-table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }}
-th, td {{ text-align: right; padding: 5px 12px; border-bottom: 1px solid var(--rule); white-space: nowrap }}
-th {{ color: var(--soft); font-weight: 600 }}
-th:first-child, td:first-child {{ text-align: left }}
-td.apart {{ color: var(--gap); font-weight: 600 }}
-ul {{ margin: 0 20px; padding-left: 20px }}
-.pair {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(320px, 1fr)); gap: 0 32px; align-items: start }}
-#tip {{ position: absolute; display: none; pointer-events: none; background: var(--chip); border: 1px solid var(--rule);
+_STYLE = """
+#tip { position: absolute; display: none; pointer-events: none; background: var(--chip); border: 1px solid var(--rule);
   border-radius: 6px; padding: 6px 10px; font-size: 13px; line-height: 1.45; font-variant-numeric: tabular-nums;
-  white-space: pre; box-shadow: 0 2px 8px #0002 }}
-#hair {{ display: none; stroke: var(--soft); stroke-width: 1 }}
+  white-space: pre; box-shadow: 0 2px 8px #0002 }
+#hair { display: none; stroke: var(--soft); stroke-width: 1 }
 """
 _SCRIPT = """
 const data = JSON.parse(document.getElementById('data').textContent);
@@ -97,37 +79,21 @@ _ALWAYS = ("lr", "min_lr", "lr_decay_style", "train_iters", "global_batch_size")
 
 def web_page(report: Report) -> str:
     """A page: the drawing, the values at the steps that matter, the settings, and what to know about them."""
-    zh = report.language == "zh"
     sections = [_value_table(report), _setting_table(report), _note_list(report)]
-    return f"""<!doctype html>
-<html lang="{"zh-CN" if zh else "en"}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(heading(report))}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<main>
-<figure>
+    main = f"""<figure>
 {drawing(report)}<div id="tip"></div>
 </figure>
-{"".join(sections)}</main>
-{_hover_data(report)}<script>{_SCRIPT}</script>
-</body>
-</html>
-"""
+{"".join(sections)}"""
+    return document(heading(report), report.language, _STYLE, main, _hover_data(report), _SCRIPT)
 
 
 def _word(report: Report, name: str) -> str:
     return _WORDS[name][report.language == "zh"]
 
 
-def _hover_data(report: Report) -> str:
-    import json
-
+def _hover_data(report: Report) -> dict[str, object]:
     steps = steps_drawn(report)
-    data = {
+    return {
         "left": LEFT,
         "top": main_top(report),
         "width": WIDTH - LEFT - RIGHT,
@@ -138,8 +104,6 @@ def _hover_data(report: Report) -> str:
         "steps": steps,
         "series": [[_number(series.value(step)) for step in steps] for series in report.series],
     }
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return f'<script type="application/json" id="data">{text}</script>\n'
 
 
 def _number(value: float) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
 
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve_scale import rate_label, ticks
 from .wide_text import wrapped
 

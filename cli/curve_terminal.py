@@ -7,10 +7,10 @@ two lie apart, as a row of blocks on a logarithmic scale.
 from __future__ import annotations
 
 import math
-import sys
-from typing import TYPE_CHECKING
 
+from ..schemas.light_typing import TYPE_CHECKING
 from .curve_scale import rate_label, ticks
+from .dot_plot import STYLES, can_draw, drawn, plain, stroke
 from .terminal import painted, wants_colour
 from .wide_text import wrapped
 
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from .lr import Report, Series
 
 COLUMNS, ROWS, MARGIN = 68, 14, 10
-_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = " .:-=+*#@"
-_STYLES = ("cyan", "yellow")
 _WORDS = {
     "step": ("step", "步"),
     "difference": ("|A-B|", "|A-B|"),
@@ -39,7 +37,7 @@ _WORDS = {
 def page(report: Report, *, to_file: bool = False) -> str:
     """The whole answer as text."""
     colour = wants_colour() and not to_file
-    unicode = to_file or _can_draw()
+    unicode = to_file or can_draw()
     zh = report.language == "zh"
     lines = _wrapped(report.summary)
     lines += [line for remark in report.remarks for line in _wrapped(remark)]
@@ -50,28 +48,7 @@ def page(report: Report, *, to_file: bool = False) -> str:
             lines += _wrapped(f"{series.letter}  {_WORDS['note'][zh]}: {note.message(report.language)}", "    ")
     lines += _equivalent(report)
     text = "\n".join(line.rstrip() for line in lines) + "\n"
-    return text if unicode else _plain(text)
-
-
-def _plain(text: str) -> str:
-    """The text as standard output's encoding can write it."""
-    encoding = _encoding()
-    for letter, plain in (("…", "..."), ("−", "-"), ("∞", "inf")):
-        text = text.replace(letter, plain)
-    return text.encode(encoding, "replace").decode(encoding)
-
-
-def _encoding() -> str:
-    return sys.stdout.encoding or "ascii"
-
-
-def _can_draw() -> bool:
-    """Whether standard output takes braille."""
-    try:
-        "⣿█┤".encode(_encoding())
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
+    return text if unicode else plain(text)
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
@@ -86,7 +63,7 @@ def _plot(report: Report, colour: bool, unicode: bool) -> list[str]:
     if top == bottom:
         top = bottom + 1.0
     marks = [mark for mark in ticks(bottom, top, 4) if bottom <= mark <= top + (top - bottom) * 1e-3]
-    cells = (_braille if unicode else _letters)(values, bottom, top, colour)
+    cells = drawn(values, bottom, top, ROWS, colour=colour, unicode=unicode)
     rows = {round((top - mark) / (top - bottom) * (ROWS - 1)): mark for mark in marks}
     side, corner, bar = ("│", "┼", "─") if unicode else ("|", "+", "-")
     lines: list[str] = []
@@ -104,53 +81,6 @@ def _columns(steps: int) -> list[int]:
     """The steps drawn: one for every dot column."""
     count = COLUMNS * 2
     return [round((steps - 1) * index / (count - 1)) for index in range(count)]
-
-
-def _height(value: float, bottom: float, top: float, size: int) -> int | None:
-    if not math.isfinite(value):
-        return None
-    return min(size - 1, max(0, round((top - value) / (top - bottom) * (size - 1))))
-
-
-def _braille(values: list[list[float]], bottom: float, top: float, colour: bool) -> list[str]:
-    grids = [_dots(row, bottom, top, dotted=index > 0) for index, row in enumerate(values)]
-    lines: list[str] = []
-    for y in range(ROWS):
-        line = ""
-        for x in range(COLUMNS):
-            owners = [index for index, grid in enumerate(grids) if grid[y][x]]
-            bits = 0
-            for index in owners:
-                bits |= grids[index][y][x]
-            letter = chr(0x2800 + bits) if bits else " "
-            line += painted(letter, _STYLES[owners[0]] if len(owners) == 1 else "bold", colour) if bits else letter
-        lines.append(line)
-    return lines
-
-
-def _dots(row: list[float], bottom: float, top: float, *, dotted: bool) -> list[list[int]]:
-    """One curve as braille bits; a dotted one leaves every other pair of columns out."""
-    grid = [[0] * COLUMNS for _ in range(ROWS)]
-    before: int | None = None
-    for x, value in enumerate(row):
-        y = _height(value, bottom, top, ROWS * 4)
-        if y is not None and not (dotted and x % 4 >= 2):
-            reach = range(min(y, before) + 1, max(y, before)) if before is not None and abs(y - before) > 1 else ()
-            for at in (y, *(at for at in reach if not dotted or at % 2)):
-                grid[at // 4][x // 2] |= _DOTS[at % 4][x % 2]
-        before = y
-    return grid
-
-
-def _letters(values: list[list[float]], bottom: float, top: float, colour: bool) -> list[str]:
-    grid = [[" "] * COLUMNS for _ in range(ROWS)]
-    for row, letter in zip(values, "*o", strict=False):
-        for x in range(COLUMNS):
-            y = _height(row[2 * x], bottom, top, ROWS)
-            if y is not None:
-                grid[y][x] = "#" if grid[y][x] not in (" ", letter) else letter
-    styles = {"*": _STYLES[0], "o": _STYLES[1], "#": "bold"}
-    return ["".join(painted(cell, styles[cell], colour) if cell != " " else cell for cell in line) for line in grid]
 
 
 def _step_labels(report: Report) -> str:
@@ -191,11 +121,10 @@ def _apart(one: float, other: float) -> float:
 
 
 def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
-    strokes = ("⠒⠒⠒", "⠒ ⠒") if unicode else ("***", "ooo")
     lines: list[str] = []
     for index, series in enumerate(report.series):
-        stroke = painted(strokes[index], _STYLES[index], colour)
-        lines.append(f"{series.letter} {stroke}  {_name(series)}")
+        sample = painted(stroke(index, unicode=unicode), STYLES[index], colour)
+        lines.append(f"{series.letter} {sample}  {_name(series)}")
         if series.shift:
             lines.append(f"       {_WORDS['log'][report.language == 'zh']}")
     if len(report.series) == 2:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from ..mapper.differences import differences
 from ..mapper.recipe.reading import recipe_of
 from ..schemas.config import json_value
+from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
 from .lean import BAD, FINE
 from .terminal import painted, shortened, wants_colour

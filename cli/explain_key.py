@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mapper.row_words import (
@@ -24,6 +23,7 @@ from ..mapper.row_words import (
 )
 from ..mappings.tables import table
 from ..schemas.config import json_value
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import VERSIONS
 from ..schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS
 from .key_history import argument_history, class_defaults, key_history
@@ -33,6 +33,7 @@ from .wide_text import columns, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
     from ..mappings.tables import Reason, Row, Side
     from ..schemas.diagnostic import Language

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+from ..schemas.light_typing import TYPE_CHECKING
 from .lean import FINE, UNUSABLE
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from ..schemas.files import MAX_BYTES, decode, read_text
+from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.reader import config_of
 
 if TYPE_CHECKING:

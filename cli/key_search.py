@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
 
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import table
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import VERSIONS, catalog
 from ..schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog
 from ..schemas.mindformers.dynamic import catalog as dynamic_catalog

@@ -17,15 +17,34 @@ _HELP = ("-h", "--help", "--install-completion", "--show-completion")
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one command line and answer with its exit code."""
-    given = list(sys.argv[1:] if words is None else words)
+    """Run one command line and answer with its exit code; without `words` it is the process's own, which ends here."""
+    if words is not None:
+        return _guarded(list(words))
+    import gc
+
+    gc.set_threshold(100_000)  # a run makes many values that live to its end, and next to no cycles
+    code = _guarded(sys.argv[1:])
+    if "threading" not in sys.modules:  # threads would have to be waited for
+        import atexit
+
+        # Everything is written. To free each module and value one by one would cost as much as Python's start; so
+        # this process ends as those of multiprocessing do.
+        atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        os._exit(code)
+    return code
+
+
+def _guarded(given: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         # What the terminal's encoding lacks is written as \uXXXX, which JSON reads back.
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
     try:
-        return _main(given)
+        code = _main(given)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return code
     except BrokenPipeError:
         # The reader of our output has gone (`| head`): nothing is left to say, and Python must not say it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -56,20 +75,34 @@ def _main(words: list[str]) -> int:
 
     command = COMMANDS.get(words[0])
     if command is None:
-        from ..schemas.suggestion import closest
+        from .commands import named
 
-        close = closest(words[0], COMMANDS)
-        hint = f"did you mean {close}?" if close else f"the commands are {', '.join(COMMANDS)}"
-        return _usage(f"there is no command {words[0]!r}; {hint}")
+        command = named(words)
+    if command is None:
+        return _usage(_unknown(words))
     from .parsing import UsageError, parse
 
     try:
-        parsed = parse(command, words[1:])
+        parsed = parse(command, words[len(command.name.split()) :])
     except UsageError as error:
         return _usage(str(error))
     from .running import run_command
 
     return run_command(command, parsed)
+
+
+def _unknown(words: list[str]) -> str:
+    """What is wrong with the name of a command, and what was probably meant."""
+    from ..schemas.suggestion import closest
+    from .commands import ALL_COMMANDS, members
+
+    group = members(words[0])
+    if group:
+        given = f", not {words[1]!r}" if len(words) > 1 else ""
+        return f"{words[0]} is followed by {' or '.join(group)}{given}"
+    close = closest(words[0], ALL_COMMANDS)
+    hint = f"did you mean {close}?" if close else f"the commands are {', '.join(ALL_COMMANDS)}"
+    return f"there is no command {words[0]!r}; {hint}"
 
 
 def _usage(message: str) -> int:

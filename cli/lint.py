@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.files import MAX_BYTES, decode, read_text
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .configuration import Configuration, check_codes, find_configuration
 from .lean import BAD, BROKEN, FINE, UNUSABLE
 from .parsing import UsageError
@@ -136,7 +135,6 @@ def run(
         raise UsageError("standard input cannot be changed; name the file instead of -")
     if unsafe and not (fix or diff):
         raise UsageError("--unsafe goes with --fix or --diff")
-    gc.set_threshold(100_000)  # a run makes many values that live to its end, and next to no cycles
     reader = Reader(stdin_name)
     start = files[0] if files[0] != "-" else stdin_name or ""
     found = Configuration() if no_config else find_configuration(start, reader.text, config)

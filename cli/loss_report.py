@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
+from ..schemas.light_typing import TYPE_CHECKING
 from .terminal import painted
 
 if TYPE_CHECKING:
@@ -31,9 +31,15 @@ def print_report(translation: Translation, language: Language) -> None:
     """Print the rows that need a person's eye to stderr, and a line that counts all of them."""
     colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     telling = [row for row in translation.rows if row.status in _RANK and (row.en or row.status != "conditional")]
+    # A default that is only about speed is in the report for programs.
+    telling = [row for row in telling if row.explicit or row.impact == "numerics" or row.status == "unresolved"]
+    said: set[tuple[tuple[str, ...], str]] = set()
     for row in sorted(telling, key=lambda row: (_IMPACT.index(row.impact), _RANK.index(row.status))):
         if row.impact == "none" and row.status != "unresolved":
             continue
+        if row.source and (row.source, row.en) in said:
+            continue  # two fields of one key, with one thing to say
+        said.add((row.source, row.en))
         print(_line(row, language, colour), file=sys.stderr)
     print(_count(translation, language), file=sys.stderr)
 

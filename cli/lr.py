@@ -7,13 +7,13 @@ much and why. Exit code 1 says that the learning rates of two files differ; weig
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NamedTuple
 
 from ..mapper.schedule.comparison import compare
 from ..mapper.schedule.curve import UndecidedError, sample_steps, shared_steps
 from ..mapper.schedule.explanation import explain, summary
 from ..mapper.schedule.from_config import schedule_of
 from ..schemas.config import json_value
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .inputs import load
 from .lean import BAD, FINE, UNUSABLE
 from .writing import write_text

@@ -7,9 +7,12 @@ with a function `run`; its parameters are the options' destinations.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 
-Kind = Literal["flag", "value", "list", "rest"]
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+Kind: TypeAlias = "Literal['flag', 'value', 'list', 'rest']"
 
 
 class Option(NamedTuple):
@@ -222,6 +225,12 @@ COMMANDS: dict[str, Command] = {
                     "对齐，并恢复到对齐阶梯的第几级 [0]。",
                     type=int,
                     metavar="N",
+                ),
+                Option(
+                    ("--experiment",),
+                    "Set what an experiment of the guide needs: lr-zero (1,000 steps that change no weight) or benchmark (no determinism, to run the benchmark twice).",
+                    "设置指南中某个实验的参数：lr-zero（学习率为 0，1000 步）或 benchmark（关闭确定性，标杆运行两次）。",
+                    choices=("lr-zero", "benchmark"),
                 ),
                 Option(
                     ("--init-weights",),

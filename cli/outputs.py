@@ -6,28 +6,12 @@ keys may be added, never removed.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, Field, RootModel
 
-Impact = Literal["numerics", "performance", "none"]
-Number = float | Literal["nan", "inf", "-inf"]
-
-
-class Open(BaseModel):
-    """An object that may gain keys."""
-
-    model_config = ConfigDict(extra="allow", populate_by_name=True)
-
-
-class SpanJson(Open):
-    """A place in a file: counted from 1, columns in characters, the end exclusive."""
-
-    file: str | None = Field(None, description="Only where it is not the file that the enclosing object names.")
-    line: Annotated[int, Field(ge=1)]
-    column: Annotated[int, Field(ge=1)]
-    end_line: Annotated[int, Field(ge=1)]
-    end_column: Annotated[int, Field(ge=1)]
+from .evidence.outputs import EVIDENCE_OUTPUTS
+from .output_parts import Impact, Number, Open, SpanJson
 
 
 class LaunchJson(Open):
@@ -154,6 +138,7 @@ class ReportRowJson(Open):
     status: Literal["exact", "conditional", "approximate", "made-explicit", "dropped", "unresolved"]
     impact: Impact
     reversible: bool
+    origin: Literal["explicit", "default"]
     message: str
 
 
@@ -313,4 +298,5 @@ OUTPUTS: dict[str, type[BaseModel]] = {
     "rules": RulesJson,
     "show": ShowJson,
     "verify": VerifyJson,
+    **EVIDENCE_OUTPUTS,
 }

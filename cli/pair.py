@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from ..mapper.align.alignment import steps
 from ..mapper.align.pair import pair_of
 from ..mapper.align.readme import FILES, readme
 from ..schemas.config import json_value
+from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
 from .lean import FINE
 from .loss_report import print_report
@@ -40,6 +40,7 @@ def run(
     directory: str | None,
     align: bool,
     step: int | None,
+    experiment: str | None,
     init_weights: bool,
     no_comments: bool,
     force: bool,
@@ -60,6 +61,7 @@ def run(
         dialect=options.dialect,
         step=step if step is not None else 0 if align else None,
         initial_weights=init_weights,
+        trial=experiment,
     )
     texts = pair.texts(comments=not no_comments)
     texts.update({name: readme(pair, language) for language, name in FILES.items()})

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
 
 from ..schemas.diagnostic import Diagnostic, UnreadableError
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .parsing import UsageError
 
 if TYPE_CHECKING:

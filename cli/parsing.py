@@ -6,8 +6,7 @@ every commit cannot afford; so every command line is parsed here, and Typer is i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.suggestion import closest
 from .options import Command, Option, options_of
 

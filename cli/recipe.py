@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from ..mapper.recipe.reading import recipe_of
 from ..schemas.config import json_value
+from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
 from .terminal import painted, shortened, wants_colour, width
 

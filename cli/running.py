@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, UnreadableError
+from ..schemas.light_typing import TYPE_CHECKING
 from .lean import BROKEN, UNUSABLE
 from .options import READING, Command
 from .parsing import Parsed, UsageError

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from ..schemas.config import json_value
+from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
 from .terminal import painted, shortened, wants_colour, width
 
@@ -93,6 +92,8 @@ def _written(setting: Setting) -> bool:
 
 
 def _matches(key: str, patterns: Sequence[str]) -> bool:
+    from fnmatch import fnmatchcase
+
     return any(fnmatchcase(key, pattern) or pattern in key for pattern in patterns)
 
 
@@ -192,7 +193,14 @@ class _Page:
         print("\n" + self._paint(self._word("unresolved"), "bold"))
         for entry in self.config.unresolved:
             text = self._paint(shortened(entry.text, 48), "yellow")
-            print(f"  {text}  {entry.reason}  {self._paint(self._at(entry.span), 'dim')}")
+            print(f"  {text}  {self._reason(entry.reason)}  {self._paint(self._at(entry.span), 'dim')}")
+
+    def _reason(self, reason: str) -> str:
+        if self.language != "zh":
+            return reason
+        from ..schemas.shell.reasons import in_chinese
+
+        return in_chinese(reason)
 
     def _problems(self, problems: Sequence[Diagnostic]) -> None:
         if not problems:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
 
 from ..schemas.config import json_value
+from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.reader import config_of
 from .inputs import read_input
 from .lean import BAD, FINE, UNUSABLE
@@ -19,6 +19,7 @@ from .writing import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from ..schemas.config import Config, ReadOptions
     from ..schemas.diagnostic import Diagnostic, Language

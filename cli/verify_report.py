@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
 
+from ..schemas.light_typing import TYPE_CHECKING
 from .terminal import painted, wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any, TypeAlias
 
     from ..schemas.diagnostic import Language
 
-Answer = dict[str, Any]
+Answer: TypeAlias = "dict[str, Any]"
 
 _WORDS = {
     "match": ("match", "一致"),

@@ -15,10 +15,11 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("api", "cli", "rules", "verifier", "mapper", "mappings", "schemas")
+ROOMS = ("api", "cli", "evidence", "rules", "verifier", "mapper", "mappings", "schemas")
 BELOW = {
-    "api": {"cli", "rules", "verifier", "mapper", "mappings", "schemas"},
-    "cli": {"api", "rules", "verifier", "mapper", "mappings", "schemas"},
+    "api": {"cli", "evidence", "rules", "verifier", "mapper", "mappings", "schemas"},
+    "cli": {"api", "evidence", "rules", "verifier", "mapper", "mappings", "schemas"},
+    "evidence": {"mapper", "mappings", "schemas"},
     "rules": {"mapper", "mappings", "schemas"},
     "verifier": {"mapper", "mappings", "schemas"},
     "mapper": {"mappings", "schemas"},

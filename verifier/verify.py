@@ -10,11 +10,11 @@ import importlib.util
 import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from ..mapper.modules import fields_of
 from . import comparison, dimensions, fields, localise, megatron_side, mindformers_side
 from .blueprint import Blueprint, InputPlan, Job
 from .comparison import Comparison
 from .known_failures import explained
-from .modules import fields_of
 from .processes import Limits, Worker, WorkerAnswer, WorkerFailure
 
 if TYPE_CHECKING:

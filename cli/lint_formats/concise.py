@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ...schemas.light_typing import TYPE_CHECKING
 from .places import place_of, summary_line
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ...schemas.light_typing import TYPE_CHECKING
 from .checklist import lines
 
 if TYPE_CHECKING:

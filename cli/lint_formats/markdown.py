@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ...schemas.light_typing import TYPE_CHECKING
 from .checklist import STATES, lines
 from .places import place_of, summary_line
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+
+from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -147,10 +147,25 @@ def test_fix_converges_and_keeps_every_other_byte(folder: Path, capsys: pytest.C
     path.write_bytes(before)
     run(capsys, *pair, "--fix", "--unsafe")
     after = path.read_bytes()
-    changed = [(a, b) for a, b in zip(before.split(b"\n"), after.split(b"\n"), strict=True) if a != b]
-    assert changed == [
-        (b"  eps: 1e-8\r", b"  eps: 1.e-08\r"),
-        (b"    num_experts_chosen: 4\r", b"    num_experts_per_tok: 4\r"),
+    old, new = before.split(b"\n"), after.split(b"\n")
+    assert [line for line in old if line not in new] == [
+        b"  betas: [0.9, 0.999]\r",
+        b"  eps: 1e-8\r",
+        b"  weight_decay: 0.01\r",
+        b"    sizes: [1000, 0, 0]\r",
+        b"    rms_norm_eps: 1.0e-5\r",
+        b"    num_experts_chosen: 4\r",
+    ]
+    assert [line for line in new if line not in old] == [
+        b"  betas: [0.9, 0.95]\r",
+        b"  eps: 1.e-08\r",
+        b"  weight_decay: 0.1\r",
+        b"    sizes: [2000, 0, 0]\r",
+        b"    rms_norm_eps: 1.0e-06\r",
+        b"    num_experts_per_tok: 4\r",
+        b"    norm_topk_prob: True\r",
+        b"    pad_token_id: -1\r",
+        b"    rope_theta: 1000000.0\r",
     ]
     assert yaml.safe_load(after)["optimizer"]["eps"] == 1e-8
     run(capsys, *pair, "--fix", "--unsafe")
@@ -199,15 +214,23 @@ def test_formats(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(json.loads((folder / "out.sarif").read_text("utf-8"))["runs"][0]["results"]) == len(every)
 
 
-def test_sarif_follows_its_schema(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+OFFICIAL_SARIF = Path(__file__).resolve().parents[2] / ".frameworks" / "sarif" / "sarif-2.1.0-rtm.5.json"
+
+
+@pytest.mark.skipif(not OFFICIAL_SARIF.is_file(), reason="tests/run fetches the official SARIF schema")
+@pytest.mark.parametrize("options", [(), ("--lang", "zh"), ("--profile", "align")])
+def test_sarif_follows_the_official_schema(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...]
+) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    schema = json.loads((Path(__file__).parent / "sarif_subset.schema.json").read_text("utf-8"))
-    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--format", "sarif")
+    schema = json.loads(OFFICIAL_SARIF.read_text("utf-8"))
+    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--format", "sarif", *options)
     log = json.loads(out)
-    jsonschema.validate(log, schema)
+    validator = jsonschema.Draft4Validator(schema)
+    validator.validate(log)
+    assert log["runs"][0]["results"]
     del log["runs"][0]["tool"]["driver"]["name"]
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(log, schema)
+    assert not validator.is_valid(log)
     assert folder
 
 

@@ -32,7 +32,11 @@ def test_hook(hook: str, tmp_path: Path) -> None:
     def git(folder: Path, *words: str) -> None:
         subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@y", *words], cwd=folder, check=True)
 
-    copytree(ROOT, tmp_path / "hooks", ignore=ignore_patterns(".git", "__pycache__", "*.egg-info", "build"))
+    copytree(
+        ROOT,
+        tmp_path / "hooks",
+        ignore=ignore_patterns(".git", ".venv*", ".frameworks", "__pycache__", "*.egg-info", "build", "dist"),
+    )
     copytree(ROOT / "examples" / "planted", tmp_path / "project" / "planted")
     text = 'pairs = [{ megatron = "*/megatron.sh", mindformers = "*/mindformers.yaml" }]\n'
     (tmp_path / "project" / "accmap.toml").write_text(text, "utf-8")

@@ -14,6 +14,8 @@ SOURCE = str(EXAMPLES / "deepseek_v3" / "megatron.sh")
 FILES = {"example.sh", "example.yaml", "README.md", "README.zh-CN.md"}
 
 
+@pytest.mark.procedure("proc.pair.example_sh")
+@pytest.mark.procedure("proc.pair.example_yaml")
 def test_a_pair_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "new" / "pair"
     assert main(["pair", SOURCE, "-d", str(target)]) == 0
@@ -44,6 +46,7 @@ def test_alignment_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "export ASCEND_LAUNCH_BLOCKING=1" in readme
 
 
+@pytest.mark.procedure("proc.stage3.scale_up")
 def test_a_step_of_the_ladder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pair", SOURCE, "-d", str(tmp_path), "--step", "1", "--lang", "zh"]) == 0
     shown = capsys.readouterr().out
@@ -99,3 +102,25 @@ def test_the_dynamic_graph(tmp_path: Path) -> None:
     words = ["--mindformers", "2.1", "--dialect", "dynamic", "--align", "--init-weights"]
     assert main(["pair", SOURCE, "-d", str(tmp_path), *words]) == 0
     assert "--mode 1" in (tmp_path / "README.md").read_text("utf-8")
+
+
+@pytest.mark.procedure("proc.stage3.lr_zero")
+@pytest.mark.procedure("proc.stage3.benchmark_error")
+@pytest.mark.parametrize(
+    ("name", "script", "changed"),
+    [
+        ("lr-zero", ["--lr 0.0 ", "--train-iters 1000 "], {"schedule.learning_rate": [0.0001, 0.0]}),
+        ("benchmark", ["--lr 0.0001 "], {"run.deterministic": None}),
+    ],
+)
+def test_an_experiment_of_the_guide(
+    accmap, name: str, script: list[str], changed: dict[str, list[float] | None]
+) -> None:
+    source = EXAMPLES / "qwen3_dense" / "megatron.sh"
+    answer = accmap("pair", str(source), "-d", "pair", "--align", "--experiment", name, "--format", "json")
+    assert answer.code == 0
+    written = Path("pair/example.sh").read_text("utf-8")
+    assert all(text in written for text in script)
+    assert ("--deterministic-mode" in written) == (name != "benchmark")
+    found = {change["field"]: [change["from"], change["to"]] for change in json.loads(answer.out)["changes"]}
+    assert {field: found.get(field) for field in changed} == changed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from accmap.cli.commands import ALL_COMMANDS
 from accmap.cli.options import COMMANDS, options_of
 from accmap.cli.parsing import UsageError, parse
 
@@ -59,17 +60,17 @@ def test_explain_takes_the_flags_of_other_programs() -> None:
     assert parsed.values["lang"] == "zh"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ALL_COMMANDS)
 def test_no_two_options_of_a_command_share_a_name_or_a_destination(name: str) -> None:
-    options = options_of(COMMANDS[name])
+    options = options_of(ALL_COMMANDS[name])
     names = [text for option in options for text in option.names]
     assert len(names) == len(set(names))
     assert len({option.dest for option in options}) == len(options)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ALL_COMMANDS)
 def test_every_row_speaks_both_languages(name: str) -> None:
-    command = COMMANDS[name]
+    command = ALL_COMMANDS[name]
     for row in (command, *options_of(command)):
         assert row.help.endswith((".", "…"))
         assert any("\u4e00" <= letter <= "\u9fff" for letter in row.help_zh), row

@@ -107,3 +107,38 @@ def test_spoilt_input_gets_a_report_and_no_traceback(accmap, name: str, text: st
         assert answer.code in (0, 2), answer.err
         assert "Traceback" not in answer.err
     assert accmap("diff", name, name).code in (0, 1, 2)
+
+
+START = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
+SIZES = "--seq-length 8 --max-position-embeddings 8 --micro-batch-size 1 --vocab-size 64 --lr 1e-4 "
+
+
+def test_batches_that_contradict_each_other_are_said(accmap) -> None:
+    files = {"run.sh": START + SIZES + "--global-batch-size 1 --train-iters 10\n"}
+    answer = accmap("convert", "run.sh", files=files)
+    assert "approximate (numerics) global_batch_size: A global batch of 1 cannot be split" in answer.err
+    answer = accmap("convert", "run.sh", "--dialect", "dynamic", files=files)
+    assert "global_batch_size: 1" in answer.out
+    assert "both frameworks refuse it" in answer.err
+
+
+def test_what_stands_in_is_said(accmap) -> None:
+    answer = accmap("convert", "run.sh", files={"run.sh": START + SIZES + "\n"})
+    assert "data.blend: The source names no data; /path/to/data_text_document stands for the path" in answer.err
+    assert "run.train_steps: The source does not say how long the run is" in answer.err
+    answer = accmap("convert", "run.sh", files={"run.sh": START + SIZES + '--train-iters 10 --data-path "<path>"\n'})
+    assert "unresolved (numerics) data_path: <path> is a placeholder; fill it in." in answer.err
+    assert "<path>" not in answer.out
+    answer = accmap("convert", str(EXAMPLES / "qwen3_dense" / "mindformers.yaml"))
+    assert "tokenizer.model: Megatron asks for the tokenizer" in answer.err
+
+
+def test_update_names_the_model_class_that_it_changes(accmap, tmp_path: Path) -> None:
+    target = "use_legacy: False\nmodel:\n  model_config:\n    model_type: qwen3\n"
+    files = {"run.sh": START + SIZES + "--train-iters 10 --untie-embeddings-and-output-weights\n", "run.yaml": target}
+    answer = accmap("convert", "run.sh", "--update", "run.yaml", files=files)
+    assert "model.family: The file's model class qwen3 cannot express attention.qk_layernorm False" in answer.err
+    files["run.sh"] = files["run.sh"].replace("\n", " --qk-layernorm\n")
+    answer = accmap("convert", "run.sh", "--update", "run.yaml", files=files)
+    assert "model.family" not in answer.err
+    assert "model_type: qwen3" in (tmp_path / "run.yaml").read_text()

@@ -13,10 +13,10 @@ import pytest
 from accmap.cli.lean import main
 from accmap.cli.verify import rules_for
 from accmap.cli.verify_report import html_page, text_page
+from accmap.mapper.modules import MODULES, fields_of
 from accmap.verifier import fields, verify
 from accmap.verifier.comparison import Comparison, Row, compare
 from accmap.verifier.localise import Divergence, without_trace
-from accmap.verifier.modules import MODULES, fields_of
 from accmap.verifier.processes import WorkerAnswer, WorkerFailure
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))

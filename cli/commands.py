@@ -1,0 +1,24 @@
+"""All commands of the program, and which of them a command line names."""
+
+from __future__ import annotations
+
+from ..schemas.light_typing import TYPE_CHECKING
+from .evidence.options import EVIDENCE_COMMANDS
+from .options import COMMANDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .options import Command
+
+ALL_COMMANDS: dict[str, Command] = {**COMMANDS, **EVIDENCE_COMMANDS}
+
+
+def named(words: Sequence[str]) -> Command | None:
+    """The command that the first words name; a name of two words goes before one of its first."""
+    return ALL_COMMANDS.get(" ".join(words[:2])) or ALL_COMMANDS.get(words[0])
+
+
+def members(group: str) -> tuple[str, ...]:
+    """The second words that may follow a first one: `dump` has `config` and `compare`."""
+    return tuple(name.partition(" ")[2] for name in ALL_COMMANDS if name.startswith(f"{group} "))

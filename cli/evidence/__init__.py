@@ -1,0 +1,1 @@
+"""The commands that look at real runs: logs, dumps, weights, data, the environment, inference, the playbook."""

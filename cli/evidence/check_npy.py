@@ -1,0 +1,194 @@
+"""`accmap check npy A.npy B.npy`: two arrays, or two folders of arrays, compared; B is the benchmark.
+
+0 where all agree, 1 where one does not or a folder lacks one, 2 where a file is no array.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ...schemas.config import json_value
+from ..lean import BAD, FINE, UNUSABLE
+from ..parsing import UsageError
+from ..running import report
+from ..terminal import painted, wants_colour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...evidence.array_check import ArrayCheck
+    from ...schemas.diagnostic import Language
+
+_VERDICTS = {
+    "equal": ("equal", "相同", "green"),
+    "close": ("close", "接近", "green"),
+    "different": ("different", "不一致", "red"),
+}
+_REASONS = {
+    "shape": ("the shapes differ", "形状不同"),
+    "dtype": ("the number types differ (--any-dtype accepts that)", "数据类型不同（--any-dtype 可忽略）"),
+    "empty": ("the arrays have no elements", "数组没有元素"),
+    "nan": ("there are NaNs", "存在 NaN"),
+    "infinite": ("an infinity faces something else", "无穷的位置或符号不同"),
+    "far": ("the distance is beyond the tolerance", "整体误差超过容差"),
+    "element": ("an element is beyond four times the tolerance", "个别元素误差超过容差的四倍"),
+    "cosine": ("the cosine is not above 0.999", "余弦相似度未超过 0.999"),
+    "magnitude": ("the sums of magnitudes differ by 1% or more", "绝对值之和相差达到 1%"),
+    "divergence": ("the KL divergence is not below 0.005", "KL 散度未低于 0.005"),
+}
+_WORDS = {
+    "first": ("first beyond the tolerance", "首个超出容差的元素"),
+    "guide": ("guide's checker", "指南的检查工具"),
+    "passes": ("passes", "通过"),
+    "fails": ("fails on {}", "未通过：{}"),
+    "only_a": ("only in A", "仅 A 有"),
+    "only_b": ("only in B", "仅 B 有"),
+    "summary": ("{} arrays, {} different", "共 {} 个数组，{} 个不一致"),
+}
+
+
+def run(
+    files: Sequence[str],
+    *,
+    format: str = "text",  # noqa: A002 - the option's name
+    tolerance: float | None = None,
+    precision: str | None = None,
+    any_dtype: bool = False,
+    equal_nan: bool = False,
+    guide: bool = False,
+    lang: Language = "en",
+) -> int:
+    """Compare and print."""
+    from ...evidence.array_check import Rules, check_files
+
+    if tolerance is not None and not 0 <= tolerance < 1:
+        raise UsageError(f"--tolerance is a relative distance between 0 and 1, not {tolerance:g}")
+    a, b = files
+    if os.path.isdir(a) != os.path.isdir(b):
+        raise UsageError("check npy takes two files or two folders, not one of each")
+    found = check_files(a, b, Rules(tolerance, precision, any_dtype, equal_nan, guide))
+    checks, only_a, only_b, unreadable = found
+    for error in unreadable:
+        report(error, lang)
+    bad = any(check.verdict == "different" for check in checks) or bool(only_a or only_b)
+    if format == "json":
+        answer = {
+            "verdict": "different" if bad else "close" if any(c.verdict == "close" for c in checks) else "equal",
+            "files": [a, b],
+            "arrays": [_json(check) for check in checks],
+            "only_a": list(only_a),
+            "only_b": list(only_b),
+            "unreadable": [error.diagnostic.message(lang) for error in unreadable],
+        }
+        print(json.dumps(answer, ensure_ascii=False, allow_nan=False))
+    else:
+        sys.stdout.write(_page(checks, only_a, only_b, lang))
+    return UNUSABLE if unreadable else BAD if bad else FINE
+
+
+def _json(check: ArrayCheck) -> dict[str, Any]:
+    measured, guide = check.measured, check.guide
+    found: dict[str, Any] = {
+        "name": check.name,
+        "verdict": check.verdict,
+        "reasons": list(check.reasons),
+        "dtype_a": check.dtype_a,
+        "dtype_b": check.dtype_b,
+        "shape_a": list(check.shape_a),
+        "shape_b": list(check.shape_b),
+        "precision": check.precision,
+        "tolerance": check.tolerance,
+        "first_beyond": None if check.first is None else list(check.first),
+        "first_values": None if check.first_values is None else [json_value(value) for value in check.first_values],
+        "measured": None,
+        "guide": None,
+    }
+    if measured is not None:
+        found["measured"] = {
+            "elements": measured.elements,
+            "unequal": measured.unequal,
+            "relative": json_value(measured.relative),
+            "cosine": json_value(measured.cosine),
+            "max_abs": json_value(measured.max_abs),
+            "max_abs_at": list(measured.max_abs_at),
+            "max_rel": json_value(measured.max_rel),
+            "within_thousandth": measured.within_thousandth,
+            "within_five_thousandths": measured.within_five_thousandths,
+            "a": _side_json(measured.statistics_a, measured.norm_a, measured.nan_a, measured.infinite_a),
+            "b": _side_json(measured.statistics_b, measured.norm_b, measured.nan_b, measured.infinite_b),
+        }
+    if guide is not None:
+        found["guide"] = {
+            "cosine": json_value(guide.cosine),
+            "magnitude": json_value(guide.magnitude),
+            "divergence": json_value(guide.divergence),
+            "failing": list(guide.failing),
+        }
+    return found
+
+
+def _side_json(ends: tuple[float, float, float], norm: float, nan: int, infinite: int) -> dict[str, Any]:
+    named = dict(zip(("max", "min", "mean"), (json_value(value) for value in ends), strict=True))
+    return {**named, "norm": json_value(norm), "nan": nan, "infinite": infinite}
+
+
+def _page(checks: Sequence[ArrayCheck], only_a: Sequence[str], only_b: Sequence[str], language: Language) -> str:
+    zh = language == "zh"
+    colour = wants_colour()
+    lines: list[str] = []
+    for check in checks:
+        *words, style = _VERDICTS[check.verdict]
+        lines.append(f"{painted(words[zh], style, colour)}  {check.name}")
+        if check.verdict == "different" or len(checks) == 1:
+            lines += [f"  {line}" for line in _details(check, zh=zh)]
+    for key, names in (("only_a", only_a), ("only_b", only_b)):
+        if names:
+            lines.append(f"{_WORDS[key][zh]}: {', '.join(names)}")
+    if len(checks) > 1:
+        different = sum(check.verdict == "different" for check in checks)
+        lines.append(_WORDS["summary"][zh].format(len(checks), different))
+    return "\n".join(lines) + "\n"
+
+
+def _details(check: ArrayCheck, *, zh: bool) -> list[str]:
+    lines = [("；" if zh else "; ").join(_REASONS[reason][zh] for reason in check.reasons)] if check.reasons else []
+    for side, dtype, shape in (("A", check.dtype_a, check.shape_a), ("B", check.dtype_b, check.shape_b)):
+        lines.append(f"{side}  {dtype} {list(shape)}{_statistics(check, side)}")
+    measured, guide = check.measured, check.guide
+    if measured is None:
+        return lines
+    lines.append(
+        f"‖a-b‖/‖·‖ {measured.relative:.3g} (≤ {check.tolerance:g}, {check.precision}), cosine "
+        + ("-" if measured.cosine is None else f"{measured.cosine:.8f}")
+    )
+    lines.append(
+        f"max abs {measured.max_abs:.6g} @ {list(measured.max_abs_at)}, max rel {measured.max_rel:.3g}, "
+        f"<0.001: {measured.within_thousandth:.2%}, <0.005: {measured.within_five_thousandths:.2%}"
+    )
+    if check.first is not None and check.first_values is not None:
+        one, other = check.first_values
+        lines.append(f"{_WORDS['first'][zh]}: {list(check.first)}  {one:.8g} | {other:.8g}")
+    if guide is not None:
+        failing = guide.failing
+        told = _WORDS["fails"][zh].format(", ".join(failing)) if failing else _WORDS["passes"][zh]
+        numbers = f"|a|/|b|-1 {_number(guide.magnitude)}, KL {_number(guide.divergence)}"
+        lines.append(f"{_WORDS['guide'][zh]}: {told} ({numbers})")
+    return lines
+
+
+def _statistics(check: ArrayCheck, side: str) -> str:
+    measured = check.measured
+    if measured is None:
+        return ""
+    ends = measured.statistics_a if side == "A" else measured.statistics_b
+    norm = measured.norm_a if side == "A" else measured.norm_b
+    nan, infinite = (measured.nan_a, measured.infinite_a) if side == "A" else (measured.nan_b, measured.infinite_b)
+    text = f"  max {ends[0]:.6g}, min {ends[1]:.6g}, mean {ends[2]:.6g}, norm {norm:.6g}"
+    return text + (f", NaN {nan}" if nan else "") + (f", inf {infinite}" if infinite else "")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"

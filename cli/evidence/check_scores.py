@@ -1,0 +1,104 @@
+"""`accmap check scores SCORES BENCHMARK`: evaluation scores against the benchmark's, each task and the mean.
+
+0 where every one is within the tolerance (0.4%), 1 where one is not or a task of the benchmark is missing, 2 where a
+file holds no scores.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from ...evidence.scores import TOLERANCE, check_scores, read_scores
+from ...schemas.config import json_value
+from ..lean import BAD, FINE
+from ..parsing import UsageError
+from ..terminal import painted, wants_colour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...evidence.scores import ScoreCheck, ScoreRow
+    from ...schemas.diagnostic import Language
+
+_WORDS = {
+    "passes": ("within {} of the benchmark", "与基准的误差在 {} 以内"),
+    "fails": ("not within {} of the benchmark", "与基准的误差超过 {}"),
+    "points": ("{:g} points", "{:g} 个百分点"),
+    "mean": ("mean", "平均"),
+    "only_scores": ("without a benchmark", "没有基准"),
+    "only_benchmark": ("missing from the scores", "得分中缺少"),
+}
+
+
+def run(
+    files: Sequence[str],
+    *,
+    format: str = "text",  # noqa: A002 - the option's name
+    tolerance: float | None = None,
+    absolute: bool = False,
+    at_least: bool = False,
+    metric: Sequence[str] = (),
+    lang: Language = "en",
+) -> int:
+    """Compare and print."""
+    allowed = TOLERANCE if tolerance is None else tolerance
+    if not 0 <= allowed <= 100:
+        raise UsageError(f"--tolerance is a percentage, not {allowed:g}")
+    scores, benchmark = (read_scores(name, metric) for name in files)
+    found = check_scores(
+        scores,
+        benchmark,
+        tolerance=allowed,
+        absolute=absolute,
+        at_least=at_least,
+        names=(files[0], files[1]),
+    )
+    passes = found.passes and not found.only_benchmark
+    if format == "json":
+        answer = {
+            "verdict": "pass" if passes else "fail",
+            "files": list(files),
+            "tolerance": found.tolerance,
+            "absolute": found.absolute,
+            "rows": [_json(row) for row in found.rows],
+            "mean": _json(found.mean),
+            "only_scores": list(found.only_scores),
+            "only_benchmark": list(found.only_benchmark),
+            "notes": [note.zh if lang == "zh" else note.en for note in found.notes],
+        }
+        print(json.dumps(answer, ensure_ascii=False, allow_nan=False))
+    else:
+        sys.stdout.write(_page(found, passes, lang))
+    return FINE if passes else BAD
+
+
+def _json(row: ScoreRow) -> dict[str, object]:
+    return {
+        "name": row.name,
+        "score": json_value(row.score),
+        "benchmark": json_value(row.benchmark),
+        "error": json_value(row.error),
+        "passes": row.passes,
+    }
+
+
+def _page(found: ScoreCheck, passes: bool, language: Language) -> str:
+    zh = language == "zh"
+    colour = wants_colour()
+    limit = _WORDS["points"][zh].format(found.tolerance) if found.absolute else f"{found.tolerance:g}%"
+    verdict = _WORDS["passes" if passes else "fails"][zh].format(limit)
+    lines = [painted(verdict, "green" if passes else "red", colour)]
+    rows = [*found.rows, found.mean] if len(found.rows) > 1 else list(found.rows)
+    broad = max(len(row.name) for row in rows)
+    for row in rows:
+        mark = painted("✓", "green", colour) if row.passes else painted("✗", "red", colour)
+        name = _WORDS["mean"][zh] if row is found.mean else row.name
+        unit = "" if found.absolute else "%"
+        lines.append(f"  {mark} {name:<{broad}}  {row.score:g}  {row.benchmark:g}  {row.error:+.3f}{unit}")
+    for key, names in (("only_scores", found.only_scores), ("only_benchmark", found.only_benchmark)):
+        if names:
+            lines.append(f"  {_WORDS[key][zh]}: {', '.join(names)}")
+    lines += [f"  {note.zh if zh else note.en}" for note in found.notes]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,138 @@
+"""`accmap data check FILE...`: Megatron data, the configurations that use them, and the samples that two of them draw.
+
+A FILE is a data prefix, its `.idx` or `.bin`, or a configuration of either framework. 0 where all is well, 1 where
+something is wrong or the samples of a pair cannot be worked out, 2 where a file cannot be read.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ...schemas.config import json_value
+from ...schemas.diagnostic import UnreadableError
+from ..inputs import load
+from ..lean import BAD, FINE, UNUSABLE
+from ..parsing import UsageError
+from ..running import report as report_unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...schemas.config import Config, ReadOptions
+    from ...schemas.diagnostic import Language
+
+_INSTALL = "pip install 'accmap[evidence]'"
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None = None,
+    format: str = "text",  # noqa: A002 - the option's name
+    samples: int | None = None,
+    quick: int | None = None,
+    tokenizer: str | None = None,
+    decode: int | None = None,
+    vocabulary: int | None = None,
+    eod: int | None = None,
+    lang: Language = "en",
+) -> int:
+    """Check and print."""
+    from ...evidence.data.check import check
+    from ...evidence.data.dataset import SAMPLES, Asked
+    from ...evidence.data.indexed import prefix_of
+    from ...evidence.data.problems import MissingPackageError
+
+    for option, number in (
+        ("--samples", samples),
+        ("--quick", quick),
+        ("--vocabulary", vocabulary),
+        ("--decode", decode),
+    ):
+        if number is not None and number < 1:
+            raise UsageError(f"{option} counts from 1, not {number}")
+    if decode is not None and tokenizer is None:
+        raise UsageError("--decode needs --tokenizer, the tokenizer.json that made the data")
+    prefixes: list[str] = []
+    configs: list[Config] = []
+    failed: list[UnreadableError] = []
+    for name in dict.fromkeys(files):
+        prefix = None if name == "-" else prefix_of(name)
+        if prefix is not None:
+            prefixes.append(prefix)
+            continue
+        try:
+            configs.append(load(name, options, stdin_name))
+        except UnreadableError as error:
+            failed.append(error)
+    if len(configs) > 2:
+        raise UsageError(f"data check compares two configurations, not {len(configs)}")
+    try:
+        found = check(
+            list(dict.fromkeys(prefixes)),
+            configs,
+            Asked(
+                samples=samples or SAMPLES,
+                quick=quick,
+                vocabulary=vocabulary,
+                eod=eod,
+                decode=decode or 0,
+                **_tokenizer(tokenizer, lang),
+            ),
+        )
+    except MissingPackageError as missing:
+        print(f"accmap: {_missing(missing.package, lang)}", file=sys.stderr)
+        return UNUSABLE
+    failed += [UnreadableError(diagnostic) for diagnostic in found.unreadable]
+    for error in failed:
+        report_unreadable(error, lang)
+    from ...evidence.data.report_json import to_json
+
+    answer = to_json(found, lang)
+    if format == "json":
+        print(json.dumps(_finite(answer), ensure_ascii=False, allow_nan=False))
+    else:
+        from .data_check_report import text_page
+
+        sys.stdout.write(text_page(answer, lang))
+    if failed:
+        return UNUSABLE
+    return FINE if found.verdict == "good" else BAD
+
+
+def _tokenizer(path: str | None, language: Language) -> dict[str, Any]:
+    """The tokenizer as the check takes it, and the package's for the way back from text where it is installed."""
+    if path is None:
+        return {}
+    from ...evidence.data.tokenizer import encoder, read_tokenizer
+
+    read = read_tokenizer(path)
+    packaged = encoder(path)
+    if packaged is None:
+        said = (
+            "the package tokenizers is not installed, so texts are decoded but not encoded again"
+            if language == "en"
+            else "未安装 tokenizers 包，因此只解码而不再编码"
+        )
+        print(f"accmap data check: {said}", file=sys.stderr)
+    return {"tokenizer": read, "encoder": packaged}
+
+
+def _missing(package: str, language: Language) -> str:
+    if language == "zh":
+        return f"缺少 {package}；请运行 {_INSTALL}"
+    return f"{package} is not installed; {_INSTALL} installs what data check needs"
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinities: they are strings, as everywhere in accmap's answers."""
+    if isinstance(value, float):
+        return json_value(value)
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]  # pyright: ignore[reportUnknownVariableType]
+    return value

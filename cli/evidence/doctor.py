@@ -1,0 +1,138 @@
+"""`accmap doctor [FILE…]`: installed versions that belong together, and the deterministic environment."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from ...evidence.environment import (
+    deterministic_variables,
+    export_lines,
+    installed,
+    judged,
+    seeding_code,
+    version_sets,
+)
+from ...schemas.reader import config_of
+from ..inputs import read_input
+from ..lean import BAD, FINE
+from ..parsing import UsageError
+from ..terminal import painted, wants_colour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...evidence.environment import Installed, VersionSet
+    from ...schemas.config import Config, ReadOptions
+    from ...schemas.diagnostic import Diagnostic, Language
+    from ...schemas.source import SourceText
+
+_SIDES = ("mindformers", "megatron")
+
+_STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
+_WORDS = {
+    "installed": ("Installed here", "本机已安装"),
+    "sets": ("Versions that belong together", "配套版本"),
+    "none": (
+        "Neither framework is installed here; name a file to see what belongs to its version.",
+        "本机未安装任何一侧框架；请给出文件以查看其版本的配套要求。",
+    ),
+    "fine": ("Nothing that is installed here contradicts the table.", "本机已安装的版本与配套表不矛盾。"),
+    "with": ("with", "配套"),
+    "needs": ("needs", "要求"),
+    "reference": ("the guide ran", "指南使用"),
+}
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None,
+    print_env: bool,
+    print_seed_code: str | None,
+    format: str,  # noqa: A002 - the option's name
+    lang: Language,
+) -> int:
+    """1 where a set does not belong together, or a rule about the environment finds an error in the files."""
+    sources = [read_input(name, stdin_name) for name in files]
+    configs = [config_of(source, options, path=source.name) for source in sources]
+    if len({config.framework for config in configs}) < len(configs):
+        raise UsageError(f"both files are of {configs[0].framework}; doctor takes one file of each framework")
+    sides = [side for side in _SIDES if not configs or any(config.framework == side for config in configs)]
+    if print_env or print_seed_code:
+        lines = export_lines(sides, lang) if print_env else []
+        if print_seed_code:
+            lines.extend(seeding_code(print_seed_code, lang).rstrip("\n").split("\n"))
+        print("\n".join(lines))
+        return FINE
+    here, problems = installed()
+    sets, findings = judged(here, configs)
+    findings = (*problems, *findings, *_rules(configs, sources))
+    failed = any(found.kind.severity == "error" for found in findings)
+    if format == "json":
+        answer = {
+            "installed": [entry._asdict() for entry in here],
+            "sets": [entry.to_json() for entry in sets],
+            "table": [entry.to_json() for entry in version_sets()],
+            "findings": [found.to_json(lang) for found in findings],
+            "environment": {
+                side: {variable.name: variable.value for variable in deterministic_variables(side)} for side in sides
+            },
+            "verdict": "apart" if failed else "fine",
+        }
+        json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        _page(here, sets, findings, lang)
+    return BAD if failed else FINE
+
+
+def _rules(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Diagnostic, ...]:
+    """What the linter's rules about the environment say of the files, as for an accuracy comparison."""
+    if not configs:
+        return ()
+    from ...mapper.recipe.reading import recipe_of
+    from ...rules.engine import check
+    from ...rules.registry import rule
+    from ...rules.subject import Side, Subject
+
+    sides = {
+        config.framework: Side(config, recipe_of(config), source)
+        for config, source in zip(configs, sources, strict=True)
+    }
+    found = check(Subject(sides.get("megatron"), sides.get("mindformers"), "align", {}, {})).diagnostics
+    return tuple(one for one in found if one.kind.code.startswith("ENV") and rule(one.kind.code).check)
+
+
+def _page(
+    here: Sequence[Installed], sets: Sequence[VersionSet], findings: Sequence[Diagnostic], language: Language
+) -> None:
+    colour = wants_colour()
+
+    def word(name: str) -> str:
+        return _WORDS[name][language == "zh"]
+
+    print(painted(word("installed"), "bold", colour))
+    width = max(len(entry.name) for entry in here)
+    for entry in here:
+        where = "" if entry.where == "python" else f"  {painted(entry.where, 'dim', colour)}"
+        print(f"  {entry.name:<{width}}  {entry.version}{where}")
+    if sets:
+        print(painted(word("sets"), "bold", colour))
+    for belongs in sets:
+        parts = (("with", belongs.exact), ("needs", belongs.needs), ("reference", belongs.reference))
+        for label, values in parts:
+            if values:
+                listed = ", ".join(f"{name} {value}" for name, value in values.items())
+                print(f"  {belongs.owner} {belongs.version} {word(label)} {listed}")
+        print(f"    {painted(belongs.source, 'dim', colour)}")
+    for found in findings:
+        place = found.file if found.span is None else f"{found.file}:{found.span.line}:{found.span.column}"
+        code = painted(found.kind.code, _STYLES[found.kind.severity], colour)
+        print(f"{place}: {code} {found.message(language)}")
+    if not sets:
+        print(word("none"))
+    elif not any(found.kind.severity == "error" for found in findings):
+        print(word("fine"))

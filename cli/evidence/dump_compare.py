@@ -1,0 +1,416 @@
+"""`accmap dump compare A B`: two dumps, or a result table of msprobe, and where the two runs first part.
+
+0 where everything that was compared agrees, 1 for a divergence, 2 where a dump or a table cannot be used, or a tensor
+cannot be read and nothing else is wrong. Progress goes to stderr.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...evidence.dump.compare_next import next_dump, settings_behind
+from ...evidence.dump.compare_problems import PROBLEMS
+from ...schemas.config import json_value
+from ...schemas.diagnostic import UnreadableError, finding
+from ..lean import BAD, FINE, UNUSABLE
+from ..parsing import UsageError
+from ..writing import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...evidence.dump.compare import Comparison
+    from ...evidence.dump.compare_divergence import Divergence, UnitResult
+    from ...evidence.dump.statistics import Judge, TensorResult
+    from ...evidence.dump.tables import Precheck, Table
+    from ...evidence.dump.trees import Place, Tree
+    from ...mapper.differences import Difference
+    from ...schemas.config import Config, ReadOptions
+    from ...schemas.diagnostic import Language
+
+_TABLES = (".csv", ".xlsx")
+_COLUMNS = (
+    "step", "rank", "module", "direction", "a", "b", "tensor", "partner", "role", "agrees", "why", "how", "error",
+    "cosine", "max_abs", "max_rel", "within_thousandth", "within_five_thousandths", "norm_a", "norm_b", "dtype_a",
+    "dtype_b", "shape_a", "shape_b", "layout", "note",
+)  # fmt: skip
+
+
+class Settings(NamedTuple):
+    """What the configurations of the two runs say of the settings behind a divergence."""
+
+    files: tuple[str, ...]
+    different: tuple[Difference, ...]
+    rules: tuple[str, ...]
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None = None,
+    format: str = "text",  # noqa: A002 - the option's name
+    mapping: str | None = None,
+    config: Sequence[str] = (),
+    step: int | None = None,
+    rank: int | None = None,
+    tolerance: float | None = None,
+    exact: bool = False,
+    jobs: int | None = None,
+    all: bool = False,  # noqa: A002 - the option's name
+    output: str | None = None,
+    force: bool = False,
+    quiet: bool = False,
+    lang: Language = "en",
+) -> int:
+    """Compare and print."""
+    from ...evidence.dump.statistics import Judge
+
+    if tolerance is not None and not 0 <= tolerance < 1:
+        raise UsageError(f"--tolerance is a relative distance between 0 and 1, not {tolerance:g}")
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"--jobs counts from 1, not {jobs}")
+    if len(config) > 2:
+        raise UsageError("--config is given at most twice: the configurations of A and B")
+    judge = Judge(tolerance, exact=exact)
+    configs = _configs(config, options, stdin_name)
+    if len(files) == 1:
+        answer, code = _table_answer(files[0], judge, configs)
+    else:
+        chosen = _Chosen(mapping, step, rank, jobs or _processors(), _silent if quiet else _say)
+        answer, code = _dump_answer(files[0], files[1], chosen, judge, configs)
+    text = _rendered(answer, format, lang, everything=all)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        write_text(output, text, force=force)
+    return code
+
+
+class _Chosen(NamedTuple):
+    mapping: str | None
+    step: int | None
+    rank: int | None
+    jobs: int
+    progress: Any
+
+
+def _processors() -> int:
+    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def _say(line: str) -> None:
+    print(f"accmap dump compare: {line}", file=sys.stderr)
+
+
+def _silent(_line: str) -> None:
+    pass
+
+
+def _configs(names: Sequence[str], options: ReadOptions, stdin_name: str | None) -> list[tuple[Config, Any]]:
+    from ...schemas.reader import config_of
+    from ..inputs import read_input
+
+    sources = [read_input(name, stdin_name) for name in names]
+    return [(config_of(source, options, path=source.name), source) for source in sources]
+
+
+def _dump_answer(
+    a: str, b: str, chosen: _Chosen, judge: Judge, configs: list[tuple[Config, Any]]
+) -> tuple[dict[str, Any], int]:
+    from ...evidence.dump.compare import compare_trees
+    from ...evidence.dump.compare_mapping import read_mapping
+    from ...evidence.dump.trees import find_places, read_tree
+
+    for name in (a, b):
+        if name.lower().endswith(_TABLES) and os.path.basename(name) != "statistic.csv":
+            raise UsageError(f"{name} is a result table: name it alone, or name two dumps")
+    names = None if chosen.mapping is None else read_mapping(chosen.mapping)
+    pairs = _common(a, b, find_places(a), find_places(b), chosen)
+    parts: list[dict[str, Any]] = []
+    diverged = unreadable = False
+    for one, other in pairs:
+        if len(pairs) > 1:
+            chosen.progress(f"step {one.step}, rank {one.rank}")
+        found = compare_trees(
+            read_tree(one), read_tree(other), mapping=names, judge=judge, jobs=chosen.jobs, progress=chosen.progress
+        )
+        parts.append(_comparison_json(found, configs))
+        diverged = diverged or found.divergence is not None
+        unreadable = unreadable or bool(found.unreadable)
+    verdict = "diverged" if diverged else "incomplete" if unreadable else "match"
+    answer = {"verdict": verdict, "kind": "dumps", "files": [a, b], "parts": parts}
+    return answer, BAD if diverged else UNUSABLE if unreadable else FINE
+
+
+def _common(
+    a: str, b: str, ours: Sequence[Place], theirs: Sequence[Place], chosen: _Chosen
+) -> list[tuple[Place, Place]]:
+    """The steps and ranks that both dumps have; two single ones are compared whatever they are called."""
+    if len(ours) == len(theirs) == 1 and chosen.step is None and chosen.rank is None:
+        return [(ours[0], theirs[0])]
+    known = {(place.step, place.rank, place.order): place for place in theirs}
+    pairs = [
+        (place, known[place.step, place.rank, place.order])
+        for place in ours
+        if (place.step, place.rank, place.order) in known
+        and chosen.step in (None, place.step)
+        and chosen.rank in (None, place.rank)
+    ]
+    if not pairs:
+        told = {"a": _told(ours), "b": _told(theirs)}
+        raise UnreadableError(finding(PROBLEMS, "no-common-rank", f"{a}, {b}", None, **told))
+    alone = len(ours) + len(theirs) - 2 * len(pairs)
+    if alone and chosen.step is None and chosen.rank is None:
+        chosen.progress(f"{alone} steps or ranks are in one dump only: A has {_told(ours)}, B has {_told(theirs)}")
+    return pairs
+
+
+def _told(places: Sequence[Place]) -> str:
+    names = [f"step {place.step} rank {place.rank}" for place in places]
+    return ", ".join(names[:8]) + (f", … ({len(names)})" if len(names) > 8 else "")
+
+
+def _table_answer(path: str, judge: Judge, configs: list[tuple[Config, Any]]) -> tuple[dict[str, Any], int]:
+    from ...evidence.dump.tables import Table, read_table
+
+    if os.path.isdir(path):
+        raise UsageError("dump compare needs two dumps, A and B, or one result table of msprobe")
+    found = read_table(path, judge)
+    if isinstance(found, Table):
+        part = _table_json(found, configs)
+        diverged = found.divergence is not None
+        answer = {"verdict": _verdict(diverged), "kind": "table", "files": [path], "parts": [part]}
+        return answer, BAD if diverged else FINE
+    failed = bool(found.failures)
+    return {"verdict": _verdict(failed), "kind": "precheck", "files": [path], **_precheck_json(found)}, (
+        BAD if failed else FINE
+    )
+
+
+def _verdict(bad: bool) -> str:
+    return "diverged" if bad else "match"
+
+
+def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]]) -> dict[str, Any]:
+    tensors = found.tensors
+    return {
+        "step": found.a.step,
+        "rank": found.a.rank,
+        "a": _tree_json(found.a),
+        "b": _tree_json(found.b),
+        "compared": {
+            "units": sum(unit.agrees is not None for unit in found.units),
+            "tensors": sum(tensor.agrees is not None for tensor in tensors),
+            "different": sum(tensor.agrees is False for tensor in tensors),
+        },
+        "first_divergence": _divergence_json(
+            found.divergence, found.a.level, found.a.content, (found.a.step, found.a.rank), configs
+        ),
+        "units": [_unit_json(unit) for unit in found.units],
+        "only_a": [unit.name for unit in found.only_a],
+        "only_b": [unit.name for unit in found.only_b],
+        "unreadable": [tensor.unreadable for tensor in found.unreadable],
+        "notes": [*found.a.notes, *found.b.notes],
+    }
+
+
+def _tree_json(tree: Tree) -> dict[str, Any]:
+    return {
+        "path": tree.path,
+        "form": tree.form,
+        "framework": tree.framework,
+        "level": tree.level,
+        "content": tree.content,
+        "step": tree.step,
+        "rank": tree.rank,
+        "units": len(tree.units),
+    }
+
+
+def _table_json(found: Table, configs: list[tuple[Config, Any]]) -> dict[str, Any]:
+    tensors = [tensor for unit in found.units for tensor in unit.tensors]
+    content = "tensor" if any(tensor.how == "elements" for tensor in tensors) else "statistics"
+    level = "mix" if any(unit.a.level == "api" for unit in found.units) else "L0"
+    return {
+        "step": None,
+        "rank": None,
+        "compared": {
+            "units": sum(unit.agrees is not None for unit in found.units),
+            "tensors": sum(tensor.agrees is not None for tensor in tensors),
+            "different": sum(tensor.agrees is False for tensor in tensors),
+        },
+        "first_divergence": _divergence_json(found.divergence, level, content, (None, None), configs),
+        "units": [_unit_json(unit) for unit in found.units],
+        "only_a": list(found.only_a),
+        "only_b": [],
+        "marked_by_msprobe": list(found.marked),
+        "unreadable": [],
+        "notes": [],
+    }
+
+
+def _precheck_json(found: Precheck) -> dict[str, Any]:
+    return {
+        "apis": found.apis,
+        "passed": found.passed,
+        "skipped": found.skipped,
+        "failures": [
+            {
+                "api": failure.name,
+                "direction": failure.direction,
+                "status": failure.status,
+                "message": failure.message,
+                "details": [dict(row) for row in failure.details],
+            }
+            for failure in found.failures
+        ],
+        "notes": list(found.notes),
+    }
+
+
+def _divergence_json(
+    found: Divergence | None,
+    level: str,
+    content: str,
+    place: tuple[int | None, int | None],
+    configs: list[tuple[Config, Any]],
+) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    fields = settings_behind(found)
+    told = _settings(fields, configs)
+    dump = next_dump(found, level, content, *place)
+    return {
+        "module": found.unit.module,
+        "a": found.unit.a.name,
+        "b": found.unit.b.name,
+        "direction": found.unit.a.direction,
+        "cause": found.cause,
+        "gradual": found.gradual,
+        "largest_jump": None if found.jump is None else found.jump.a.name,
+        "before": _neighbour(found.before),
+        "after": _neighbour(found.after),
+        "tensors": [_tensor_json(tensor) for tensor in found.tensors],
+        "fields": list(fields),
+        "different_fields": [row.to_json() for row in told.different],
+        "rules": list(told.rules),
+        "next_dump": {
+            "kind": dump.kind,
+            "level": dump.level,
+            "task": dump.task,
+            "scope": list(dump.scope),
+            "scope_a": list(dump.scope_a),
+            "scope_b": list(dump.scope_b),
+            "command": dump.command(told.files),
+        },
+    }
+
+
+def _neighbour(unit: UnitResult | None) -> dict[str, Any] | None:
+    return None if unit is None else {"a": unit.a.name, "b": unit.b.name, "module": unit.module, "agrees": unit.agrees}
+
+
+def _settings(fields: Sequence[str], configs: list[tuple[Config, Any]]) -> Settings:
+    """Of the fields behind a divergence, those that the two files set differently, and the linter's codes for them."""
+    files = tuple(config.file for config, _source in configs)
+    if len(configs) != 2:
+        return Settings(files, (), ())
+    from ...mapper.differences import differences
+    from ...mapper.recipe.reading import recipe_of
+    from ..verify import findings_of
+
+    one, other = (recipe_of(config) for config, _source in configs)
+    rows = tuple(row for row in differences(one, other) if row.field in fields and row.status != "equal")
+    rules: list[str] = []
+    if configs[0][0].framework != configs[1][0].framework:
+        told = findings_of([config for config, _source in configs], [source for _config, source in configs])
+        rules = [entry.kind.code for entry in told if set(fields) & set(entry.fields) and entry.kind.severity != "info"]
+    return Settings(files, rows, tuple(dict.fromkeys(rules)))
+
+
+def _unit_json(unit: UnitResult) -> dict[str, Any]:
+    return {
+        "a": unit.a.name,
+        "b": unit.b.name,
+        "module": unit.module,
+        "direction": unit.a.direction,
+        "agrees": unit.agrees,
+        "skipped": unit.skipped,
+        "tensors": [_tensor_json(tensor) for tensor in unit.tensors],
+        "only_a": list(unit.only_a),
+        "only_b": list(unit.only_b),
+    }
+
+
+def _tensor_json(tensor: TensorResult) -> dict[str, Any]:
+    measured = tensor.measured
+    found: dict[str, Any] = {
+        "tensor": tensor.place,
+        "partner": tensor.partner,
+        "role": tensor.role,
+        "agrees": tensor.agrees,
+        "why": tensor.why,
+        "how": tensor.how,
+        "error": json_value(tensor.error),
+        "dtype_a": tensor.dtype_a,
+        "dtype_b": tensor.dtype_b,
+        "shape_a": None if tensor.shape_a is None else list(tensor.shape_a),
+        "shape_b": None if tensor.shape_b is None else list(tensor.shape_b),
+        "layout": tensor.layout,
+        "note": tensor.note,
+    }
+    if measured is not None:
+        found.update(
+            cosine=json_value(measured.cosine),
+            max_abs=json_value(measured.max_abs),
+            max_abs_at=list(measured.max_abs_at),
+            max_rel=json_value(measured.max_rel),
+            within_thousandth=measured.within_thousandth,
+            within_five_thousandths=measured.within_five_thousandths,
+            norm_a=json_value(measured.norm_a),
+            norm_b=json_value(measured.norm_b),
+            nan=[measured.nan_a, measured.nan_b],
+            infinite=[measured.infinite_a, measured.infinite_b],
+        )
+    return found
+
+
+def _rendered(answer: dict[str, Any], format: str, language: Language, *, everything: bool) -> str:  # noqa: A002
+    if format == "json":
+        return json.dumps(answer, ensure_ascii=False, allow_nan=False) + "\n"
+    if format == "csv":
+        return _csv(answer)
+    from .dump_compare_report import text_page
+
+    return text_page(answer, language, everything=everything)
+
+
+def _csv(answer: dict[str, Any]) -> str:
+    """One row a tensor; for a precheck one row a failure."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    if answer["kind"] == "precheck":
+        writer.writerow(("api", "direction", "status", "message"))
+        writer.writerows(
+            (failure["api"], failure["direction"], failure["status"], failure["message"])
+            for failure in answer["failures"]
+        )
+        return stream.getvalue()
+    writer.writerow(_COLUMNS)
+    for part in answer["parts"]:
+        for unit in part["units"]:
+            for tensor in unit["tensors"]:
+                row = {**tensor, **{key: unit[key] for key in ("module", "direction", "a", "b")}}
+                row.update(step=part["step"], rank=part["rank"])
+                writer.writerow(["" if row.get(name) is None else row[name] for name in _COLUMNS])
+        for side in ("a", "b"):
+            for name in part[f"only_{side}"]:
+                row = {side: name, "why": f"only-{side}", "step": part["step"], "rank": part["rank"]}
+                writer.writerow(["" if row.get(column) is None else row[column] for column in _COLUMNS])
+    return stream.getvalue()

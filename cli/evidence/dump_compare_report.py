@@ -1,0 +1,222 @@
+"""The answer of `accmap dump compare` as a page of text, in both languages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..terminal import painted, shortened, wants_colour
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...schemas.diagnostic import Language
+
+Answer = dict[str, Any]
+
+_WORDS = {
+    "match": ("match", "一致"),
+    "diverged": ("diverged", "不一致"),
+    "incomplete": ("incomplete", "不完整"),
+    "step": ("step {step}, rank {rank}", "step {step}，rank {rank}"),
+    "compared": (
+        "{units} units, {tensors} tensors compared by {content}, {different} differ",
+        "比较了 {units} 个单元、{tensors} 个张量（{content}），{different} 个不一致",
+    ),
+    "first": ("first divergence", "首个差异"),
+    "before": ("before it", "其前"),
+    "after": ("after it", "其后"),
+    "agrees": ("agrees", "一致"),
+    "differs": ("differs", "不一致"),
+    "gradual": (
+        "The error grows gradually up to here: this is rounding that passes the tolerance, not a jump.",
+        "误差到此处是逐步累积的：是舍入误差超过容差，而非突变。",
+    ),
+    "jump": ("It grows most at {}.", "增长最大处为 {}。"),
+    "depends": ("depends on", "相关配置"),
+    "differ": ("the files differ in", "两文件的差异"),
+    "rules": ("rules", "相关规则"),
+    "next": ("next dump", "下一步采集"),
+    "fine": (
+        "This dump has single operations already: compare what ran between {} and {} on both sides.",
+        "该 dump 已细到单个操作：请对照两侧在 {} 与 {} 之间执行的内容。",
+    ),
+    "only_a": ("only in A", "仅 A 有"),
+    "only_b": ("only in B", "仅 B 有"),
+    "unreadable": ("cannot be read", "无法读取"),
+    "notes": ("notes", "说明"),
+    "marked": ("marked by msprobe itself", "msprobe 标记"),
+    "precheck": (
+        "{apis} APIs, {passed} passed, {skipped} skipped, {failed} failed",
+        "共 {apis} 个 API：{passed} 个通过，{skipped} 个跳过，{failed} 个失败",
+    ),
+    "first-failure": ("first API that failed", "首个失败的 API"),
+    "more": ("… {} more; --format json has all", "… 另有 {} 项；完整列表见 --format json"),
+}
+_CAUSES = {
+    "computation": (
+        "its inputs agree and its output does not: what it computes differs",
+        "输入一致而输出不一致：其计算存在差异",
+    ),
+    "weights": (
+        "its weights differ; `accmap weights check` compares both checkpoints",
+        "权重不一致；可用 `accmap weights check` 比较两份权重",
+    ),
+    "argument": ("its tensors agree and a plain argument does not", "输入张量一致而某个普通参数不一致"),
+    "between": (
+        "its input differs although everything before agrees: the difference arises between these two",
+        "之前全部一致而其输入不一致：差异产生于两者之间",
+    ),
+    "data": (
+        "what the model is given differs: check the data and its order (`accmap data check`)",
+        "模型的输入不一致：请检查数据及其顺序（`accmap data check`）",
+    ),
+    "overflow": ("a NaN or an infinity appears here first", "此处首次出现 NaN 或无穷"),
+}
+_WHY = {
+    "far": ("too far", "超出容差"),
+    "element": ("one element is far off", "个别元素偏差过大"),
+    "nan": ("NaN", "NaN"),
+    "infinite": ("infinity", "无穷"),
+    "shape": ("shape", "形状不同"),
+    "unreadable": ("unreadable", "无法读取"),
+    "equal": ("equal", "相同"),
+    "close": ("close", "接近"),
+}
+_STYLES = {"match": "green", "diverged": "red", "incomplete": "yellow"}
+_MOST = 6
+
+
+def text_page(answer: Answer, language: Language, *, everything: bool) -> str:
+    """The report for a terminal."""
+    colour = wants_colour()
+    word = _wording(language)
+    verdict = answer["verdict"]
+    lines = [f"{painted(word(verdict), _STYLES[verdict], colour)}  {' · '.join(answer['files'])}"]
+    if answer["kind"] == "precheck":
+        lines += _precheck(answer, word)
+    else:
+        for part in answer["parts"]:
+            lines += _part(part, word, language, everything=everything, colour=colour)
+    return "\n".join(lines) + "\n"
+
+
+def _part(part: Answer, word: Callable[[str], str], language: Language, *, everything: bool, colour: bool) -> list[str]:
+    content = part["a"]["content"] if "a" in part else _content(part)
+    lines: list[str] = []
+    if part["step"] is not None or part["rank"] is not None:
+        lines.append(word("step").format(step=part["step"], rank=part["rank"]))
+    lines.append("  " + word("compared").format(content=content, **part["compared"]))
+    if everything:
+        lines += [_unit_line(unit, colour) for unit in part["units"]]
+    if part["first_divergence"] is not None:
+        lines += _divergence(part["first_divergence"], word, language, colour)
+    for key in ("only_a", "only_b", "unreadable", "notes"):
+        lines += _listed(part[key], word(key), word, everything=everything)
+    lines += _listed(part.get("marked_by_msprobe", ()), word("marked"), word, everything=everything)
+    return lines
+
+
+def _content(part: Answer) -> str:
+    ways = {tensor["how"] for unit in part["units"] for tensor in unit["tensors"]}
+    return next((way for way in ("elements", "statistics", "checksum") if way in ways), "")
+
+
+def _divergence(found: Answer, word: Callable[[str], str], language: Language, colour: bool) -> list[str]:
+    names = found["a"] if found["a"] == found["b"] else f"{found['a']} | {found['b']}"
+    lines = [f"  {painted(word('first'), 'bold', colour)}: {painted(names, 'red', colour)}"]
+    lines.append(f"    {_CAUSES[found['cause']][language == 'zh']}")
+    lines += [f"      {_tensor_line(tensor, language)}" for tensor in found["tensors"][:_MOST]]
+    for key in ("before", "after"):
+        if found[key] is not None:
+            state = word("agrees" if found[key]["agrees"] else "differs")
+            lines.append(f"    {word(key)}: {found[key]['a']} ({state})")
+    if found["gradual"]:
+        lines.append(f"    {word('gradual')}")
+        if found["largest_jump"]:
+            lines.append(f"    {word('jump').format(found['largest_jump'])}")
+    if found["different_fields"]:
+        told = ", ".join(_field(row) for row in found["different_fields"])
+        lines.append(f"    {word('differ')} {told}")
+    elif found["fields"] and found["cause"] != "weights":
+        lines.append(f"    {word('depends')}: {', '.join(found['fields'])}")
+    if found["rules"]:
+        lines.append(f"    {word('rules')}: {', '.join(found['rules'])}")
+    return lines + _next(found["next_dump"], word)
+
+
+def _next(dump: Answer, word: Callable[[str], str]) -> list[str]:
+    if dump["command"] is not None:
+        return [f"    {word('next')}: {dump['command']}"]
+    return [f"    {word('fine').format(*dump['scope_a'])}"]
+
+
+def _field(row: Answer) -> str:
+    sides = (row[side] for side in ("a", "b"))
+    return f"{row['field']} ({' | '.join('-' if side is None else str(side['value']) for side in sides)})"
+
+
+def _tensor_line(tensor: Answer, language: Language) -> str:
+    name = tensor["tensor"] if tensor["tensor"] == tensor["partner"] else f"{tensor['tensor']} | {tensor['partner']}"
+    parts = [f"{name}: {_WHY.get(tensor['why'], (tensor['why'],) * 2)[language == 'zh']}"]
+    if tensor["error"] is not None:
+        parts.append(f"{_number(tensor['error'])}")
+    for key, shown in (("cosine", "cosine"), ("max_abs", "max abs"), ("max_rel", "max rel")):
+        if tensor.get(key) is not None:
+            parts.append(f"{shown} {_number(tensor[key])}")
+    for key, shown in (("within_thousandth", "<0.001"), ("within_five_thousandths", "<0.005")):
+        if tensor.get(key) is not None:
+            parts.append(f"{shown}: {tensor[key]:.2%}")
+    if tensor["why"] == "shape":
+        parts.append(f"{tensor['shape_a']} | {tensor['shape_b']}")
+    if tensor["dtype_a"] != tensor["dtype_b"]:
+        parts.append(f"{tensor['dtype_a']} | {tensor['dtype_b']}")
+    if tensor["note"]:
+        parts.append(shortened(tensor["note"], 90))
+    return ", ".join(parts)
+
+
+def _unit_line(unit: Answer, colour: bool) -> str:
+    mark = {True: painted("✓", "green", colour), False: painted("✗", "red", colour), None: "·"}[unit["agrees"]]
+    errors = [tensor["error"] for tensor in unit["tensors"] if isinstance(tensor["error"], (int, float))]
+    return f"  {mark} {unit['a']}" + (f"  {_number(max(errors))}" if errors else "")
+
+
+def _precheck(answer: Answer, word: Callable[[str], str]) -> list[str]:
+    failures = answer["failures"]
+    counts = {key: answer[key] for key in ("apis", "passed", "skipped")}
+    lines = ["  " + word("precheck").format(failed=len(failures), **counts)]
+    for at, failure in enumerate(failures[: _MOST * 2]):
+        head = f"  {word('first-failure')}: " if at == 0 else "    "
+        message = f"  {shortened(failure['message'], 90)}" if failure["message"] else ""
+        lines.append(f"{head}{failure['api']} {failure['direction']}: {failure['status']}{message}")
+        for row in failure["details"][:_MOST]:
+            shown = ", ".join(f"{name} {value}" for name, value in row.items() if _telling(name, value))
+            lines.append(f"      {row.get('API Name', '')}: {shortened(shown, 110)}")
+    if len(failures) > _MOST * 2:
+        lines.append("    " + word("more").format(len(failures) - _MOST * 2))
+    return lines + [f"  {note}" for note in answer["notes"]]
+
+
+def _telling(name: str, value: str) -> bool:
+    return name not in ("API Name", "Message", "Status") and value.strip() not in ("", " ", "N/A", "None")
+
+
+def _listed(names: Sequence[str], title: str, word: Callable[[str], str], *, everything: bool) -> list[str]:
+    if not names:
+        return []
+    shown = names if everything else names[:_MOST]
+    lines = [f"  {title} ({len(names)}):", *(f"    {name}" for name in shown)]
+    if len(shown) < len(names):
+        lines.append("    " + word("more").format(len(names) - len(shown)))
+    return lines
+
+
+def _number(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, (int, float)) else str(value)
+
+
+def _wording(language: Language) -> Callable[[str], str]:
+    def word(key: str) -> str:
+        return _WORDS[key][language == "zh"]
+
+    return word

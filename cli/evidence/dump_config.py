@@ -1,0 +1,129 @@
+"""`accmap dump config A [B] -d DIR`: the configurations, mappings and code lines of a dump of both sides."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from ...evidence.dump.config import plan as plan_of
+from ...evidence.dump.config_readme import FILES, readme
+from ...evidence.dump.config_request import DumpKind, Request, record_of, spans_of
+from ...evidence.dump.config_subject import subject_of
+from ..inputs import load
+from ..lean import BAD, FINE
+from ..parsing import UsageError
+from ..terminal import painted, wants_colour
+from ..writing import write_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...evidence.dump.config import Plan
+    from ...evidence.dump.config_request import Span
+    from ...schemas.config import ReadOptions
+    from ...schemas.diagnostic import Language
+
+_WRITTEN = ("written", "已写出")
+_NOTHING = (
+    "nothing was written: such a dump would be empty or wrong",
+    "未写出任何文件：按此要求采集的数据会为空或不正确",
+)
+_STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
+MOST_ENDS = 2
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None,
+    directory: str | None,
+    kind: DumpKind,
+    level: str,
+    task: str,
+    summary: str,
+    scope: Sequence[str],
+    steps: str,
+    ranks: str,
+    msprobe: str,
+    precheck: bool,
+    force: bool,
+    format: str,  # noqa: A002 - the option's name
+    lang: Language,
+) -> int:
+    """Write everything or, where the wish cannot be met, nothing."""
+    if directory is None:
+        raise UsageError("dump config needs the directory to write to: -d DIR")
+    if len(scope) > MOST_ENDS:
+        raise UsageError(f"--scope takes one module or two, not {len(scope)}")
+    request = Request(
+        kind,
+        level,
+        task,
+        summary,
+        tuple(record_of(word) for word in scope),
+        _spans("--steps", steps),
+        _spans("--ranks", ranks),
+        msprobe,
+        precheck,
+    )
+    try:
+        subject = subject_of([load(name, options, stdin_name) for name in files], options)
+    except ValueError as error:
+        raise UsageError(
+            f"both files are of {error}; dump config takes a Megatron-LM file and a MindSpore Transformers file"
+        ) from None
+    plan = plan_of(subject, request, os.path.abspath(directory))
+    written: dict[str, str] = {}
+    if not plan.failed:
+        texts = {**plan.files, **{name: readme(plan, language) for language, name in FILES.items()}}
+        written = {os.path.join(directory, name): text for name, text in texts.items()}
+        _put(directory, written, force=force)
+    if format == "json":
+        json.dump({**plan.to_json(lang), "files": list(written)}, sys.stdout, ensure_ascii=False, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        _page(plan, list(written), lang)
+    return BAD if plan.failed else FINE
+
+
+def _spans(option: str, text: str) -> tuple[Span, ...]:
+    try:
+        return spans_of(text)
+    except ValueError:
+        raise UsageError(f"{option} takes numbers from 0 and ranges such as 0,2-4, or all; not {text!r}") from None
+
+
+def _put(directory: str, texts: dict[str, str], *, force: bool) -> None:
+    """All files or none; a directory that was made for them goes again where they cannot be written."""
+    made = not os.path.isdir(directory)
+    try:
+        os.makedirs(directory, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{directory} cannot be made: {error.strerror}") from None
+    try:
+        write_texts(texts, force=force)
+    except UsageError:
+        if made:
+            os.rmdir(directory)
+        raise
+
+
+def _page(plan: Plan, names: Sequence[str], language: Language) -> None:
+    colour = wants_colour()
+    chinese = language == "zh"
+    for found in plan.findings:
+        style = _STYLES[found.kind.severity]
+        print(f"{found.file}: {painted(found.kind.code, style, colour)} {found.message(language)}")
+    if plan.failed:
+        print(_NOTHING[chinese])
+        return
+    for name in names:
+        print(f"{_WRITTEN[chinese]}: {name}")
+    for name, value in plan.environment.items():
+        print(f"export {name}={value}")
+    for commands in plan.commands.values():
+        for command in commands:
+            print(f"  {command}")

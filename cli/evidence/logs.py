@@ -1,0 +1,189 @@
+"""`accmap logs A [B...]`: training logs, aligned by step and judged; the first one is the benchmark.
+
+Exit code 0 says that every run is within what the experiment demands, 1 that one is not or that it cannot be decided,
+2 that a log cannot be read.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from ...evidence.logs.comparing import Comparison, compare
+from ...evidence.logs.reading import read_run
+from ...evidence.logs.verdict import usable_alone
+from ...schemas.diagnostic import UnreadableError
+from ..lean import BAD, FINE
+from ..parsing import UsageError
+from ..running import report as tell
+from ..writing import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...evidence.logs.following import Followed
+    from ...evidence.logs.run import Run
+    from ...evidence.logs.verdict import Criterion, Experiment
+    from ...mapper.recipe.values import Recipe
+    from ...schemas.diagnostic import Language
+
+Answer = Literal["match", "mismatch", "undecided"]
+_LOGS = (".log", ".txt", ".out", ".gz")
+_PAUSE = 0.5
+
+
+class Report(NamedTuple):
+    """Everything `logs` has to say, whatever the format."""
+
+    runs: tuple[Run, ...]
+    comparisons: tuple[Comparison, ...]
+    alone: tuple[Criterion, ...]
+    """What a single log has to meet."""
+    experiment: str
+    answer: Answer
+    language: Language
+
+    def letter(self, run: Run) -> str:
+        """The letter that a run goes by."""
+        place = next((place for place, other in enumerate(self.runs) if other is run), 0)
+        return chr(ord("A") + place) if place < 26 else f"#{place + 1}"
+
+
+def run(
+    files: Sequence[str],
+    *,
+    format: str = "text",  # noqa: A002 - the option's name
+    experiment: Experiment = "standard",
+    benchmark: Sequence[str] = (),
+    config: Sequence[str] = (),
+    follow: bool = False,
+    output: str | None = None,
+    force: bool = False,
+    lang: Language = "en",
+) -> int:
+    """Print or write the comparison; 1 where a run is not good enough or nothing can be said."""
+    names, twins, configs = _sorted_out(files, benchmark, config)
+    if twins and experiment != "standard":
+        raise UsageError(f"--benchmark judges by the band of its two runs, not by --experiment {experiment}")
+    recipes = [_recipe(name) for name in configs]
+    if output is not None and not force and os.path.lexists(output):
+        raise UsageError(f"{output} exists; --force overwrites it")
+
+    def answer(read: Callable[[str], Run]) -> int:
+        report = report_of([read(name) for name in names], [read(name) for name in twins], experiment, recipes, lang)
+        text = rendered(report, format, to_file=output is not None)
+        if output is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        else:
+            write_text(output, text, force=force or follow)
+        return FINE if report.answer == "match" else BAD
+
+    if follow:
+        return _followed(answer, [*names, *twins], lang)
+    return answer(read_run)
+
+
+def _sorted_out(
+    files: Sequence[str], benchmark: Sequence[str], config: Sequence[str]
+) -> tuple[list[str], list[str], list[str]]:
+    """Logs, the two runs of the benchmark, configurations: an option that takes several words may have taken logs."""
+    names = list(files)
+    if len(benchmark) == 1:
+        raise UsageError("--benchmark takes two runs, RUN1 RUN2: their difference is the band")
+    names = [*benchmark[2:], *names]
+    configs = [name for name in config if not _is_log(name)]
+    names = [*(name for name in config if _is_log(name)), *names]
+    twins = list(benchmark[:2])
+    if twins and len(names) == 1:
+        names = [twins[0], *names]
+    if names.count("-") + twins.count("-") > 1:
+        raise UsageError("standard input can be one log only")
+    return names, twins, configs
+
+
+def _is_log(name: str) -> bool:
+    return name.endswith(_LOGS) or os.path.isdir(name) or os.path.basename(name).startswith("events.out.tfevents")
+
+
+def _recipe(name: str) -> Recipe:
+    from ...mapper.recipe.reading import recipe_of
+    from ...schemas.config import ReadOptions
+    from ..inputs import load
+
+    return recipe_of(load(name, ReadOptions()))
+
+
+def report_of(
+    runs: Sequence[Run],
+    twins: Sequence[Run],
+    experiment: Experiment,
+    recipes: Sequence[Recipe] = (),
+    language: Language = "en",
+) -> Report:
+    """Judge every run but the first against the first."""
+    comparisons = tuple(compare(runs[0], other, experiment, recipes, twins) for other in runs[1:])
+    alone = usable_alone(runs[0]) if len(runs) == 1 else ()
+    answers = [comparison.verdict.answer for comparison in comparisons]
+    answer: Answer = "match"
+    if "mismatch" in answers or any(criterion.status == "fail" for criterion in alone):
+        answer = "mismatch"
+    elif "undecided" in answers:
+        answer = "undecided"
+    return Report(tuple(runs), comparisons, alone, "benchmark" if twins else experiment, answer, language)
+
+
+def _followed(answer: Callable[[Callable[[str], Run]], int], names: Sequence[str], language: Language) -> int:
+    """Answer anew whenever a log has grown, until interrupted; the exit code is that of the last answer."""
+    from time import sleep
+
+    from ...evidence.logs.following import Followed
+
+    logs = {name: Followed(name) for name in names}
+    code = BAD
+    try:
+        while True:
+            grown = [log.grown() for log in logs.values()]
+            if any(grown):
+                code = _once(answer, logs, language, code)
+            sleep(_PAUSE)
+    except KeyboardInterrupt:
+        return code
+
+
+def _once(
+    answer: Callable[[Callable[[str], Run]], int], logs: dict[str, Followed], language: Language, code: int
+) -> int:
+    found: dict[str, Run] = {}
+    try:
+        for name, log in logs.items():
+            read = log.run()
+            if read is None:
+                return code
+            found[name] = read
+    except UnreadableError as error:
+        tell(error, language)
+        return BAD
+    if sys.stdout.isatty():
+        sys.stdout.write("\033[2J\033[H")
+    return answer(found.__getitem__)
+
+
+def rendered(report: Report, form: str, *, to_file: bool = False) -> str:
+    """The report in one of the formats."""
+    if form == "text":
+        from .logs_terminal import page
+
+        return page(report, to_file=to_file)
+    if form == "html":
+        from .logs_page import web_page
+
+        return web_page(report)
+    from .logs_data import to_csv, to_json
+
+    if form == "csv":
+        return to_csv(report)
+    import json
+
+    return json.dumps(to_json(report), ensure_ascii=False, allow_nan=False) + "\n"

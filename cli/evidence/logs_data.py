@@ -1,0 +1,184 @@
+"""The answer of `accmap logs` as JSON and as CSV, and the thinning of long curves for every picture."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ...evidence.logs.columns import ABSENT, GRAD_NORM, LOSS
+from ...evidence.logs.verdict import bad_steps, column_mean
+from ...schemas.config import json_value
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Sequence
+
+    from ...evidence.logs.alignment import Pair
+    from ...evidence.logs.comparing import Comparison
+    from ...evidence.logs.run import Run
+    from ...evidence.logs.verdict import Criterion
+    from ...schemas.diagnostic import Language
+    from .logs import Report
+
+POINTS = 2000
+"""How many points of a curve JSON and pictures hold; CSV has all."""
+
+
+def thinned(values: Sequence[float], most: int = POINTS) -> list[int]:
+    """At most so many rows, with the highest and the lowest of every piece: a spike stays visible."""
+    count = len(values)
+    if count <= most:
+        return list(range(count))
+    pieces = max(1, (most - 2) // 2)
+    rows = {0, count - 1}
+    for piece in range(pieces):
+        own = range(piece * count // pieces, max(piece * count // pieces + 1, (piece + 1) * count // pieces))
+        known = [row for row in own if math.isfinite(values[row])]
+        odd = next((row for row in own if values[row] != ABSENT and not math.isfinite(values[row])), None)
+        if odd is not None:
+            rows.add(odd)
+        if known:
+            rows.add(min(known, key=values.__getitem__))
+            if odd is None:
+                rows.add(max(known, key=values.__getitem__))
+    return sorted(rows)
+
+
+def differences(pair: Pair) -> list[float]:
+    """B minus A."""
+    return [b - a for a, b in zip(pair.a, pair.b, strict=True)]
+
+
+def share(a: float, b: float) -> float:
+    """B minus A as a share of A."""
+    return (b - a) / abs(a) if a else (0.0 if a == b else math.inf)
+
+
+def to_json(report: Report) -> dict[str, object]:
+    """The contract's answer of `logs`."""
+    return {
+        "verdict": report.answer,
+        "experiment": report.experiment,
+        "runs": [_run_json(run, report.language) for run in report.runs],
+        "criteria": [_criterion_json(criterion, report.language) for criterion in report.alone],
+        "comparisons": [_comparison_json(comparison, report.language) for comparison in report.comparisons],
+    }
+
+
+def _run_json(run: Run, language: Language) -> dict[str, object]:
+    losses = run.column(LOSS)
+    bad = bad_steps(run)
+    rows = thinned(losses)
+    return {
+        "name": run.name,
+        "framework": run.framework,
+        "dialect": run.dialect,
+        "source": run.source,
+        "files": list(run.files),
+        "steps": len(run.steps),
+        "first_step": run.steps[0],
+        "last_step": run.steps[-1],
+        "interval": run.interval,
+        "first_loss": _value(losses[0]),
+        "last_loss": _value(losses[-1]),
+        "mean_loss": _value(column_mean(losses)),
+        "mean_grad_norm": _value(column_mean(run.column(GRAD_NORM))),
+        "columns": sorted(name for name in run.columns if run.has(name)),
+        "bad_steps": len(bad),
+        "first_bad_step": bad[0] if bad else None,
+        "problems": [problem.diagnostic.to_json(language) for problem in run.problems],
+        "points": [[run.steps[row], _value(losses[row])] for row in rows],
+    }
+
+
+def _value(value: float) -> object:
+    return None if value == ABSENT else json_value(value)
+
+
+def _criterion_json(criterion: Criterion, language: Language) -> dict[str, object]:
+    return {
+        "name": criterion.name,
+        "status": criterion.status,
+        "decides": criterion.decides,
+        "value": None if criterion.value is None else json_value(criterion.value),
+        "limit": criterion.limit,
+        "step": criterion.step,
+        "message": criterion.said.text(language),
+    }
+
+
+def _comparison_json(comparison: Comparison, language: Language) -> dict[str, object]:
+    loss = comparison.aligned.loss
+    found = comparison.verdict.departure
+    rows = thinned(differences(loss))
+    return {
+        "a": comparison.a.name,
+        "b": comparison.b.name,
+        "verdict": comparison.verdict.answer,
+        "summary": comparison.verdict.said.text(language),
+        "common_steps": loss.size,
+        "criteria": [_criterion_json(criterion, language) for criterion in comparison.verdict.criteria],
+        "notes": [note.text(language) for note in comparison.notes],
+        "spikes": [
+            {"step": spike.step, "difference": _value(loss.b[spike.worst] - loss.a[spike.worst])}
+            for spike in found.spikes[:POINTS]
+        ],
+        "diverges_at": None if found.apart is None else loss.steps[found.apart],
+        "local_norms": [
+            {
+                "a": row.name,
+                "b": row.other,
+                "step": row.step,
+                "norm_a": _value(row.a),
+                "norm_b": _value(row.b),
+                "relative": _value(row.relative),
+            }
+            for row in comparison.norms.rows
+        ],
+        "points": [[loss.steps[row], loss.windows[row], _value(loss.a[row]), _value(loss.b[row])] for row in rows],
+    }
+
+
+def to_csv(report: Report) -> str:
+    """Every step, one line a step and comparison; a single log as its columns."""
+    if not report.comparisons:
+        return _run_csv(report.runs[0])
+    heads = ("run", "step", "window", "loss_a", "loss_b", "difference", "relative", "norm_a", "norm_b", "lr_a", "lr_b")
+    lines = [",".join(heads)]
+    for comparison in report.comparisons:
+        aligned = comparison.aligned
+        norms, rates = _by_step(aligned.norm), _by_step(aligned.rate)
+        rows = _by_step(aligned.loss)
+        windows = dict(zip(aligned.loss.steps, aligned.loss.windows, strict=True))
+        name = _quoted(comparison.b.name)
+        for step in sorted(rows.keys() | norms.keys() | rates.keys()):
+            loss = rows.get(step)
+            cells = [name, str(step), str(windows.get(step, ""))]
+            if loss is None:
+                cells += [""] * 4
+            else:
+                cells += [repr(value) for value in (*loss, loss[1] - loss[0], share(*loss))]
+            for pair in (norms.get(step), rates.get(step)):
+                cells += ["", ""] if pair is None else [repr(value) for value in pair]
+            lines.append(",".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+def _by_step(pair: Pair) -> dict[int, tuple[float, float]]:
+    return dict(zip(pair.steps, zip(pair.a, pair.b, strict=True), strict=True))
+
+
+def _run_csv(run: Run) -> str:
+    names = sorted(run.columns)
+    columns: list[array[float]] = [run.columns[name] for name in names]
+    lines = [",".join(["step", "window", *names])]
+    for row, step in enumerate(run.steps):
+        cells = ["" if column[row] == ABSENT else repr(column[row]) for column in columns]
+        lines.append(",".join([str(step), str(run.windows[row]), *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    if any(letter in text for letter in ',"\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text

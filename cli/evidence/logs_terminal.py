@@ -1,0 +1,227 @@
+"""The answer of `accmap logs` for a terminal: 80 columns, legible without colour and without Unicode."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ...evidence.logs.columns import ABSENT, LOSS
+from ...evidence.logs.sentences import figure
+from ...evidence.logs.verdict import bad_steps
+from ..curve_scale import ticks
+from ..dot_plot import STYLES, can_draw, drawn, plain, stroke
+from ..terminal import painted, wants_colour
+from ..wide_text import columns as columns_of
+from ..wide_text import wrapped
+from .logs_data import differences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...evidence.logs.comparing import Comparison
+    from ...evidence.logs.run import Run
+    from ...evidence.logs.verdict import Criterion
+    from .logs import Report
+
+COLUMNS, ROWS, SMALL_ROWS, MARGIN = 68, 12, 5, 10
+_WORDS = {
+    "loss": ("loss", "损失"),
+    "step": ("step", "步"),
+    "difference": ("{} - {}", "{} - {}"),
+    "steps": ("steps {}–{}, {} lines", "第 {}–{} 步，{} 行"),
+    "every": ("every {} steps", "每 {} 步"),
+    "last": ("last loss {}", "末步 loss {}"),
+    "more": ("… and {} more; --format json has all", "……另有 {} 条；--format json 给出全部"),
+    "norms": ("Local norms, the largest differences:", "local norm 差异最大者："),
+}
+_MARKS = {"pass": ("✓", "ok", "green"), "fail": ("✗", "NO", "red"), "undecided": ("?", "?", "yellow")}
+_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
+_MOST_PROBLEMS = 6
+
+
+def page(report: Report, *, to_file: bool = False) -> str:
+    """The whole answer as text."""
+    colour = wants_colour() and not to_file
+    unicode = to_file or can_draw()
+    lines: list[str] = []
+    for comparison in report.comparisons:
+        names = f"{report.letter(comparison.b)} / {report.letter(comparison.a)}: " if len(report.runs) > 2 else ""
+        style = {"match": "green", "mismatch": "red", "undecided": "yellow"}[comparison.verdict.answer]
+        said = wrapped(names + comparison.verdict.said.text(report.language), 79)
+        lines += [painted(line, style, colour) for line in said]
+    lines += ["", *_losses(report, colour, unicode)]
+    for comparison in report.comparisons:
+        lines += _gap(report, comparison, colour, unicode)
+    lines += ["", *_legend(report, colour, unicode)]
+    if report.alone:
+        lines += ["", *_criteria(report, report.alone, colour, unicode)]
+    for comparison in report.comparisons:
+        lines += ["", *_judged(report, comparison, colour, unicode)]
+    lines += _problems(report)
+    text = "\n".join(line.rstrip() for line in lines) + "\n"
+    return text if unicode else plain(text)
+
+
+def _word(report: Report, name: str, *values: object) -> str:
+    return _WORDS[name][report.language == "zh"].format(*values)
+
+
+def _span(report: Report) -> tuple[int, int]:
+    first = min(run.steps[0] for run in report.runs)
+    return first, max(first + 1, *(run.steps[-1] for run in report.runs))
+
+
+def _sampled(steps: Sequence[int], values: Sequence[float], first: int, last: int) -> list[float]:
+    """One value for each dot column: of its steps the one farthest from their mean, so that a spike is drawn."""
+    count = COLUMNS * 2
+    found = [math.nan] * count
+    edges = [first + (last - first) * index / (count - 1) for index in range(count)]
+    half = (last - first) / (count - 1) / 2
+    start = 0
+    for index, edge in enumerate(edges):
+        end = bisect_right(steps, edge + half)
+        known = [value for value in values[start:end] if math.isfinite(value)]
+        if known:
+            mean = sum(known) / len(known)
+            found[index] = max(known, key=lambda value, mean=mean: abs(value - mean))
+        start = end
+    return _joined(found)
+
+
+def _joined(values: list[float]) -> list[float]:
+    """Sparse points as a line: a column without a step lies between its neighbours."""
+    known = [index for index, value in enumerate(values) if math.isfinite(value)]
+    for before, after in pairwise(known):
+        for index in range(before + 1, after):
+            part = (index - before) / (after - before)
+            values[index] = values[before] + (values[after] - values[before]) * part
+    return values
+
+
+def _plot(curves: list[list[float]], rows: int, colour: bool, unicode: bool, *, zero: bool) -> list[str]:
+    finite = [value for curve in curves for value in curve if math.isfinite(value)]
+    low, high = min(finite, default=0.0), max(finite, default=1.0)
+    if zero:
+        high = max(abs(low), abs(high)) or 1e-9
+        low = -high
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    marks = {
+        round((high - mark) / (high - low) * (rows - 1)): mark
+        for mark in ticks(low, high, max(2, rows // 3))
+        if low <= mark <= high
+    }
+    side = "│" if unicode else "|"
+    lines: list[str] = []
+    for index, row in enumerate(drawn(curves, low, high, rows, colour=colour, unicode=unicode)):
+        label = f"{0.0 if abs(marks[index]) < (high - low) * 1e-9 else marks[index]:.4g}" if index in marks else ""
+        lines.append(f"{label:>{MARGIN - 2}} {'┤' if unicode and label else side}{row}")
+    return lines
+
+
+def _losses(report: Report, colour: bool, unicode: bool) -> list[str]:
+    first, last = _span(report)
+    curves = [
+        _sampled(run.steps, [math.nan if value == ABSENT else value for value in run.column(LOSS)], first, last)
+        for run in report.runs
+    ]
+    lines = [" " * (MARGIN - 1) + _word(report, "loss"), *_plot(curves, ROWS, colour, unicode, zero=False)]
+    corner, bar = ("┼", "─") if unicode else ("+", "-")
+    return [*lines, " " * (MARGIN - 1) + corner + bar * COLUMNS, _labels(report, first, last)]
+
+
+def _labels(report: Report, first: int, last: int) -> str:
+    word = _word(report, "step")
+    line = [" "] * (COLUMNS + MARGIN)
+    line[MARGIN - 2 - columns_of(word) : MARGIN - 2] = list(word)
+    for mark in ticks(first, last, 5):
+        if mark != int(mark) or not first <= mark <= last:
+            continue
+        label = f"{int(mark):,}"
+        at = MARGIN + round((mark - first) / (last - first) * (COLUMNS - 1))
+        start = max(MARGIN - 1, min(at - len(label) // 2, COLUMNS + MARGIN - len(label)))
+        if all(cell == " " for cell in line[max(0, start - 1) : start + len(label) + 1]):
+            line[start : start + len(label)] = label
+    return "".join(line).rstrip()
+
+
+def _gap(report: Report, comparison: Comparison, colour: bool, unicode: bool) -> list[str]:
+    loss = comparison.aligned.loss
+    if not loss.size:
+        return []
+    first, last = _span(report)
+    curve = _sampled(loss.steps, differences(loss), first, last)
+    title = _word(report, "difference", report.letter(comparison.b), report.letter(comparison.a))
+    return [" " * (MARGIN - 1) + title, *_plot([curve], SMALL_ROWS, colour, unicode, zero=True)]
+
+
+def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
+    lines: list[str] = []
+    for index, run in enumerate(report.runs):
+        sample = painted(stroke(index, unicode=unicode), STYLES[index % len(STYLES)], colour)
+        text = wrapped(f"{_shortened(run.name)}: {_described(report, run)}", 79 - 7)
+        lines.append(f"{report.letter(run)} {sample}  {text[0]}")
+        lines += [" " * 7 + line for line in text[1:]]
+    return lines
+
+
+def _shortened(name: str, most: int = 26) -> str:
+    return name if len(name) <= most else "…" + name[-(most - 1) :]
+
+
+def _described(report: Report, run: Run) -> str:
+    joint = "，" if report.language == "zh" else ", "
+    words = [_NAMES[run.framework] + (f" ({run.dialect})" if run.dialect else "")]
+    words.append(_word(report, "steps", f"{run.steps[0]:,}", f"{run.steps[-1]:,}", f"{len(run.steps):,}"))
+    if run.interval > 1:
+        words.append(_word(report, "every", run.interval))
+    if len(report.runs) == 1:
+        losses = [value for value in run.column(LOSS) if value != ABSENT]
+        if losses and not bad_steps(run):
+            words.append(_word(report, "last", figure(losses[-1])))
+    return joint.join(words)
+
+
+def _criteria(report: Report, criteria: Sequence[Criterion], colour: bool, unicode: bool) -> list[str]:
+    language = report.language
+    wide = max(columns_of(criterion.label(language)) for criterion in criteria)
+    lines: list[str] = []
+    for criterion in criteria:
+        drawn_mark, written, style = _MARKS.get(criterion.status, ("·", "-", "dim"))
+        mark = drawn_mark if unicode else f"{written:<2}"
+        if not criterion.decides:
+            style = "dim" if criterion.status == "pass" else "yellow"
+        label = criterion.label(language) + " " * (wide - columns_of(criterion.label(language)))
+        head = f"{mark} {label}  "
+        text = wrapped(head + criterion.said.text(language), 79, " " * columns_of(head))
+        lines.append(painted(text[0][: len(mark)], style, colour) + text[0][len(mark) :])
+        lines += text[1:]
+    return lines
+
+
+def _judged(report: Report, comparison: Comparison, colour: bool, unicode: bool) -> list[str]:
+    lines: list[str] = []
+    if len(report.runs) > 2:
+        lines.append(painted(f"{report.letter(comparison.b)} / {report.letter(comparison.a)}", "bold", colour))
+    lines += _criteria(report, comparison.verdict.criteria, colour, unicode)
+    worst = sorted(comparison.norms.rows, key=lambda row: -row.relative)[:8]
+    if worst:
+        lines += ["", _word(report, "norms")]
+        lines += [f"  {row.name:<52.52} {row.a:>11.5g} {row.b:>11.5g}" for row in worst]
+    for note in comparison.notes:
+        lines += wrapped(f"- {note.text(report.language)}", 79, "  ")
+    return lines
+
+
+def _problems(report: Report) -> list[str]:
+    lines: list[str] = []
+    for run in report.runs:
+        for problem in run.problems[:_MOST_PROBLEMS]:
+            found = problem.diagnostic
+            place = found.file if found.span is None else f"{found.file}:{found.span.line}"
+            lines += wrapped(f"{place}: {found.kind.code} {found.message(report.language)}", 79, "  ")
+        if len(run.problems) > _MOST_PROBLEMS:
+            lines.append(_word(report, "more", len(run.problems) - _MOST_PROBLEMS))
+    return ["", *lines] if lines else []

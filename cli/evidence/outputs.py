@@ -1,0 +1,624 @@
+"""The JSON of the commands in this package, as typed models; `cli/outputs.py` publishes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from ..output_parts import Open, SpanJson
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+class PlaybookCheckJson(Open):
+    """One check of a playbook."""
+
+    stage: str
+    check: str
+    procedure: list[str]
+
+
+class PlaybookJson(Open):
+    """`accmap playbook`."""
+
+    directory: str
+    files: list[str]
+    checks: list[PlaybookCheckJson]
+
+
+class StandingJson(PlaybookCheckJson):
+    """One check as the directory has it now."""
+
+    title: str
+    state: Literal["passed", "failed", "unusable", "waiting", "ready"]
+    optional: bool
+    missing: list[str]
+    command: list[str] | None
+    exit_code: int | None
+    message: str
+
+
+class NextJson(Open):
+    """What to do next."""
+
+    stage: str
+    check: str
+    do: list[str]
+
+
+class PlaybookStatusJson(Open):
+    """`accmap playbook status`."""
+
+    directory: str
+    checks: list[StandingJson]
+    next: NextJson | None
+
+
+class FindingJson(Open):
+    """One finding, as every command gives it."""
+
+    code: str
+    name: str
+    severity: Literal["error", "warning", "info"]
+    message: str
+    file: str
+    span: SpanJson | None
+
+
+class InsertionJson(Open):
+    """Lines of code, and where they belong."""
+
+    side: Literal["megatron", "mindformers"]
+    file: str
+    within: str
+    where: Literal["before", "after"]
+    anchor: str
+    code: str
+    note: str
+
+
+class DumpConfigJson(Open):
+    """`accmap dump config`."""
+
+    kind: Literal["msprobe", "mindspore-o0", "mindspore-o1", "mindspore-o2"]
+    level: str
+    task: str
+    steps: list[str]
+    ranks: list[str]
+    scope: list[str]
+    derived: Literal["megatron", "mindformers"] | None
+    environment: dict[str, str]
+    insertions: list[InsertionJson]
+    commands: dict[str, list[str]]
+    findings: list[FindingJson]
+    files: list[str]
+
+
+class InstalledJson(Open):
+    """One thing that is installed."""
+
+    name: str
+    version: str
+    side: Literal["megatron", "mindformers", "both"]
+    where: str
+
+
+class VersionSetJson(Open):
+    """What belongs to one version of a framework."""
+
+    name: str
+    version: str
+    with_: dict[str, str] = Field(alias="with")
+    needs: dict[str, str]
+    reference: dict[str, str]
+    source: str
+
+
+class DoctorJson(Open):
+    """`accmap doctor`."""
+
+    installed: list[InstalledJson]
+    sets: list[VersionSetJson]
+    table: list[VersionSetJson]
+    findings: list[FindingJson]
+    environment: dict[str, dict[str, str]]
+    verdict: Literal["fine", "apart"]
+
+
+class DumpTensorJson(Open):
+    """One tensor of a dump and its partner. Metrics of elements stand only where elements were compared."""
+
+    tensor: str
+    partner: str
+    role: Literal["input", "parameter", "output"]
+    agrees: bool | None
+    why: str
+    how: Literal["elements", "statistics", "checksum", "value", ""]
+    error: float | Literal["nan", "inf", "-inf"] | None
+    dtype_a: str
+    dtype_b: str
+    shape_a: list[int] | None
+    shape_b: list[int] | None
+    layout: str
+    note: str
+
+
+class DumpUnitJson(Open):
+    """One call of a module, an API or an operator on both sides."""
+
+    a: str
+    b: str
+    module: str
+    direction: Literal["forward", "backward", ""]
+    agrees: bool | None
+    skipped: Literal["fused", "arranged", "other-result", ""]
+    tensors: list[DumpTensorJson]
+    only_a: list[str]
+    only_b: list[str]
+
+
+class DumpNeighbourJson(Open):
+    """The unit before or after a divergence."""
+
+    a: str
+    b: str
+    module: str
+    agrees: bool | None
+
+
+class NextDumpJson(Open):
+    """The dump that narrows a divergence down; `command` is null where the dump is as fine as it gets."""
+
+    kind: Literal["msprobe", "mindspore", ""]
+    level: str
+    task: str
+    scope: list[str]
+    scope_a: list[str]
+    scope_b: list[str]
+    command: str | None
+
+
+class DumpDivergenceJson(Open):
+    """The first unit whose output differs while what went in agrees."""
+
+    module: str
+    a: str
+    b: str
+    direction: Literal["forward", "backward", ""]
+    cause: Literal["computation", "weights", "argument", "between", "data", "overflow"]
+    gradual: bool
+    largest_jump: str | None
+    before: DumpNeighbourJson | None
+    after: DumpNeighbourJson | None
+    tensors: list[DumpTensorJson]
+    fields: list[str]
+    different_fields: list[dict[str, Any]]
+    rules: list[str]
+    next_dump: NextDumpJson
+
+
+class DumpPartJson(Open):
+    """One step of one rank, or one result table."""
+
+    step: int | None
+    rank: int | None
+    compared: dict[str, int]
+    first_divergence: DumpDivergenceJson | None
+    units: list[DumpUnitJson]
+    only_a: list[str]
+    only_b: list[str]
+    unreadable: list[str]
+    notes: list[str]
+
+
+class PrecheckFailureJson(Open):
+    """One API that the precheck found wanting."""
+
+    api: str
+    direction: Literal["forward", "backward"]
+    status: str
+    message: str
+    details: list[dict[str, str]]
+
+
+class DumpCompareJson(Open):
+    """`accmap dump compare`. `parts` for dumps and tables; counts and `failures` for a precheck."""
+
+    verdict: Literal["match", "diverged", "incomplete"]
+    kind: Literal["dumps", "table", "precheck"]
+    files: list[str]
+    parts: list[DumpPartJson] | None = None
+    apis: int | None = None
+    passed: int | None = None
+    skipped: int | None = None
+    failures: list[PrecheckFailureJson] | None = None
+
+
+class CheckedArrayJson(Open):
+    """One pair of arrays; B is the benchmark."""
+
+    name: str
+    verdict: Literal["equal", "close", "different"]
+    reasons: list[str]
+    dtype_a: str
+    dtype_b: str
+    shape_a: list[int]
+    shape_b: list[int]
+    precision: str
+    tolerance: float
+    first_beyond: list[int] | None
+    first_values: list[float | Literal["nan", "inf", "-inf"]] | None
+    measured: dict[str, Any] | None
+    guide: dict[str, Any] | None
+
+
+class CheckNpyJson(Open):
+    """`accmap check npy`."""
+
+    verdict: Literal["equal", "close", "different"]
+    files: list[str]
+    arrays: list[CheckedArrayJson]
+    only_a: list[str]
+    only_b: list[str]
+    unreadable: list[str]
+
+
+class ScoreJson(Open):
+    """One task, or the mean. The error is percent of the benchmark, or points with `absolute`."""
+
+    name: str
+    score: float | Literal["nan", "inf", "-inf"]
+    benchmark: float | Literal["nan", "inf", "-inf"]
+    error: float | Literal["nan", "inf", "-inf"]
+    passes: bool
+
+
+class CheckScoresJson(Open):
+    """`accmap check scores`."""
+
+    verdict: Literal["pass", "fail"]
+    files: list[str]
+    tolerance: float
+    absolute: bool
+    rows: list[ScoreJson]
+    mean: ScoreJson
+    only_scores: list[str]
+    only_benchmark: list[str]
+    notes: list[str]
+
+
+class LoggedRunJson(Open):
+    """One run as its log tells it. `points` are steps and losses, thinned with every extreme."""
+
+    name: str
+    framework: Literal["megatron", "mindformers"]
+    dialect: str
+    source: Literal["log", "events"]
+    files: list[str]
+    steps: int
+    first_step: int
+    last_step: int
+    interval: int
+    first_loss: float | Literal["nan", "inf", "-inf"] | None
+    last_loss: float | Literal["nan", "inf", "-inf"] | None
+    mean_loss: float | Literal["nan", "inf", "-inf"] | None
+    mean_grad_norm: float | Literal["nan", "inf", "-inf"] | None
+    columns: list[str]
+    bad_steps: int = Field(description="Steps with a loss or norm that is NaN or infinite.")
+    first_bad_step: int | None
+    problems: list[FindingJson]
+    points: list[tuple[int, float | Literal["nan", "inf", "-inf"] | None]]
+
+
+class LogCriterionJson(Open):
+    """One thing that was judged; the verdict depends on it where `decides` is true."""
+
+    name: str
+    status: Literal["pass", "fail", "undecided", "info"]
+    decides: bool
+    value: float | Literal["nan", "inf", "-inf"] | None
+    limit: float | None
+    step: int | None
+    message: str
+
+
+class LogSpikeJson(Open):
+    """A step where the difference leaps; `difference` is its largest one."""
+
+    step: int
+    difference: float | Literal["nan", "inf", "-inf"]
+
+
+class LocalNormJson(Open):
+    """The gradient norm of one parameter on both sides."""
+
+    a: str
+    b: str
+    step: int
+    norm_a: float | Literal["nan", "inf", "-inf"]
+    norm_b: float | Literal["nan", "inf", "-inf"]
+    relative: float | Literal["nan", "inf", "-inf"]
+
+
+class LogComparisonJson(Open):
+    """One run beside the benchmark. `points`: step, how many steps the losses are a mean of, loss of A, loss of B."""
+
+    a: str
+    b: str
+    verdict: Literal["match", "mismatch", "undecided"]
+    summary: str
+    common_steps: int
+    criteria: list[LogCriterionJson]
+    notes: list[str]
+    spikes: list[LogSpikeJson]
+    diverges_at: int | None
+    local_norms: list[LocalNormJson]
+    points: list[tuple[int, int, float | Literal["nan", "inf", "-inf"], float | Literal["nan", "inf", "-inf"]]]
+
+
+class LogsJson(Open):
+    """`accmap logs`. `criteria` is what a single log has to meet; with several, each comparison has its own."""
+
+    verdict: Literal["match", "mismatch", "undecided"]
+    experiment: Literal["standard", "first-steps", "lr-zero", "benchmark"]
+    runs: list[LoggedRunJson]
+    criteria: list[LogCriterionJson]
+    comparisons: list[LogComparisonJson]
+
+
+class CheckpointJson(Open):
+    """The checkpoint that was read."""
+
+    framework: Literal["megatron", "mindformers"]
+    form: Literal["torch", "torch_dist", "safetensors"]
+    iteration: int | None
+
+
+class ConvertedToJson(Open):
+    """What was written."""
+
+    framework: Literal["megatron", "mindformers"]
+    directory: str
+
+
+class WeightFileJson(Open):
+    """One file that was written, or stood there already."""
+
+    path: str
+    sha256: str
+    size: int
+    resumed: bool
+
+
+class VocabularyRowsJson(Open):
+    """How many rows the embedding had and has."""
+
+    before: int
+    after: int
+
+
+class LeftOutJson(Open):
+    """What a checkpoint holds beside its weights."""
+
+    what: str
+    tensors: int
+
+
+class WeightsConvertJson(Open):
+    """`accmap weights convert`."""
+
+    source: CheckpointJson
+    target: ConvertedToJson
+    files: list[WeightFileJson]
+    parameters: int
+    numbers: int
+    dtypes: list[str]
+    vocabulary: VocabularyRowsJson | None
+    left_out: list[LeftOutJson]
+    configurations: list[str]
+    findings: list[FindingJson]
+
+
+class WeightStatisticsJson(Open):
+    """What the finite numbers of a weight are like, and how many are not finite."""
+
+    minimum: float | Literal["nan"]
+    maximum: float | Literal["nan"]
+    mean: float | Literal["nan"]
+    norm: float | Literal["nan"]
+    nans: int
+    infinities: int
+
+
+class WeightSideJson(Open):
+    """One side's weight."""
+
+    name: str
+    file: str
+    dtype: str | None
+    shape: list[int]
+    statistics: WeightStatisticsJson | None
+
+
+class WeightRowJson(Open):
+    """One weight on both sides."""
+
+    name: str
+    status: Literal["equal", "rounded", "different", "shape", "not-finite", "only-a", "only-b", "unknown"]
+    a: WeightSideJson | None
+    b: WeightSideJson | None
+    max_difference: float | None
+    relative: float | None
+
+
+class WeightsCheckJson(Open):
+    """`accmap weights check A [B]`."""
+
+    a: str
+    b: str | None
+    kind: Literal["checkpoints", "configuration", "alone"]
+    inferred: bool
+    rows: list[WeightRowJson]
+    summary: dict[str, int]
+    beside: dict[str, int]
+    findings: list[FindingJson]
+    verdict: Literal["equal", "different"]
+
+
+class NotLoadedNameJson(Open):
+    """A name on a log's list: `network` for one that the weights lack, `weights` for one that the network lacks."""
+
+    name: str
+    missing: Literal["network", "weights"]
+    line: int
+
+
+class NotLoadedJson(Open):
+    """Names that belong together, and what they mean."""
+
+    kind: str
+    harmless: bool
+    message: str
+    fields: list[str]
+    names: list[NotLoadedNameJson]
+
+
+class WeightsLogJson(Open):
+    """`accmap weights check --log FILE`."""
+
+    log: str
+    entries: list[NotLoadedJson]
+    summary: dict[str, int]
+    verdict: Literal["fine", "problems"]
+
+
+class DataSeenJson(Open):
+    """What the tokens of a file are."""
+
+    tokens: int
+    sequences: int
+    complete: bool
+    minimum: int | None
+    maximum: int | None
+    counts: dict[str, int]
+    ends: list[dict[str, int]]
+
+
+class DataSetJson(Open):
+    """One pair of data files."""
+
+    prefix: str
+    dtype: str
+    bytes: int
+    sequences: int
+    documents: int
+    tokens: int
+    multimodal: bool
+    empty_sequences: int
+    empty_documents: int
+    lengths: dict[str, Any] | None
+    seen: DataSeenJson | None
+    round_trip: dict[str, int] | None
+    checksum: str | None
+
+
+class DataSourceJson(Open):
+    """One prefix of a configuration, and the index that its settings give."""
+
+    prefix: str
+    path: str | None
+    weight: float | None
+    asked: int | None
+    samples: int | None
+    epochs: int | None
+    last_epoch_apart: bool | None
+
+
+class DataSideJson(Open):
+    """What one configuration asks of the data."""
+
+    file: str
+    framework: Literal["megatron", "mindformers"]
+    framework_version: str
+    data: list[DataSourceJson]
+    split: str | None
+    seed: int | None
+    sample_length: int | None
+    samples: int | None
+    global_batch: int | None
+    data_parallel: int | None
+    order: Literal["blocks", "dealt", "cyclic"]
+    steps: int | None
+    vocabulary: int | None
+    eod: int | None
+    decided: bool
+    drawn: int | None
+
+
+class DataDrawnJson(Open):
+    """One sample: stretches of sequences, end to end."""
+
+    prefix: str
+    pieces: list[dict[str, int]]
+
+
+class DataPartingJson(Open):
+    """A sample that is not the same on both sides."""
+
+    sample: int
+    step: int
+    a: DataDrawnJson
+    b: DataDrawnJson
+    same_samples_in_step: bool
+
+
+class DataAgreementJson(Open):
+    """How far two configurations draw the same samples."""
+
+    steps: int
+    samples: int
+    equal_steps: int
+    first_difference: DataPartingJson | None
+    first_different_step: DataPartingJson | None
+    whole_run: bool
+    restart: int | None
+    placement: Literal["same", "devices", "micro-batches"]
+
+
+class DataDecodedJson(Open):
+    """A sample as text."""
+
+    file: str
+    sample: int
+    inputs: str
+    labels: str
+
+
+class DataCheckJson(Open):
+    """`accmap data check`."""
+
+    verdict: Literal["good", "bad", "undecided"]
+    datasets: list[DataSetJson]
+    sides: list[DataSideJson]
+    agreement: DataAgreementJson | None
+    decoded: list[DataDecodedJson]
+    problems: list[FindingJson]
+    unreadable: list[FindingJson]
+
+
+EVIDENCE_OUTPUTS: dict[str, type[BaseModel]] = {
+    "check-npy": CheckNpyJson,
+    "check-scores": CheckScoresJson,
+    "data-check": DataCheckJson,
+    "dump-compare": DumpCompareJson,
+    "doctor": DoctorJson,
+    "dump-config": DumpConfigJson,
+    "logs": LogsJson,
+    "playbook": PlaybookJson,
+    "playbook-status": PlaybookStatusJson,
+    "weights-check": WeightsCheckJson,
+    "weights-convert": WeightsConvertJson,
+    "weights-log": WeightsLogJson,
+}

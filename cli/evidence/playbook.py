@@ -1,0 +1,174 @@
+"""`accmap playbook A [B] -d DIR`: the accuracy guide as a directory for this pair."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
+from typing import TYPE_CHECKING
+
+from ...evidence.playbook.pages import pages
+from ...evidence.playbook.plan import FILE, Names, plan_of
+from ...mapper.recipe.reading import recipe_of
+from ..inputs import load
+from ..lean import FINE
+from ..parsing import UsageError
+from ..writing import write_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...evidence.playbook.plan import Plan
+    from ...schemas.config import Config, ReadOptions
+    from ...schemas.diagnostic import Language
+
+PROGRAM = (sys.executable, "-I", "-m", "accmap")
+_OTHER = {
+    "megatron": ("mindformers", "configuration/example.yaml"),
+    "mindformers": ("megatron", "configuration/example.sh"),
+}
+_WORDS = {
+    "written": ("{count} files written to {directory}", "已在 {directory} 写出 {count} 个文件"),
+    "next": ("next: accmap playbook status {directory}", "下一步：accmap playbook status {directory}"),
+}
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None,
+    directory: str | None,
+    force: bool,
+    format: str,  # noqa: A002 - the option's name
+    lang: Language,
+) -> int:
+    """Write the playbook whole; nothing is written where one of its files may not be."""
+    if directory is None:
+        raise UsageError("playbook needs the directory to write to: -d DIR")
+    if "-" in files:
+        raise UsageError("a playbook names its pair's files; standard input has no name")
+    configs = [load(name, options, stdin_name) for name in files]
+    by_framework = {config.framework: config for config in configs}
+    if len(by_framework) < len(configs):
+        raise UsageError(f"a pair has one file of each framework; {files[0]} and {files[1]} are of the same")
+    source = by_framework.get("megatron", configs[0])
+    parent = os.path.dirname(os.path.abspath(directory)) or "."
+    if not os.path.isdir(parent):
+        raise UsageError(f"{parent} is not a directory")
+    with tempfile.TemporaryDirectory(prefix=".playbook.", dir=parent) as made:
+        plan = plan_of(recipe_of(source), _names(by_framework, directory))
+        _prepare(plan, by_framework, source, made, options)
+        texts = {**pages(plan), **_texts(made), FILE: json.dumps(plan.to_json(), ensure_ascii=False, indent=1) + "\n"}
+    written = {os.path.join(directory, name): text for name, text in sorted(texts.items())}
+    _put(written, directory, force=force)
+    if format == "json":
+        checks = [
+            {"stage": stage.id, "check": check.id, "procedure": list(check.sources)}
+            for stage in plan.stages
+            for check in stage.checks
+        ]
+        json.dump({"directory": directory, "files": list(written), "checks": checks}, sys.stdout, ensure_ascii=False)
+        sys.stdout.write("\n")
+        return FINE
+    zh = lang == "zh"
+    print(_WORDS["written"][zh].format(count=len(written), directory=directory))
+    print(_WORDS["next"][zh].format(directory=directory))
+    return FINE
+
+
+def _names(by_framework: dict[str, Config], directory: str) -> Names:
+    """The pair's files from inside the directory; a side that was not given is written there."""
+    names = {name: _no_option(os.path.relpath(config.file, directory)) for name, config in by_framework.items()}
+    source = names.get("megatron", names.get("mindformers", ""))
+    for name in list(names):
+        other, written = _OTHER[name]
+        names.setdefault(other, written)
+    return Names(names["megatron"], names["mindformers"], source)
+
+
+def _no_option(path: str) -> str:
+    """A path that no command line takes for an option."""
+    return f"./{path}" if path.startswith("-") else path
+
+
+def _prepare(plan: Plan, by_framework: dict[str, Config], source: Config, made: str, options: ReadOptions) -> None:
+    """Run the table's own commands in `made`, where the pair stands under the names it will have."""
+    read = _reading(options)
+    here = {plan.names.megatron: by_framework.get("megatron"), plan.names.mindformers: by_framework.get("mindformers")}
+    absolute = {name: os.path.abspath(config.file) for name, config in here.items() if config is not None}
+    for name in (name for name, config in here.items() if config is None):
+        _accmap(("convert", os.path.abspath(source.file), "-o", name, *read), made)
+    commands = [words for stage in plan.stages for words in stage.prepare]
+    commands += [check.prepare for stage in plan.stages for check in stage.checks if check.prepare]
+    for words in commands:
+        for word in words:
+            if "/" in word and word not in absolute:
+                os.makedirs(os.path.join(made, os.path.dirname(word)), exist_ok=True)
+
+    def placed(words: Sequence[str]) -> tuple[str, ...]:
+        named = tuple(absolute.get(word, word) for word in words)
+        return (*named, *read) if named != tuple(words) else named
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(_accmap, map(placed, commands), repeat(made)))
+        printing = [entry for stage in plan.stages for entry in stage.writes]
+        printed = pool.map(_accmap, (words for _, words in printing), repeat(made))
+        for (file, _), text in zip(printing, printed, strict=True):
+            path = os.path.join(made, file)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as stream:
+                stream.write(text)
+
+
+def _reading(options: ReadOptions) -> tuple[str, ...]:
+    """The reading options that decide what the pair's files say, for the commands that read them again."""
+    words: list[str] = []
+    for name in ("megatron", "mindformers", "dialect", "world_size", "launch"):
+        value = getattr(options, name)
+        if value is not None:
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    words += [f"--var={name}={value}" for name, value in options.variables.items()]
+    words += [f"--declare={text}" for text in options.declared]
+    if options.unset_empty:
+        words.append("--unset-empty")
+    return (*words, "--arg", *options.positional) if options.positional else tuple(words)
+
+
+def _accmap(words: Sequence[str], folder: str) -> str:
+    os.makedirs(os.path.join(folder, "configuration"), exist_ok=True)
+    done = subprocess.run([*PROGRAM, *words], cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False)
+    if done.returncode:
+        said = done.stderr.strip() or done.stdout.strip()
+        raise UsageError(f"`accmap {' '.join(words)}` ended with exit code {done.returncode}: {said}")
+    return done.stdout
+
+
+def _texts(folder: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for root, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(root, name)
+            with open(path, encoding="utf-8") as stream:
+                found[os.path.relpath(path, folder)] = stream.read()
+    return found
+
+
+def _put(written: dict[str, str], directory: str, *, force: bool) -> None:
+    """All files or none; a directory that was made for them goes again where they cannot be written."""
+    made = not os.path.isdir(directory)
+    try:
+        for path in written:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        write_texts(written, force=force)
+    except OSError as error:
+        raise UsageError(f"{error.filename} cannot be made: {error.strerror}") from None
+    except UsageError:
+        if made:
+            shutil.rmtree(directory)
+        raise

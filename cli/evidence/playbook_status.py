@@ -1,0 +1,139 @@
+"""`accmap playbook status DIR`: judges what a playbook's directory holds and says what comes next."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
+from typing import TYPE_CHECKING
+
+from ...evidence.playbook.pages import command_line
+from ...evidence.playbook.plan import FILE, PlanError, plan_from
+from ...evidence.playbook.progress import judged, next_of, standing
+from ..lean import BAD, FINE
+from ..parsing import UsageError
+from ..terminal import painted, wants_colour
+from .playbook import PROGRAM
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...evidence.playbook.progress import Standing
+    from ...schemas.diagnostic import Language
+
+_STATES = {
+    "passed": ("passed", "通过", "green"),
+    "failed": ("failed", "未通过", "red"),
+    "unusable": ("unusable", "无法判断", "red"),
+    "waiting": ("waiting", "等待", "dim"),
+    "ready": ("ready", "待判断", "dim"),
+}
+_WORDS = {
+    "needs": ("needs {files}", "需要 {files}"),
+    "open": ("{count} open, the first: {first}", "尚有 {count} 项，第一项：{first}"),
+    "next": ("next: {title}", "下一步：{title}"),
+    "read": ("see {page}", "详见 {page}"),
+    "done": ("Every check has passed.", "全部检查已通过。"),
+    "otherwise": ("{text}", "{text}"),
+}
+
+
+def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A002 - the option's name
+    """Print where the directory stands; 1 where a check failed or its files are unusable."""
+    directory = files[0]
+    try:
+        with open(os.path.join(directory, FILE), encoding="utf-8") as stream:
+            plan = plan_from(json.load(stream))
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}; `accmap playbook A B -d DIR` makes a playbook") from None
+    except (PlanError, ValueError) as error:
+        raise UsageError(f"{os.path.join(directory, FILE)} cannot be used: {error}") from None
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        standings = list(pool.map(_judged, standing(plan, directory), repeat(directory), repeat(lang)))
+    if format == "json":
+        json.dump(_json(directory, standings, lang), sys.stdout, ensure_ascii=False)
+        sys.stdout.write("\n")
+    else:
+        _page(standings, lang)
+    return BAD if any(found.state in ("failed", "unusable") for found in standings) else FINE
+
+
+def _judged(found: Standing, directory: str, language: Language) -> Standing:
+    if found.state != "ready":
+        return found
+    command = [*PROGRAM, *found.check.judge, "--lang", language]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, encoding="utf-8", check=False)
+    said = (done.stderr if done.returncode > 1 else done.stdout).strip() or done.stderr.strip()
+    return judged(found, done.returncode, said.splitlines()[-1] if said else "")
+
+
+def _page(standings: Sequence[Standing], language: Language) -> None:
+    colour, zh = wants_colour(), language == "zh"
+    stage = None
+    for found in standings:
+        if found.stage.id != stage:
+            stage = found.stage.id
+            print(painted(found.stage.title[language], "bold", colour))
+        *words, style = _STATES[found.state]
+        detail = _detail(found, language)
+        line = f"  {painted(f'{words[zh]:<9}', style, colour)} {found.check.title[language]}"
+        print(f"{line} · {detail}" if detail else line)
+    following = next_of(list(standings))
+    print()
+    if following is None:
+        print(_WORDS["done"][zh])
+        return
+    print(painted(_WORDS["next"][zh].format(title=following.check.title[language]), "bold", colour))
+    for line in _steps(following, language):
+        print(f"  {line}")
+
+
+def _detail(found: Standing, language: Language) -> str:
+    zh = language == "zh"
+    if found.missing:
+        return _WORDS["needs"][zh].format(files=", ".join(found.missing))
+    if found.open_boxes:
+        return _WORDS["open"][zh].format(count=found.open_boxes, first=found.message)
+    return found.message
+
+
+def _steps(found: Standing, language: Language) -> list[str]:
+    """What a person does about a check that has not passed."""
+    if found.state in ("failed", "unusable"):
+        again = [command_line(found.check.judge)] if found.check.judge else list(found.check.actions(language))
+        return [found.check.otherwise[language], *again]
+    steps = list(found.check.actions(language))
+    page = f"{found.stage.folder}/README{'.zh-CN' if language == 'zh' else ''}.md"
+    return [*(steps or [found.check.otherwise[language]]), _WORDS["read"][language == "zh"].format(page=page)]
+
+
+def _json(directory: str, standings: Sequence[Standing], language: Language) -> dict[str, object]:
+    following = next_of(list(standings))
+    return {
+        "directory": directory,
+        "checks": [
+            {
+                "stage": found.stage.id,
+                "check": found.check.id,
+                "title": found.check.title[language],
+                "state": found.state,
+                "optional": found.check.optional,
+                "missing": list(found.missing),
+                "command": ["accmap", *found.check.judge] if found.check.judge else None,
+                "exit_code": found.exit_code,
+                "message": _detail(found, language),
+                "procedure": list(found.check.sources),
+            }
+            for found in standings
+        ],
+        "next": None
+        if following is None
+        else {
+            "stage": following.stage.id,
+            "check": following.check.id,
+            "do": _steps(following, language),
+        },
+    }

@@ -1,0 +1,263 @@
+"""`accmap weights check A [B]`: two checkpoints, a checkpoint against a configuration, or an inference log's lists.
+
+0 where everything agrees, 1 where a weight is missing, left over, of another shape, different or not finite, or where
+a name on a log's list is a problem; 2 where something cannot be read. Progress goes to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from ...schemas.config import json_value
+from ..inputs import load, read_input
+from ..lean import BAD, FINE
+from ..parsing import UsageError
+from ..terminal import painted, shortened, wants_colour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...evidence.weights.comparison import Check, Row, Statistics, WeightSide
+    from ...evidence.weights.not_loaded import Explained
+    from ...schemas.config import Config, ReadOptions
+    from ...schemas.diagnostic import Diagnostic, Language
+
+_STATUS = {
+    "equal": ("equal", "相同", "green"),
+    "rounded": ("equal only after rounding to bfloat16", "舍入为 bfloat16 后才相同", "yellow"),
+    "different": ("different", "不同", "red"),
+    "shape": ("shapes differ", "形状不同", "red"),
+    "not-finite": ("NaN or infinite", "含 NaN 或无穷", "red"),
+    "only-a": ("only in A", "仅 A 有", "red"),
+    "only-b": ("only in B", "仅 B 有", "red"),
+    "unknown": ("not in the weight table", "权重映射表中没有", "red"),
+}
+_WORDS = {
+    "rounded": (
+        (
+            "The float32 side is not on the bfloat16 grid. A Megatron-LM run in bfloat16 starts from rounded weights; "
+            "give MindSpore Transformers the same ones: accmap weights convert … --dtype bf16."
+        ),
+        (
+            "float32 一侧的数值不在 bfloat16 网格上。bfloat16 的 Megatron-LM 训练从舍入后的权重开始；"
+            "请让 MindSpore Transformers 使用相同的权重：accmap weights convert … --dtype bf16。"
+        ),
+    ),
+    "inferred": (
+        "No configuration: how rows are arranged was read off names and shapes. --config FILE makes sure.",
+        "未给出配置：行的排列由名称与形状推断。可用 --config FILE 确认。",
+    ),
+    "difference": ("largest difference {:.3g}, {:.3g} of the largest value", "最大差 {:.3g}，为最大值的 {:.3g}"),
+    "beside": ("beside the weights: {} tensors of {}", "权重之外：{} 个张量（{}）"),
+    "network": ("not in the weights", "权重中缺少"),
+    "weights": ("not in the network", "网络中没有"),
+    "harmless": ("harmless", "无影响"),
+    "problem": ("problem", "问题"),
+    "lines": ("line", "行"),
+    "nothing": ("Both lists are empty: every weight found its place.", "两个列表均为空：全部权重已加载。"),
+    "still": (
+        "A fused weight can still hold its parts in another order; compare with accmap weights check A B.",
+        "融合权重内部的排列仍可能不同；请用 accmap weights check A B 比较。",
+    ),
+}
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None = None,
+    config: Sequence[str] = (),
+    log: str | None = None,
+    tolerance: float = 0.0,
+    all: bool = False,  # noqa: A002 - the option's name
+    format: str = "text",  # noqa: A002 - the option's name
+    lang: Language = "en",
+) -> int:
+    """Compare, and say what does not agree."""
+    from ...evidence.weights.places import checkpoint_at
+
+    if not files and log is None:
+        raise UsageError("weights check needs a checkpoint, or --log FILE")
+    names = [*files, *config]
+    checkpoints = [name for name in files if checkpoint_at(name) is not None]
+    others = [name for name in names if name not in checkpoints]
+    unclear = [name for name in others if os.path.isdir(name) or name.endswith((".ckpt", ".bin"))]
+    if unclear or (files and log is None and not checkpoints):
+        from ...evidence.weights.places import checkpoint_or_stop
+
+        checkpoint_or_stop((unclear or list(files))[0])
+    configs = [load(name, options, stdin_name) for name in others]
+    code = FINE
+    if log is not None:
+        code = _log(log, stdin_name, configs, format, lang)
+        if not checkpoints:
+            return code
+    return max(code, _checkpoints(checkpoints, configs, options, tolerance, lang, format, everything=all))
+
+
+def _checkpoints(
+    names: Sequence[str],
+    configs: Sequence[Config],
+    options: ReadOptions,
+    tolerance: float,
+    language: Language,
+    form: str,
+    *,
+    everything: bool,
+) -> int:
+    from ...evidence.weights.comparison import compare_checkpoints, compare_with_configuration
+    from ...evidence.weights.opening import open_checkpoint
+    from ...evidence.weights.writing import MANIFEST, check_manifest
+
+    findings: list[Diagnostic] = []
+    for name in names:
+        if os.path.isfile(os.path.join(name, MANIFEST)):
+            findings.extend(check_manifest(name))
+    for diagnostic in findings:
+        print(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}", file=sys.stderr)
+    opened = [open_checkpoint(name) for name in names]
+    shows = sys.stderr.isatty()
+
+    def progress(line: str) -> None:
+        if shows:
+            print(f"\r{shortened(line, 70):<70}", end="", file=sys.stderr)
+
+    if len(opened) == 2:
+        found = compare_checkpoints(opened[0], opened[1], configs, options, tolerance=tolerance, progress=progress)
+    else:
+        found = compare_with_configuration(opened[0], configs, options, progress)
+    if shows:
+        print("\r" + " " * 70 + "\r", end="", file=sys.stderr)
+    if form == "json":
+        json.dump(_answer(found, findings, language), sys.stdout, ensure_ascii=False, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        _page(found, language, everything=everything)
+    return BAD if found.bad or findings else FINE
+
+
+def _answer(found: Check, findings: Sequence[Diagnostic], language: Language) -> dict[str, Any]:
+    return {
+        "a": found.a,
+        "b": found.b,
+        "kind": found.kind,
+        "inferred": found.inferred,
+        "rows": [
+            {
+                "name": row.name,
+                "status": row.status,
+                "a": _side(row.a),
+                "b": _side(row.b),
+                "max_difference": json_value(row.max_difference),
+                "relative": json_value(row.relative),
+            }
+            for row in found.rows
+        ],
+        "summary": dict(Counter(row.status for row in found.rows)),
+        "beside": dict(found.beside),
+        "findings": [diagnostic.to_json(language) for diagnostic in findings],
+        "verdict": "different" if found.bad or findings else "equal",
+    }
+
+
+def _side(side: WeightSide | None) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    numbers = side.statistics
+    return {
+        "name": side.name,
+        "file": side.file,
+        "dtype": side.dtype,
+        "shape": list(side.shape),
+        "statistics": None if numbers is None else {key: json_value(value) for key, value in numbers._asdict().items()},
+    }
+
+
+def _page(found: Check, language: Language, *, everything: bool) -> None:
+    chinese = language == "zh"
+    colour = wants_colour()
+    print(f"A {painted(found.a, 'bold', colour)}")
+    if found.b is not None:
+        print(f"B {painted(found.b, 'bold', colour)}")
+    for row in found.rows:
+        if row.status == "equal" and not everything:
+            continue
+        _print_row(row, chinese, colour)
+    counts = Counter(row.status for row in found.rows)
+    print(", ".join(f"{count} {_STATUS[status][chinese]}" for status, count in counts.items()))
+    for what, count in found.beside.items():
+        print(_WORDS["beside"][chinese].format(count, what))
+    if counts["rounded"]:
+        print(_WORDS["rounded"][chinese])
+    if found.inferred:
+        print(_WORDS["inferred"][chinese])
+
+
+def _print_row(row: Row, chinese: bool, colour: bool) -> None:
+    status = _STATUS[row.status]
+    print(f"{painted(status[chinese], status[2], colour)}  {row.name}")
+    for letter, side in (("A", row.a), ("B", row.b)):
+        if side is None:
+            continue
+        named = "" if side.name == row.name else f"  {side.name}"
+        shape = "" if row.status == "unknown" else f" {list(side.shape)}"
+        numbers = side.statistics
+        told = "" if numbers is None else _numbers(numbers)
+        if numbers is not None and numbers.nans + numbers.infinities:
+            told += f"  NaN {numbers.nans} inf {numbers.infinities}"
+        print(f"    {letter}  {side.dtype or ''}{shape}{told}{named}  {painted(side.file, 'dim', colour)}")
+    if row.status in ("different", "rounded") and row.max_difference is not None and row.relative is not None:
+        print(f"    {_WORDS['difference'][chinese].format(row.max_difference, row.relative)}")
+
+
+def _numbers(found: Statistics) -> str:
+    return f"  min {found.minimum:.4g} max {found.maximum:.4g} mean {found.mean:.4g} norm {found.norm:.6g}"
+
+
+def _log(name: str, stdin_name: str | None, configs: Sequence[Config], form: str, language: Language) -> int:
+    """Explain the lists of an inference log."""
+    from ...evidence.weights.not_loaded import explain, read_lists
+    from ...mapper.recipe.reading import recipe_of
+
+    entries = read_lists(read_input(name, stdin_name))
+    recipe = next((recipe_of(config) for config in configs), None)
+    found = explain(entries, recipe)
+    problems = [one for one in found if not one.harmless]
+    if form == "json":
+        answer = {
+            "log": name,
+            "entries": [_explained(one, language) for one in found],
+            "summary": {"names": len(entries), "problems": sum(len(one.entries) for one in problems)},
+            "verdict": "problems" if problems else "fine",
+        }
+        json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
+        sys.stdout.write("\n")
+        return BAD if problems else FINE
+    chinese = language == "zh"
+    colour = wants_colour()
+    print(painted(name, "bold", colour))
+    if not entries:
+        print(_WORDS["nothing"][chinese])
+        print(_WORDS["still"][chinese])
+    for one in sorted(found, key=lambda one: one.harmless):
+        state, style = ("harmless", "green") if one.harmless else ("problem", "red")
+        print(f"{painted(_WORDS[state][chinese], style, colour)}  {one.text(language)}")
+        for entry in one.entries:
+            where = f"{name}:{entry.line}"
+            print(f"    {entry.name}  {_WORDS[entry.missing][chinese]}  {painted(where, 'dim', colour)}")
+    return BAD if problems else FINE
+
+
+def _explained(one: Explained, language: Language) -> dict[str, Any]:
+    return {
+        "kind": one.kind,
+        "harmless": one.harmless,
+        "message": one.text(language),
+        "fields": list(one.fields),
+        "names": [{"name": entry.name, "missing": entry.missing, "line": entry.line} for entry in one.entries],
+    }

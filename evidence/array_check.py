@@ -1,0 +1,217 @@
+"""Two arrays, or two folders of them, judged: the check that the inference guide makes on dumped outputs.
+
+The verdict is `equal` (bit for bit), `close` (within the tolerance of its precision) or `different`, with every reason
+by name. Beside it stand the three numbers of the guide's own checker, which `by_guide` makes decisive: cosine above
+0.999, the sums of magnitudes within 1% (the guide's tool forgets the side below), and the Kullback-Leibler divergence
+of the softmax over all elements below 0.005.
+
+Source: seed 003, "Precision Error"; `tests/utils/precision_utils.py:PrecisionChecker` of MindSpore Transformers 1.7.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from ..schemas.diagnostic import Kind, UnreadableError, finding
+from .arrays import (
+    TOLERANCES,
+    Measured,
+    agreement,
+    blocks,
+    coarser,
+    first_beyond,
+    measure,
+    open_numpy,
+    precision_of,
+    read_array,
+    wide,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Verdict = Literal["equal", "close", "different"]
+
+GUIDE = {"cosine": 0.999, "magnitude": 0.01, "divergence": 0.005}
+
+PROBLEMS = {
+    "no-arrays": Kind(
+        "EVD089",
+        "no-arrays",
+        "error",
+        "{a} and {b} have no .npy file of the same name.",
+        "{a} 与 {b} 中没有同名的 .npy 文件。",
+    ),
+}
+
+
+class GuideCheck(NamedTuple):
+    """The numbers of the guide's checker; None where they do not exist."""
+
+    cosine: float | None
+    magnitude: float | None
+    """Sum of magnitudes of A relative to that of B, minus one."""
+    divergence: float | None
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """Which of the three fail."""
+        found: list[str] = []
+        if self.cosine is None or not self.cosine > GUIDE["cosine"]:
+            found.append("cosine")
+        if self.magnitude is None or not abs(self.magnitude) < GUIDE["magnitude"]:
+            found.append("magnitude")
+        if self.divergence is None or not self.divergence < GUIDE["divergence"]:
+            found.append("divergence")
+        return tuple(found)
+
+
+class ArrayCheck(NamedTuple):
+    """What was found about one pair of arrays."""
+
+    name: str
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    """`shape`, `dtype`, `empty`, `nan`, `infinite`, `far`, `element`, `cosine`, `magnitude`, `divergence`."""
+    dtype_a: str
+    dtype_b: str
+    shape_a: tuple[int, ...]
+    shape_b: tuple[int, ...]
+    precision: str
+    tolerance: float
+    measured: Measured | None = None
+    guide: GuideCheck | None = None
+    first: tuple[int, ...] | None = None
+    """The first element that is off by more than the tolerance."""
+    first_values: tuple[float, float] | None = None
+
+
+class Rules(NamedTuple):
+    """How arrays are judged."""
+
+    tolerance: float | None = None
+    precision: str | None = None
+    any_dtype: bool = False
+    equal_nan: bool = False
+    by_guide: bool = False
+
+
+class FilesCheck(NamedTuple):
+    """Every pair that was compared, and what could not be."""
+
+    checks: tuple[ArrayCheck, ...]
+    only_a: tuple[str, ...] = ()
+    only_b: tuple[str, ...] = ()
+    unreadable: tuple[UnreadableError, ...] = ()
+
+
+def check_files(a: str, b: str, rules: Rules) -> FilesCheck:
+    """Two files, or all files of the same name in two folders; one that cannot be read does not stop the others."""
+    if not (os.path.isdir(a) and os.path.isdir(b)):
+        return FilesCheck((check_arrays(a, read_array(a), read_array(b), rules),))
+    ours, theirs = set(_arrays_in(a)), set(_arrays_in(b))
+    common = sorted(ours & theirs)
+    if not common:
+        raise UnreadableError(finding(PROBLEMS, "no-arrays", a, a=a, b=b))
+    checks: list[ArrayCheck] = []
+    unreadable: list[UnreadableError] = []
+    for name in common:
+        try:
+            one, other = (read_array(os.path.join(folder, name)) for folder in (a, b))
+        except UnreadableError as error:
+            unreadable.append(error)
+            continue
+        checks.append(check_arrays(name, one, other, rules))
+    return FilesCheck(tuple(checks), tuple(sorted(ours - theirs)), tuple(sorted(theirs - ours)), tuple(unreadable))
+
+
+def _arrays_in(folder: str) -> Iterator[str]:
+    for inner, _folders, files in os.walk(folder):
+        for name in files:
+            if name.endswith(".npy"):
+                yield os.path.relpath(os.path.join(inner, name), folder)
+
+
+def check_arrays(name: str, a: Any, b: Any, rules: Rules) -> ArrayCheck:
+    """Judge A against B, the benchmark."""
+    dtypes = precision_of(a), precision_of(b)
+    precision = rules.precision or coarser(*dtypes)
+    allowed = rules.tolerance if rules.tolerance is not None else TOLERANCES.get(precision, 0.0)
+    shapes = tuple(a.shape), tuple(b.shape)
+    reasons: list[str] = []
+    if dtypes[0] != dtypes[1] and not rules.any_dtype:
+        reasons.append("dtype")
+    blank = ArrayCheck(name, "different", tuple(reasons), *dtypes, *shapes, precision, allowed)
+    if shapes[0] != shapes[1]:
+        return blank._replace(reasons=(*reasons, "shape"))
+    if not a.size:
+        return blank._replace(reasons=(*reasons, "empty"))
+    measured = measure(a, b)
+    counted = _forgiven(a, b, measured) if rules.equal_nan else measured
+    judged = agreement(counted, precision, rules.tolerance)
+    guide = guide_check(a, b, measured)
+    if rules.by_guide:
+        reasons += [judged.why] if judged.why in ("nan", "infinite") else guide.failing
+    elif not judged.agrees:
+        reasons.append(judged.why)
+    verdict: Verdict = "different" if reasons else "close" if counted.unequal else "equal"
+    first = values = None
+    if verdict == "different" and counted.unequal:
+        first = first_beyond(a, b, allowed * max(measured.largest_a, measured.largest_b))
+        values = None if first is None else _values(a, b, first)
+    return blank._replace(
+        verdict=verdict, reasons=tuple(reasons), measured=measured, guide=guide, first=first, first_values=values
+    )
+
+
+def _forgiven(a: Any, b: Any, measured: Measured) -> Measured:
+    """The same without the NaNs, where both sides have them in the same places."""
+    np = open_numpy()
+    if measured.nan_a != measured.nan_b or any(
+        bool((np.isnan(one) != np.isnan(other)).any()) for one, other in _wide_blocks(a, b)
+    ):
+        return measured
+    both = measured.nan_a
+    return measured._replace(
+        nan_a=0, nan_b=0, not_finite_apart=measured.not_finite_apart - both, unequal=measured.unequal - both
+    )
+
+
+def _values(a: Any, b: Any, at: tuple[int, ...]) -> tuple[float, float]:
+    np = open_numpy()
+    one, other = (float(np.asarray(side[at])) for side in (a, b))
+    return one, other
+
+
+def guide_check(a: Any, b: Any, measured: Measured) -> GuideCheck:
+    """The three numbers of the guide's checker; `b` is its golden side."""
+    magnitude = measured.sum_abs_a / measured.sum_abs_b - 1 if measured.sum_abs_b else None
+    if measured.sum_abs_a == measured.sum_abs_b == 0:
+        magnitude = 0.0
+    finite = not (measured.nan_a or measured.nan_b or measured.infinite_a or measured.infinite_b)
+    divergence = _divergence(a, b, measured) if finite else None
+    return GuideCheck(measured.cosine, magnitude, divergence)
+
+
+def _divergence(a: Any, b: Any, measured: Measured) -> float:
+    """KL(softmax(b) | softmax(a)) over all elements, in two passes."""
+    np = open_numpy()
+    top_a, top_b = measured.statistics_a[0], measured.statistics_b[0]
+    sum_a = sum_b = 0.0
+    for one, other in _wide_blocks(a, b):
+        sum_a += float(np.exp(one - top_a).sum())
+        sum_b += float(np.exp(other - top_b).sum())
+    log_a, log_b = top_a + math.log(sum_a), top_b + math.log(sum_b)
+    total = 0.0
+    for one, other in _wide_blocks(a, b):
+        share = other - log_b
+        total += float((np.exp(share) * (share - (one - log_a))).sum())
+    return max(total, 0.0)
+
+
+def _wide_blocks(a: Any, b: Any) -> Iterator[tuple[Any, Any]]:
+    np = open_numpy()
+    for one, other, _start in blocks(a, b):
+        yield wide(np, one), wide(np, other)

@@ -1,0 +1,27 @@
+"""Training data: what the files hold, and which samples each framework draws from them.
+
+Two runs train alike only if every step sees the same tokens. Both frameworks read the same pair of files, an `.idx`
+that says where each sequence lies and a `.bin` with the token ids, and both draw samples in an order that follows
+from a seed. Nothing of that needs a framework, so both sides are worked out here and laid side by side:
+
+    text of a configuration ──▶ Plan ─┐
+                                      ├─▶ Draws ──▶ comparison of the first samples, step by step
+    .idx/.bin ──▶ IndexedFile ────────┘
+                     └─▶ scan of the tokens: ids, special ids, document ends
+
+- `indexed`: the `.idx` and `.bin` of one prefix, checked byte by byte before anything is believed.
+- `tokens`: every id once, in chunks: range, special ids, the token that ends a sequence.
+- `tokenizer`: sizes, special tokens and text from a `tokenizer.json`, without a package.
+- `split`, `blend`, `gpt_index`, `sampler`: how the frameworks cut, mix, shuffle and hand out; one idea a module.
+- `plan`, `megatron_plan`, `mindformers_plan`: what a configuration asks of the data, with the place of each value.
+- `draws`: the samples of one plan. `agreement`: two plans side by side. `cache`: indices left from an earlier run.
+- `dataset`, `special`, `pairing`, `sentences`: what is wrong with one file, with its special ids, between two runs.
+- `check`: all of it for the files of a command line, as one `Report`; `report_json`: the report as JSON.
+
+The order of samples depends on NumPy's generator, so NumPy is needed (the extra `accmap[evidence]`). A file is never
+mapped and trusted: every size is compared with the file's before it is used, and tokens are read in chunks.
+
+Sources: Megatron-Core 0.12 to 0.19 `core/datasets` and MindFormers 1.6 to 2.1 `dataset/blended_datasets`. The index of
+one dataset is the same in all of them. What differs is how many samples a weighted dataset is asked for (`blend`),
+which can change the number of epochs and with it the order, and how a step is spread over devices (`sampler`).
+"""

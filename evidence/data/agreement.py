@@ -1,0 +1,217 @@
+"""Two plans side by side: the same bytes, the same settings, the same samples in every step."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .draws import Drawn, Draws
+    from .indexed import IndexedFile
+    from .plan import Plan
+    from .sampler import Slot
+
+_BLOCK = 8 * 1024 * 1024
+_QUICK_BLOCKS = 16
+
+
+class Contents:
+    """Which files hold the same bytes. Files at one place are not read; files of one size are compared by checksum."""
+
+    def __init__(self, files: Iterable[IndexedFile], *, quick: bool = False) -> None:
+        self.quick = quick
+        self._names: dict[str, str] = {}
+        self.digests: dict[str, str] = {}
+        places = {data.prefix: tuple(os.path.realpath(path) for path in (data.idx, data.bin)) for data in files}
+        sizes: dict[tuple[int, ...], set[tuple[str, ...]]] = {}
+        for paths in places.values():
+            sizes.setdefault(tuple(os.path.getsize(path) for path in paths), set()).add(paths)
+        for prefix, paths in places.items():
+            alike = sizes[tuple(os.path.getsize(path) for path in paths)]
+            if len(alike) == 1:
+                self._names[prefix] = paths[1]
+                continue
+            self.digests[prefix] = " ".join(_digest(path, quick=quick) for path in paths)
+            self._names[prefix] = self.digests[prefix]
+
+    def name(self, prefix: str) -> str:
+        """A name that files with the same bytes share."""
+        return self._names[prefix]
+
+
+def _digest(path: str, *, quick: bool) -> str:
+    size = os.path.getsize(path)
+    found = hashlib.blake2b(digest_size=16)
+    with open(path, "rb", buffering=0) as stream:
+        if not quick or size <= _QUICK_BLOCKS * _BLOCK:
+            while block := stream.read(_BLOCK):
+                found.update(block)
+            return found.hexdigest()
+        for number in range(_QUICK_BLOCKS):
+            stream.seek((size - _BLOCK) * number // (_QUICK_BLOCKS - 1))
+            found.update(stream.read(_BLOCK))
+    return found.hexdigest()
+
+
+class Difference(NamedTuple):
+    """A setting of the data that the two files give differently."""
+
+    name: str
+    a: object
+    b: object
+
+
+class Parting(NamedTuple):
+    """The first sample that is not the same."""
+
+    sample: int
+    step: int
+    a: Drawn
+    b: Drawn
+    same_set: bool
+    """Whether the step still uses the same samples, in another order."""
+
+
+class Agreement(NamedTuple):
+    """How far two runs draw the same samples."""
+
+    steps: int
+    """How many steps were compared."""
+    samples: int
+    equal_steps: int
+    """Steps that use the same samples, whatever their order."""
+    parting: Parting | None
+    """The first difference in order."""
+    parted: Parting | None
+    """The first step whose samples are not the same set."""
+    whole_run: bool
+    """Whether the orders are the same to the end, not only as far as compared."""
+    restart: int | None
+    """The step at which one side begins again and the other goes on; None where neither does."""
+    placement: str
+    """`same`, `devices` (the same micro batches, on other devices) or `micro-batches` (put together otherwise)."""
+
+
+def differences(a: Plan, b: Plan) -> list[Difference]:
+    """The settings of the data that are not equal."""
+    found: list[Difference] = []
+    for name in (
+        "sample_length", "seed", "samples", "global_batch", "extra", "masks_after_eod", "resets_at_eod", "own_files",
+    ):  # fmt: skip
+        left, right = getattr(a, name), getattr(b, name)
+        if left != right and left is not None and right is not None:
+            found.append(Difference(name, left, right))
+    if a.split is not None and b.split is not None and _shares(a.split) != _shares(b.split):
+        found.append(Difference("split", a.split, b.split))
+    if a.blend is not None and b.blend is not None and _weights(a) != _weights(b):
+        found.append(Difference("blend", _blend_text(a), _blend_text(b)))
+    return found
+
+
+def agree(a: Draws, b: Draws, contents: Contents, count: int) -> Agreement:
+    """The first `count` samples of both, by steps."""
+    batch = a.plan.global_batch or 1
+    one_batch = batch == (b.plan.global_batch or 1)
+    steps = max(1, -(-count // batch)) if one_batch else 0
+    known = [plan.steps for plan in (a.plan, b.plan) if plan.steps]
+    steps = min([steps, *known]) if one_batch else 0
+    parting = parted = None
+    equal = 0
+    placement = "same"
+    if not one_batch:
+        parting = parted = _first_in_order(a, b, contents, count)
+    for step in range(steps):
+        left = [(slot, a.sample(slot.sample)) for slot in a.step(step)]
+        right = [(slot, b.sample(slot.sample)) for slot in b.step(step)]
+        keys = [[_key(drawn, contents) for _slot, drawn in side] for side in (left, right)]
+        same_set = sorted(keys[0]) == sorted(keys[1])
+        equal += same_set
+        if keys[0] != keys[1]:
+            at = next(place for place, pair in enumerate(zip(*keys, strict=True)) if pair[0] != pair[1])
+            found = Parting(step * batch + at, step, left[at][1], right[at][1], same_set)
+            parting = parting or found
+            if not same_set:
+                parted = parted or found
+        if same_set and placement == "same":
+            placement = _placement(left, right, contents)
+    whole = parting is None and one_batch and _whole(a, b)
+    return Agreement(steps, steps * batch, equal, parting, parted, whole, _restart(a, b), placement)
+
+
+def _first_in_order(a: Draws, b: Draws, contents: Contents, count: int) -> Parting | None:
+    for number in range(min(count, a.size, b.size)):
+        left, right = a.sample(number), b.sample(number)
+        if _key(left, contents) != _key(right, contents):
+            return Parting(number, number // (a.plan.global_batch or 1), left, right, same_set=False)
+    return None
+
+
+def _key(drawn: Drawn, contents: Contents) -> tuple[object, ...]:
+    return (contents.name(drawn.prefix), drawn.pieces)
+
+
+def _placement(left: list[tuple[Slot, Drawn]], right: list[tuple[Slot, Drawn]], contents: Contents) -> str:
+    def groups(side: list[tuple[Slot, Drawn]]) -> dict[tuple[int, int], list[object]]:
+        found: dict[tuple[int, int], list[object]] = {}
+        for slot, drawn in side:
+            found.setdefault((slot.rank, slot.micro), []).append(_key(drawn, contents))
+        return {place: sorted(keys, key=repr) for place, keys in found.items()}
+
+    one, two = groups(left), groups(right)
+    if one == two:
+        return "same"
+    return "devices" if sorted(map(repr, one.values())) == sorted(map(repr, two.values())) else "micro-batches"
+
+
+def _whole(a: Draws, b: Draws) -> bool:
+    """Whether both orders are the same from end to end."""
+    import numpy as np
+
+    if "cyclic" in (a.plan.loader, b.plan.loader) or len(a.indices) != len(b.indices) or a.shares_differ(b):
+        return False
+    return all(
+        np.array_equal(one.documents, two.documents) and np.array_equal(one.order, two.order)
+        for one, two in zip(a.indices, b.indices, strict=True)
+    )
+
+
+def _restart(a: Draws, b: Draws) -> int | None:
+    """The step from which one side has begun again while the other goes on."""
+    batch = a.plan.global_batch or 1
+    steps = [plan.steps for plan in (a.plan, b.plan) if plan.steps]
+    if not steps or batch != (b.plan.global_batch or 1):
+        return None
+    passes = [side.samples_of_a_pass() // batch for side in (a, b)]
+    first = min(passes)
+    return first if passes[0] != passes[1] and first < min(steps) else None
+
+
+def _shares(split: str) -> tuple[float, ...] | str:
+    from .problems import RefusedError
+    from .split import shares
+
+    try:
+        return shares(split)
+    except RefusedError:
+        return split
+
+
+def _weights(plan: Plan) -> list[float] | int:
+    from .blend import normalised
+
+    blend = plan.blend
+    assert blend is not None
+    if len(blend.prefixes) == 1:
+        return [1.0]
+    return len(blend.prefixes) if blend.weights is None else normalised(blend.weights)
+
+
+def _blend_text(plan: Plan) -> str:
+    blend = plan.blend
+    assert blend is not None
+    if blend.weights is None:
+        return " ".join(blend.prefixes)
+    return " ".join(f"{weight:g} {prefix}" for weight, prefix in zip(blend.weights, blend.prefixes, strict=True))

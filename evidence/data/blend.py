@@ -1,0 +1,105 @@
+"""Several datasets in one: the list of weights and prefixes, how much is asked of each, and in which turn they come.
+
+A list that alternates weights and prefixes is weighted; a list of prefixes alone is mixed by the datasets' own sizes.
+Each sample comes from the dataset that lags furthest behind its share.
+
+Where the frameworks differ: of a dataset with weight w, Megatron asks ceil(ceil(N·w)·1.005) samples and draws
+Σ ceil(N·w) in all; MindFormers asks ceil(N·w·1.005) and draws the sum of that. One prefix with the weight "1" is a
+weighted list in both, one without is asked for exactly N. More samples can mean one more epoch, and then every
+sample changes its place.
+
+Sources: Megatron-Core 0.12 to 0.19 `core/datasets/utils.py:get_blend_from_list`, `normalize`,
+`blended_megatron_dataset_builder.py:_get_size_per_split_per_dataset`, `_build_blended_dataset_splits`,
+`helpers.cpp:build_blending_indices`; MindFormers 1.6 to 2.1 `dataset/blended_datasets`, the same files.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from .problems import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Rounding = Literal["megatron", "mindformers"]
+
+
+class Blend(NamedTuple):
+    """Prefixes, and their weights where the list has any."""
+
+    prefixes: tuple[str, ...]
+    weights: tuple[float, ...] | None
+
+
+def blend_of(words: Sequence[object]) -> Blend:
+    """What a list of data paths says."""
+    if not words:
+        raise RefusedError("the list of data paths is empty", "数据路径列表为空")
+    texts = [str(word) for word in words]
+    if len(texts) % 2:
+        return Blend(tuple(text.strip() for text in texts), None)
+    weights = [_number(text) for text in texts[::2]]
+    if all(weight is None for weight in weights):
+        return Blend(tuple(text.strip() for text in texts), None)
+    if any(weight is None for weight in weights):
+        raise RefusedError(
+            f"some prefixes have a weight and some have none: {' '.join(texts)}",
+            f"部分前缀有权重而部分没有：{' '.join(texts)}",
+        )
+    known = tuple(weight for weight in weights if weight is not None)
+    if min(known) <= 0 or not math.isfinite(sum(known)):
+        raise RefusedError(f"every weight must be above 0: {' '.join(texts)}", f"权重必须大于 0：{' '.join(texts)}")
+    return Blend(tuple(text.strip() for text in texts[1::2]), known)
+
+
+def normalised(weights: Sequence[float]) -> list[float]:
+    """Weights that add up to 1, as NumPy adds them."""
+    import numpy as np
+
+    array = np.array(weights, dtype=np.float64)
+    return (array / np.sum(array)).tolist()
+
+
+class Asked(NamedTuple):
+    """What a weighted blend asks of its datasets."""
+
+    samples: tuple[int, ...]
+    """Of each dataset."""
+    size: int
+    """Of the blend."""
+
+
+def asked(weights: Sequence[float], samples: int, rounding: Rounding, surplus: float = 0.005) -> Asked:
+    """How many samples a blend of normalised `weights` asks of each dataset, for `samples` in all."""
+    if rounding == "mindformers":
+        each = tuple(math.ceil(samples * weight * 1.005) for weight in weights)
+        return Asked(each, sum(each))
+    due = [math.ceil(samples * weight) for weight in weights]
+    return Asked(tuple(math.ceil(count * (1 + surplus)) for count in due), sum(due))
+
+
+def turns(weights: Sequence[float], count: int) -> tuple[Any, Any]:
+    """The first `count` samples of a blend: from which dataset, and the how manieth of it."""
+    import numpy as np
+
+    shares = np.array(weights, dtype=np.float64)
+    taken = np.zeros(len(shares), dtype=np.int64)
+    dataset = np.zeros(count, dtype=np.int64)
+    sample = np.zeros(count, dtype=np.int64)
+    if len(shares) == 1:
+        return dataset, np.arange(count, dtype=np.int64)
+    for turn in range(count):
+        behind = int(np.argmax(shares * max(float(turn), 1.0) - taken))
+        dataset[turn] = behind
+        sample[turn] = taken[behind]
+        taken[behind] += 1
+    return dataset, sample
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

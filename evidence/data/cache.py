@@ -1,0 +1,73 @@
+"""Indices that an earlier run left beside the data: they are taken again even where the data have changed since.
+
+Both frameworks name a cached index by the settings, not by the data, so that new data at an old path get old indices.
+
+Sources: Megatron-Core 0.12 `core/datasets/gpt_dataset.py:GPTDataset._build_document_sample_shuffle_indices`,
+`megatron_dataset.py` (the description); MindFormers 1.9.0, the same files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .gpt_index import GptIndex
+    from .plan import Plan
+
+_DESCRIPTION = "-GPTDataset-train-description.txt"
+
+
+class Cached(NamedTuple):
+    """A cached index that a plan would take, and whether it is the one its data give."""
+
+    path: str
+    fits: bool
+
+
+def cached_indices(plan: Plan, prefix: str, request: int | None, index: GptIndex) -> Iterator[Cached]:
+    """The cached indices that the settings of `plan` would find for a prefix."""
+    folder = plan.cache or os.path.join(prefix, "cache", "GPTDataset_indices")
+    if not os.path.isdir(folder):
+        return
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(_DESCRIPTION):
+            continue
+        path = os.path.join(folder, name)
+        described = _described(path)
+        if (
+            described.get("dataset_path") == prefix
+            and described.get("num_samples") == request
+            and described.get("random_seed") == plan.seed
+            and described.get("sequence_length") == plan.sample_length
+            and described.get("split") == plan.split
+        ):
+            yield Cached(path, _fits(path[: -len("description.txt")], index))
+
+
+def _described(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            found = json.load(stream)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def _fits(stem: str, index: GptIndex) -> bool:
+    import numpy as np
+
+    try:
+        documents = np.load(f"{stem}document_index.npy", mmap_mode="r", allow_pickle=False)
+        order = np.load(f"{stem}shuffle_index.npy", mmap_mode="r", allow_pickle=False)
+        cuts = np.load(f"{stem}sample_index.npy", mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return False
+    if not np.array_equal(documents, index.documents) or not np.array_equal(order, index.order):
+        return False
+    # The cuts follow from the lengths, which may have changed while their number has not.
+    some = np.unique(np.linspace(0, len(index), num=min(len(index) + 1, 4096)).astype(np.int64))
+    return cuts.shape == (len(index) + 1, 2) and all(tuple(map(int, cuts[at])) == index.place(int(at)) for at in some)

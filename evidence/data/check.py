@@ -1,0 +1,179 @@
+"""Data files and the configurations that use them, checked together."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
+from .cache import cached_indices
+from .dataset import Asked, DataSet, dataset_of
+from .draws import Draws
+from .indexed import IndexedFile, read_indexed
+from .pairing import Side, pair_of
+from .plan import Plan, plan_of, told
+from .problems import PROBLEMS, RefusedError, need_numpy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ...schemas.config import Config
+    from .agreement import Agreement, Contents
+
+
+class Decoded(NamedTuple):
+    """A sample as text."""
+
+    file: str
+    sample: int
+    inputs: str
+    labels: str
+
+
+class Report(NamedTuple):
+    """The whole answer."""
+
+    datasets: tuple[DataSet, ...]
+    sides: tuple[Side, ...]
+    agreement: Agreement | None
+    decoded: tuple[Decoded, ...]
+    problems: tuple[Diagnostic, ...]
+    contents: Contents | None
+    unreadable: tuple[Diagnostic, ...]
+
+    @property
+    def verdict(self) -> str:
+        """`bad` where something is wrong, `undecided` where the samples of two sides could not be compared."""
+        errors = {entry.kind.name for entry in self.problems if entry.kind.severity == "error"}
+        if errors - {"data-undecided", "data-not-here"} or self.unreadable:
+            return "bad"
+        return "undecided" if errors or (len(self.sides) == 2 and self.agreement is None) else "good"
+
+
+def check(prefixes: Sequence[str], configs: Sequence[Config], asked: Asked) -> Report:
+    """Check data files by themselves, against configurations, and two configurations against each other."""
+    need_numpy()
+    unreadable: list[Diagnostic] = []
+    files: dict[str, IndexedFile] = {}
+    for prefix in prefixes:
+        data = _readable(prefix)
+        if isinstance(data, Diagnostic):
+            unreadable.append(data)
+        else:
+            files.setdefault(prefix, data)
+    sides = [_side(plan_of(config), files) for config in configs]
+    for side in sides:
+        files.update({data.prefix: data for data in side.files.values()})
+    datasets = [
+        dataset_of(data, [side.plan for side in sides if data.prefix in _used(side)], asked) for data in files.values()
+    ]
+    problems = [entry for dataset in datasets for entry in (*dataset.data.problems, *dataset.problems)]
+    problems += [entry for side in sides for entry in side.problems]
+    agreement, contents = None, None
+    if len(sides) == 2:
+        agreement, contents, found = pair_of(sides[0], sides[1], asked)
+        problems += found
+    decoded = _decoded(sides, datasets, asked)
+    return Report(tuple(datasets), tuple(sides), agreement, decoded, _once(problems), contents, tuple(unreadable))
+
+
+def _readable(prefix: str) -> IndexedFile | Diagnostic:
+    """The data at a prefix, or why they cannot be read."""
+    try:
+        return read_indexed(prefix)
+    except UnreadableError as error:
+        return error.diagnostic
+
+
+def _used(side: Side) -> set[str]:
+    """Where the data of a configuration lie."""
+    return {data.prefix for data in side.files.values()}
+
+
+def _once(problems: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Each finding once, the gravest first."""
+    kept: list[Diagnostic] = []
+    for entry in problems:
+        if entry not in kept:
+            kept.append(entry)
+    order = {"error": 0, "warning": 1, "info": 2}
+    return tuple(sorted(kept, key=lambda entry: order[entry.kind.severity]))
+
+
+def _side(plan: Plan, given: Mapping[str, IndexedFile]) -> Side:
+    problems = [*plan.undecided, *plan.problems]
+    files: dict[str, IndexedFile] = {}
+    for prefix in dict.fromkeys(() if plan.blend is None else plan.blend.prefixes):
+        local = _local(prefix, plan.file, given)
+        if isinstance(local, Diagnostic):
+            problems.append(local)
+            continue
+        data = given[local] if local in given else _readable(local)
+        if isinstance(data, Diagnostic):
+            problems.append(data)
+        else:
+            files[prefix] = data
+    draws = None
+    all_here = plan.blend is not None and all(prefix in files for prefix in plan.blend.prefixes)
+    if plan.decided and all_here and all(data.sound for data in files.values()):
+        try:
+            draws = Draws(plan, files)
+            draws.sample(0)
+            problems += _cached(draws)
+        except RefusedError as refused:
+            draws = None
+            span = plan.place("blend").span
+            problems.append(finding(PROBLEMS, "refused", plan.file, span, why=refused.en, why_zh=refused.zh))
+    return Side(plan, files, draws, tuple(problems))
+
+
+def _local(prefix: str, file: str, given: Mapping[str, IndexedFile]) -> str | Diagnostic:
+    """Where a prefix that a configuration names lies on this machine."""
+    for place in (prefix, os.path.join(os.path.dirname(file), prefix)):
+        if os.path.isfile(f"{place}.idx") or os.path.isfile(f"{place}.bin"):
+            return place
+    alike = [name for name in given if os.path.basename(name) == os.path.basename(prefix)]
+    if len(alike) == 1:
+        return alike[0]
+    why = "several of that name were given" if alike else f"there is no {prefix}.idx"
+    why_zh = "命令行给出了多个同名数据" if alike else f"没有 {prefix}.idx"
+    diagnostic = finding(PROBLEMS, "absent", file, None, prefix=prefix, why=why)
+    kind = diagnostic.kind._replace(zh=diagnostic.kind.zh.replace("{why}", "{why_zh}"))
+    return diagnostic._replace(kind=kind, values=(*diagnostic.values, ("why_zh", why_zh)))
+
+
+def _cached(draws: Draws) -> list[Diagnostic]:
+    en = (
+        "This cached index has the settings of this run, but it is not the one that the data give now, and "
+        "the framework "
+        "will take it without looking. Delete it."
+    )
+    zh = "该缓存索引的设置与本次训练相同，但与当前数据不符，而框架会直接使用它。请删除。"
+    return [
+        told("stale", cached.path, None, en, zh)
+        for prefix, request, index in zip(draws.prefixes, draws.requests, draws.indices, strict=True)
+        for cached in cached_indices(draws.plan, prefix, request, index)
+        if not cached.fits
+    ]
+
+
+def _decoded(sides: Sequence[Side], datasets: Sequence[DataSet], asked: Asked) -> tuple[Decoded, ...]:
+    """The first samples as text: of each side, or of the files where there is no configuration."""
+    tokenizer = asked.tokenizer
+    if tokenizer is None or not asked.decode:
+        return ()
+    found: list[Decoded] = []
+    drawn = [side for side in sides if side.draws is not None]
+    for side in drawn:
+        assert side.draws is not None
+        for number in range(min(asked.decode, side.draws.size)):
+            tokens = side.draws.tokens(number).tolist()
+            found.append(Decoded(side.plan.file, number, tokenizer.text(tokens[:-1]), tokenizer.text(tokens[1:])))
+    if not drawn:
+        for dataset in datasets:
+            for sequence in range(min(asked.decode, dataset.data.sequences) if dataset.data.sound else 0):
+                tokens = dataset.data.read(sequence).tolist()
+                found.append(
+                    Decoded(dataset.data.prefix, sequence, tokenizer.text(tokens[:-1]), tokenizer.text(tokens[1:]))
+                )
+    return tuple(found)

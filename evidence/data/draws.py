@@ -1,0 +1,158 @@
+"""The samples that one plan draws from its files, in order and step by step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .blend import asked, normalised, turns
+from .gpt_index import GptIndex, Piece, gpt_index
+from .problems import RefusedError
+from .sampler import CyclicOrder, Permutation, Slot, block_step, dealt_step
+from .split import ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .indexed import IndexedFile
+    from .plan import Plan
+
+
+class Drawn(NamedTuple):
+    """One sample: the prefix it comes from, and the stretches of sequences it is made of."""
+
+    prefix: str
+    pieces: tuple[Piece, ...]
+
+
+class Draws:
+    """The samples of a plan, worked out as far as they are asked for."""
+
+    def __init__(self, plan: Plan, files: Mapping[str, IndexedFile]) -> None:
+        """Build the indices; RefusedError where the framework could not."""
+        if plan.blend is None or plan.samples is None or plan.sample_length is None or plan.seed is None:
+            raise ValueError("the plan is not decided")
+        self.plan = plan
+        self.files = [files[prefix] for prefix in plan.blend.prefixes]
+        self.prefixes = plan.blend.prefixes
+        self.requests, self.shares, size = _requests(plan, self.files)
+        self.indices: list[GptIndex] = [
+            _index(plan, data, request) for data, request in zip(self.files, self.requests, strict=True)
+        ]
+        self.size = len(self.indices[0]) if size is None else size
+        self._turns: tuple[Any, Any] | None = None
+        self._cyclic: CyclicOrder | None = None
+        if self.size <= 0:
+            raise RefusedError("there is not one sample for training", "没有可供训练的样本")
+
+    def sample(self, number: int) -> Drawn:
+        """What the framework's dataset gives for an index."""
+        dataset, place = self._turn(number)
+        index = self.indices[dataset]
+        if place >= len(index):
+            raise RefusedError(
+                f"the blend takes sample {place} of {self.prefixes[dataset]}, which has {len(index)}",
+                f"混合数据需要 {self.prefixes[dataset]} 的第 {place} 个样本，而它只有 {len(index)} 个",
+            )
+        return Drawn(self.files[dataset].prefix, index.sample(place))
+
+    def tokens(self, number: int) -> Any:
+        """The tokens of a sample; one longer than the sample length, so that inputs and labels are cut from it."""
+        import numpy as np
+
+        dataset, place = self._turn(number)
+        data = self.files[dataset]
+        parts = [data.read(*piece).astype(np.int64) for piece in self.indices[dataset].sample(place)]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+    def step(self, step: int) -> list[Slot]:
+        """The samples of a step, each with its data-parallel device and micro batch."""
+        plan = self.plan
+        batch = plan.global_batch or 1
+        ranks = plan.ranks or 1
+        micro = plan.micro_batch or max(1, batch // ranks)
+        if plan.loader == "cyclic":
+            return self._cyclic_order(micro, ranks).step(step, batch)
+        make = block_step if plan.loader == "blocks" else dealt_step
+        once = self.samples_of_a_pass()
+        return [slot._replace(sample=slot.sample % once) for slot in make(step, batch, micro, ranks)]
+
+    def samples_of_a_pass(self) -> int:
+        """After how many samples the loader has no more or begins again."""
+        batch = self.plan.global_batch or 1
+        if self.plan.loader == "cyclic":
+            ranks = self.plan.ranks or 1
+            return self._cyclic_order(self.plan.micro_batch or max(1, batch // ranks), ranks).steps_samples
+        if self.plan.pass_samples is not None:
+            return max(batch, min(self.plan.pass_samples, self.size // batch * batch))
+        return max(batch, self.size // batch * batch)
+
+    def shares_differ(self, other: Draws) -> bool:
+        """Whether the datasets come in other turns than those of `other`."""
+        if len(self.indices) == 1 == len(other.indices):
+            return False
+        return self.shares != other.shares
+
+    def _cyclic_order(self, micro: int, ranks: int) -> CyclicOrder:
+        if self._cyclic is None:
+            if self.size >= Permutation.LIMIT:
+                raise RefusedError(
+                    f"the cyclic order of {self.size} samples is not worked out here",
+                    f"未推算 {self.size} 个样本的 cyclic 顺序",
+                )
+            self._cyclic = CyclicOrder(self.size, micro, ranks, sharded=self.plan.sharded)
+        return self._cyclic
+
+    def _turn(self, number: int) -> tuple[int, int]:
+        if self.shares is None:
+            return 0, number
+        if len(self.indices) == 1:
+            return 0, number
+        if self._turns is None or number >= len(self._turns[0]):
+            self._turns = turns(self.shares, min(self.size, max(2 * number, 1024)))
+        return int(self._turns[0][number]), int(self._turns[1][number])
+
+
+def _requests(plan: Plan, files: Sequence[IndexedFile]) -> tuple[list[int | None], list[float] | None, int | None]:
+    """How many samples each dataset is asked for, the shares of the blend, and its size; None for one dataset alone."""
+    blend, samples = plan.blend, plan.samples
+    assert blend is not None
+    assert samples is not None
+    if len(files) == 1 and (blend.weights is None or plan.own_files):
+        return [samples], None, None
+    if blend.weights is None:
+        # Without weights each dataset gives one epoch, and the blend follows their sizes.
+        sizes = [_one_epoch(plan, data) for data in files]
+        return [None for _ in files], normalised(sizes), min(samples, sum(sizes))
+    shares = normalised(blend.weights)
+    request = asked(shares, samples, plan.framework, plan.surplus)
+    # The blend's own class normalises once more (`blended_dataset.py:BlendedDataset.__init__`).
+    return list(request.samples), normalised(shares), request.size
+
+
+def _one_epoch(plan: Plan, data: IndexedFile) -> int:
+    """Samples of one epoch; every part of the split needs at least one, or the blend stops."""
+    found = [
+        (int(data.lengths[part[0] : part[1]].sum()) - int(plan.extra)) // (plan.sample_length or 1)
+        for part in ranges(plan.split, data.sequences)
+        if part is not None
+    ]
+    if min(found) <= 0:
+        raise RefusedError(
+            f"{data.prefix} has not one whole sample in every part of the split {plan.split!r}, and a blend without "
+            "weights refuses a share of 0",
+            f"{data.prefix} 在 split {plan.split!r} 的某一部分中不足一个样本，而无权重混合不接受份额 0",
+        )
+    return found[0]
+
+
+def _index(plan: Plan, data: IndexedFile, request: int | None) -> GptIndex:
+    parts = ranges(plan.split, data.sequences)
+    for name, name_zh, part in zip(("validation", "test"), ("验证", "测试"), parts[1:], strict=True):
+        if part is not None and request is not None and not int(data.lengths[part[0] : part[1]].sum()):
+            raise RefusedError(
+                f"the {name} part of the split {plan.split!r} holds no tokens of {data.prefix} ({data.sequences} "
+                "sequences), and building its index never ends; use a split such as 1,0,0",
+                f"split {plan.split!r} 的{name_zh}部分在 {data.prefix}（{data.sequences} 个序列）中没有 token，"
+                "构建索引将无法结束；请使用 1,0,0 之类的 split",
+            )
+    return gpt_index(data.lengths, parts.training, request, plan.sample_length or 1, plan.seed or 0, extra=plan.extra)

@@ -1,0 +1,129 @@
+"""The samples of one dataset: its sequences are shuffled and laid end to end, cut into samples, the samples shuffled.
+
+All of it follows from the lengths of the sequences, the sample length, the number of samples asked for and the seed.
+Where several epochs are needed and the last is used to less than four fifths, that one is shuffled by itself.
+A sample of S tokens takes S+1 from the line, so that the labels are the tokens moved on by one; the next sample begins
+with the last of them.
+
+Source: Megatron-Core 0.12 `core/datasets/gpt_dataset.py:GPTDataset._build_document_sample_shuffle_indices`,
+`_build_document_index`, `_build_shuffle_index`, `helpers.cpp:build_sample_idx`; the same up to 0.19 and in MindFormers
+1.6 to 2.1 `dataset/blended_datasets/gpt_dataset.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .problems import RefusedError
+
+LAST_EPOCH_SHARE = 0.95
+
+
+class Piece(NamedTuple):
+    """A stretch of one sequence."""
+
+    sequence: int
+    offset: int
+    length: int
+
+
+class GptIndex(NamedTuple):
+    """The samples of one dataset, in the order in which they are drawn."""
+
+    documents: Any
+    """The sequences in their shuffled order, epoch after epoch."""
+    ends: Any
+    """Where each of them ends in the line of tokens."""
+    order: Any
+    """Which cut of the line is drawn first, second, …"""
+    epochs: int
+    separate_last_epoch: bool
+    tokens_per_epoch: int
+    sample_length: int
+    extra: int
+    """Tokens that a sample takes beyond its length: 1, so that there is a label for the last token."""
+
+    def __len__(self) -> int:
+        return int(self.order.size)
+
+    def sample(self, number: int) -> tuple[Piece, ...]:
+        """What the sample that is drawn as `number` is made of."""
+        cut = int(self.order[number])
+        first, offset = self.place(cut)
+        last, stop = self.place(cut + 1)
+        if first == last:
+            return (Piece(int(self.documents[first]), offset, stop - offset + self.extra),)
+        pieces = [Piece(int(self.documents[first]), offset, self._length(first) - offset)]
+        pieces += [Piece(int(self.documents[at]), 0, self._length(at)) for at in range(first + 1, last)]
+        pieces.append(Piece(int(self.documents[last]), 0, stop + self.extra))
+        return tuple(piece for piece in pieces if piece.length)
+
+    def place(self, cut: int) -> tuple[int, int]:
+        """Where a cut begins: which sequence of the line, and how far into it."""
+        import numpy as np
+
+        if cut == 0:
+            return 0, 0
+        token = cut * self.sample_length
+        # With an extra token the cut stands on a token; without one it stands behind the last token it took.
+        side = "right" if self.extra else "left"
+        at = int(np.searchsorted(self.ends, token, side=side))
+        return at, token - int(self.ends[at]) + self._length(at)
+
+    def _length(self, at: int) -> int:
+        return int(self.ends[at]) - (int(self.ends[at - 1]) if at else 0)
+
+
+def gpt_index(
+    lengths: Any,
+    training: tuple[int, int],
+    samples: int | None,
+    sample_length: int,
+    seed: int,
+    *,
+    extra: bool = True,
+) -> GptIndex:
+    """The samples of the sequences `training`, of which at least `samples` are asked for; None asks for one epoch."""
+    import numpy as np
+
+    sequences = np.arange(training[0], training[1], dtype=np.int32)
+    tokens = int(np.sum(lengths[training[0] : training[1]]))
+    more = int(extra)
+    if tokens <= 0:
+        raise RefusedError(
+            "there are no tokens to train on, and building the index never ends",
+            "没有可训练的 token，构建索引将无法结束",
+        )
+    epochs = 1 if samples is None else max(1, -(-(samples * sample_length + more) // tokens))
+    separate = False
+    before_last = 0
+    if samples is not None and epochs > 1:
+        before_last = ((epochs - 1) * tokens - more) // sample_length
+        from_last = samples - before_last
+        per_epoch = (tokens - more) // sample_length
+        if not 0 <= from_last <= per_epoch + 1:
+            raise RefusedError(
+                f"{from_last} samples would come from the last epoch, which has {per_epoch}; both frameworks stop with "
+                "an assertion",
+                f"最后一个 epoch 需提供 {from_last} 个样本，而它只有 {per_epoch} 个；两个框架都会断言失败",
+            )
+        separate = from_last < int(LAST_EPOCH_SHARE * per_epoch)
+    state = np.random.RandomState(seed)
+    parts = (epochs - 1, 1) if separate else (epochs,)
+    documents = np.concatenate([_shuffled(np.tile(sequences, times), state) for times in parts])
+    total = (epochs * tokens - more) // sample_length
+    if separate:
+        order = np.concatenate(
+            [_shuffled(np.arange(before_last), state), _shuffled(np.arange(before_last, total), state)]
+            if before_last != total
+            else [_shuffled(np.arange(before_last), state)]
+        )
+    else:
+        order = _shuffled(np.arange(total), state)
+    ends = np.cumsum(np.asarray(lengths)[documents], dtype=np.int64)
+    return GptIndex(documents, ends, order, epochs, separate, tokens, sample_length, more)
+
+
+def _shuffled(array: Any, state: Any) -> Any:
+    state.shuffle(array)
+    return array

@@ -1,0 +1,194 @@
+"""What a Megatron-LM run asks of its data.
+
+Sources, 0.12 to 0.19: `pretrain_gpt.py:core_gpt_dataset_config_from_args`, `training/utils.py:
+get_blend_and_blend_per_split`, `training/training.py:get_train_valid_test_num_samples`, `core/datasets/gpt_dataset.py:
+GPTDataset.__getitem__` (the masked ids), `training/tokenizer/tokenizer.py:_NullTokenizer`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...schemas.diagnostic import UnreadableError
+from ...schemas.files import read_text
+from .blend import Blend, blend_of
+from .plan import Plan, Reader
+from .problems import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...schemas.config import Config, Value
+
+_OTHER_DATA = {
+    "mock_data": (
+        "Mock data take the place of files, so there is nothing to check",
+        "使用 mock 数据代替文件，没有可核对的数据",
+    ),
+    "sft": ("--sft reads conversations, not a token stream", "--sft 读取对话数据，而不是 token 流"),
+    "fim_data": ("--fim-data rearranges each sample at random", "--fim-data 会随机重排每个样本"),
+    "retro_project_dir": ("Retro data add retrieved neighbours", "Retro 数据会加入检索到的相邻片段"),
+    "rampup_batch_size": (
+        "--rampup-batch-size makes the first steps smaller; the samples follow in the same order, but the steps differ",
+        "--rampup-batch-size 使前若干步的批次更小；样本顺序不变，但每步的划分不同",
+    ),
+    "phase_transition_iterations": (
+        "--phase-transition-iterations builds the data anew for each phase",
+        "--phase-transition-iterations 会在每个阶段重新构建数据",
+    ),
+}
+"""Arguments whose samples are not those of a plain token stream, and why."""
+
+
+class _Files(NamedTuple):
+    blend: Blend | None
+    own: bool
+
+
+def megatron_plan(config: Config) -> Plan:
+    """The plan of a launch."""
+    reader = Reader(config)
+    for key, (en, zh) in _OTHER_DATA.items():
+        if reader.value(key, needed=True):
+            reader.undecide(key, f"{en}.", f"{zh}。")
+    files = _files(reader)
+    loader = reader.text("dataloader_type", "loader") or "single"
+    if loader not in ("single", "cyclic"):
+        reader.undecide(
+            "dataloader_type",
+            f"--dataloader-type {loader} takes the samples from a loader of your own.",
+            f"--dataloader-type {loader} 使用自定义加载器。",
+        )
+    global_batch = reader.whole("global_batch_size", "global_batch", needed=True)
+    samples, steps = _amount(reader, global_batch)
+    surplus = reader.value("mid_level_dataset_surplus", "surplus")
+    return Plan(
+        file=config.file,
+        framework="megatron",
+        version=config.framework_version,
+        blend=files.blend,
+        split=None if files.own else _split(reader, files),
+        own_files=files.own,
+        samples=samples,
+        sample_length=reader.whole("seq_length", "sample_length", needed=True),
+        seed=reader.whole("seed", "seed", needed=True),
+        global_batch=global_batch,
+        micro_batch=reader.whole("micro_batch_size", "micro_batch"),
+        ranks=reader.whole("data_parallel_size", "ranks"),
+        loader="cyclic" if loader == "cyclic" else "blocks",
+        steps=steps,
+        surplus=surplus if isinstance(surplus, float) else 0.005,
+        sharded=reader.value("data_sharding") is not False,
+        vocabulary=reader.whole("padded_vocab_size", "vocabulary"),
+        eod=_eod(reader),
+        masks_after_eod=reader.true("eod_mask_loss", "masks_after_eod"),
+        resets_at_eod=reader.true("reset_position_ids", "resets_at_eod") or reader.true("reset_attention_mask"),
+        cache=reader.text("data_cache_path", "cache"),
+        places=reader.places,
+        undecided=tuple(reader.undecided),
+        problems=tuple(reader.problems),
+    )
+
+
+def _files(reader: Reader) -> _Files:
+    """The training files: `--data-path` with a split, or files of training's own."""
+    common = reader.value("data_path", "blend", needed=True)
+    if common is not None:
+        return _Files(_blend(reader, "data_path", common), own=False)
+    named = reader.text("data_args_path", needed=True)
+    if named is not None:
+        text = _text(reader, "data_args_path", named)
+        return _Files(None if text is None else _blend(reader, "data_args_path", text.split()), own=False)
+    own = reader.value("train_data_path", "blend", needed=True)
+    if own is not None:
+        return _Files(_blend(reader, "train_data_path", own), own=True)
+    named = reader.text("per_split_data_args_path", needed=True)
+    if named is not None:
+        return _Files(_training_part(reader, named), own=True)
+    if not reader.undecided:
+        reader.undecide(
+            "data_path",
+            "No data are named (--data-path or --train-data-path), so Megatron makes mock data.",
+            "未指定数据（--data-path 或 --train-data-path），Megatron 会使用 mock 数据。",
+        )
+    return _Files(None, own=False)
+
+
+def _training_part(reader: Reader, named: str) -> Blend | None:
+    text = _text(reader, "per_split_data_args_path", named)
+    if text is None:
+        return None
+    try:
+        parts = json.loads(text)
+        training = parts["train"]
+    except (ValueError, KeyError, TypeError):
+        reader.undecide(
+            "per_split_data_args_path",
+            f"{named} is no JSON object with the key train.",
+            f"{named} 不是含有 train 键的 JSON 对象。",
+        )
+        return None
+    words = training.split() if isinstance(training, str) else training
+    return _blend(reader, "per_split_data_args_path", words)
+
+
+def _text(reader: Reader, key: str, named: str) -> str | None:
+    """A file that the launch names; where it is not here, that is noted."""
+    beside = os.path.join(os.path.dirname(reader.config.file), named)
+    path = named if os.path.exists(named) or not os.path.exists(beside) else beside
+    try:
+        return read_text(path).text
+    except UnreadableError as error:
+        reader.undecide(
+            key,
+            f"The data paths stand in {named}, which cannot be read here: {error.diagnostic.message('en')}",
+            f"数据路径写在 {named} 中，此处无法读取：{error.diagnostic.message('zh')}",
+        )
+        return None
+
+
+def _blend(reader: Reader, key: str, words: Value | Sequence[object]) -> Blend | None:
+    if not isinstance(words, (list, tuple)):
+        return None
+    try:
+        return blend_of(words)
+    except RefusedError as refused:
+        reader.report("refused", key, refused.en, refused.zh)
+        reader.undecide(key, f"The data paths are refused: {refused.en}.", f"数据路径无效：{refused.zh}。")
+        return None
+
+
+def _split(reader: Reader, files: _Files) -> str | None:
+    split = reader.text("split", "split", needed=True)
+    if split is None and files.blend is not None and not reader.undecided:
+        reader.undecide(
+            "split",
+            "Data paths from a file need --split; Megatron stops without it.",
+            "数据路径来自文件时需要 --split，否则 Megatron 会停止。",
+        )
+    return split
+
+
+def _amount(reader: Reader, global_batch: int | None) -> tuple[int | None, int | None]:
+    """Samples that training asks for, and steps."""
+    samples = reader.whole("train_samples", "samples", needed=True)
+    if samples:
+        return samples, None if not global_batch else samples // global_batch
+    steps = reader.whole("train_iters", "samples", needed=True)
+    if steps is None and not reader.undecided:
+        reader.undecide(
+            "train_iters",
+            "Neither --train-iters nor --train-samples says how many samples are drawn.",
+            "--train-iters 与 --train-samples 均未给出，无法确定样本数。",
+        )
+    return (None if steps is None or global_batch is None else steps * global_batch), steps
+
+
+def _eod(reader: Reader) -> int | None:
+    """The id that ends a document, where the launch alone says it; otherwise the tokenizer does."""
+    if reader.text("tokenizer_type") != "NullTokenizer":
+        return None
+    given = reader.whole("null_tokenizer_eod_id", "eod")
+    return given if given is not None else reader.whole("vocab_size", "eod")

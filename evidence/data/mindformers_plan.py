@@ -1,0 +1,222 @@
+"""What a MindSpore Transformers run asks of its data, static and dynamic graph.
+
+Sources, 1.6 to 2.1: `dataset/dataloader/blended_megatron_dataloader.py:MegatronDatasetBuilder`;
+`trainer/base_trainer.py:_process_megatron_dataset` (after sizes[0] // global batch steps the data begin again);
+`dataset/base_dataset.py:_generate_shard_info`; `pynative/trainer/utils.py:_build_dataset`;
+`dataset/blended_datasets/gpt_dataset.py:GPTDataset.__getitem__` (a tuple: tokens, labels, loss_mask, position_ids,
+then a mask).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .blend import Blend, blend_of
+from .plan import Plan, Reader
+from .problems import RefusedError
+
+if TYPE_CHECKING:
+    from ...schemas.config import Config
+
+_MEGATRON_LOADER = "BlendedMegatronDatasetDataLoader"
+_COLUMNS = ("input_ids", "labels", "loss_mask", "position_ids")
+DEFAULT_SEED = 1234
+
+
+def mindformers_plan(config: Config) -> Plan:
+    """The plan of a YAML."""
+    dynamic = config.dialect == "dynamic"
+    base = "train_dataset.dataloader" if dynamic else "train_dataset.data_loader"
+    own = f"{base}.config"
+    reader = Reader(config)
+    loader = reader.text(f"{base}.type", "loader")
+    if loader != _MEGATRON_LOADER:
+        reader.undecide(
+            f"{base}.type",
+            f"{base}.type is {loader}, not {_MEGATRON_LOADER}; its data are not Megatron's.",
+            f"{base}.type 为 {loader}，不是 {_MEGATRON_LOADER}，其数据不是 Megatron 格式。",
+        )
+    if reader.value(f"{base}.shuffle") is True:
+        reader.undecide(
+            f"{base}.shuffle",
+            f"{base}.shuffle: True shuffles once more with MindSpore's sampler, which Megatron has no counterpart for. "
+            "Set it to False.",
+            f"{base}.shuffle: True 会用 MindSpore 的采样器再次打乱，Megatron 没有对应行为。请设为 False。",
+        )
+    if reader.true("train_dataset.balance_enabled"):
+        reader.undecide(
+            "train_dataset.balance_enabled",
+            "balance_enabled moves micro batches between devices by their length.",
+            "balance_enabled 会按长度在设备间调整微批次。",
+        )
+    blend, own_files = _files(reader, own)
+    global_batch = reader.whole("resolved.batch.global_size", "global_batch", needed=True)
+    if global_batch is None and not reader.undecided:
+        reader.undecide(
+            "resolved.batch.global_size",
+            "The global batch size cannot be decided; give --world-size.",
+            "无法确定全局批次大小；请给出 --world-size。",
+        )
+    samples = _samples(reader, f"{base}.sizes")
+    steps = reader.whole("resolved.schedule.total_steps" if dynamic else "resolved.runner.total_steps")
+    if dynamic and steps is None:
+        steps = reader.whole("training.steps")
+    ranks = reader.whole("resolved.parallel.data_parallel", "ranks")
+    eod = reader.whole(f"{own}.eod", "eod")
+    pad = reader.whole(f"{own}.pad", "pad")
+    unseen: dict[int, str] = {}
+    if pad is not None and pad >= 0:
+        unseen[pad] = "loss"
+    masked = reader.whole("resolved.transformer.pad_token_id", "pad_token_id")
+    if masked is not None and masked >= 0 and _masks_attention(reader, own):
+        unseen[masked] = "attention"
+    length = reader.whole(f"{own}.seq_length", "sample_length", needed=True)
+    if length is None and not reader.undecided:
+        reader.undecide(f"{own}.seq_length", f"{own}.seq_length is missing.", f"缺少 {own}.seq_length。")
+    compressed = reader.true(f"{own}.create_compressed_eod_mask", "resets_at_eod")
+    _columns(reader, base, own, dynamic=dynamic)
+    _cached_mask(reader, own, compressed=compressed)
+    seed = reader.value(f"{own}.seed", "seed", needed=True)
+    return Plan(
+        file=config.file,
+        framework="mindformers",
+        version=config.framework_version,
+        blend=blend,
+        split=None if own_files else _split(reader, own, blend),
+        own_files=own_files,
+        samples=samples,
+        sample_length=length,
+        seed=DEFAULT_SEED if seed is None else seed if isinstance(seed, int) else None,
+        global_batch=global_batch,
+        micro_batch=_micro_batch(reader, global_batch, ranks, dynamic=dynamic),
+        ranks=ranks,
+        loader="dealt",
+        steps=steps,
+        extra=reader.value(f"{own}.add_extra_token_to_sequence") is not False,
+        pass_samples=None if dynamic or samples is None or not global_batch else samples // global_batch * global_batch,
+        passes_whole_index=dynamic,
+        vocabulary=reader.whole("resolved.transformer.vocab_size", "vocabulary"),
+        eod=eod,
+        masks_after_eod=reader.true(f"{own}.eod_mask_loss", "masks_after_eod"),
+        resets_at_eod=reader.true(f"{own}.reset_position_ids")
+        or reader.true(f"{own}.reset_attention_mask")
+        or compressed,
+        unseen=unseen,
+        cache=reader.text(f"{own}.path_to_cache", "cache"),
+        places=reader.places,
+        undecided=tuple(reader.undecided),
+        problems=tuple(reader.problems),
+    )
+
+
+def _files(reader: Reader, own: str) -> tuple[Blend | None, bool]:
+    for key, alone in ((f"{own}.data_path", False), (f"{own}.train_data_path", True)):
+        words = reader.value(key, "blend", needed=True)
+        if words is None:
+            continue
+        if not isinstance(words, (list, tuple)):
+            reader.report(
+                "columns",
+                key,
+                f"{key} is one value; MindSpore Transformers takes it apart letter by letter. Write a list: a weight, "
+                "then the prefix.",
+                f"{key} 是单个值，MindSpore Transformers 会逐字符拆分。请写成列表：先权重，后前缀。",
+            )
+            reader.undecide(key, f"{key} is no list.", f"{key} 不是列表。")
+            return None, alone
+        try:
+            return blend_of(words), alone
+        except RefusedError as refused:
+            reader.undecide(key, f"The data paths are refused: {refused.en}.", f"数据路径无效：{refused.zh}。")
+            return None, alone
+    if not reader.undecided:
+        reader.undecide(
+            f"{own}.data_path",
+            f"{own}.data_path is missing, so MindSpore Transformers would make mock data.",
+            f"缺少 {own}.data_path，MindSpore Transformers 会使用 mock 数据。",
+        )
+    return None, False
+
+
+def _split(reader: Reader, own: str, blend: Blend | None) -> str | None:
+    value = reader.value(f"{own}.split", "split", needed=True)
+    if value is None and blend is not None and not reader.undecided:
+        reader.undecide(
+            f"{own}.split",
+            f"{own}.split is missing; with data_path the framework stops without it.",
+            f"缺少 {own}.split；使用 data_path 时框架会停止。",
+        )
+    if value is not None and not isinstance(value, str):
+        reader.undecide(
+            f"{own}.split",
+            f"{own}.split is {value!r}, not a text such as '1, 0, 0'; the framework stops here.",
+            f"{own}.split 为 {value!r}，应为 '1, 0, 0' 这样的字符串；框架会停止。",
+        )
+        return None
+    return value
+
+
+def _samples(reader: Reader, key: str) -> int | None:
+    sizes = reader.value(key, "samples", needed=True)
+    first = sizes[0] if isinstance(sizes, (list, tuple)) and sizes else None
+    if isinstance(first, int) and not isinstance(first, bool):
+        return first
+    if not reader.undecided:
+        reader.undecide(
+            key,
+            f"{key} does not begin with a number of training samples.",
+            f"{key} 的第一项不是训练样本数。",
+        )
+    return None
+
+
+def _micro_batch(reader: Reader, global_batch: int | None, ranks: int | None, *, dynamic: bool) -> int | None:
+    """Samples of one micro batch on one device."""
+    if dynamic:
+        return reader.whole("resolved.batch.local_size", "micro_batch")
+    micro = reader.whole("resolved.batch.micro_size", "micro_batch")
+    return micro if micro and global_batch and ranks and global_batch % (micro * ranks) == 0 else None
+
+
+def _masks_attention(reader: Reader, own: str) -> bool:
+    """Whether the model works out the attention mask from the ids itself."""
+    given = reader.value(f"{own}.create_attention_mask") is not False
+    compressed = reader.true("resolved.transformer.use_attn_mask_compression")
+    return not given and not compressed and not reader.true(f"{own}.create_compressed_eod_mask")
+
+
+def _columns(reader: Reader, base: str, own: str, *, dynamic: bool) -> None:
+    """The loader names the columns by position: a wrong order makes labels of the inputs."""
+    key = f"{base}.column_names" if dynamic else "train_dataset.input_columns"
+    names = reader.value(key)
+    if not isinstance(names, (list, tuple)):
+        return
+    expected = [*_COLUMNS]
+    if reader.true(f"{own}.create_compressed_eod_mask"):
+        expected.append("actual_seq_len")
+    elif reader.value(f"{own}.create_attention_mask") is not False:
+        expected.append("attention_mask")
+    if [str(name) for name in names] != expected:
+        listed = ", ".join(map(str, names))
+        due = ", ".join(expected)
+        reader.report(
+            "columns",
+            key,
+            f"{key} is [{listed}], but the data come as [{due}]: the columns are named by position, so inputs, labels "
+            "and masks would be taken for one another or the number would not fit.",
+            f"{key} 为 [{listed}]，而数据依次为 [{due}]：列按位置命名，输入、标签与掩码会错位或数量不符。",
+        )
+
+
+def _cached_mask(reader: Reader, own: str, *, compressed: bool) -> None:
+    """Up to 2.0 the document boundaries are worked out for the first sample only, unless something resets at them."""
+    resets = any(reader.true(f"{own}.{key}") for key in ("reset_position_ids", "reset_attention_mask", "eod_mask_loss"))
+    if compressed and not resets and reader.config.framework_version not in ("2.1",):
+        reader.report(
+            "columns",
+            f"{own}.create_compressed_eod_mask",
+            "create_compressed_eod_mask needs one of reset_position_ids, reset_attention_mask or eod_mask_loss up to "
+            "MindSpore Transformers 2.0: without it the second sample has no boundaries and the loader stops.",
+            "在 MindSpore Transformers 2.0 及更早版本中，create_compressed_eod_mask 需要同时开启 reset_position_ids、"
+            "reset_attention_mask 或 eod_mask_loss 之一，否则第二个样本没有边界，加载会停止。",
+        )

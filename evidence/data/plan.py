@@ -1,0 +1,149 @@
+"""What a configuration asks of the data: the files, the part for training, the seed, the order, the masked ids.
+
+Both frameworks' readings end in a `Plan`. A value that reading alone cannot decide becomes a diagnostic in
+`undecided`, and no sample is worked out from that plan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from ...schemas.diagnostic import Diagnostic, Severity, finding
+from .problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...schemas.config import Config, Framework, Value
+    from ...schemas.source import Span
+    from .blend import Blend
+
+Loader = Literal["blocks", "dealt", "cyclic"]
+"""How samples become steps: see `sampler`."""
+
+
+class Place(NamedTuple):
+    """Where a value stands: its key and, where the file says it, the span."""
+
+    key: str
+    span: Span | None
+
+
+class Plan(NamedTuple):
+    """What one run asks of its data. None where the file does not say, or cannot."""
+
+    file: str
+    framework: Framework
+    version: str
+    blend: Blend | None
+    split: str | None
+    """None: the files are training's own."""
+    own_files: bool
+    samples: int | None
+    """How many samples training asks for."""
+    sample_length: int | None
+    seed: int | None
+    global_batch: int | None
+    micro_batch: int | None
+    ranks: int | None
+    loader: Loader
+    steps: int | None
+    extra: bool = True
+    surplus: float = 0.005
+    sharded: bool = True
+    pass_samples: int | None = None
+    """After so many samples the loader begins again; None where it never does."""
+    passes_whole_index: bool = False
+    """Whether the loader begins again at the end of the index."""
+    vocabulary: int | None = None
+    """Rows of the embedding."""
+    eod: int | None = None
+    masks_after_eod: bool = False
+    resets_at_eod: bool = False
+    unseen: Mapping[int, str] = {}
+    """Ids that this run masks, and where."""
+    cache: str | None = None
+    places: Mapping[str, Place] = {}
+    undecided: tuple[Diagnostic, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+
+    @property
+    def decided(self) -> bool:
+        """Whether the samples follow from the file."""
+        needed = (self.blend, self.samples, self.sample_length, self.seed, self.global_batch)
+        return not self.undecided and all(value is not None for value in needed)
+
+    def place(self, name: str) -> Place:
+        """Where the value of a field of this plan stands."""
+        return self.places.get(name, Place(name, None))
+
+
+class Reader:
+    """The settings of a configuration, with everything undecided noted on the way."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.places: dict[str, Place] = {}
+        self.undecided: list[Diagnostic] = []
+        self.problems: list[Diagnostic] = []
+
+    def value(self, key: str, field: str = "", *, needed: bool = False) -> Value:
+        """The effective value of `key`; where it is undecided and `needed`, that is noted."""
+        setting = self.config.settings.get(key)
+        if setting is None:
+            return None
+        if field:
+            self.places[field] = Place(key, setting.span)
+        raw = " ".join(setting.raw or ()) or key
+        # One word that may become several makes everything after it undecided: the word itself is what to tell.
+        if needed and not setting.decided and ("$" in raw or "`" in raw or not self.undecided):
+            self.undecide(
+                key,
+                f"{setting.flag or key} ({raw}) cannot be decided from the file; give its variables with --var.",
+                f"{setting.flag or key}（{raw}）无法从文件确定；请用 --var 给出变量。",
+            )
+        return setting.value
+
+    def whole(self, key: str, field: str = "", *, needed: bool = False) -> int | None:
+        """A whole number."""
+        value = self.value(key, field, needed=needed)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def text(self, key: str, field: str = "", *, needed: bool = False) -> str | None:
+        """A text."""
+        value = self.value(key, field, needed=needed)
+        return value if isinstance(value, str) else None
+
+    def true(self, key: str, field: str = "") -> bool:
+        """A switch that is on."""
+        return self.value(key, field) is True
+
+    def undecide(self, key: str, en: str, zh: str) -> None:
+        """Note why the samples cannot be worked out."""
+        self.undecided.append(self.told("undecided", key, en, zh))
+
+    def report(self, name: str, key: str, en: str, zh: str, severity: Severity | None = None) -> None:
+        """Note something that is wrong with the configuration itself."""
+        self.problems.append(self.told(name, key, en, zh, severity))
+
+    def told(self, name: str, key: str, en: str, zh: str, severity: Severity | None = None) -> Diagnostic:
+        """A finding at the place of `key`."""
+        setting = self.config.settings.get(key)
+        return told(name, self.config.file, None if setting is None else setting.span, en, zh, severity)
+
+
+def told(name: str, file: str, span: Span | None, en: str, zh: str, severity: Severity | None = None) -> Diagnostic:
+    """A finding of the kind `name` that says `en` and `zh`, of another severity where one is given."""
+    found = finding(PROBLEMS, name, file, span, what=en, what_zh=zh)
+    return found if severity is None else found._replace(kind=found.kind._replace(severity=severity))
+
+
+def plan_of(config: Config) -> Plan:
+    """What a configuration of either framework asks of the data."""
+    if config.framework == "megatron":
+        from .megatron_plan import megatron_plan
+
+        return megatron_plan(config)
+    from .mindformers_plan import mindformers_plan
+
+    return mindformers_plan(config)

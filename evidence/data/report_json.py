@@ -1,0 +1,141 @@
+"""A report as the contract's JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...schemas.diagnostic import Language
+    from .agreement import Agreement, Parting
+    from .check import Report
+    from .dataset import DataSet
+    from .draws import Drawn
+    from .pairing import Side
+    from .tokens import Scan
+
+_MOST_ENDS = 5
+
+
+def to_json(report: Report, language: Language) -> dict[str, Any]:
+    """The answer of `accmap data check --format json`."""
+    return {
+        "verdict": report.verdict,
+        "datasets": [_dataset(dataset, report) for dataset in report.datasets],
+        "sides": [_side(side) for side in report.sides],
+        "agreement": None if report.agreement is None else _agreement(report.agreement),
+        "decoded": [entry._asdict() for entry in report.decoded],
+        "problems": [entry.to_json(language) for entry in report.problems],
+        "unreadable": [entry.to_json(language) for entry in report.unreadable],
+    }
+
+
+def _dataset(dataset: DataSet, report: Report) -> dict[str, Any]:
+    data = dataset.data
+    digests = {} if report.contents is None else report.contents.digests
+    return {
+        "prefix": data.prefix,
+        "dtype": data.dtype,
+        "bytes": data.bin_bytes,
+        "sequences": data.sequences,
+        "documents": data.documents,
+        "tokens": data.tokens,
+        "multimodal": data.modes is not None,
+        "empty_sequences": data.empty_sequences,
+        "empty_documents": data.empty_documents,
+        "lengths": _lengths(data.lengths),
+        "seen": None if dataset.seen is None else _seen(dataset.seen),
+        "round_trip": None
+        if dataset.round_trip is None
+        else {"equal": dataset.round_trip[0], "tried": dataset.round_trip[1]},
+        "checksum": digests.get(data.prefix),
+    }
+
+
+def _lengths(lengths: Any) -> dict[str, Any] | None:
+    import numpy as np
+
+    if not lengths.size:
+        return None
+    quarter, half, most = (float(value) for value in np.percentile(lengths, (25, 50, 75)))
+    return {
+        "minimum": int(lengths.min()),
+        "maximum": int(lengths.max()),
+        "mean": float(lengths.mean()),
+        "quartiles": [quarter, half, most],
+    }
+
+
+def _seen(seen: Scan) -> dict[str, Any]:
+    return {
+        "tokens": seen.tokens,
+        "sequences": seen.sequences,
+        "complete": seen.complete,
+        "minimum": seen.minimum,
+        "maximum": seen.maximum,
+        "counts": {str(token): count for token, count in seen.counts.items()},
+        "ends": [{"id": token, "sequences": count} for token, count in list(seen.ends.items())[:_MOST_ENDS]],
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    plan = side.plan
+    blend = plan.blend
+    entries: list[dict[str, Any]] = []
+    for number, prefix in enumerate(() if blend is None else blend.prefixes):
+        index = None if side.draws is None else side.draws.indices[number]
+        entries.append(
+            {
+                "prefix": prefix,
+                "path": side.files[prefix].prefix if prefix in side.files else None,
+                "weight": None if blend is None or blend.weights is None else blend.weights[number],
+                "asked": None if side.draws is None else side.draws.requests[number],
+                "samples": None if index is None else len(index),
+                "epochs": None if index is None else index.epochs,
+                "last_epoch_apart": None if index is None else index.separate_last_epoch,
+            }
+        )
+    return {
+        "file": plan.file,
+        "framework": plan.framework,
+        "framework_version": plan.version,
+        "data": entries,
+        "split": plan.split,
+        "seed": plan.seed,
+        "sample_length": plan.sample_length,
+        "samples": plan.samples,
+        "global_batch": plan.global_batch,
+        "data_parallel": plan.ranks,
+        "order": plan.loader,
+        "steps": plan.steps,
+        "vocabulary": plan.vocabulary,
+        "eod": plan.eod,
+        "decided": plan.decided,
+        "drawn": None if side.draws is None else side.draws.size,
+    }
+
+
+def _agreement(agreement: Agreement) -> dict[str, Any]:
+    return {
+        "steps": agreement.steps,
+        "samples": agreement.samples,
+        "equal_steps": agreement.equal_steps,
+        "first_difference": None if agreement.parting is None else _parting(agreement.parting),
+        "first_different_step": None if agreement.parted is None else _parting(agreement.parted),
+        "whole_run": agreement.whole_run,
+        "restart": agreement.restart,
+        "placement": agreement.placement,
+    }
+
+
+def _parting(parting: Parting) -> dict[str, Any]:
+    return {
+        "sample": parting.sample,
+        "step": parting.step,
+        "a": _drawn(parting.a),
+        "b": _drawn(parting.b),
+        "same_samples_in_step": parting.same_set,
+    }
+
+
+def _drawn(drawn: Drawn) -> dict[str, Any]:
+    return {"prefix": drawn.prefix, "pieces": [piece._asdict() for piece in drawn.pieces]}

@@ -1,0 +1,58 @@
+"""Which sequences of a file a split gives to training.
+
+`--split 99,1,0` is three weights for training, validation and test; each takes a stretch of the sequences, in order.
+Without weights of its own a file is cut this way in both frameworks.
+
+Source: Megatron-Core 0.12 `core/datasets/blended_megatron_dataset_config.py:parse_and_normalize_split`,
+`convert_split_vector_to_split_matrix`, `blended_megatron_dataset_builder.py:_build_megatron_dataset_splits`; the same
+up to 0.19 and in MindFormers 1.6 to 2.1.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .problems import RefusedError
+
+_NUMBER = re.compile(r"[.0-9]+")
+
+
+def shares(split: str) -> tuple[float, float, float]:
+    """The shares of training, validation and test that a split asks for."""
+    try:
+        weights = [float(word) for word in _NUMBER.findall(split)]
+    except ValueError:
+        raise RefusedError(f"the split {split!r} is no list of numbers", f"split {split!r} 不是数字列表") from None
+    weights += [0.0] * (3 - len(weights))
+    if len(weights) > 3:
+        raise RefusedError(f"the split {split!r} has more than three weights", f"split {split!r} 超过三个权重")
+    total = weights[0] + weights[1] + weights[2]
+    if not total:
+        raise RefusedError(f"the split {split!r} adds up to nothing", f"split {split!r} 之和为零")
+    return weights[0] / total, weights[1] / total, weights[2] / total
+
+
+class Ranges(NamedTuple):
+    """The sequences of each part, as first and last-but-one; None where the part has no share."""
+
+    training: tuple[int, int]
+    validation: tuple[int, int] | None
+    test: tuple[int, int] | None
+
+
+def ranges(split: str | None, sequences: int) -> Ranges:
+    """Which sequences each part of a split holds. No split: the file is training's own, all of it."""
+    if split is None:
+        return Ranges((0, sequences), None, None)
+    found: list[tuple[int, int] | None] = []
+    edge = 0.0
+    for share in shares(split):
+        following = edge + share
+        places = round(edge * float(sequences)), round(following * float(sequences))
+        found.append(places if following > edge else None)
+        edge = following
+    training, validation, test = found
+    if training is None:
+        raise RefusedError(f"the split {split!r} leaves nothing for training", f"split {split!r} 没有留给训练的数据")
+    return Ranges(training, validation, test)

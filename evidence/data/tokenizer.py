@@ -1,0 +1,171 @@
+"""What a `tokenizer.json` says without its package: sizes, special tokens, and text from ids.
+
+`tokenizer_config.json` and `special_tokens_map.json` beside it name the special tokens. Ids become text for the two
+common ways of writing pieces: bytes as letters (GPT-2's, used by Qwen, Llama 3, DeepSeek) and ▁ for a space with <0x..>
+for single bytes (SentencePiece's). Text becomes ids only with the package `tokenizers`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .problems import unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SPECIAL = ("bos_token", "eos_token", "pad_token", "unk_token")
+
+
+class Tokenizer(NamedTuple):
+    """A vocabulary: its pieces by id, and the special ones by name."""
+
+    file: str
+    pieces: Mapping[int, str]
+    added: frozenset[int]
+    special: Mapping[str, int]
+    """`eos_token` and the like → id."""
+    written_as: str
+    """How pieces write bytes: `bytes`, `metaspace` or `plain`."""
+
+    @property
+    def size(self) -> int:
+        """One more than the highest id."""
+        return max(self.pieces, default=-1) + 1
+
+    def text(self, ids: Iterable[int]) -> str:
+        """The text of some ids; one that the vocabulary lacks is written as ⟨id⟩."""
+        raw = bytearray()
+        for token in ids:
+            piece = self.pieces.get(int(token))
+            if piece is None:
+                raw += f"⟨{int(token)}⟩".encode()
+            elif int(token) in self.added:
+                raw += piece.encode()
+            else:
+                raw += _bytes_of(piece, self.written_as)
+        return raw.decode("utf-8", errors="replace")
+
+
+def read_tokenizer(path: str) -> Tokenizer:
+    """The tokenizer at `path`, a `tokenizer.json` or its folder."""
+    file = os.path.join(path, "tokenizer.json") if os.path.isdir(path) else path
+    content = _object(_json(file))
+    vocabulary: Any = _object(content.get("model")).get("vocab")
+    if isinstance(vocabulary, dict):
+        pairs: list[tuple[Any, Any]] = [(number, piece) for piece, number in _object(vocabulary).items()]
+    elif isinstance(vocabulary, list):
+        pairs = [(number, entry[0]) for number, entry in enumerate(map(_list, _list(vocabulary))) if entry]
+    else:
+        unreadable("tokenizer", file, path=file, why="it has no model.vocab", why_zh="缺少 model.vocab")
+    pieces = {number: piece for number, piece in pairs if isinstance(number, int) and isinstance(piece, str)}
+    added: dict[int, str] = {}
+    for entry in map(_object, _list(content.get("added_tokens"))):
+        if isinstance(entry.get("id"), int) and isinstance(entry.get("content"), str):
+            added[entry["id"]] = entry["content"]
+    pieces.update(added)
+    special = _special(os.path.dirname(file), {piece: number for number, piece in pieces.items()})
+    return Tokenizer(file, pieces, frozenset(added), special, _written_as(content))
+
+
+def encoder(path: str) -> Any | None:
+    """The package's tokenizer, which also turns text into ids; None where the package is not installed."""
+    try:
+        from tokenizers import Tokenizer as Packaged  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+    except ImportError:
+        return None
+    file = os.path.join(path, "tokenizer.json") if os.path.isdir(path) else path
+    return Packaged.from_file(file)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def _json(file: str) -> Any:
+    try:
+        with open(file, encoding="utf-8") as stream:
+            return json.load(stream)
+    except OSError as error:
+        unreadable(
+            "tokenizer", file, path=file, why=error.strerror or "unreadable", why_zh=error.strerror or "无法读取"
+        )
+    except UnicodeDecodeError as error:
+        unreadable(
+            "tokenizer",
+            file,
+            path=file,
+            why=f"byte {error.start} is not UTF-8",
+            why_zh=f"第 {error.start} 字节不是 UTF-8",
+        )
+    except (json.JSONDecodeError, RecursionError) as error:
+        place = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+        unreadable("tokenizer", file, path=file, why=place, why_zh=place)
+
+
+def _special(folder: str, numbers: Mapping[str, int]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name in ("special_tokens_map.json", "tokenizer_config.json"):
+        file = os.path.join(folder, name)
+        if not os.path.isfile(file):
+            continue
+        content = _object(_json(file))
+        for key in SPECIAL:
+            value: Any = content.get(key)
+            word: Any = _object(value).get("content") if isinstance(value, dict) else value
+            if isinstance(word, str) and word in numbers:
+                found[key] = numbers[word]
+    return found
+
+
+def _written_as(content: dict[str, Any]) -> str:
+    kinds = _kinds(content.get("decoder")) | _kinds(content.get("pre_tokenizer"))
+    if "ByteLevel" in kinds:
+        return "bytes"
+    if _object(content.get("model")).get("byte_fallback") or kinds & {"Metaspace", "ByteFallback", "Replace"}:
+        return "metaspace"
+    return "plain"
+
+
+def _kinds(part: Any) -> set[str]:
+    """The types of a decoder or pre-tokenizer and of all that stand in it."""
+    content = _object(part)
+    found = {str(content.get("type"))}
+    for key in ("decoders", "pretokenizers"):
+        for entry in _list(content.get(key)):
+            found |= _kinds(entry)
+    return found
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """A JSON object; an empty one where the value is none."""
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def _list(value: Any) -> list[Any]:
+    """A JSON list; an empty one where the value is none."""
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def _bytes_of(piece: str, written_as: str) -> bytes:
+    if written_as == "bytes":
+        table = _letters()
+        if all(letter in table for letter in piece):
+            return bytes(table[letter] for letter in piece)
+        return piece.encode()
+    if written_as == "metaspace":
+        if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
+            return bytes.fromhex(piece[3:5])
+        return piece.replace("▁", " ").encode()
+    return piece.encode()
+
+
+_LETTERS: dict[str, int] = {}
+
+
+def _letters() -> dict[str, int]:
+    """The letter that stands for each byte: printable ones for themselves, the others from U+0100 on, in order."""
+    if not _LETTERS:
+        plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+        _LETTERS.update({chr(byte): byte for byte in plain})
+        others = [byte for byte in range(0x100) if byte not in plain]
+        _LETTERS.update({chr(0x100 + place): byte for place, byte in enumerate(others)})
+    return _LETTERS

@@ -1,0 +1,262 @@
+"""Two dumps, unit by unit in execution order, and where they first part.
+
+    trees.py ─▶ compare_names.py (partners) ─▶ statistics.py (tensors) ─▶ compare_divergence.py (where they part)
+
+Every tensor of every pair is compared on its own, so the work is spread over threads (numpy releases the interpreter
+while it computes) and memory is bounded by what the threads hold: a few blocks each, or one tensor where rows must be
+sorted. Result tables of msprobe come in at the third arrow (`tables.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...schemas.diagnostic import UnreadableError, finding
+from .compare_divergence import Divergence, UnitResult, first_divergence
+from .compare_names import FUSED_NORM_LINEAR, crosses, describe, graph_path, module_path, pair_units
+from .compare_problems import PROBLEMS
+from .statistics import EXACT, Judge, TensorResult, compare_routed, compare_tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from .compare_mapping import NameMapping
+    from .trees import Tensor, Tree, Unit
+
+_LAID_OUT = ("linear_fc1", "linear_qkv", "activation_func", "experts")
+"""Modules whose rows are arranged as their weight is, which need not be the same on both sides."""
+_RENAMED_PARAMETERS = {"gamma": "weight", "beta": "bias"}
+_REPORT_EVERY = 200
+_OWN_RESULT = ("mtp",)
+"""Modules that hand on hidden states in one framework and a loss in the other."""
+_ARRANGED = re.compile(r"\.(experts|token_dispatcher)(\.|$)")
+
+
+class Task(NamedTuple):
+    """Two tensors to compare, and the position of their unit."""
+
+    unit: int
+    a: Tensor
+    b: Tensor
+    laid_out: bool = False
+    routed: bool = False
+
+
+class Comparison(NamedTuple):
+    """What a comparison found for one step and rank."""
+
+    a: Tree
+    b: Tree
+    units: tuple[UnitResult, ...]
+    only_a: tuple[Unit, ...]
+    only_b: tuple[Unit, ...]
+    divergence: Divergence | None
+    judge: Judge
+
+    @property
+    def tensors(self) -> tuple[TensorResult, ...]:
+        """Every tensor of every pair."""
+        return tuple(tensor for unit in self.units for tensor in unit.tensors)
+
+    @property
+    def unreadable(self) -> tuple[TensorResult, ...]:
+        """Tensors whose file is cut off or garbled."""
+        return tuple(tensor for tensor in self.tensors if tensor.unreadable)
+
+
+def compare_trees(
+    a: Tree,
+    b: Tree,
+    *,
+    mapping: NameMapping | None = None,
+    judge: Judge | None = None,
+    jobs: int = 1,
+    progress: Callable[[str], None] = lambda _line: None,
+) -> Comparison:
+    """Compare one step of one rank of two dumps; `b` is the benchmark of relative errors."""
+    crossing = crosses(a, b)
+    judge = (judge or Judge())._replace(crossing=crossing)
+    paired = pair_units(a, b, mapping)
+    if not paired.pairs:
+        hint = "One is dumped by module and the other by operator." if a.form != b.form else "Give --mapping."
+        told = {"a": describe(a.units), "b": describe(b.units), "hint": hint}
+        raise UnreadableError(finding(PROBLEMS, "no-common", a.path, None, **told))
+    found: list[UnitResult] = []
+    tasks: list[Task] = []
+    norms = _Norms(a, b) if crossing else None
+    for one, other in paired.pairs:
+        path = unit_path(one)
+        skipped = "fused" if _is_identity(one) != _is_identity(other) else ""
+        if crossing and _ARRANGED.search(path):
+            skipped = "arranged"
+        if crossing and path in _OWN_RESULT:
+            skipped = "other-result"
+        if skipped:
+            found.append(UnitResult(one, other, path, (), skipped=skipped))
+            continue
+        mine, theirs = (one, other) if norms is None else norms.unfused(one, other)
+        partners = pair_tensors(mine, theirs, crossing=crossing, routes=path.endswith(".router"))
+        laid_out = path.rpartition(".")[2] in _LAID_OUT
+        tasks += [Task(len(found), left, right, laid_out) for left, right in partners.pairs]
+        tasks += [Task(len(found), left, right, routed=True) for left, right in partners.routed]
+        found.append(UnitResult(one, other, path, (), partners.only_a, partners.only_b))
+    results = _compare_all(tasks, judge, jobs, progress)
+    units = tuple(unit._replace(tensors=tuple(results.get(at, ()))) for at, unit in enumerate(found))
+    if not any(tensor.agrees is not None for unit in units for tensor in unit.tensors):
+        why = f"{len(tasks)} tensors have neither elements nor statistics on both sides"
+        raise UnreadableError(finding(PROBLEMS, "empty", a.path, path=a.path, why=why))
+    return Comparison(a, b, units, paired.only_a, paired.only_b, first_divergence(units), judge)
+
+
+def unit_path(unit: Unit) -> str:
+    """The module that a unit is or belongs to, under Megatron-Core's names."""
+    if unit.level == "module":
+        return module_path(unit.scope)
+    if unit.level == "operator":
+        return graph_path(unit.name)
+    if unit.parent is not None:
+        return module_path(unit.parent.rsplit(".", 3)[0])
+    return ""
+
+
+def _compare_all(
+    tasks: Sequence[Task], judge: Judge, jobs: int, progress: Callable[[str], None]
+) -> dict[int, list[TensorResult]]:
+    results: dict[int, list[TensorResult]] = {}
+
+    def work(task: Task) -> tuple[int, TensorResult]:
+        if task.routed:
+            return task.unit, compare_routed(task.a, task.b, judge)
+        return task.unit, compare_tensors(task.a, task.b, judge, laid_out=task.laid_out)
+
+    def collect(answers: Iterator[tuple[int, TensorResult]]) -> None:
+        for done, (at, result) in enumerate(answers, 1):
+            results.setdefault(at, []).append(result)
+            if done % _REPORT_EVERY == 0:
+                progress(f"{done} / {len(tasks)}")
+
+    if jobs <= 1:
+        collect(map(work, tasks))
+    else:
+        with ThreadPoolExecutor(jobs) as pool:
+            collect(pool.map(work, tasks))
+    return results
+
+
+class PairedTensors(NamedTuple):
+    """The partners of one unit's tensors, and those left over."""
+
+    pairs: tuple[tuple[Tensor, Tensor], ...]
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    routed: tuple[tuple[Tensor, Tensor], ...] = ()
+    """The weights of two routers, which are arranged differently."""
+
+
+def pair_tensors(a: Unit, b: Unit, *, crossing: bool, routes: bool = False) -> PairedTensors:
+    """Match the tensors of two units: by place, then across frameworks by role, size and order."""
+    if crossing and routes and a.direction == "forward":
+        ours, others = ([tensor for tensor in unit.tensors if _is_weights(tensor)] for unit in (a, b))
+        if ours and others and ours[0].shape != others[0].shape:
+            inner = (unit._replace(tensors=tuple(t for t in unit.tensors if t.role != "output")) for unit in (a, b))
+            return pair_tensors(*inner, crossing=True)._replace(routed=((ours[0], others[0]),))
+    theirs = {_place(tensor): tensor for tensor in b.tensors}
+    pairs: list[tuple[Tensor, Tensor]] = []
+    left: list[Tensor] = []
+    for tensor in a.tensors:
+        partner = theirs.get(_place(tensor))
+        if partner is None or (crossing and not _comparable(tensor, partner)):
+            left.append(tensor)
+        else:
+            pairs.append((tensor, theirs.pop(_place(tensor))))
+    only_a: list[str] = []
+    for tensor in left:
+        partner = next(
+            (other for other in theirs.values() if crossing and other.role == tensor.role and _alike(tensor, other)),
+            None,
+        )
+        if partner is None:
+            only_a.append(tensor.place)
+        else:
+            pairs.append((tensor, theirs.pop(_place(partner))))
+    return PairedTensors(tuple(pairs), tuple(only_a), tuple(tensor.place for tensor in theirs.values()))
+
+
+def _is_weights(tensor: Tensor) -> bool:
+    """Whether this is what a router weighs the experts' outputs with."""
+    return tensor.role == "output" and tensor.dtype not in EXACT and tensor.shape is not None and len(tensor.shape) > 1
+
+
+def _place(tensor: Tensor) -> str:
+    head, dot, last = tensor.place.rpartition(".")
+    return f"{head}{dot}{_RENAMED_PARAMETERS.get(last, last)}"
+
+
+def _comparable(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors in the same place can be partners across frameworks: arguments come in another order."""
+    if a.value is not None or b.value is not None:
+        return False
+    if a.role == "input" and (a.dtype in EXACT) != (b.dtype in EXACT):
+        return False
+    return a.role != "input" or a.shape is None or b.shape is None or _elements(a) == _elements(b)
+
+
+def _alike(a: Tensor, b: Tensor) -> bool:
+    if a.value is not None or b.value is not None or a.shape is None or b.shape is None:
+        return False
+    return (a.dtype in EXACT) == (b.dtype in EXACT) and _elements(a) == _elements(b) and _elements(a) > 0
+
+
+def _elements(tensor: Tensor) -> int:
+    total = 1
+    for size in tensor.shape or ():
+        total *= size
+    return total
+
+
+def _is_identity(unit: Unit) -> bool:
+    return unit.level == "module" and unit.kind.startswith("Identity")
+
+
+class _Norms:
+    """Lets a linear layer that normalises its own input meet a norm and a linear layer of the other side."""
+
+    def __init__(self, a: Tree, b: Tree) -> None:
+        self._units = [
+            {
+                (module_path(unit.scope), unit.direction, unit.call): unit
+                for unit in tree.units
+                if unit.level == "module"
+            }
+            for tree in (a, b)
+        ]
+
+    def unfused(self, one: Unit, other: Unit) -> tuple[Unit, Unit]:
+        """Both units, the plain one widened by its norm where the other is fused."""
+        if _is_fused(one) and not _is_fused(other):
+            return one, self._widened(other, self._units[1])
+        if _is_fused(other) and not _is_fused(one):
+            return self._widened(one, self._units[0]), other
+        return one, other
+
+    def _widened(self, unit: Unit, units: dict[tuple[str, str, int], Unit]) -> Unit:
+        path = module_path(unit.scope)
+        head, _, last = path.rpartition(".")
+        beside = FUSED_NORM_LINEAR.get(last)
+        norm = units.get((f"{head.rpartition('.')[0]}.{beside}", unit.direction, unit.call))
+        if beside is None or norm is None:
+            return unit
+        outer = "input" if unit.direction == "forward" else "output"
+        own = [tensor for tensor in unit.tensors if not tensor.place.startswith(f"{outer}.")]
+        added = [tensor for tensor in norm.tensors if tensor.place.startswith(f"{outer}.")]
+        for tensor in norm.tensors:
+            head, _, last = tensor.place.rpartition(".")
+            if head in ("parameters", "gradient"):
+                added.append(tensor._replace(place=f"{head}.layer_norm_{_RENAMED_PARAMETERS.get(last, last)}"))
+        return unit._replace(tensors=(*added, *own))
+
+
+def _is_fused(unit: Unit) -> bool:
+    return unit.kind.startswith("TELayerNorm")

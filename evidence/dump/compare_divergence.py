@@ -1,0 +1,175 @@
+"""The first place where two dumps part: a unit whose output differs while everything that went in agrees.
+
+Units are walked in execution order. Three things can be met first:
+
+- a unit whose inputs agree and whose output does not: what it computes, its weights or a plain argument differ;
+- a unit whose input already differs although every output before it agrees: something between two units changed it
+  (a residual, a rotation, an operation that has no module), or the data that the model was given;
+- nothing: the dumps agree.
+
+A module that holds others is narrowed down to the first of them that parts. Rounding grows from layer to layer; where
+the error crosses the tolerance without a jump, the answer says `gradual` and names the largest jump as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .statistics import TensorResult
+    from .trees import Unit
+
+Cause = Literal["computation", "weights", "argument", "between", "data", "overflow"]
+
+_JUMP = 3.0
+_FLOOR = 1e-9
+_INTEGERS = ("int32", "int64", "int16", "int8", "uint8")
+
+
+class UnitResult(NamedTuple):
+    """A unit, its partner, and what was found of their tensors."""
+
+    a: Unit
+    b: Unit
+    module: str
+    """The module's path under Megatron-Core's names."""
+    tensors: tuple[TensorResult, ...]
+    only_a: tuple[str, ...] = ()
+    only_b: tuple[str, ...] = ()
+    skipped: str = ""
+    """Why nothing is compared: `fused` where one side does it in another module, `arranged` where tokens stand in the
+    order of their experts, which is each framework's own, `other-result` where the results are of different kinds."""
+
+    def error(self, role: str) -> float | None:
+        """The largest error among the tensors of a role that were compared; infinite for a NaN or another shape."""
+        errors = [
+            float("inf") if tensor.error is None and not tensor.agrees else tensor.error or 0.0
+            for tensor in self.tensors
+            if tensor.role == role and tensor.agrees is not None and tensor.how != "value"
+        ]
+        return max(errors, default=None)
+
+    def wrong(self, role: str) -> tuple[TensorResult, ...]:
+        """The tensors of a role that do not agree; plain arguments apart."""
+        return tuple(
+            tensor
+            for tensor in self.tensors
+            if tensor.role == role and tensor.agrees is False and tensor.how != "value"
+        )
+
+    @property
+    def arguments(self) -> tuple[TensorResult, ...]:
+        """Plain arguments that differ."""
+        return tuple(tensor for tensor in self.tensors if tensor.how == "value" and tensor.agrees is False)
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether all that was compared agrees; None where nothing was."""
+        known = [tensor.agrees for tensor in self.tensors if tensor.agrees is not None and tensor.how != "value"]
+        return all(known) if known else None
+
+
+class Divergence(NamedTuple):
+    """Where two dumps part first."""
+
+    unit: UnitResult
+    cause: Cause
+    before: UnitResult | None
+    """The unit that ran before it, the last one whose output agrees."""
+    after: UnitResult | None
+    """The unit that ran after it."""
+    tensors: tuple[TensorResult, ...]
+    """What differs."""
+    gradual: bool = False
+    jump: UnitResult | None = None
+    """Where the error grows most, if that is elsewhere."""
+
+
+def first_divergence(units: Sequence[UnitResult]) -> Divergence | None:
+    """The first divergence in a list of units in execution order."""
+    for at, unit in enumerate(units):
+        found = _at(units, at, unit)
+        if found is not None:
+            return found
+    return None
+
+
+def _at(units: Sequence[UnitResult], at: int, unit: UnitResult) -> Divergence | None:
+    given, made, weights = unit.wrong("input"), unit.wrong("output"), unit.wrong("parameter")
+    if not (given or made or weights):
+        return None
+    if weights and not given and not made:
+        return _divergence(units, at, "weights", weights)
+    if given:
+        if any(tensor.why in ("nan", "infinite") for tensor in given):
+            return _divergence(units, at, "overflow", given)
+        if _is_data(units, at, given):
+            return _divergence(units, at, "data", given)
+        if unit.a.level == "operator":
+            # Every operator before it agrees, and nothing stands between operators: it came from outside the graph.
+            return _divergence(units, at, "weights", given)
+        return _divergence(units, at, "between", given)
+    inner = _inside(units, at)
+    if inner is not None:
+        return _at(units, inner, units[inner])
+    if any(tensor.why in ("nan", "infinite") for tensor in made):
+        return _divergence(units, at, "overflow", made)
+    if weights:
+        return _divergence(units, at, "weights", (*weights, *made))
+    if unit.arguments:
+        return _divergence(units, at, "argument", (*unit.arguments, *made))
+    return _divergence(units, at, "computation", made)
+
+
+def _inside(units: Sequence[UnitResult], at: int) -> int | None:
+    """The first unit inside a module that parts by itself, where it is listed later than the module."""
+    holder = units[at]
+    if holder.a.level != "module" or not holder.module:
+        return None
+    for other in range(at + 1, len(units)):
+        unit = units[other]
+        if (
+            unit.module.startswith(holder.module + ".")
+            and unit.a.direction == holder.a.direction
+            and unit.a.call == holder.a.call
+            and unit.wrong("output")
+            and not unit.wrong("input")
+        ):
+            return other
+    return None
+
+
+def _is_data(units: Sequence[UnitResult], at: int, given: Sequence[TensorResult]) -> bool:
+    """Whether what differs came from outside: whole numbers, before anything was computed from them."""
+    nothing_before = not any(unit.error("output") is not None for unit in units[:at])
+    return nothing_before and any(tensor.dtype_a in _INTEGERS for tensor in given)
+
+
+def _divergence(units: Sequence[UnitResult], at: int, cause: Cause, tensors: Sequence[TensorResult]) -> Divergence:
+    unit = units[at]
+    before = next((units[place] for place in range(at - 1, -1, -1) if units[place].error("output") is not None), None)
+    after = next((units[place] for place in range(at + 1, len(units)) if units[place].agrees is not None), None)
+    came, left = unit.error("input"), unit.error("output")
+    if cause == "between":
+        came, left = (None if before is None else before.error("output")), unit.error("input")
+    smooth = cause in ("computation", "between") and not any(tensor.how == "checksum" for tensor in tensors)
+    gradual = bool(smooth and came and left and left < _JUMP * came)
+    jump = _largest_jump(units) if gradual else None
+    jump = None if jump is unit else jump
+    return Divergence(unit, cause, before, after, tuple(tensors), gradual, jump)
+
+
+def _largest_jump(units: Sequence[UnitResult]) -> UnitResult | None:
+    """The unit with a differing output whose error is largest relative to that of its input."""
+    best: UnitResult | None = None
+    most = _JUMP
+    for unit in units:
+        came, left = unit.error("input"), unit.error("output")
+        if came is None or left is None or not unit.wrong("output"):
+            continue
+        growth = left / max(came, _FLOOR)
+        if growth > most:
+            best, most = unit, growth
+    return best

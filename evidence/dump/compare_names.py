@@ -1,0 +1,220 @@
+"""Which unit of one dump is which unit of the other.
+
+Both sides' modules are brought to Megatron-Core's names below the model: wrappers at the front are dropped
+(`Module.module.module.`, `Cell.network.model.`), and names that a framework spells in its own way are replaced
+(`MODULE_NAMES`). A mapping file, as msprobe takes one and `accmap dump config` writes one, is applied before. What has
+no partner is listed, never dropped.
+
+APIs carry no path. Within one framework they are matched by name and call; across frameworks by the module that they
+ran inside (msprobe's construct.json), their plain name (`API_NAMES`) and their order there.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from .compare_mapping import NameMapping
+    from .trees import Tree, Unit
+
+WRAPPERS = frozenset(
+    ("module", "network", "model", "backbone", "_backbone", "network_with_loss", "net", "gpt_model", "cell")
+)
+"""Names at the front of a path that hold the whole model: data-parallel and precision wrappers, loss and grad cells."""
+
+MODULE_NAMES: tuple[tuple[str, str], ...] = (
+    ("language_model.embedding", "embedding"),
+    ("language_model.rotary_pos_emb", "rotary_pos_emb"),
+    ("language_model.output_layer", "output_layer"),
+    ("language_model.encoder", "decoder"),
+    ("language_model.decoder", "decoder"),
+    ("*.attention", "*.self_attention"),
+    ("*.qkv_proj", "*.linear_qkv"),
+    ("*.query_key_value", "*.linear_qkv"),
+    ("*.out_proj", "*.linear_proj"),
+    ("*.self_attention.dense", "*.self_attention.linear_proj"),
+    ("*.mlp.mapping", "*.mlp.linear_fc1"),
+    ("*.mlp.projection", "*.mlp.linear_fc2"),
+    ("*.mlp.dense_h_to_4h", "*.mlp.linear_fc1"),
+    ("*.mlp.dense_4h_to_h", "*.mlp.linear_fc2"),
+    ("*.input_norm", "*.input_layernorm"),
+    ("*.post_attention_norm", "*.pre_mlp_layernorm"),
+    ("*.post_attention_layernorm", "*.pre_mlp_layernorm"),
+    ("decoder.final_norm", "decoder.final_layernorm"),
+    ("*.self_attention.linear_qb", "*.self_attention.linear_q_up_proj"),
+    ("*.self_attention.linear_kvb", "*.self_attention.linear_kv_up_proj"),
+)
+"""Names of other generations of both frameworks and Megatron-Core's, as whole parts of a path.
+
+Sources: the guide's dump of `mindformers/experimental` (seed 000, construct.json) and its Megatron legacy partner;
+MindSpore Transformers 1.9 `parallel_core/training_graph/transformer/multi_latent_attention.py`.
+"""
+
+_HEAD = "output_layer"
+
+FUSED_NORM_LINEAR = {"linear_qkv": "input_layernorm", "linear_fc1": "pre_mlp_layernorm"}
+"""Transformer Engine's `TELayerNorm…Linear` normalises its own input; the norm beside it is an identity."""
+
+API_NAMES = {
+    "batchmatmul": "bmm",
+    "baddbmm": "bmm",
+    "add_": "add",
+    "__add__": "add",
+    "__iadd__": "add",
+    "__radd__": "add",
+    "__mul__": "mul",
+    "__imul__": "mul",
+    "__rmul__": "mul",
+    "__sub__": "sub",
+    "__rsub__": "sub",
+    "__truediv__": "div",
+    "__matmul__": "matmul",
+    "__pow__": "pow",
+    "__getitem__": "getitem",
+    "masked_fill_": "masked_fill",
+    "npu_swiglu": "swiglu",
+    "npu_rms_norm": "rms_norm",
+    "rmsnorm": "rms_norm",
+    "layernorm": "layer_norm",
+    "flash_attention_score": "flash_attention",
+    "npu_fusion_attention": "flash_attention",
+}
+"""APIs that do the same under names of their own."""
+
+
+class Paired(NamedTuple):
+    """The partners in A's order, and what is left over on either side."""
+
+    pairs: tuple[tuple[Unit, Unit], ...]
+    only_a: tuple[Unit, ...]
+    only_b: tuple[Unit, ...]
+
+
+def crosses(a: Tree, b: Tree) -> bool:
+    """Whether the trees come from different frameworks."""
+    return bool(a.framework and b.framework and a.framework != b.framework)
+
+
+def pair_units(a: Tree, b: Tree, mapping: NameMapping | None = None) -> Paired:
+    """Match the units of two trees."""
+    crossing = crosses(a, b)
+    # A mapping file goes from MindSpore's names to PyTorch's, whichever side is named first.
+    mapped_b = mapping is not None and b.framework == "mindspore" and a.framework != "mindspore"
+    ours = _keys(a, crossing=crossing, mapping=None if mapped_b else mapping)
+    theirs = dict(_keys(b, crossing=crossing, mapping=mapping if mapped_b else None))
+    pairs: list[tuple[Unit, Unit]] = []
+    only_a: list[Unit] = []
+    for key, unit in ours:
+        partner = theirs.pop(key, None)
+        if partner is None:
+            only_a.append(unit)
+        else:
+            pairs.append((unit, partner))
+    return Paired(tuple(pairs), tuple(only_a), tuple(theirs.values()))
+
+
+def _keys(tree: Tree, *, crossing: bool, mapping: NameMapping | None) -> list[tuple[tuple[object, ...], Unit]]:
+    """Every unit with what identifies it: no two units of a tree have the same key."""
+    seen: dict[tuple[object, ...], int] = {}
+    found: list[tuple[tuple[object, ...], Unit]] = []
+    kinds = {unit.scope: unit.kind for unit in tree.units if unit.level == "module"}
+    heads = _heads(tree) if crossing else 0
+    for unit in tree.units:
+        if unit.level == "module":
+            scope = unit.scope if mapping is None else mapping.scope(unit, kinds)
+            path = module_path(scope)
+            base: tuple[object, ...] = ("module", path, unit.direction)
+            if path == _HEAD and unit.call + 1 < heads and tree.framework == "pytorch":
+                base = ("module", f"mtp.{_HEAD}", unit.direction)
+        elif unit.level == "api" and crossing:
+            base = ("api", _parent_path(unit, kinds, mapping), _api_name(unit.kind), unit.direction)
+        elif unit.level == "api":
+            base = ("api", unit.scope, unit.direction)
+        else:
+            base = (unit.level, unit.scope, unit.kind, unit.direction)
+        turn = seen.get(base, 0)
+        seen[base] = turn + 1
+        found.append(((*base, turn), unit))
+    return _by_call(found)
+
+
+def _by_call(found: list[tuple[tuple[object, ...], Unit]]) -> list[tuple[tuple[object, ...], Unit]]:
+    """The backward passes of a module that ran several times, by the number of their call.
+
+    Each framework walks back in its own order; and where layers are computed again, the calls that have a backward
+    need not begin at 0.
+    """
+    calls: dict[tuple[object, ...], list[int]] = {}
+    for key, unit in found:
+        if unit.direction == "backward" and unit.level == "module":
+            calls.setdefault(key[:-1], []).append(unit.call)
+    return [
+        ((*key[:-1], sorted(calls[key[:-1]]).index(unit.call)), unit)
+        if key[:-1] in calls and len(set(calls[key[:-1]])) == len(calls[key[:-1]])
+        else (key, unit)
+        for key, unit in found
+    ]
+
+
+def _heads(tree: Tree) -> int:
+    """How often the output layer runs in a model with multi-token prediction.
+
+    Megatron-Core runs it for the further predictions first (0.12 `models/gpt/gpt_model.py`); MindSpore Transformers
+    calls those passes `mtp.output_layer` (1.9 `parallel_core/training_graph/transformer/multi_token_prediction.py`).
+    """
+    paths = [(module_path(unit.scope), unit.direction) for unit in tree.units if unit.level == "module"]
+    further = any(path.startswith("mtp.") for path, _direction in paths)
+    return paths.count((_HEAD, "forward")) if further else 0
+
+
+def _parent_path(unit: Unit, kinds: Mapping[str, str], mapping: NameMapping | None) -> str:
+    if unit.parent is None:
+        return ""
+    scope, _, _rest = re.sub(r"\.(forward|backward)\.\d+$", "", unit.parent).rpartition(".")
+    if mapping is not None:
+        scope = mapping.scope(unit._replace(scope=scope, kind=kinds.get(scope, "")), kinds)
+    return module_path(scope)
+
+
+def _api_name(name: str) -> str:
+    plain = name.lower()
+    return API_NAMES.get(plain, plain.strip("_"))
+
+
+def module_path(scope: str) -> str:
+    """A module's path below the model, under Megatron-Core's names."""
+    parts = scope.split(".")
+    if parts and parts[0] in ("Module", "Cell"):
+        parts = parts[1:]
+    while len(parts) > 1 and (parts[0] in WRAPPERS or (parts[0].isdigit() and parts[1] in _FRONT)):
+        parts = parts[1:]
+    path = ".".join(parts)
+    for theirs, ours in MODULE_NAMES:
+        if theirs.startswith("*."):
+            path = re.sub(rf"(?<=\.){re.escape(theirs[2:])}(?=\.|$)", ours[2:], path)
+        elif path == theirs or path.startswith(theirs + "."):
+            path = ours + path[len(theirs) :]
+    return path
+
+
+_FRONT = WRAPPERS | {"embedding", "decoder", "rotary_pos_emb", "output_layer", "mtp", "language_model"}
+
+
+def graph_path(name: str) -> str:
+    """The path of the module that an operator of a MindSpore graph belongs to.
+
+    `Default_network-Net_decoder-TransformerBlock_layers-CellList_0-Layer_mlp-MLP_MatMul-op0`: every cell is written as
+    its name and its class, the operator comes last.
+    """
+    inner = re.sub(r"^(?:Gradients_|Default_|Grad_)+", "", name)
+    cells = re.findall(r"([A-Za-z0-9_]+?)-[A-Z_][A-Za-z0-9]*(?:_|$)", re.sub(r"_?[A-Za-z0-9]+-op\d+$", "", inner))
+    return module_path(".".join(cell.removeprefix("_") for cell in cells if cell))
+
+
+def describe(units: Iterable[Unit], limit: int = 3) -> str:
+    """A few names, for a message."""
+    names = [unit.name for unit in units]
+    return ", ".join(names[:limit]) + (f", … ({len(names)})" if len(names) > limit else "") or "-"

@@ -1,0 +1,63 @@
+"""The lines to insert on both sides, and where."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...schemas.diagnostic import Language
+    from .config_request import Side
+
+
+class Insertion(NamedTuple):
+    """Lines of code, and the place in the framework's own file where they belong."""
+
+    side: Side
+    file: str
+    within: str
+    where: str
+    """`before` or `after`."""
+    anchor: str
+    code: str
+    en: str
+    zh: str
+
+    def to_json(self, language: Language) -> dict[str, object]:
+        """The entry of the command's `insertions`."""
+        return {
+            "side": self.side,
+            "file": self.file,
+            "within": self.within,
+            "where": self.where,
+            "anchor": self.anchor,
+            "code": self.code,
+            "note": self.zh if language == "zh" else self.en,
+        }
+
+
+def insertions(dialect: str, parts: int, configs: dict[Side, str]) -> tuple[Insertion, ...]:
+    """Every insertion of a pair; `parts` is how many models a rank of Megatron-LM holds."""
+    model = "unwrap_model(model)" if parts > 1 else "unwrap_model(model)[0]"
+    return (
+        *_of("megatron", "megatron", configs["megatron"], model),
+        *_of(dialect, "mindformers", configs["mindformers"]),
+    )
+
+
+def _of(block: str, side: Side, config: str, model: str = "") -> Iterator[Insertion]:
+    for row in _table()[block]:
+        key = next(name for name in row if name.startswith(("before", "after")))
+        code = row["code"].replace("{config}", config).replace("{model}", model)
+        yield Insertion(side, row["file"], row["within"], key.partition("_")[0], row[key], code, row["en"], row["zh"])
+
+
+@cache
+def _table() -> Any:
+    import yaml
+
+    with open(os.path.join(os.path.dirname(__file__), "insertions.yaml"), encoding="utf-8") as stream:
+        return yaml.safe_load(stream)

@@ -1,0 +1,202 @@
+"""Every module of both models by its place, its class and its partner: what msprobe will call the records of this pair.
+
+The places and classes stand in `modules.yaml`; which weight of one side is which of the other, and with it most of
+the different names, in `mappings/weights.yaml`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...mapper.weights import Layout, WeightTable
+from ...mappings.tables import version_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from .config_subject import Subject
+
+
+class ModulePair(NamedTuple):
+    """One module of MindSpore Transformers and its partner, below `GPTModel`, with layer numbers of the whole model."""
+
+    mindformers: str
+    mindformers_class: str
+    megatron: str | None
+    megatron_class: str | None
+    layer: int | None = None
+    """The decoder layer it belongs to."""
+
+
+class ApiPair(NamedTuple):
+    """Two operators that msprobe does not pair by itself, with the positions that correspond."""
+
+    mindspore: str
+    torch: str
+    arguments: tuple[tuple[int, int], ...]
+    outputs: tuple[tuple[int, int], ...]
+
+
+@cache
+def module_table() -> Any:
+    """`modules.yaml`, read once."""
+    import yaml
+
+    with open(os.path.join(os.path.dirname(__file__), "modules.yaml"), encoding="utf-8") as stream:
+        return yaml.safe_load(stream)
+
+
+def switches_of(subject: Subject) -> dict[str, bool]:
+    """What decides which modules there are and what their classes are called; `moe` is each layer's own."""
+    megatron, mindformers = subject.megatron_recipe, subject.mindformers_recipe
+    resolved = {
+        name: subject.mindformers.value(f"resolved.transformer.{name}")
+        for name in ("fused_norm", "use_contiguous_weight_layout_attention", "use_shared_expert_gating")
+    }
+    return {
+        "te": megatron.value("environment.transformer_impl") != "local",
+        "mla": bool(mindformers.value("attention.latent.enabled")),
+        "concatenated": subject.dialect == "dynamic" or mindformers.value("model.mla_layout") == "concatenated",
+        "q_lora": mindformers.value("attention.latent.q_lora_rank") is not None,
+        "qk_norm": bool(mindformers.value("attention.qk_layernorm")),
+        "grouped_gemm": bool(megatron.value("moe.grouped_gemm")),
+        "contiguous": bool(resolved["use_contiguous_weight_layout_attention"]),
+        "interleaved": mindformers.value("model.mlp_layout") == "interleaved",
+        "mtp": bool(mindformers.value("mtp.num_layers")),
+        "shared": bool(mindformers.value("moe.shared.ffn_hidden_size")),
+        "shared_gate": bool(resolved["use_shared_expert_gating"]),
+        "learned": mindformers.value("position.type") == "learned_absolute",
+        "rms": mindformers.value("norm.type") != "LayerNorm",
+        "fused_norm": resolved["fused_norm"] is not False,
+    }
+
+
+def modules_of(subject: Subject) -> tuple[ModulePair, ...]:
+    """Every module of the MindSpore Transformers side with its partner, in forward order."""
+    return tuple(_Reading(subject).modules())
+
+
+def apis_of(subject: Subject) -> tuple[ApiPair, ...]:
+    """The operators of this pair that a mapping has to name."""
+    switches = {**switches_of(subject), "moe": False}
+    return tuple(
+        ApiPair(row["mindspore"], row["torch"], _positions(row["arguments"]), _positions(row["outputs"]))
+        for row in module_table()["apis"]
+        if row.get("only", subject.dialect) == subject.dialect and _hold(row.get("where", ()), switches)
+    )
+
+
+def _positions(pairs: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+    return tuple((mindspore, torch) for mindspore, torch in pairs)
+
+
+class _Reading:
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.switches = switches_of(subject)
+        table = module_table()
+        self.rows: list[dict[str, Any]] = table["modules"]
+        self.weights = WeightTable(
+            Layout(
+                norm="RMSNorm" if self.switches["rms"] else "LayerNorm",
+                mla=self.switches["mla"],
+                q_lora=self.switches["q_lora"],
+                mla_concatenated=self.switches["mla"] and self.switches["concatenated"],
+                experts=1,
+            )
+        )
+        version = version_number(subject.megatron.framework_version)
+        self.renamed = [row for row in table["renamed"] if version_number(row["since"]) <= version]
+        self.pattern = subject.mindformers_recipe.value("moe.layer_pattern")
+        self.experts = bool(subject.mindformers_recipe.value("moe.num_experts"))
+
+    def modules(self) -> Iterator[ModulePair]:
+        further = self.subject.number("mtp.num_layers", 0)
+        at = 0
+        while at < len(self.rows):
+            row = self.rows[at]
+            place: str = row["at"]
+            if "{block}" in place:
+                last = at
+                while last < len(self.rows) and "{block}" in self.rows[last]["at"]:
+                    last += 1
+                for layer in range(self.subject.layers):
+                    yield from self._block(
+                        self.rows[at:last], f"decoder.layers.{layer}", self._has_experts(layer), layer
+                    )
+                at = last
+                continue
+            at += 1
+            if "{layer}" not in place:
+                yield from self._module(row, place, self.switches)
+                continue
+            for layer in range(further):
+                filled = place.replace("{layer}", str(layer))
+                if place.endswith(".final_layernorm"):
+                    block = [entry for entry in self.rows if "{block}" in entry["at"]]
+                    inner = f"mtp.layers.{layer}.transformer_layer"
+                    yield from self._block(block, inner, self._has_experts(self.subject.layers - 1), None)
+                yield from self._module(row, filled, self.switches)
+
+    def _block(
+        self, rows: Sequence[Mapping[str, Any]], block: str, experts: bool, layer: int | None
+    ) -> Iterator[ModulePair]:
+        switches = {**self.switches, "moe": experts}
+        for row in rows:
+            for module in self._module(row, row["at"].replace("{block}", block), switches):
+                yield module._replace(layer=layer)
+
+    def _module(self, row: Mapping[str, Any], place: str, switches: Mapping[str, bool]) -> Iterator[ModulePair]:
+        dialect = self.subject.dialect
+        if dialect not in row or row.get("only", dialect) != dialect or not _hold(row.get("where", ()), switches):
+            return
+        named = _class(row[dialect], switches)
+        partner: str | None = row["megatron_at"] if "megatron_at" in row else self._partner(place)
+        if partner is None or "megatron" not in row:
+            yield ModulePair(place, named, None, None)
+        else:
+            yield ModulePair(place, named, self._renamed(partner), _class(row["megatron"], switches))
+
+    def _partner(self, place: str) -> str | None:
+        """The Megatron-LM module that holds the same weight; the same place where the module has none."""
+        for ending in ("weight", "gamma"):
+            pairing = self.weights.pairing("mindformers", f"{place}.{ending}")
+            if pairing is None:
+                continue
+            name, *others = pairing.megatron
+            parent, _, leaf = name.rpartition(".")
+            return parent if leaf == "weight" and not others else None
+        return place
+
+    def _renamed(self, place: str) -> str:
+        for row in self.renamed:
+            before, after = row["from"], row["to"]
+            expression = re.escape(before).replace(re.escape("{layer}"), r"(\d+)")
+            place = re.sub(
+                rf"^{expression}(?=\.|$)", lambda found, after=after: after.replace("{layer}", found[1]), place
+            )
+        return place
+
+    def _has_experts(self, layer: int) -> bool:
+        if not self.experts:
+            return False
+        pattern = self.pattern
+        if isinstance(pattern, list) and 0 <= layer < len(pattern):
+            return bool(pattern[layer])
+        return True
+
+
+def _hold(where: Sequence[str], switches: Mapping[str, bool]) -> bool:
+    return all(not switches[name[4:]] if name.startswith("not-") else switches[name] for name in where)
+
+
+def _class(given: Any, switches: Mapping[str, bool]) -> str:
+    if isinstance(given, str):
+        return given
+    for *where, name in given:
+        if _hold(where, switches):
+            return name
+    raise LookupError(f"no class of {given} fits {switches}")

@@ -1,0 +1,144 @@
+"""The pair that a dump is configured for: both recipes, and where every decoder layer runs on either side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...mapper.recipe.reading import recipe_of
+from ...mapper.translate.megatron_file import megatron_text
+from ...mapper.translate.mindformers_file import mindformers_text
+from ...mapper.translate.translation import translate
+from ...schemas.config import ReadOptions
+from ...schemas.reader import config_of
+from ...schemas.source import SourceText
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...mapper.recipe.values import Recipe
+    from ...schemas.config import Config
+
+
+class Subject(NamedTuple):
+    """Both sides as they run; a side that no file gives is the translation of the other."""
+
+    megatron: Config
+    mindformers: Config
+    megatron_recipe: Recipe
+    mindformers_recipe: Recipe
+    derived: str | None = None
+    """The side that was translated, where only one file is given."""
+
+    @property
+    def dialect(self) -> str:
+        """The graph of the MindSpore Transformers side: `static` or `dynamic`."""
+        return "dynamic" if self.mindformers.dialect == "dynamic" else "static"
+
+    @property
+    def layers(self) -> int:
+        """How many decoder layers the model has, by the side that knows."""
+        return self.number("model.num_layers", 0)
+
+    def number(self, field: str, default: int) -> int:
+        """A count that both sides should agree on: Megatron-LM's, else MindSpore Transformers'."""
+        for recipe in (self.megatron_recipe, self.mindformers_recipe):
+            value = recipe.value(field)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
+        return default
+
+
+def subject_of(configs: Sequence[Config], options: ReadOptions) -> Subject:
+    """The pair of one file or of two, one of each framework (ValueError where both are of one)."""
+    first = configs[0]
+    if len(configs) == 2:
+        sides = {config.framework: config for config in configs}
+        if len(sides) < 2:
+            raise ValueError(first.framework)
+        megatron, mindformers = sides["megatron"], sides["mindformers"]
+        return Subject(megatron, mindformers, recipe_of(megatron), recipe_of(mindformers))
+    if first.framework == "megatron":
+        translated = translate(first, "mindformers", options.mindformers, options.dialect)
+        written, name = mindformers_text(translated), "translated.yaml"
+        pinned = ReadOptions(mindformers=translated.version, dialect=translated.dialect)
+        other = config_of(SourceText(name, written), pinned, path=name)
+        return Subject(first, other, recipe_of(first), recipe_of(other), "mindformers")
+    translated = translate(first, "megatron", options.megatron)
+    name = "translated.sh"
+    size = recipe_of(first).value("parallel.world_size")
+    pinned = ReadOptions(megatron=translated.version, world_size=size if isinstance(size, int) else None)
+    other = config_of(SourceText(name, megatron_text(translated)), pinned, path=name)
+    return Subject(other, first, recipe_of(other), recipe_of(first), "megatron")
+
+
+class Chunk(NamedTuple):
+    """A run of decoder layers that Megatron-LM keeps in one model of one pipeline stage."""
+
+    stage: int
+    part: int
+    """Which of the stage's models, counted from 0: more than one with a virtual pipeline."""
+    first: int
+    """The number of its first layer in the whole model."""
+    layers: int
+
+
+class LayoutUnknownError(Exception):
+    """The layers of the pipeline stages cannot be told; the text says why, in both languages."""
+
+    def __init__(self, en: str, zh: str) -> None:
+        super().__init__(en)
+        self.en, self.zh = en, zh
+
+
+def chunks_of(subject: Subject) -> tuple[Chunk, ...]:
+    """Where Megatron-LM keeps each decoder layer: every stage and, in it, every part of a virtual pipeline.
+
+    Source: megatron-core 0.12 `transformer/transformer_layer.py:get_transformer_layer_offset`.
+    """
+    recipe, config = subject.megatron_recipe, subject.megatron
+    layers = subject.layers
+    stages = _count(recipe, "parallel.pipeline_size")
+    parts = _count(recipe, "parallel.virtual_pipeline_size")
+    if config.value("pipeline_model_parallel_layout"):
+        raise LayoutUnknownError(
+            "--pipeline-model-parallel-layout places layers one by one",
+            "--pipeline-model-parallel-layout 逐层指定了位置",
+        )
+    given = recipe.value("parallel.pipeline_layers") if stages > 1 else None
+    if isinstance(given, list):
+        counts = [int(str(count)) for count in given]
+        if len(counts) != stages or sum(counts) != layers or any(count % parts for count in counts):
+            raise LayoutUnknownError(
+                f"the stages have {counts} layers, which are not {layers} in {stages} stages of {parts}",
+                f"各 stage 层数 {counts} 与 {layers} 层、{stages} 个 stage、{parts} 份不符",
+            )
+        table = [[count // parts for count in counts] for _ in range(parts)]
+    else:
+        table = _even(config, layers, stages, parts)
+    found: list[Chunk] = []
+    first = 0
+    for part, row in enumerate(table):
+        for stage, count in enumerate(row):
+            found.append(Chunk(stage, part, first, count))
+            first += count
+    return tuple(sorted(found, key=lambda chunk: (chunk.stage, chunk.part)))
+
+
+def _even(config: Config, layers: int, stages: int, parts: int) -> list[list[int]]:
+    ahead = int(bool(config.value("account_for_embedding_in_pipeline_split")))
+    behind = int(bool(config.value("account_for_loss_in_pipeline_split")))
+    size, rest = divmod(layers + ahead + behind, stages * parts)
+    if rest:
+        raise LayoutUnknownError(
+            f"{layers} layers cannot be cut into {stages * parts} equal pieces",
+            f"{layers} 层无法等分为 {stages * parts} 份",
+        )
+    table = [[size] * stages for _ in range(parts)]
+    table[0][0] -= ahead
+    table[-1][-1] -= behind
+    return table
+
+
+def _count(recipe: Recipe, field: str) -> int:
+    value = recipe.value(field)
+    return value if isinstance(value, int) and value > 0 else 1

@@ -1,0 +1,254 @@
+"""Two tensors of a dump compared by what there is of them: elements, statistics, or a checksum alone.
+
+Elements are compared in pieces (`..arrays`). Where a side kept statistics only, the norm is compared relative to
+the larger one, largest and smallest element relative to the largest magnitude, the mean relative to the root mean
+square: the mean of centred data is a difference of large numbers. Statistics can agree where elements do not; the
+answer says which of the two was compared.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...schemas.diagnostic import UnreadableError
+from ..arrays import TOLERANCES, Measured, agreement, coarser, measure, open_numpy, precision_of, read_array
+from .trees_torch import read_torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .trees import Role, Tensor
+
+_ELEMENT = 4.0
+_MOST_AXES = 4
+_TWO = 2
+EXACT = frozenset(("bool", "int8", "int16", "int32", "int64", "uint8"))
+
+
+class TensorResult(NamedTuple):
+    """What became of one tensor and its partner."""
+
+    place: str
+    partner: str
+    role: Role
+    dtype_a: str
+    dtype_b: str
+    shape_a: tuple[int, ...] | None
+    shape_b: tuple[int, ...] | None
+    agrees: bool | None
+    """None where nothing could be compared."""
+    how: str
+    """`elements`, `statistics`, `checksum`, `value` or empty: what was compared."""
+    why: str
+    """`equal`, `close`, `far`, `element`, `nan`, `infinite`, `shape`, `unreadable`, `missing`."""
+    error: float | None = None
+    """Relative distance of the elements, or the largest relative difference of the statistics."""
+    measured: Measured | None = None
+    layout: str = ""
+    """How b was laid out to meet a: `transposed (1, 0, 2)`, `reshaped` or `sorted`."""
+    note: str = ""
+    unreadable: str = ""
+    """Why a file with its elements could not be read; what is left are the statistics."""
+
+
+class Judge(NamedTuple):
+    """How tensors are judged."""
+
+    tolerance: float | None = None
+    """One for all, instead of one by precision."""
+    crossing: bool = False
+    """The sides are of different frameworks: layouts may differ."""
+    exact: bool = False
+    """Checksums decide."""
+
+
+def compare_tensors(a: Tensor, b: Tensor, judge: Judge, *, laid_out: bool = False) -> TensorResult:
+    """Compare a tensor with its partner; `laid_out` for modules whose rows may be arranged differently."""
+    blank = TensorResult(a.place, b.place, a.role, a.dtype, b.dtype, a.shape, b.shape, None, "", "missing")
+    if a.value is not None or b.value is not None:
+        return _values(a, b, blank)
+    if a.path and b.path:
+        try:
+            return _elements(a, b, judge, blank, laid_out=laid_out)
+        except UnreadableError as error:
+            found = _without_elements(a, b, judge, blank)
+            return found._replace(unreadable=str(error), why="unreadable" if found.agrees is None else found.why)
+    return _without_elements(a, b, judge, blank)
+
+
+def _values(a: Tensor, b: Tensor, blank: TensorResult) -> TensorResult:
+    same = a.value == b.value
+    return blank._replace(agrees=same, how="value", why="equal" if same else "far", note=f"{a.value!r} | {b.value!r}")
+
+
+def _elements(a: Tensor, b: Tensor, judge: Judge, blank: TensorResult, *, laid_out: bool) -> TensorResult:
+    left, right = _read(a), _read(b)
+    blank = blank._replace(
+        dtype_a=a.dtype or precision_of(left), dtype_b=b.dtype or precision_of(right), how="elements",
+        shape_a=tuple(left.shape), shape_b=tuple(right.shape),
+    )  # fmt: skip
+    if left.size != right.size or (left.shape != right.shape and not judge.crossing):
+        return blank._replace(agrees=False, why="shape")
+    if not left.size:
+        return blank._replace(why="empty")
+    precision = coarser(blank.dtype_a, blank.dtype_b)
+    best: TensorResult | None = None
+    for layout, laid in _layouts(left, right):
+        measured = measure(left, laid)
+        judged = agreement(measured, precision, None if precision in EXACT else judge.tolerance)
+        found = blank._replace(
+            agrees=judged.agrees, why=judged.why, error=measured.relative, measured=measured, layout=layout
+        )
+        if best is None or (found.error or 0) < (best.error or 0):
+            best = found
+        if judged.agrees:
+            break
+    assert best is not None
+    if not best.agrees and laid_out and judge.crossing and best.why in ("far", "element"):
+        measured = measure(*(_sorted(side) for side in (left, right)))
+        judged = agreement(measured, precision, judge.tolerance)
+        if judged.agrees:
+            return best._replace(
+                agrees=True, why=judged.why, error=measured.relative, measured=measured, layout="sorted"
+            )
+    return best
+
+
+def _read(tensor: Tensor) -> Any:
+    assert tensor.path is not None
+    return read_torch(tensor.path) if tensor.path.endswith(".pt") else read_array(tensor.path)
+
+
+def _layouts(a: Any, b: Any) -> list[tuple[str, Any]]:
+    """B as it is, or with its axes in an order that gives A's shape; reshaped where there is none."""
+    if a.shape == b.shape:
+        return [("", b)]
+    if a.ndim == b.ndim <= _MOST_AXES:
+        orders = [
+            order
+            for order in itertools.permutations(range(b.ndim))
+            if tuple(b.shape[axis] for axis in order) == tuple(a.shape)
+        ]
+        if orders:
+            return [(f"transposed {order}", b.transpose(order)) for order in orders]
+    return [("reshaped", b.reshape(a.shape)), *_token_orders(a, b)]
+
+
+def _token_orders(a: Any, b: Any) -> Iterator[tuple[str, Any]]:
+    """Tokens in one axis on one side: by sequence or by sample first."""
+    if a.shape[-1:] != b.shape[-1:]:
+        return
+    outer_a, outer_b = ([size for size in side.shape[:-1] if size > 1] for side in (a, b))
+    if len(outer_a) == _TWO and len(outer_b) == 1:
+        first, second = outer_a
+        yield "tokens reordered", b.reshape((second, first, a.shape[-1])).transpose((1, 0, 2)).reshape(a.shape)
+    elif len(outer_b) == _TWO and len(outer_a) == 1:
+        flat = b.reshape((*outer_b, b.shape[-1]))
+        yield "tokens reordered", flat.transpose((1, 0, 2)).reshape(a.shape)
+
+
+def compare_routed(a: Tensor, b: Tensor, judge: Judge) -> TensorResult:
+    """The weights that a router gives: one a token and expert on one side, one a token and choice on the other.
+
+    What can be compared whatever the arrangement are the weights that are not zero, in order of size; of statistics
+    the norm and the largest.
+    """
+    blank = TensorResult(a.place, b.place, a.role, a.dtype, b.dtype, a.shape, b.shape, None, "", "missing")
+    if not (a.path and b.path):
+        ours, theirs = (side._replace(statistics=side.statistics._replace(lowest=None, mean=None)) for side in (a, b))
+        return _without_elements(ours._replace(shape=None), theirs._replace(shape=None), judge, blank)
+    np = open_numpy()
+    try:
+        left, right = (np.asarray(_read(side)).reshape(-1) for side in (a, b))
+    except UnreadableError as error:
+        return blank._replace(unreadable=str(error), why="unreadable")
+    left, right = (np.sort(side[side != 0]) for side in (left, right))
+    if left.size != right.size:
+        return blank._replace(agrees=False, how="elements", why="shape", note=f"{left.size} | {right.size} weights")
+    measured = measure(left, right)
+    judged = agreement(measured, coarser(a.dtype, b.dtype), judge.tolerance)
+    return blank._replace(
+        agrees=judged.agrees, how="elements", why=judged.why, error=measured.relative, measured=measured,
+        layout="sorted",
+    )  # fmt: skip
+
+
+def _sorted(array: Any) -> Any:
+    """The elements of every row in order of size: what is left when the rows' arrangement is not known."""
+    np = open_numpy()
+    return np.sort(np.asarray(array).reshape(-1)) if array.ndim <= 2 else np.sort(np.asarray(array), axis=-1)
+
+
+def _without_elements(a: Tensor, b: Tensor, judge: Judge, blank: TensorResult) -> TensorResult:
+    ours, theirs = a.statistics, b.statistics
+    if None not in (a.shape, b.shape) and a.shape != b.shape and not _same_size(a, b, judge):
+        return blank._replace(agrees=False, why="shape")
+    if ours.checksum is not None and theirs.checksum is not None:
+        if ours.checksum == theirs.checksum:
+            return blank._replace(agrees=True, how="checksum", why="equal", error=0.0)
+        if judge.exact or not judge.crossing or ours.norm is None or theirs.norm is None:
+            return blank._replace(agrees=False, how="checksum", why=_not_finite(a, b) or "far")
+    precision = coarser(a.dtype, b.dtype)
+    allowed = judge.tolerance if judge.tolerance is not None else TOLERANCES.get(precision, TOLERANCES["float32"])
+    return _statistics(a, b, allowed, blank._replace(how="statistics"))
+
+
+def _same_size(a: Tensor, b: Tensor, judge: Judge) -> bool:
+    assert a.shape is not None
+    assert b.shape is not None
+    return judge.crossing and math.prod(a.shape) == math.prod(b.shape)
+
+
+def _statistics(a: Tensor, b: Tensor, allowed: float, blank: TensorResult) -> TensorResult:
+    pairs = list(zip(a.statistics[:4], b.statistics[:4], strict=True))
+    known = [(one, other) for one, other in pairs if one is not None and other is not None]
+    if not known:
+        return blank._replace(how="", why="missing")
+    if not_finite := _not_finite(a, b):
+        return blank._replace(agrees=False, why=not_finite)
+    error = beyond = 0.0
+    for name, one, other, scale, factor in _scaled(a, b):
+        if math.isinf(one):
+            continue
+        difference = abs(one - other) / scale if scale else abs(one - other)
+        if difference > factor * allowed and difference / factor > beyond:
+            beyond = difference / factor
+            blank = blank._replace(note=f"{name}: {one:.6g} | {other:.6g}")
+        error = max(error, difference / factor)
+    if beyond:
+        return blank._replace(agrees=False, why="far", error=error)
+    return blank._replace(agrees=True, why="equal" if error == 0 else "close", error=error)
+
+
+def _not_finite(a: Tensor, b: Tensor) -> str:
+    """`nan` or `infinite` where a statistic of either side says so; an infinity that both have is none."""
+    for one, other in zip(a.statistics[:4], b.statistics[:4], strict=True):
+        if one is None or other is None:
+            continue
+        if math.isnan(one) or math.isnan(other):
+            return "nan"
+        if (math.isinf(one) or math.isinf(other)) and one != other:
+            return "infinite"
+    return ""
+
+
+def _scaled(a: Tensor, b: Tensor) -> list[tuple[str, float, float, float, float]]:
+    """Name, both values, what the difference is relative to, and how many tolerances it may have."""
+    ours, theirs = a.statistics, b.statistics
+    ends = [abs(end) for end in (ours.highest, ours.lowest, theirs.highest, theirs.lowest) if end is not None]
+    largest = max((end for end in ends if math.isfinite(end)), default=0.0)
+    norm = max(ours.norm or 0.0, theirs.norm or 0.0)
+    elements = math.prod(a.shape) if a.shape is not None else 0
+    rows = [
+        ("norm", ours.norm, theirs.norm, norm, 1.0),
+        ("max", ours.highest, theirs.highest, largest, _ELEMENT),
+        ("min", ours.lowest, theirs.lowest, largest, _ELEMENT),
+        ("mean", ours.mean, theirs.mean, norm / math.sqrt(elements) if elements else largest, 1.0),
+    ]
+    return [
+        (name, one, other, scale, factor)
+        for name, one, other, scale, factor in rows
+        if one is not None and other is not None
+    ]

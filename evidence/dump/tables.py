@@ -1,0 +1,285 @@
+"""Result tables that msprobe wrote, read into the same form as a comparison of dumps, or into failed APIs.
+
+`compare_result_<time>.csv` (or `.xlsx`) has one row a tensor. What msprobe itself puts into `Result` is kept and
+counted, but the numbers are judged anew with this program's tolerances: msprobe marks a module only where its output
+is off almost everywhere (26.2, `core/compare/indicator_analysis/algorithm.py:OneThousandthErrChecker`: fewer than a
+tenth of the elements within a thousandth, more than nine tenths of input and parameters), and never its weights.
+
+`accuracy_checking_result_<time>.csv` of the precheck has one row an API, `accuracy_checking_details_<time>.csv` one row
+an output. Columns: msprobe 26.2 `core/common/const.py:CompareConst`, `pytorch/api_accuracy_checker/compare/
+compare_utils.py:DETAIL_TEST_ROWS`, `mindspore/api_accuracy_checker/data_manager.py`; older versions have a subset.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from ...schemas.diagnostic import UnreadableError, finding
+from ..arrays import TOLERANCES, coarser
+from .compare import unit_path
+from .compare_divergence import Divergence, UnitResult, first_divergence
+from .compare_problems import PROBLEMS
+from .statistics import EXACT, Judge, TensorResult, compare_tensors
+from .tables_sheet import broken, read_rows
+from .trees import Statistics, Tensor, Unit, dtype_name, number, unit_named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .trees import Role
+
+Form = Literal["compare", "precheck", "precheck-details"]
+
+_FORMS: tuple[tuple[Form, frozenset[str]], ...] = (
+    ("compare", frozenset(("NPU Name", "Bench Name"))),
+    ("precheck", frozenset(("API Name", "Forward Test Success", "Backward Test Success"))),
+    ("precheck-details", frozenset(("API Name", "Bench Dtype", "Status"))),
+)
+_ELEMENT = 4.0
+_COSINE_DIGITS = 2e-3
+"""The distance that a cosine written with six digits can hide."""
+_NOTHING = ("", "N/A", "None", "nan", "Nan", "unsupported", "No data")
+_PLACE = re.compile(
+    r"(?P<unit>.+\.(?:(?:forward|backward)\.\d+|\d+\.(?:forward|backward)))"
+    r"\.(?P<place>(?:input|kwargs|output|parameters)(?:\..+)?)"
+)
+_GRADIENT = re.compile(r"(?P<unit>.+)\.parameters_grad(?:\.(?P<call>\d+))?\.(?P<name>.+)")
+_BAD = ("error", "false", "no", "fail", "failed")
+_GOOD = ("pass", "true", "yes", "")
+
+
+class Table(NamedTuple):
+    """A comparison that msprobe made."""
+
+    path: str
+    units: tuple[UnitResult, ...]
+    only_a: tuple[str, ...]
+    divergence: Divergence | None
+    marked: tuple[str, ...]
+    """Units that msprobe itself marked as an error."""
+
+
+class Failure(NamedTuple):
+    """One API that the precheck found wanting."""
+
+    name: str
+    direction: Literal["forward", "backward"]
+    status: str
+    message: str
+    details: tuple[Mapping[str, str], ...]
+    """The rows of its outputs that failed, by column."""
+
+
+class Precheck(NamedTuple):
+    """What a precheck said."""
+
+    path: str
+    apis: int
+    passed: int
+    skipped: int
+    failures: tuple[Failure, ...]
+    notes: tuple[str, ...]
+
+
+def form_of(path: str, rows: Sequence[Sequence[str]]) -> Form:
+    """Which table this is, by its columns."""
+    header = frozenset(cell.strip() for cell in rows[0])
+    for form, columns in _FORMS:
+        if columns <= header:
+            return form
+    names = ", ".join(list(header)[:6]) or "-"
+    raise UnreadableError(finding(PROBLEMS, "foreign-table", path, path=path, columns=names))
+
+
+def read_table(path: str, judge: Judge | None = None) -> Table | Precheck:
+    """The table in a file."""
+    rows = read_rows(path)
+    form = form_of(path, rows)
+    if form == "compare":
+        return _comparison(path, _records(path, rows), judge or Judge())
+    if form == "precheck":
+        beside = _beside(path)
+        notes: tuple[str, ...] = ()
+        details: list[Mapping[str, str]] = []
+        if beside is None:
+            notes = ("accuracy_checking_details_*.csv is not beside it: no numbers of single outputs",)
+        else:
+            details = _records(beside, read_rows(beside))
+        return _precheck(path, _records(path, rows), details, notes)
+    return _precheck_details(path, _records(path, rows))
+
+
+def _records(path: str, rows: Sequence[Sequence[str]]) -> list[Mapping[str, str]]:
+    header = [cell.strip() for cell in rows[0]]
+    found: list[Mapping[str, str]] = []
+    for line, row in enumerate(rows[1:], 2):
+        # A message may be left out at the end of a row, a column of numbers may not.
+        if len(row) < min(len(header), 3):
+            raise broken(path, f"row {line} has {len(row)} of {len(header)} columns; the table was cut off")
+        found.append(dict(zip(header, (cell.strip() for cell in row), strict=False)))
+    if not found:
+        raise broken(path, "it has a header and no rows")
+    return found
+
+
+def _comparison(path: str, records: Sequence[Mapping[str, str]], judge: Judge) -> Table:
+    units: dict[str, tuple[Unit, Unit, list[TensorResult]]] = {}
+    only: list[str] = []
+    marked: list[str] = []
+    for record in records:
+        named = _named(record["NPU Name"])
+        if named is None:
+            only.append(record["NPU Name"])
+            continue
+        name, place = named
+        theirs = _named(record["Bench Name"])
+        if theirs is None:
+            only.append(record["NPU Name"])
+            continue
+        if record.get("Result", record.get("Accuracy Reached or Not", "")).lower() in ("error", "different", "no"):
+            marked.append(name)
+        if name not in units:
+            units[name] = (unit_named(name), unit_named(theirs[0]), [])
+        units[name][2].append(_result(place, theirs[1], record, judge))
+    results = tuple(UnitResult(one, other, unit_path(one), tuple(tensors)) for one, other, tensors in units.values())
+    if not any(tensor.agrees is not None for unit in results for tensor in unit.tensors):
+        raise UnreadableError(finding(PROBLEMS, "empty", path, path=path, why="no row has numbers on both sides"))
+    return Table(path, results, tuple(only), first_divergence(results), tuple(dict.fromkeys(marked)))
+
+
+def _named(written: str) -> tuple[str, str] | None:
+    """The unit and the place of a tensor's name; parameter gradients belong to the backward of their module."""
+    if written in _NOTHING:
+        return None
+    if found := _PLACE.fullmatch(written):
+        return found["unit"], re.sub(r"^kwargs\b", "input", found["place"])
+    if found := _GRADIENT.fullmatch(written):
+        return f"{found['unit']}.backward.{found['call'] or 0}", f"gradient.{found['name']}"
+    unit, _, place = written.rpartition(".output.")
+    return (unit, f"output.{place}") if unit else None
+
+
+def _result(place: str, partner: str, record: Mapping[str, str], judge: Judge) -> TensorResult:
+    role: Role = "input" if place.startswith("input") else "parameter" if place.startswith("param") else "output"
+    a, b = (_tensor(place, role, record, side) for side in ("NPU", "Bench"))
+    blank = compare_tensors(a, b, judge)
+    distance, largest = _distance(record)
+    if blank.agrees is None or blank.why in ("nan", "infinite", "shape") or (distance is None and largest is None):
+        return blank._replace(partner=partner)
+    precision = coarser(a.dtype, b.dtype)
+    exact = precision in EXACT
+    allowed = 0.0 if exact else judge.tolerance or TOLERANCES.get(precision, TOLERANCES["float32"])
+    hidden = _COSINE_DIGITS if "EucDist" not in record else 0.0
+    far = distance is not None and distance > max(allowed, hidden)
+    element = largest is not None and largest > _ELEMENT * allowed
+    error = distance if distance is not None else largest
+    why = "far" if far else "element" if element else "close" if error else "equal"
+    return blank._replace(
+        partner=partner, how="elements", agrees=not (far or element), why=why, error=error, note=_note(record)
+    )
+
+
+def _distance(record: Mapping[str, str]) -> tuple[float | None, float | None]:
+    """The relative distance and the largest error relative to the largest element, where the row has them."""
+    norms = [number(record.get(f"{side} l2norm")) for side in ("NPU", "Bench")]
+    ends = [number(record.get(f"{side} {end}")) for side in ("NPU", "Bench") for end in ("max", "min")]
+    norm = max((value for value in norms if value is not None), default=None)
+    apart, most, cosine = (number(record.get(name)) for name in ("EucDist", "MaxAbsErr", "Cosine"))
+    distance = None
+    if norm and apart is not None:
+        distance = apart / norm
+    elif cosine is not None and None not in norms and norm:
+        one, other = (float(value or 0.0) for value in norms)
+        distance = math.sqrt(max(one * one + other * other - 2 * one * other * cosine, 0.0)) / norm
+    magnitude = max((abs(value) for value in ends if value is not None and math.isfinite(value)), default=None)
+    largest = most / magnitude if most is not None and magnitude else most
+    return distance, largest
+
+
+def _tensor(place: str, role: Role, record: Mapping[str, str], side: str) -> Tensor:
+    shape = record.get(f"{side} Tensor Shape", "")
+    sizes = tuple(int(size) for size in re.findall(r"\d+", shape)) if shape not in _NOTHING else None
+    highest, lowest, mean, norm = (number(record.get(f"{side} {end}")) for end in ("max", "min", "mean", "l2norm"))
+    checksum = record.get("NPU MD5" if side == "NPU" else "BENCH MD5")
+    known = Statistics(highest, lowest, mean, norm, None if checksum in (None, *_NOTHING) else checksum)
+    return Tensor(place, role, dtype_name(record.get(f"{side} Dtype", "")), sizes, known)
+
+
+def _note(record: Mapping[str, str]) -> str:
+    shown = ("Cosine", "MaxAbsErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio")
+    return ", ".join(f"{name} {record[name]}" for name in shown if record.get(name, "") not in _NOTHING)
+
+
+def _beside(path: str) -> str | None:
+    """The details that belong to a precheck's result: the same name, or the only one in the folder."""
+    folder, name = os.path.split(path)
+    same = os.path.join(folder, name.replace("result", "details"))
+    if same != path and os.path.exists(same):
+        return same
+    others = [entry for entry in os.listdir(folder or ".") if re.fullmatch(r"accuracy_checking_details.*\.csv", entry)]
+    return os.path.join(folder, others[0]) if len(others) == 1 else None
+
+
+def _precheck(
+    path: str, records: Sequence[Mapping[str, str]], details: Sequence[Mapping[str, str]], notes: tuple[str, ...]
+) -> Precheck:
+    failures: list[Failure] = []
+    passed = skipped = 0
+    for record in records:
+        states = {
+            direction: record.get(f"{direction.capitalize()} Test Success", "") for direction in ("forward", "backward")
+        }
+        bad = [direction for direction, state in states.items() if _is_bad(state)]
+        if not bad:
+            good = any(state.lower() in _GOOD[:-1] for state in states.values())
+            passed += good
+            skipped += not good
+        for direction in bad:
+            rows = [row for row in details if _belongs(row, record["API Name"], direction)]
+            failures.append(
+                Failure(
+                    record["API Name"],
+                    direction,  # pyright: ignore[reportArgumentType]
+                    states[direction],
+                    record.get("Message", ""),
+                    tuple(row for row in rows if _is_bad(row.get("Status", ""))) or tuple(rows),
+                )
+            )
+    return Precheck(path, len(records), passed, skipped, tuple(failures), notes)
+
+
+def _precheck_details(path: str, records: Sequence[Mapping[str, str]]) -> Precheck:
+    """Only the details are there: an API fails where one of its outputs does."""
+    apis: dict[tuple[str, str], list[Mapping[str, str]]] = {}
+    for record in records:
+        apis.setdefault(_api_of(record["API Name"]), []).append(record)
+    failures = [
+        Failure(
+            name,
+            direction,  # pyright: ignore[reportArgumentType]
+            "error",
+            next((row.get("Message", "") for row in rows if row.get("Message")), ""),
+            tuple(row for row in rows if _is_bad(row.get("Status", ""))),
+        )
+        for (name, direction), rows in apis.items()
+        if any(_is_bad(row.get("Status", "")) for row in rows)
+    ]
+    skipped = sum(all(row.get("Status", "").lower() in ("skip", "") for row in rows) for rows in apis.values())
+    return Precheck(path, len(apis), len(apis) - len(failures) - skipped, skipped, tuple(failures), ())
+
+
+def _api_of(name: str) -> tuple[str, str]:
+    found = re.match(r"(?P<api>.+?)\.(?P<direction>forward|backward)(?:\.|$)", name)
+    return (found["api"], found["direction"]) if found else (name, "forward")
+
+
+def _belongs(row: Mapping[str, str], api: str, direction: str) -> bool:
+    name, its = _api_of(row.get("API Name", ""))
+    return its == direction and (name == api or row.get("API Name", "").startswith(f"{api}.{direction}"))
+
+
+def _is_bad(state: str) -> bool:
+    return state.strip().lower() in _BAD

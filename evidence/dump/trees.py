@@ -1,0 +1,429 @@
+"""A dump on disk as a list of units in execution order, whoever wrote it.
+
+A *unit* is one call of a module, an API or an operator, forward or backward, with the tensors that went in, its
+parameters, and the tensors that came out. msprobe writes one folder a step and rank:
+
+    dump_path/step0/rank0/{dump,construct,stack}.json  dump_tensor_data/*.pt|*.npy
+
+(`proc…` instead of `rank…` without a launcher)
+and MindSpore's own dump one folder a rank, graph and iteration (`trees_graph.py`). Reading a tree reads names and
+statistics only; the tensors stay on disk until they are compared.
+
+The order of `dump.json` is the order of completion (msprobe 26.2, `core/dump/data_dump/json_writer.py:update_data`:
+a module that is written again moves to the end), so a module stands behind everything that ran inside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from ...schemas.diagnostic import UnreadableError, finding
+from .compare_problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+Role = Literal["input", "parameter", "output"]
+Direction = Literal["forward", "backward", ""]
+Level = Literal["module", "api", "operator", "debug"]
+
+_ROLES: tuple[tuple[str, str, Role], ...] = (
+    ("input_args", "input", "input"),
+    ("input_kwargs", "input", "input"),
+    ("input", "input", "input"),
+    ("parameters", "parameters", "parameter"),
+    ("output", "output", "output"),
+)
+"""The lists of a unit in dump.json, what its tensors are called, and what they are to the unit."""
+_STEP = re.compile(r"step(\d+)")
+_RANK = re.compile(r"(rank|proc)_?(\d*)")
+_PROCESS = 1 << 40
+"""Added to a process id, so that it is told from a rank."""
+_OPERATOR_PARTS = 6
+_DEEPEST = 6
+_NESTED = 100
+
+
+class Statistics(NamedTuple):
+    """What a dump says of a tensor without its elements."""
+
+    highest: float | None = None
+    lowest: float | None = None
+    mean: float | None = None
+    norm: float | None = None
+    checksum: str | None = None
+
+
+class Tensor(NamedTuple):
+    """One tensor, or one plain argument, of a unit."""
+
+    place: str
+    """`input.0`, `parameters.weight`, `output.0`, `gradient.weight`."""
+    role: Role
+    dtype: str
+    shape: tuple[int, ...] | None
+    statistics: Statistics = Statistics()
+    path: str | None = None
+    value: object = None
+    """A plain argument's value; tensors have none."""
+
+
+class Unit(NamedTuple):
+    """One call of a module, an API or an operator."""
+
+    name: str
+    """As the dump spells it: what goes into a scope."""
+    scope: str
+    """The path of the module, API or operator without kind, direction and call."""
+    kind: str
+    """The class of a module; the name of an API or an operator."""
+    direction: Direction
+    call: int
+    level: Level
+    tensors: tuple[Tensor, ...]
+    parent: str | None = None
+    """The name of the unit that it ran inside, where the dump tells."""
+
+
+class Tree(NamedTuple):
+    """One step of one rank."""
+
+    path: str
+    form: Literal["msprobe", "mindspore"]
+    framework: str
+    """`pytorch`, `mindspore` or empty."""
+    task: str
+    level: str
+    step: int | None
+    rank: int | None
+    units: tuple[Unit, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def content(self) -> str:
+        """`tensor`, `statistics` or `checksum`: what there is to compare."""
+        tensors = [tensor for unit in self.units for tensor in unit.tensors]
+        if any(tensor.path for tensor in tensors):
+            return "tensor"
+        return "statistics" if any(tensor.statistics.norm is not None for tensor in tensors) else "checksum"
+
+
+class Place(NamedTuple):
+    """Where one step of one rank lies."""
+
+    path: str
+    form: Literal["msprobe", "mindspore"]
+    step: int | None
+    rank: int | None
+    order: str = ""
+    """Further parts of the path (network, graph) that tell several of one step and rank apart."""
+
+
+def find_places(root: str) -> tuple[Place, ...]:
+    """Every step and rank below a path; the path may also be one of them, or a dump.json itself."""
+    if not os.path.exists(root):
+        raise UnreadableError(finding(PROBLEMS, "missing", root, path=root))
+    above = len(os.path.abspath(root).split(os.sep)) - 3
+    if os.path.isfile(root):
+        form = "mindspore" if os.path.basename(root) == "statistic.csv" else "msprobe"
+        path = os.path.dirname(root) or "." if form == "mindspore" else root
+        return (Place(path, form, *_numbers(root, above)),)
+    found = list(_places(root, above, 0))
+    if not found:
+        raise UnreadableError(finding(PROBLEMS, "no-dump", root, path=root))
+    return tuple(_numbered(sorted(found, key=lambda place: (place.step or 0, place.rank or 0, place.path))))
+
+
+def _numbered(places: list[Place]) -> Iterator[Place]:
+    """Processes without a rank are named after their process ids: they are counted in order."""
+    seen: dict[tuple[int | None, str], int] = {}
+    for place in places:
+        if place.rank is None or place.rank >= _PROCESS:
+            at = seen.get((place.step, place.order), 0)
+            seen[place.step, place.order] = at + 1
+            yield place._replace(rank=at)
+        else:
+            yield place
+
+
+def read_tree(place: Place) -> Tree:
+    """The units of one step and rank."""
+    if place.form == "mindspore":
+        from .trees_graph import read_graph_tree
+
+        return read_graph_tree(place)
+    return _read_msprobe(place)
+
+
+def _places(folder: str, above: int, depth: int) -> Iterator[Place]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise _cannot(folder, error) from None
+    names = {entry.name for entry in entries}
+    for name in ("dump.json", "debug.json"):
+        if name in names:
+            yield Place(os.path.join(folder, name), "msprobe", *_numbers(folder, above))
+    if "dump.json" not in names and ("statistic.csv" in names or any(_is_operator(name) for name in names)):
+        yield _graph_place(folder, above)
+    if depth < _DEEPEST:
+        for entry in entries:
+            if entry.is_dir() and entry.name != "dump_tensor_data":
+                yield from _places(entry.path, above, depth + 1)
+
+
+def _is_operator(name: str) -> bool:
+    return name.endswith(".npy") and (".input." in name or ".output." in name) and name.count(".") >= _OPERATOR_PARTS
+
+
+def _graph_place(folder: str, above: int) -> Place:
+    """MindSpore's `rank_0/<network>/<graph>/<iteration>`."""
+    parts = os.path.abspath(folder).split(os.sep)[max(above, 0) :]
+    step = int(parts[-1]) if parts[-1].isdigit() else None
+    graph = parts[-2] if len(parts) > 1 and parts[-2].isdigit() else ""
+    return Place(folder, "mindspore", step, _numbers(folder, above)[1], graph)
+
+
+def _numbers(path: str, above: int) -> tuple[int | None, int | None]:
+    """Step and rank as the folders are called, from two above the root on: it may itself be a step or a rank."""
+    step = rank = None
+    for part in os.path.abspath(path).split(os.sep)[max(above, 0) :]:
+        if found := _STEP.fullmatch(part):
+            step = int(found[1])
+        elif found := _RANK.fullmatch(part):
+            rank = _PROCESS + int(found[2]) if found[1] == "proc" else int(found[2] or 0)
+    return step, rank
+
+
+def _cannot(path: str, error: OSError) -> UnreadableError:
+    why = error.strerror or str(error)
+    return UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why))
+
+
+def _read_msprobe(place: Place) -> Tree:
+    written = _entries(read_json(place.path))
+    data = _entries(written.get("data"))
+    if not isinstance(written.get("data"), dict):
+        raise UnreadableError(finding(PROBLEMS, "not-a-dump", place.path, path=place.path, why="it has no `data`"))
+    folder = os.path.dirname(place.path)
+    notes: list[str] = []
+    parents = _parents(os.path.join(folder, "construct.json"), notes)
+    tensors = os.path.join(folder, "dump_tensor_data")
+    reader = _MsprobeReader(tensors if os.path.isdir(tensors) else None, parents)
+    units = tuple(reader.units(data))
+    return Tree(
+        folder,
+        "msprobe",
+        str(written.get("framework") or _framework_of(units)),
+        str(written.get("task") or ""),
+        str(written.get("level") or ""),
+        place.step,
+        place.rank,
+        units,
+        (*notes, *reader.notes),
+    )
+
+
+def read_json(path: str) -> Any:
+    """A JSON file, or UnreadableError with the place where it breaks."""
+    try:
+        with open(path, "rb") as stream:
+            return json.loads(stream.read().decode("utf-8"))
+    except json.JSONDecodeError as error:
+        why, line, column = error.msg, error.lineno, error.colno
+    except UnicodeDecodeError as error:
+        why, line, column = "not UTF-8", error.object.count(b"\n", 0, error.start) + 1, 1
+    except OSError as error:
+        raise _cannot(path, error) from None
+    except RecursionError:
+        why, line, column = "nested too deeply", 1, 1
+    raise UnreadableError(
+        finding(PROBLEMS, "broken-json", path, path=path, why=why, line=line, column=column)
+    ) from None
+
+
+def _parents(path: str, notes: list[str]) -> Mapping[str, str]:
+    """Which unit each one ran inside: msprobe's construct.json; an API's entry may also hold its kind."""
+    if not os.path.exists(path):
+        return {}
+    try:
+        written = read_json(path)
+    except UnreadableError as error:
+        notes.append(str(error))
+        return {}
+    found: dict[str, str] = {}
+    for name, parent in _entries(written).items():
+        listed = _listed(parent)
+        first = listed[0] if listed else parent
+        if isinstance(first, str):
+            found[name] = first
+    return found
+
+
+def _entries(written: object) -> dict[str, Any]:
+    """A JSON object; nothing for anything else."""
+    return written if isinstance(written, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def _listed(written: object) -> list[Any]:
+    return written if isinstance(written, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def _framework_of(units: Iterable[Unit]) -> str:
+    for unit in units:
+        if unit.name.startswith(("Cell.", "Mint", "Primitive.")):
+            return "mindspore"
+        if unit.name.startswith(("Module.", "Torch.", "Functional.", "NPU.", "Aten.")):
+            return "pytorch"
+    return ""
+
+
+class _MsprobeReader:
+    """Turns the entries of a dump.json into units."""
+
+    def __init__(self, tensors: str | None, parents: Mapping[str, str]) -> None:
+        self._tensors = tensors
+        self._parents = parents
+        self._files = set(os.listdir(tensors)) if tensors else set[str]()
+        self.notes: list[str] = []
+
+    def units(self, data: Mapping[str, Any]) -> Iterator[Unit]:
+        gradients: dict[str, tuple[Tensor, ...]] = {}
+        found: list[Unit] = []
+        for name, entry in data.items():
+            unit = self._unit(name, entry)
+            if unit is None:
+                self.notes.append(f"{name}: not an entry of a module or API")
+            elif unit.kind == "":
+                gradients[unit.scope] = (*gradients.get(unit.scope, ()), *unit.tensors)
+            else:
+                found.append(unit)
+        backward = {f"{unit.scope}.{unit.kind}": at for at, unit in enumerate(found) if unit.direction == "backward"}
+        for scope, tensors in gradients.items():
+            at = backward.get(scope)
+            if at is None:
+                path, _, kind = scope.rpartition(".")
+                found.append(Unit(f"{scope}.parameters_grad", path, kind, "backward", 0, "module", tensors))
+            else:
+                found[at] = found[at]._replace(tensors=(*found[at].tensors, *tensors))
+        return iter(found)
+
+    def _unit(self, name: str, entry: object) -> Unit | None:
+        parts = name.split(".")
+        if "parameters_grad" in parts[-2:]:
+            end = parts.index("parameters_grad", len(parts) - 2)
+            tensors = self._leaves(entry, "gradient", "output")
+            return Unit(name, ".".join(parts[:end]), "", "backward", 0, "module", tuple(tensors))
+        if parts[-1] == "debug":
+            call = int(parts[-2]) if len(parts) > 2 and parts[-2].isdigit() else 0
+            tensors = self._leaves(entry, "output", "output")
+            return Unit(name, ".".join(parts[:-2]), "variable", "", call, "debug", tuple(tensors))
+        placed = _placed(parts)
+        if placed is None or not isinstance(entry, dict):
+            return None
+        scope, kind, direction, call, level = placed
+        lists = _entries(entry)  # pyright: ignore[reportUnknownArgumentType]
+        tensors = [
+            tensor for key, place, role in _ROLES if key in lists for tensor in self._leaves(lists[key], place, role)
+        ]
+        return Unit(name, scope, kind, direction, call, level, tuple(tensors), self._parents.get(name))
+
+    def _leaves(self, entry: object, place: str, role: Role, depth: int = 0) -> Iterator[Tensor]:
+        if depth > _NESTED:
+            self.notes.append(f"{place}: nested too deeply")
+            return
+        for at, value in enumerate(_listed(entry)):
+            yield from self._leaves(value, place if place.startswith("gradient.") else f"{place}.{at}", role, depth + 1)
+        entries = _entries(entry)
+        if isinstance(entries.get("type"), str):
+            yield self._tensor(entries, place, role)
+            return
+        for key, value in entries.items():
+            yield from self._leaves(value, f"{place}.{key}", role, depth + 1)
+
+    def _tensor(self, entry: Mapping[str, Any], place: str, role: Role) -> Tensor:
+        if "dtype" not in entry and "value" in entry:
+            return Tensor(place, role, str(entry["type"]), None, value=entry["value"])
+        shape = _listed(entry.get("shape"))
+        sizes = tuple(size for size in shape if isinstance(size, int))
+        highest, lowest, mean, norm = (number(entry.get(key)) for key in ("Max", "Min", "Mean", "Norm"))
+        checksum = None if entry.get("md5") is None else str(entry["md5"])
+        statistics = Statistics(highest, lowest, mean, norm, checksum)
+        dtype = dtype_name(str(entry.get("dtype", "")))
+        return Tensor(place, role, dtype, sizes if "shape" in entry else None, statistics, self._path(entry))
+
+    def _path(self, entry: Mapping[str, Any]) -> str | None:
+        name = entry.get("data_name")
+        if not isinstance(name, str) or name in ("", "-1") or self._tensors is None or os.path.basename(name) != name:
+            return None
+        if name not in self._files:
+            self.notes.append(f"{name}: named in dump.json, but not in dump_tensor_data")
+            return None
+        return os.path.join(self._tensors, name)
+
+
+def _placed(parts: list[str]) -> tuple[str, str, Direction, int, Level] | None:
+    """Scope, kind, direction, call and level of a name of msprobe.
+
+    Modules are `Module.<path>.<Class>.forward.<call>`, APIs `Torch.matmul.<call>.forward`.
+    """
+    last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
+    if before in ("forward", "backward") and last.isdigit() and len(parts) >= 4:
+        path = parts[:-2]
+        return ".".join(path[:-1]), path[-1], before, int(last), "module"  # pyright: ignore[reportReturnType]
+    if last in ("forward", "backward") and before.isdigit() and len(parts) >= 4:
+        path = parts[:-2]
+        return ".".join(path), path[-1], last, int(before), "api"  # pyright: ignore[reportReturnType]
+    return None
+
+
+def unit_named(name: str) -> Unit:
+    """A unit of which only the name is known."""
+    placed = _placed(name.split("."))
+    if placed is None:
+        return Unit(name, name, "", "", 0, "operator", ())
+    scope, kind, direction, call, level = placed
+    return Unit(name, scope, kind, direction, call, level, ())
+
+
+def dtype_name(written: str) -> str:
+    """A number type by its usual name: `torch.bfloat16`, `BFloat16` and `DT_BF16` are all `bfloat16`."""
+    short = written.rpartition(".")[2].strip().lower()
+    return _DTYPES.get(short, short)
+
+
+_DTYPES = {
+    "bf16": "bfloat16",
+    "dt_bf16": "bfloat16",
+    "dt_bfloat16": "bfloat16",
+    "half": "float16",
+    "fp16": "float16",
+    "dt_float16": "float16",
+    "float": "float32",
+    "fp32": "float32",
+    "dt_float": "float32",
+    "double": "float64",
+    "dt_double": "float64",
+    "long": "int64",
+    "int": "int32",
+    "dt_int32": "int32",
+    "dt_int64": "int64",
+    "dt_bool": "bool",
+}
+
+
+def number(written: Any) -> float | None:
+    """A statistic as a number: `nan` and ` inf` too; None for what is not one."""
+    if isinstance(written, bool):
+        return float(written)
+    if isinstance(written, (int, float)):
+        return float(written)
+    if isinstance(written, str):
+        try:
+            return float(written.strip().removesuffix("%"))
+        except ValueError:
+            return {"true": 1.0, "false": 0.0}.get(written.strip().lower())
+    return None

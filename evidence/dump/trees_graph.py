@@ -1,0 +1,137 @@
+"""MindSpore's own dump of a compiled graph: one `.npy` file an operator's tensor, or one table of statistics.
+
+    rank_0/<network>/<graph>/<iteration>/
+        <type>.<name>.<task>.<stream>.<time>.<input|output>.<slot>.<format>[.<dtype>].npy   or   statistic.csv
+    rank_0/execution_order/ms_execution_order_graph_<graph>.csv
+
+The order is that of the execution-order file where there is one, else of the timestamps. File names that were too long
+stand in `mapping.csv`. Measured on MindSpore 2.9.0's CPU target (tests/evidence/dump/test_compare_frameworks.py).
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...schemas.diagnostic import UnreadableError, finding
+from .compare_problems import PROBLEMS
+from .trees import Statistics, Tensor, Tree, Unit, dtype_name, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from .trees import Direction, Place
+
+_FILE = re.compile(
+    r"(?P<type>[^.]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>\d+)"
+    r"\.(?P<io>input|output)\.(?P<slot>\d+)\.(?P<format>[^.]+)(?:\.(?P<dtype>[^.]+))?\.npy"
+)
+_COLUMNS = ("Op Type", "Op Name", "Timestamp", "IO", "Slot", "Data Type", "Shape")
+"""Columns that a statistic.csv must have; statistics are as many as `statistic_category` asked for."""
+_STATISTICS = ("Max Value", "Min Value", "Avg Value", "L2Norm Value")
+_DIGITS = re.compile(r"\d+")
+
+
+class _Record(NamedTuple):
+    kind: str
+    name: str
+    time: int
+    tensor: Tensor
+    task: str
+
+
+def read_graph_tree(place: Place) -> Tree:
+    """The operators of one iteration of one rank."""
+    notes: list[str] = []
+    files = list(_files(place.path, notes))
+    table = os.path.join(place.path, "statistic.csv")
+    records = files or (list(_rows(table)) if os.path.exists(table) else [])
+    units = _ordered(_units(records), _execution_order(place))
+    task = "tensor" if files else "statistics"
+    return Tree(place.path, "mindspore", "mindspore", task, "operator", place.step, place.rank, units, tuple(notes))
+
+
+def _files(folder: str, notes: list[str]) -> Iterator[_Record]:
+    renamed = _mapping(os.path.join(folder, "mapping.csv"))
+    for file in sorted(os.listdir(folder)):
+        if not file.endswith(".npy"):
+            continue
+        found = _FILE.fullmatch(renamed.get(file, file))
+        if found is None:
+            notes.append(f"{file}: not named as MindSpore names an operator's tensor")
+            continue
+        role = "input" if found["io"] == "input" else "output"
+        tensor = Tensor(
+            f"{role}.{found['slot']}", role, dtype_name(found["dtype"] or ""), None, path=os.path.join(folder, file)
+        )
+        yield _Record(found["type"], found["name"], int(found["time"]), tensor, found["task"])
+
+
+def _mapping(path: str) -> Mapping[str, str]:
+    if not os.path.exists(path):
+        return {}
+    return {row[0]: row[1] for row in _table(path)[1:] if len(row) > 1}
+
+
+def _rows(path: str) -> Iterator[_Record]:
+    rows = _table(path)
+    header = [cell.strip() for cell in rows[0]] if rows else []
+    missing = [name for name in _COLUMNS if name not in header]
+    if missing:
+        why = f"it has no column {', '.join(missing)}"
+        raise UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why))
+    at = {name: header.index(name) for name in (*_COLUMNS, *_STATISTICS, "MD5", "Task ID") if name in header}
+    for line, row in enumerate(rows[1:], 2):
+        if len(row) < len(header):
+            why = f"line {line} has {len(row)} of {len(header)} columns; the table was cut off"
+            raise UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why))
+        cells = {name: row[column].strip() for name, column in at.items()}
+        role = "input" if cells["IO"] == "input" else "output"
+        highest, lowest, mean, norm = (number(cells.get(name)) for name in _STATISTICS)
+        statistics = Statistics(highest, lowest, mean, norm, cells.get("MD5") or None)
+        shape = tuple(int(size) for size in _DIGITS.findall(cells["Shape"]))
+        tensor = Tensor(f"{role}.{cells['Slot']}", role, dtype_name(cells["Data Type"]), shape, statistics)
+        time = int(number(cells["Timestamp"]) or 0)
+        yield _Record(cells["Op Type"], cells["Op Name"].replace("/", "_"), time, tensor, cells.get("Task ID", ""))
+
+
+def _table(path: str) -> list[list[str]]:
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as stream:
+            return [row for row in csv.reader(stream) if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = (error.strerror or str(error)) if isinstance(error, OSError) else f"it cannot be read ({error})"
+        raise UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why)) from None
+
+
+def _units(records: Iterable[_Record]) -> Iterator[tuple[int, Unit]]:
+    """Operators with the time of their first tensor; an operator that runs twice in a graph has two task numbers."""
+    grouped: dict[tuple[str, str, str], list[_Record]] = {}
+    for record in records:
+        grouped.setdefault((record.kind, record.name, record.task), []).append(record)
+    calls: dict[str, int] = {}
+    for (kind, name, _task), parts in sorted(grouped.items(), key=lambda entry: min(part.time for part in entry[1])):
+        call = calls.get(name, 0)
+        calls[name] = call + 1
+        direction: Direction = "backward" if name.startswith("Gradients") else "forward"
+        tensors = tuple(sorted((part.tensor for part in parts), key=lambda tensor: (tensor.role, tensor.place)))
+        yield min(part.time for part in parts), Unit(name, name, kind, direction, call, "operator", tensors)
+
+
+def _ordered(units: Iterator[tuple[int, Unit]], order: Mapping[str, int]) -> tuple[Unit, ...]:
+    """By the execution order; what it does not name (parameters, which are saved last) follows by time."""
+    last = len(order)
+    placed = sorted(units, key=lambda entry: (order.get(entry[1].name, last), entry[0]))
+    return tuple(unit for _time, unit in placed)
+
+
+def _execution_order(place: Place) -> Mapping[str, int]:
+    """Positions of the operators, from `rank_<n>/execution_order`, three folders above the iteration."""
+    folder = os.path.join(place.path, os.pardir, os.pardir, os.pardir, "execution_order")
+    for path in sorted(glob.glob(os.path.join(folder, f"ms_execution_order_graph_{place.order or '*'}.csv"))):
+        names = [row[0].strip() for row in _table(path)]
+        return {name.replace("/", "_"): at for at, name in enumerate(names)}
+    return {}

@@ -1,0 +1,361 @@
+"""The environment of a run: what is installed, which versions belong together, and what makes a run deterministic.
+
+Nothing is executed: Python's own records of installed distributions are read, and the files that CANN, the drivers
+and CUDA leave behind. The table stands in `versions.yaml`.
+"""
+
+from __future__ import annotations
+
+import glob
+import operator
+import os
+import platform
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..mapper.align.table import alignment_table
+from ..schemas.diagnostic import finding
+from .environment_problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from ..schemas.config import Config
+    from ..schemas.diagnostic import Diagnostic, Language
+
+HERE = "this machine"
+MOST_CHARACTERS = 65536
+
+
+class Installed(NamedTuple):
+    """One thing that is installed here."""
+
+    name: str
+    version: str
+    side: str
+    where: str
+    """The file that says so, or Python's records."""
+
+
+class VersionSet(NamedTuple):
+    """What belongs to one version of a framework."""
+
+    owner: str
+    version: str
+    exact: Mapping[str, str]
+    """Other parts of the release, by name."""
+    needs: Mapping[str, str]
+    """What its package demands, in pip's words."""
+    reference: Mapping[str, str]
+    source: str
+
+    def to_json(self) -> dict[str, object]:
+        """The entry of the command's `sets`."""
+        return {
+            "name": self.owner,
+            "version": self.version,
+            "with": dict(self.exact),
+            "needs": dict(self.needs),
+            "reference": dict(self.reference),
+            "source": self.source,
+        }
+
+
+@cache
+def _table() -> Any:
+    import yaml
+
+    with open(os.path.join(os.path.dirname(__file__), "versions.yaml"), encoding="utf-8") as stream:
+        return yaml.safe_load(stream)
+
+
+def version_sets() -> tuple[VersionSet, ...]:
+    """The whole table: the sets of MindSpore Transformers, then those of Megatron-LM."""
+    table = _table()
+    found = [
+        VersionSet(
+            "mindformers",
+            row["mindformers"],
+            {name: str(row[name]) for name in ("mindspore", "cann", "driver") if name in row},
+            row.get("needs", {}),
+            {},
+            row["source"],
+        )
+        for row in table["ascend"]
+    ]
+    found.extend(
+        VersionSet(
+            "megatron-core", row["megatron-core"], {}, row.get("needs", {}), row.get("reference", {}), row["source"]
+        )
+        for row in table["gpu"]
+    )
+    return tuple(found)
+
+
+def set_of(owner: str, version: str) -> VersionSet | None:
+    """The set of a version: its own release's, else that of the same minor version."""
+    sets = [known for known in version_sets() if known.owner == owner]
+    release = _release(version)
+    same = [known for known in sets if _release(known.version) == release]
+    minor = [known for known in sets if _release(known.version)[:2] == release[:2]]
+    return (same or minor or [None])[-1]
+
+
+# --- what is here ---
+
+
+def installed(root: str = "/") -> tuple[tuple[Installed, ...], tuple[Diagnostic, ...]]:
+    """What Python and the files below `root` say is installed, and what could not be read."""
+    found = [Installed("python", platform.python_version(), "both", "python")]
+    problems: list[Diagnostic] = []
+    for row in _table()["distributions"]:
+        entry = _distribution(row, problems)
+        if entry is not None:
+            found.append(entry)
+    for row in _table()["files"]:
+        entry = _from_files(row, root, problems)
+        if entry is not None:
+            found.append(entry)
+    return tuple(found), tuple(problems)
+
+
+def _distribution(row: Mapping[str, Any], problems: list[Diagnostic]) -> Installed | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return Installed(row["name"], version(row["name"]), row["side"], "python")
+    except PackageNotFoundError:
+        return None
+    except Exception as error:  # noqa: BLE001 - a broken installation is a finding, not a crash
+        why = f"{type(error).__name__}: {error}"
+        problems.append(finding(PROBLEMS, "unreadable", HERE, None, name=row["name"], why=why, why_zh=why))
+        return None
+
+
+def _from_files(row: Mapping[str, Any], root: str, problems: list[Diagnostic]) -> Installed | None:
+    seen: str | None = None
+    for pattern in row["paths"]:
+        for path in sorted(glob.glob(os.path.join(root, pattern))):
+            try:
+                with open(path, encoding="utf-8", errors="replace") as stream:
+                    text = stream.read(MOST_CHARACTERS)
+            except OSError as error:
+                why = f"{path}: {error.strerror}"
+                problems.append(finding(PROBLEMS, "unreadable", HERE, None, name=row["name"], why=why, why_zh=why))
+                continue
+            given = re.search(row["expression"], text)
+            if given is not None:
+                return Installed(row["name"], given[1].rstrip("."), row["side"], path)
+            seen = seen or path
+    if seen is not None:
+        values = {"name": row["name"], "why": f"{seen} names none", "why_zh": f"{seen} 中没有版本号"}
+        problems.append(finding(PROBLEMS, "unreadable", HERE, None, **values))
+    return None
+
+
+# --- does it belong together ---
+
+
+def judged(
+    here: Sequence[Installed], configs: Sequence[Config]
+) -> tuple[tuple[VersionSet, ...], tuple[Diagnostic, ...]]:
+    """The sets that count for what is installed and for the files, and where something does not belong to its set."""
+    by_name = {entry.name: entry.version for entry in here}
+    sets: list[VersionSet] = []
+    findings: list[Diagnostic] = []
+    for owner, framework in (("mindformers", "mindformers"), ("megatron-core", "megatron")):
+        given = by_name.get(owner)
+        files = [config for config in configs if config.framework == framework]
+        for config in files:
+            if given is not None and _release(given)[:2] != _release(config.framework_version)[:2]:
+                short = ".".join(map(str, _release(given)[:2]))
+                values = {"name": owner, "read": config.framework_version, "version": short, "option": framework}
+                findings.append(finding(PROBLEMS, "read-as", config.file, None, **values))
+        version = given or (files[0].framework_version if files else None)
+        if version is None:
+            continue
+        found = set_of(owner, version)
+        if found is None:
+            known = ", ".join(entry.version for entry in version_sets() if entry.owner == owner)
+            findings.append(finding(PROBLEMS, "unlisted", HERE, None, name=owner, version=version, known=known))
+            continue
+        sets.append(found)
+        findings.extend(_apart(found, version, by_name))
+    return tuple(sets), tuple(findings)
+
+
+def _apart(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
+    common = {"owner": belongs.owner, "owner_version": version, "source": belongs.source}
+    for name, wanted in belongs.exact.items():
+        given = by_name.get(name)
+        if given is None or name in belongs.needs or _same_release(given, wanted):
+            continue
+        if name == "driver":
+            if _release(given) < _release(wanted):
+                yield finding(PROBLEMS, "older-driver", HERE, None, version=given, wanted=wanted, **common)
+            continue
+        yield finding(PROBLEMS, "apart", HERE, None, name=name, version=given, wanted=wanted, **common)
+    for name, wanted in belongs.needs.items():
+        given = by_name.get(name)
+        if given is not None and not satisfies(given, wanted):
+            yield finding(PROBLEMS, "apart", HERE, None, name=name, version=given, wanted=wanted, **common)
+    for name, wanted in belongs.reference.items():
+        given = by_name.get(name)
+        if given is not None and not (
+            satisfies(given, wanted) if wanted[0] in "<>=~!" else _same_release(given, wanted)
+        ):
+            yield finding(PROBLEMS, "not-reference", HERE, None, name=name, version=given, wanted=wanted, **common)
+
+
+_PART = re.compile(r"(\d+)|(a|b|rc|dev|alpha|beta|post)(\d*)", re.IGNORECASE)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """The numbers of a version; a pre-release sorts before the release of the same numbers."""
+    numbers: list[int] = []
+    early = 0
+    for digits, word, count in _PART.findall(version.partition("+")[0]):
+        if digits and not early:
+            numbers.append(int(digits))
+        elif word and word.lower() != "post":
+            early = early or int(count or 0) - 1000
+    while len(numbers) < 3:
+        numbers.append(0)
+    return (*numbers[:4], early) if early else tuple(numbers[:4])
+
+
+def _same_release(given: str, wanted: str) -> bool:
+    ours, theirs = _release(given), _release(wanted)
+    length = len(wanted.split("."))
+    return ours[:length] == theirs[:length] and (ours[3:] == theirs[3:] if "rc" in wanted.lower() else True)
+
+
+def satisfies(version: str, wanted: str) -> bool:
+    """Whether a version meets all of pip's conditions such as `>=2.6.0a0,<2.8.0` or `~=2.7.1`."""
+    given = _padded(_release(version))
+    for condition in wanted.split(","):
+        parts = re.fullmatch(r"\s*(~=|==|>=|<=|!=|<|>)\s*([\w.]+)\s*", condition)
+        if parts is None:
+            raise ValueError(f"{condition!r} is no condition on a version")
+        sign, text = parts.groups()
+        limit = _padded(_release(text))
+        if sign == "~=":
+            fixed = len(re.findall(r"\d+", re.split(r"[a-z]", text)[0])) - 1
+            met = given >= limit and given[:fixed] == limit[:fixed]
+        else:
+            met = _MEETS[sign](given, limit)
+        if not met:
+            return False
+    return True
+
+
+def _padded(release: tuple[int, ...]) -> tuple[int, ...]:
+    """Numbers and the pre-release mark at one place each, so that versions of different length compare."""
+    numbers = [part for part in release if part >= 0][:4]
+    early = next((part for part in release if part < 0), 0)
+    return (*numbers, *(0 for _ in range(4 - len(numbers))), early)
+
+
+_MEETS: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+# --- the deterministic set ---
+
+
+class Variable(NamedTuple):
+    """One exported variable of a deterministic launch, and why."""
+
+    name: str
+    value: str
+    en: str
+    zh: str
+
+
+def deterministic_variables(side: str) -> tuple[Variable, ...]:
+    """The variables of one side's launch."""
+    if side == "mindformers":
+        rows = alignment_table().environment
+        return tuple(Variable(str(row.variable), str(row.value), row.en, row.zh) for row in rows)
+    return tuple(Variable(row["name"], row["value"], row["en"], row["zh"]) for row in _table()["deterministic"])
+
+
+_SIDES = {
+    "mindformers": ("MindSpore Transformers on Ascend", "昇腾侧 MindSpore Transformers"),
+    "megatron": ("Megatron-LM on GPUs", "GPU 侧 Megatron-LM"),
+}
+
+
+def export_lines(sides: Iterable[str], language: Language) -> list[str]:
+    """The deterministic set as lines for a shell."""
+    lines: list[str] = []
+    for side in sides:
+        lines.append(f"# {_SIDES[side][language == 'zh']}")
+        for variable in deterministic_variables(side):
+            why = variable.zh if language == "zh" else variable.en
+            lines.append(f"export {variable.name}={variable.value}  # {why}")
+    return lines
+
+
+_SEEDING = {
+    "torch": (
+        (
+            "# pretrain_gpt.py: below its imports, before anything random.",
+            "# 用于 pretrain_gpt.py：放在 import 之后、任何随机操作之前。",
+        ),
+        """import os
+import random
+
+import numpy as np
+import torch
+
+
+def seed_all(seed=42):
+    os.environ["PYTHONHASHSEED"] = str(seed)
+    for fixed in (random.seed, np.random.seed, torch.manual_seed, torch.cuda.manual_seed_all):
+        fixed(seed)
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.enabled = False
+
+
+seed_all()
+""",
+    ),
+    "mindspore": (
+        (
+            "# run_mindformer.py: below its imports, before anything random.",
+            "# 用于 run_mindformer.py：放在 import 之后、任何随机操作之前。",
+        ),
+        """import os
+import random
+
+import mindspore
+import numpy as np
+
+
+def seed_all(seed=42):
+    os.environ["PYTHONHASHSEED"] = str(seed)
+    for fixed in (random.seed, np.random.seed, mindspore.set_seed):
+        fixed(seed)
+    mindspore.set_context(deterministic="ON")
+
+
+seed_all()
+""",
+    ),
+}
+
+
+def seeding_code(framework: str, language: Language) -> str:
+    """The lines that fix every seed and switch deterministic kernels on, with the place where they belong."""
+    place, code = _SEEDING[framework]
+    return f"{place[language == 'zh']}\n{code}"

@@ -1,0 +1,80 @@
+"""What a training line may hold, by the words of either framework, and what accmap calls it.
+
+A column that is not in these tables is read over, except a loss: whatever ends in `loss` is kept under its own name,
+because nothing may be lost from the sum that MindSpore Transformers prints.
+"""
+
+from __future__ import annotations
+
+import math
+
+ABSENT = -math.inf
+"""Stands where a line has no such value. A loss of minus infinity that was really printed is kept as NaN."""
+
+LOSS = "loss"
+LM_LOSS = "lm_loss"
+GRAD_NORM = "grad_norm"
+LEARNING_RATE = "learning_rate"
+BALANCING = "load_balancing_loss"
+MTP = "mtp_loss"
+SKIPPED = "skipped"
+NAN_ITERATIONS = "nan_iterations"
+
+MEGATRON: dict[str, str] = {
+    "lm loss": LOSS,
+    "learning rate": LEARNING_RATE,
+    "grad norm": GRAD_NORM,
+    "params norm": "params_norm",
+    "loss scale": "loss_scale",
+    "number of skipped iterations": SKIPPED,
+    "number of nan iterations": NAN_ITERATIONS,
+}
+"""Megatron-LM 0.12 to 0.19, `training.py:training_log`."""
+
+MINDFORMERS: dict[str, str] = {
+    "loss": LOSS,
+    "lm_loss": LM_LOSS,
+    "load_balancing_loss": BALANCING,
+    "mtp_loss": MTP,
+    "lr": LEARNING_RATE,
+    "global_norm": GRAD_NORM,
+    "grad_norm": GRAD_NORM,
+    "loss_scale": "loss_scale",
+    "overflow cond": SKIPPED,
+}
+"""MindSpore Transformers 1.6 to 2.1, `MFLossMonitor.print_output_info`; 2.x `LossCallback._print_log`."""
+
+MEGATRON_TAGS: dict[str, str] = {
+    "lm loss": LOSS,
+    "learning-rate": LEARNING_RATE,
+    "grad-norm": GRAD_NORM,
+    "params-norm": "params_norm",
+    "loss-scale": "loss_scale",
+}
+"""Megatron-LM 0.12 to 0.19, `training.py:training_log`, its `add_scalar` calls."""
+
+MINDFORMERS_TAGS: dict[str, str] = {
+    "loss": LOSS,
+    "lm-loss": LM_LOSS,
+    "load-balancing-loss": BALANCING,
+    "mtp-loss": MTP,
+    "learning-rate": LEARNING_RATE,
+    "grad-norm": GRAD_NORM,
+    "loss-scale": "loss_scale",
+}
+"""MindSpore Transformers `MFLossMonitor.print_output_info`; 2.1 `LossCallback._save_monitor_data`."""
+
+
+def is_loss(name: str) -> bool:
+    """Whether a column that no table names is a loss, such as `mtp_1 loss` or `z_loss`."""
+    return name.lower().endswith("loss")
+
+
+def own_name(name: str) -> str:
+    """What accmap calls a loss that no table names: `mtp_1 loss`, `mtp_1_loss` and `mtp-1-loss` are one."""
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
+
+
+def mtp_depths(names: list[str]) -> list[str]:
+    """The columns that hold one depth of multi-token prediction each, as printed: not yet scaled."""
+    return sorted(name for name in names if name.startswith("mtp_") and name.endswith("_loss") and name != MTP)

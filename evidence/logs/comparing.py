@@ -1,0 +1,120 @@
+"""Several logs compared: the first is the benchmark, each other one is put beside it and judged."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from .alignment import align
+from .columns import ABSENT, SKIPPED
+from .composition import comparable, extras_of
+from .local_norms import matched
+from .parameter_order import order_of, table_of
+from .sentences import Said, figure, percent, say
+from .verdict import judge, rate_difference
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...mapper.recipe.values import Recipe
+    from ...mapper.weights import Framework
+    from .alignment import Alignment
+    from .composition import Losses
+    from .local_norms import Matching
+    from .run import Run
+    from .verdict import Experiment, Verdict
+
+
+class Comparison(NamedTuple):
+    """One run beside the benchmark."""
+
+    a: Run
+    b: Run
+    losses: Losses
+    aligned: Alignment
+    norms: Matching
+    verdict: Verdict
+    notes: tuple[Said, ...]
+
+
+def compare(
+    a: Run, b: Run, experiment: Experiment = "standard", recipes: Sequence[Recipe] = (), twins: Sequence[Run] = ()
+) -> Comparison:
+    """Run B beside run A; `twins` are two runs of the benchmark, whose own difference is the band."""
+    extras = extras_of(recipes)
+    losses = comparable(a, b, extras)
+    aligned = align(a, b, losses)
+    norms, told = _norms(a, b, recipes)
+    band = None
+    if len(twins) == 2:
+        band = align(twins[0], twins[1], comparable(twins[0], twins[1], extras))
+        experiment = "benchmark"
+    verdict = judge(experiment, a, b, aligned, norms=norms if a.norms or b.norms else None, band=band, twins=twins)
+    notes = [*losses.notes, *_sides(a, b, aligned), *_rates(a, b, aligned), *told, *_where(verdict)]
+    return Comparison(a, b, losses, aligned, norms, verdict, tuple(notes))
+
+
+def _sides(a: Run, b: Run, aligned: Alignment) -> list[Said]:
+    """How the steps were put side by side, and what was left over."""
+    found: list[Said] = []
+    if max(aligned.loss.windows, default=1) > 1 and a.windows != b.windows:
+        found.append(say("averaged", interval=max(aligned.loss.windows)))
+    if aligned.uncovered:
+        found.append(say("not-averaged", count=f"{aligned.uncovered:,}"))
+    for run, count in ((a, aligned.only_a), (b, aligned.only_b)):
+        if count:
+            found.append(say("only", count=f"{count:,}", name=run.name))
+        if run.recovered:
+            found.append(say("recovered", name=run.name, steps=", ".join(map(str, run.recovered[:4]))))
+        skipped = sum(value for value in run.column(SKIPPED) if value != ABSENT and math.isfinite(value))
+        if skipped:
+            found.append(say("skipped", name=run.name, count=f"{int(skipped):,}"))
+    return found
+
+
+def _rates(a: Run, b: Run, aligned: Alignment) -> list[Said]:
+    rate = aligned.rate
+    found = rate_difference(rate)
+    if found is None:
+        return [say("rates-none")]
+    told: list[Said] = []
+    if a.rate_shift != b.rate_shift:
+        told.append(say("rate-shift", name=a.name if a.rate_shift else b.name))
+    row, largest = found
+    if row < 0:
+        return [*told, say("rates-equal", count=f"{rate.size:,}")]
+    values = {"step": f"{rate.steps[row]:,}", "a": figure(rate.a[row]), "b": figure(rate.b[row])}
+    return [*told, say("rates-differ", **values, share=percent(largest))]
+
+
+def _norms(a: Run, b: Run, recipes: Sequence[Recipe]) -> tuple[Matching, list[Said]]:
+    if not (a.norms and b.norms):
+        return matched(a.norms, b.norms, _frameworks(a, b), None), []
+    orders = tuple(order_of(run.framework, run.norms[0], recipes) for run in (a, b))
+    told = [
+        say("norms-order", name=run.name, file=order.file)
+        for run, order in zip((a, b), orders, strict=True)
+        if order is not None and run.norms[0].names is None
+    ]
+    named = tuple(None if order is None else order.names for order in orders)
+    return matched(a.norms, b.norms, _frameworks(a, b), table_of(a, b, recipes), (named[0], named[1])), told
+
+
+def _frameworks(a: Run, b: Run) -> tuple[Framework, Framework]:
+    def side(run: Run) -> Framework:
+        return "megatron" if run.framework == "megatron" else "mindformers"
+
+    return side(a), side(b)
+
+
+def _where(verdict: Verdict) -> list[Said]:
+    """What the first two losses say about where to look."""
+    by_name = {criterion.name: criterion for criterion in verdict.criteria}
+    first, second = by_name.get("first loss"), by_name.get("second loss")
+    if first is None:
+        return []
+    if first.status == "fail":
+        return [say("forward")]
+    if second is not None and second.status == "fail":
+        return [say("optimizer")]
+    return []

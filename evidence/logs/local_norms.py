@@ -1,0 +1,302 @@
+"""Local norms: the norm of each parameter's gradient, as logs print them, and the two sides' matched by parameter.
+
+What is read, with its source:
+
+- Megatron-LM after the guide's change to `optimizer.py`: `print torch local norm:` and on the next line a list of
+  tensors, the *squared* norms in the order of the optimizer's parameters; such a list has no names.
+- MindSpore Transformers with `runner_wrapper.local_norm` (`MFLossMonitor`): `norm_size:` with the number of elements of
+  each gradient, `local_norm:` and an array of squared norms (`wrapper.py:LocalNorm`), without names.
+- `TrainingStateMonitor` (`local_norm/NAME: value`), the dynamic graph's monitor (`{ "local_norm": NAME: value }`) and
+  MindSpore's `dump local norm: NAME value`: norms, with names. Lines of the first of these forms are read in either
+  framework's log, so that a patched Megatron-LM can name its parameters too.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ...mapper.weights import Framework, WeightTable
+
+_HINT = re.compile(rb"local.norm|norm_size:")
+_LISTS = re.compile(
+    rb"print torch local norm:[^\n]*\n[^\[\n]*(?:\n[^\[\n]*)?(?P<torch>\[[^\n]*\])"
+    rb"|norm_size:(?P<sizes>[^:]*)\blocal_norm:\s*(?P<mindspore>\[[^\]]*\])"
+    rb"|(?:Epoch:\[ *(?P<epoch>\d+)/ *\d+\], step:\[ *(?P<step>\d+)/ *(?P<length>\d+)\] *)?"
+    rb"\blocal_norm/(?P<name>[^\s:]+) *: *(?P<value>[^\s,}]+)"
+    rb'|\{ "step": (?P<at>\d+)(?:, "micro_step": (?P<micro>\d+))? \}'
+    rb'|\{ "local_norm": (?P<named>[^\s:]+): *(?P<norm>[^\s}]+) \}'
+    rb"|dump local norm:\s+(?P<dumped>[\w.]+)\s+(?:Tensor\([^)]*?value= *)?(?P<of>[-+.\w]+)"
+)
+_BEGINNING = re.compile(rb"print torch local norm:|norm_size:|dump local norm:")
+_TRAINING = re.compile(rb"elapsed time per iteration|per_step_time:")
+"""A training line follows the norms of its step: a list that has not ended there never does."""
+_TENSOR = re.compile(rb"tensor\(\s*([^,)\s]+)")
+_NAMED_TENSOR = re.compile(rb"['\"]([\w.]+)['\"]\s*[:,]\s*(?:tensor\(\s*)?([^,)\s\]}]+)")
+_BELOW = re.compile(r"(?:^|\.)((?:embedding|decoder|mtp|output_layer)\..+)")
+_FUSED = (
+    (re.compile(r"\.self_attention\.linear_qkv\.layer_norm_"), ".input_layernorm."),
+    (re.compile(r"\.self_attention\.linear_(q|kv)_up_proj\.layer_norm_"), r".self_attention.\1_layernorm."),
+    (re.compile(r"\.mlp\.linear_fc1\.layer_norm_"), ".pre_mlp_layernorm."),
+    (re.compile(r"\.experts\.linear_(fc[12])\.weight(\d+)$"), r".experts.local_experts.\2.linear_\1.weight"),
+)
+"""What Transformer Engine fuses into a layer has a name of its own with the local specification, as in the table."""
+_LONGEST_BLOCK = 1 << 22
+
+
+class NormList(NamedTuple):
+    """The norms of one step, in the order in which they were printed."""
+
+    step: int
+    names: tuple[str, ...] | None
+    values: tuple[float, ...]
+    """Norms: where a log prints squares, their roots."""
+    sizes: tuple[int, ...] | None = None
+
+
+class NormRow(NamedTuple):
+    """One parameter on both sides."""
+
+    name: str
+    other: str
+    step: int
+    a: float
+    b: float
+
+    @property
+    def relative(self) -> float:
+        """The difference as a share of the first side's norm."""
+        return difference(self.a, self.b)
+
+
+class Matching(NamedTuple):
+    """What became of the local norms of two runs."""
+
+    rows: tuple[NormRow, ...]
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    reason: str = ""
+    """Why nothing could be matched: the name of a sentence, empty where something was."""
+
+
+class _Found(NamedTuple):
+    line: int
+    step: int | None
+    names: tuple[str, ...] | None
+    values: tuple[float, ...]
+    sizes: tuple[int, ...] | None
+
+
+def difference(a: float, b: float) -> float:
+    """How far two norms lie apart as a share of the first; infinite where one is not finite."""
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return math.inf
+    return abs(a - b) / abs(a) if a else (0.0 if a == b else math.inf)
+
+
+class NormScanner:
+    """Collects the local norms of a log while its training lines are read."""
+
+    def __init__(self) -> None:
+        self._found: list[_Found] = []
+        self._kept = b""
+        self._kept_first = 1
+        self._at: int | None = None
+        self.broken: list[int] = []
+
+    def take(self, chunk: bytes, first: int) -> None:
+        """Look through some whole lines."""
+        if not self._kept and _HINT.search(chunk) is None:
+            return
+        text, first = (self._kept + chunk, self._kept_first) if self._kept else (chunk, first)
+        self._kept = b""
+        last = 0
+        line, before = first, 0
+        for match in _LISTS.finditer(text):
+            line += text.count(b"\n", before, match.start())
+            before = match.start()
+            self._one(match, line)
+            last = match.end()
+        for begun in _BEGINNING.finditer(text, last):
+            number = first + text.count(b"\n", 0, begun.start())
+            if len(text) - begun.start() < _LONGEST_BLOCK and _TRAINING.search(text, begun.end()) is None:
+                self._kept, self._kept_first = text[begun.start() :], number
+                return
+            self.broken.append(number)
+
+    def _one(self, match: re.Match[bytes], line: int) -> None:
+        groups = match.groupdict()
+        if groups["at"] is not None:
+            # With gradient accumulation the last micro step's gradients are the accumulated ones.
+            self._at = int(groups["at"])
+            return
+        found: _Found | None = None
+        if groups["torch"] is not None:
+            found = _torch(groups["torch"], line)
+        elif groups["mindspore"] is not None:
+            found = _mindspore(groups["mindspore"], groups["sizes"], line)
+        else:
+            name, value = next(
+                (groups[name], groups[value])
+                for name, value in (("name", "value"), ("named", "norm"), ("dumped", "of"))
+                if groups[name] is not None
+            )
+            number = _number(value)
+            step = self._at if groups["named"] is not None else None
+            if groups["epoch"] is not None:
+                step = (int(groups["epoch"]) - 1) * int(groups["length"]) + int(groups["step"])
+            if number is not None:
+                found = _Found(line, step, (name.decode("utf-8", "replace"),), (number,), None)
+        if found is None:
+            self.broken.append(line)
+        else:
+            self._found.append(found)
+
+    def lists(self, steps: Sequence[int], numbers: Sequence[int]) -> list[NormList]:
+        """The lists by step: one without a step of its own belongs to the training line that follows it."""
+        if self._kept:
+            self.broken.append(self._kept_first)
+        named: dict[int, dict[str, float]] = {}
+        plain: dict[int, list[_Found]] = {}
+        for found in self._found:
+            step = found.step
+            if step is None:
+                row = bisect_left(numbers, found.line)
+                step = steps[row] if row < len(steps) else (steps[-1] + 1 if len(steps) else 1)
+            if found.names is not None:
+                named.setdefault(step, {}).update(zip(found.names, found.values, strict=True))
+            elif found.values not in [other.values for other in plain.setdefault(step, [])]:
+                # An optimizer asks for its parameters more than once a step: the same list again says nothing new.
+                plain[step].append(found)
+        lists = [NormList(step, tuple(norms), tuple(norms.values())) for step, norms in named.items()]
+        for step, parts in plain.items():
+            values = tuple(value for part in parts for value in part.values)
+            sizes = [part.sizes for part in parts]
+            known = [size for size in sizes if size is not None]
+            all_sizes = tuple(size for part in known for size in part) if len(known) == len(sizes) else None
+            lists.append(NormList(step, None, values, all_sizes))
+        return sorted(lists, key=lambda norms: norms.step)
+
+
+def _torch(text: bytes, line: int) -> _Found | None:
+    pairs = _NAMED_TENSOR.findall(text)
+    texts = [value for _, value in pairs] if pairs else _TENSOR.findall(text) or text.strip(b"[] ").split(b",")
+    values = [_number(value) for value in texts]
+    names = tuple(name.decode() for name, _ in pairs) if pairs else None
+    return _squares(values, line, names, None)
+
+
+def _mindspore(text: bytes, sizes: bytes, line: int) -> _Found | None:
+    values = [_number(value) for value in text.strip(b"[]").replace(b",", b" ").split()]
+    # A size stands alone, or as the value of a tensor that is printed with shape and type.
+    told = re.findall(rb"value= *\[?(\d+)", sizes) or re.findall(rb"\d+", sizes)
+    counted = tuple(int(size) for size in told) if len(told) == len(values) else None
+    return _squares(values, line, None, counted)
+
+
+def _squares(
+    values: Sequence[float | None], line: int, names: tuple[str, ...] | None, sizes: tuple[int, ...] | None
+) -> _Found | None:
+    roots = [math.sqrt(value) if value is not None and value >= 0 else value for value in values]
+    known = [root for root in roots if root is not None]
+    if len(known) < len(roots) or not known:
+        return None
+    return _Found(line, None, names, tuple(known), sizes)
+
+
+def _number(text: bytes) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def below_the_model(name: str) -> str:
+    """A parameter's name as the weight table has it: `module.module.decoder.…` is `decoder.…`, nothing is fused."""
+    found = _BELOW.search(name)
+    name = name if found is None else found[1]
+    for pattern, plain in _FUSED:
+        name = pattern.sub(plain, name)
+    return name
+
+
+def matched(
+    a: Sequence[NormList],
+    b: Sequence[NormList],
+    sides: tuple[Framework, Framework],
+    table: WeightTable | None,
+    orders: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None),
+) -> Matching:
+    """The norms of the first step that both runs have, parameter by parameter.
+
+    `orders` names the parameters of lists that have no names, in the order in which a side prints them.
+    """
+    by_step = {norms.step: norms for norms in b}
+    common = next((norms for norms in a if norms.step in by_step), None)
+    if common is None:
+        return Matching((), (), (), "no-common-step" if a and b else "one-side")
+    pair = common, by_step[common.step]
+    named = [_named(norms, order) for norms, order in zip(pair, orders, strict=True)]
+    if named[0] is None or named[1] is None:
+        if (
+            named[0] is None
+            and named[1] is None
+            and sides[0] == sides[1]
+            and len(pair[0].values) == len(pair[1].values)
+        ):
+            # The same framework prints the same order.
+            named = [{f"#{place}": value for place, value in enumerate(norms.values, 1)} for norms in pair]
+        else:
+            return Matching((), (), (), "no-names")
+    first, second = named
+    assert first is not None
+    assert second is not None
+    rows: list[NormRow] = []
+    rest = dict(second)
+    missing: list[str] = []
+    done: set[str] = set()
+    for name in first:
+        if name in done:
+            continue
+        group, partners = _partners(name, sides, table)
+        done.update(group)
+        if all(part in first for part in group) and all(part in rest for part in partners):
+            ours, theirs = _together(first, group), _together(rest, partners)
+            shown = group[0] if len(group) == 1 else f"{group[0]} (+{len(group) - 1})"
+            rows.append(NormRow(shown, partners[0], common.step, ours, theirs))
+            for part in partners:
+                del rest[part]
+        else:
+            missing += [part for part in group if part in first]
+    return Matching(tuple(rows), tuple(missing), tuple(rest))
+
+
+def _named(norms: NormList, order: Sequence[str] | None) -> dict[str, float] | None:
+    names = norms.names if norms.names is not None else order
+    if names is None or len(names) != len(norms.values):
+        return None
+    return {below_the_model(name): value for name, value in zip(names, norms.values, strict=True)}
+
+
+def _together(values: Mapping[str, float], names: Sequence[str]) -> float:
+    """The norm of several parameters as one."""
+    return values[names[0]] if len(names) == 1 else math.sqrt(sum(values[name] ** 2 for name in names))
+
+
+def _partners(
+    name: str, sides: tuple[Framework, Framework], table: WeightTable | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The parameters of the first side that belong together, and those of the second that hold the same."""
+    if sides[0] == sides[1] or table is None:
+        return (name,), (name,)
+    pairing = table.pairing(sides[0], name)
+    if pairing is None:
+        return (name,), (name,)
+    if sides[0] == "megatron":
+        return pairing.megatron, (pairing.mindformers,)
+    return (pairing.mindformers,), pairing.megatron

@@ -1,0 +1,220 @@
+"""A name on the command line read into a run: a log, a compressed log, a directory of workers, event files."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...schemas.diagnostic import UnreadableError
+from .columns import ABSENT, LOSS, SKIPPED, own_name
+from .local_norms import NormScanner
+from .megatron_lines import FORM as MEGATRON
+from .mindformers_lines import DYNAMIC, FIRST_CARD, LAST_CARD, STATIC
+from .problems import Problem, excerpt, problem, refuse
+from .run import Run, run_of
+from .sources import Stream, is_event_file, opened, pieces, streams
+from .training_lines import Form, Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .local_norms import NormList
+
+FORMS: dict[str, tuple[Form, bytes]] = {
+    "megatron": (MEGATRON, b"iteration "),
+    "static": (STATIC, b"Epoch:["),
+    "dynamic": (DYNAMIC, b"{ step:["),
+}
+"""The forms, each with a word without which a chunk has none of its lines."""
+_WORKERS_TOLERANCE = 1e-5
+
+
+class _Reading(NamedTuple):
+    """One stream, read: its run, or None where it has no training line; what it said about pipelines."""
+
+    stream: Stream
+    run: Run | None
+    lines: int
+    binary: bool
+    last_card: bool
+    first_card: bool
+
+
+def read_run(name: str) -> Run:
+    """The run that a name stands for; UnreadableError where there is none."""
+    found = streams(name)
+    readings = [_read(stream, name if len(found) == 1 else stream.name) for stream in found]
+    told = [reading for reading in readings if reading.run is not None]
+    if not told:
+        _refuse_nothing(name, readings)
+    if len(told) == 1:
+        return _single(told[0], name, several=len(found) > 1)
+    return _chosen(told, name)
+
+
+def _refuse_nothing(name: str, readings: Sequence[_Reading]) -> None:
+    total = sum(reading.lines for reading in readings)
+    if not total:
+        refuse("empty", name)
+    binary = any(reading.binary for reading in readings)
+    refuse("no-lines", name, None, lines=total, hint=" It has NUL bytes: this is no text." if binary else "")
+
+
+def _single(reading: _Reading, name: str, *, several: bool) -> Run:
+    run = reading.run
+    assert run is not None
+    problems = list(run.problems)
+    if not several and (reading.last_card or reading.first_card):
+        problems.append(
+            problem("last-card", run.files[-1], None, card="rank 0" if reading.first_card else "the last card")
+        )
+    return run._replace(name=name, problems=tuple(problems))
+
+
+def _chosen(told: Sequence[_Reading], name: str) -> Run:
+    """The run of the process whose loss counts, with what the others say of it."""
+    with_loss = [reading for reading in told if reading.run is not None and reading.run.has(LOSS)] or list(told)
+    last = any(reading.last_card for reading in told) and not any(reading.first_card for reading in told)
+    chosen = with_loss[-1] if last else with_loss[0]
+    run = chosen.run
+    assert run is not None
+    why = (
+        "with pipeline stages the loss of the last card is valid"
+        if last
+        else "only this one has a loss"
+        if len(with_loss) == 1
+        else "it is the first"
+    )
+    problems = [*run.problems, problem("workers", name, None, count=len(told), chosen=chosen.stream.name, why=why)]
+    if not last:
+        for other in with_loss:
+            if other is not chosen and other.run is not None:
+                problems += _differing(run, other.run, chosen.stream.name, other.stream.name)
+    norms: tuple[NormList, ...] = run.norms
+    return run._replace(name=name, problems=tuple(problems), norms=norms)
+
+
+def _differing(run: Run, other: Run, chosen: str, name: str) -> list[Problem]:
+    """Whether another process printed another loss; the first such step."""
+    ours, theirs = run.column(LOSS), other.column(LOSS)
+    place = {step: row for row, step in enumerate(run.steps)}
+    for row, step in enumerate(other.steps):
+        at = place.get(step)
+        if at is None:
+            continue
+        one, two = ours[at], theirs[row]
+        if one == two or (one != one and two != two):
+            continue
+        if one != one or two != two or abs(one - two) > _WORKERS_TOLERANCE * max(abs(one), abs(two)):
+            values = {"other": name, "chosen": chosen, "step": step, "theirs": f"{two:g}", "ours": f"{one:g}"}
+            return [problem("workers-differ", name, other.lines[row] if other.lines else None, **values)]
+    return []
+
+
+def _read(stream: Stream, name: str) -> _Reading:
+    if stream.paths[0] != "-" and is_event_file(stream.paths[0]):
+        from .event_tags import read_events
+
+        return _Reading(stream, read_events(name, stream.paths), 1, binary=True, last_card=False, first_card=False)
+    reader = LogReader()
+    for path in stream.paths:
+        reader.read(path)
+    return _Reading(stream, reader.run(name, stream.paths), reader.count, reader.binary, reader.last, reader.first)
+
+
+class LogReader:
+    """Reads the text of one process, piece by piece; `--follow` goes on where it stopped."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, Lines] = {}
+        self.norms = NormScanner()
+        self.problems: list[Problem] = []
+        self.count = 0
+        self.binary = self.last = self.first = False
+        self._rest: tuple[bytes, int, str] | None = None
+
+    def read(self, path: str) -> None:
+        """Read a whole file."""
+        shown = path if path != "-" else "<stdin>"
+        stream = opened(path)
+        try:
+            for piece in pieces(stream):
+                if piece.whole:
+                    self.take(piece.data, piece.first, shown)
+                else:
+                    self.take_last(piece.data, piece.first, shown)
+        except (EOFError, OSError, zlib.error) as error:
+            self.problems.append(problem("compressed", shown, None, why=str(error)))
+        finally:
+            if path != "-":
+                stream.close()
+
+    def take(self, chunk: bytes, first: int, file: str) -> None:
+        """Take some whole lines."""
+        self.count += chunk.count(b"\n") + (not chunk.endswith(b"\n"))
+        self.binary = self.binary or b"\0" in chunk
+        if LAST_CARD in chunk:
+            self.last = True
+        if FIRST_CARD in chunk:
+            self.first = True
+        for name, (form, word) in FORMS.items():
+            lines = self.lines.get(name)
+            if lines is None and word in chunk and re.search(form.head, chunk) is not None:
+                lines = self.lines[name] = Lines(form)
+            if lines is not None:
+                lines.take(chunk, first, file)
+        self.norms.take(chunk, first)
+
+    def take_last(self, line: bytes, number: int, file: str) -> None:
+        """Take a last line without line end, unless it is a training line that was cut off."""
+        for name in [*self.lines] or [*FORMS]:
+            lines = self.lines.get(name) or Lines(FORMS[name][0])
+            before = len(lines)
+            if not lines.take_last(line, number, file):
+                self.problems.append(problem("truncated", file, number, text=excerpt(line)))
+                break
+            if len(lines) > before:
+                self.lines[name] = lines
+        self.norms.take(line, number)
+        self.count += 1
+
+    def run(self, name: str, paths: tuple[str, ...]) -> Run | None:
+        """The run so far; None where there is no training line."""
+        told = [lines for lines in self.lines.values() if len(lines)]
+        files = tuple(path if path != "-" else "<stdin>" for path in paths)
+        problems = [*self.problems, *(found for lines in self.lines.values() for found in lines.problems)]
+        if not told:
+            for found in problems:
+                if found.bad:
+                    raise UnreadableError(found.diagnostic)
+            return None
+        most = max(told, key=len)
+        frameworks = {lines.form.framework: len(lines) for lines in told}
+        if len(frameworks) > 1:
+            problems.append(problem("several-formats", files[-1], None, **frameworks))
+        norms = self.norms.lists(most.steps, most.numbers)
+        problems += [
+            problem("norms-unread", files[-1], line, why="its values or its end are missing")
+            for line in self.norms.broken[:3]
+        ]
+        if not _any_loss(most):
+            problems.append(problem("no-loss", files[-1], None, hint=_why_no_loss(most)))
+        return run_of(name, most, files, problems, norms, "log")
+
+
+def _any_loss(lines: Lines) -> bool:
+    losses = lines.finished().get(LOSS)
+    return losses is not None and losses.count(ABSENT) < len(losses)
+
+
+def _why_no_loss(lines: Lines) -> str:
+    if lines.form.framework == "mindformers":
+        return "This process is a pipeline stage without the loss: give the last stage's log."
+    skipped = lines.columns.get(SKIPPED)
+    if skipped is not None and len(skipped) and min(skipped) > 0:
+        return "Every iteration was skipped."
+    others = [name for name in lines.columns if name.endswith("loss")]
+    if others:
+        return f"There are {', '.join(own_name(name) for name in others)}, but no 'lm loss'."
+    return "Megatron-LM leaves a mean that is NaN out of its line, so every loss was NaN."

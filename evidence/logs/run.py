@@ -1,0 +1,283 @@
+"""One training run as its log tells it: every step once, in order, with one array a column."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from itertools import islice
+from operator import lt, sub
+from typing import TYPE_CHECKING, NamedTuple
+
+from .columns import ABSENT, LOSS, SKIPPED
+from .problems import Problem, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .local_norms import NormList
+    from .training_lines import Lines
+
+
+_FEW_LINES = 5
+
+
+class Run(NamedTuple):
+    """What a log tells of a run."""
+
+    name: str
+    framework: str
+    dialect: str
+    source: str
+    """`log` or `events`."""
+    files: tuple[str, ...]
+    steps: array[int]
+    columns: Mapping[str, array[float]]
+    windows: array[int]
+    """Over how many steps, up to and with each one, the loss is a mean."""
+    interval: int
+    """Every how many steps a line is printed."""
+    problems: tuple[Problem, ...]
+    norms: tuple[NormList, ...] = ()
+    lines: array[int] = array("q")
+    """The line of the last file that each step stands on; empty for event files."""
+    recovered: tuple[int, ...] = ()
+    """The steps whose loss was printed together with the one before and taken out of the mean."""
+
+    def column(self, name: str) -> array[float]:
+        """A column; all absent where the run has none."""
+        found = self.columns.get(name)
+        return array("d", [ABSENT]) * len(self.steps) if found is None else found
+
+    def has(self, name: str) -> bool:
+        """Whether any line has the column."""
+        found = self.columns.get(name)
+        return found is not None and found.count(ABSENT) < len(found)
+
+    @property
+    def rate_shift(self) -> int:
+        """How many steps later the printed learning rate is used: 1 where it is the next step's."""
+        return 0 if self.framework == "mindformers" and self.dialect == "static" else 1
+
+
+class Segment(NamedTuple):
+    """The rows that one process wrote."""
+
+    start: int
+    end: int
+
+
+def segments_of(steps: Sequence[int]) -> list[Segment]:
+    """The rows cut where the steps go back: a process was started again."""
+    if all(map(lt, steps, islice(steps, 1, None))):
+        return [Segment(0, len(steps))]
+    cuts = [row for row in range(1, len(steps)) if steps[row] < steps[row - 1]]
+    return [Segment(start, end) for start, end in zip([0, *cuts], [*cuts, len(steps)], strict=True)]
+
+
+def interval_of(steps: Sequence[int], segments: Sequence[Segment]) -> int:
+    """Every how many steps a line is printed: the usual distance of two lines."""
+    distances: Counter[int] = Counter()
+    for segment in segments:
+        distances.update(map(sub, islice(steps, segment.start + 1, segment.end), islice(steps, segment.start, None)))
+    del distances[0]
+    if not distances:
+        return max(1, steps[0]) if len(steps) else 1
+    most = max(distances.values())
+    return min(distance for distance, count in distances.items() if count == most)
+
+
+def mean_windows(
+    steps: Sequence[int], segments: Sequence[Segment], interval: int, *, keeps_first: bool = False, cut: bool = False
+) -> array[int]:
+    """Over how many steps Megatron-LM's loss of each line is the mean.
+
+    A line at a multiple of the interval covers the steps since the multiple before it, or since the process began.
+    From 0.16 on (`keeps_first`) a process's first iteration has a line of its own, which covers that iteration alone
+    and begins no new mean: the next line covers it once more. `cut` says that the log does not begin with its process.
+    """
+    started = [segment.start for segment in segments[cut:]] if keeps_first else []
+    if interval == 1:
+        windows = array("q", [1]) * len(steps)
+        if keeps_first:
+            for segment in segments[cut:]:
+                row = segment.start + 1
+                if row < segment.end and steps[row] == steps[row - 1] + 1:
+                    windows[row] = 2
+        return windows
+    windows = array("q")
+    for segment in segments:
+        begun: int | None = None
+        for row in range(segment.start, segment.end):
+            step = steps[row]
+            if step % interval:
+                windows.append(1 if row == segment.start else min(interval, max(1, step - steps[row - 1])))
+                if row == segment.start:
+                    begun = step - 1
+            elif row == segment.start and (step == 1 or row in started):
+                windows.append(1)
+            elif begun is None and row - 1 in started:
+                windows.append(step - steps[row - 1] + 1)
+            else:
+                windows.append(interval if begun is None else max(1, min(interval, step - begun)))
+    return windows
+
+
+def run_of(
+    name: str, lines: Lines, files: tuple[str, ...], problems: Sequence[Problem], norms: Sequence[NormList], source: str
+) -> Run:
+    """The run that lines in reading order tell: sorted, each step once, with what is odd about them."""
+    framework, dialect = lines.form.framework, lines.form.dialect
+    steps = lines.steps
+    columns = dict(lines.finished())
+    segments = segments_of(steps)
+    interval = interval_of(steps, segments)
+    averaged = framework == "megatron" and source == "log"
+    recovered: list[int] = []
+    if averaged:
+        # A process says a lot before its first line; a log that begins with one was cut, unless that is step 1.
+        cut = bool(steps) and steps[0] != 1 and (not lines.numbers or lines.numbers[0] <= _FEW_LINES)
+        windows = mean_windows(steps, segments, interval, keeps_first=lines.keeps_first, cut=cut)
+        columns[LOSS] = _with_unprinted_nan(columns, windows)
+        if lines.keeps_first and interval == 1:
+            recovered = _taken_apart(steps, segments, columns, windows)
+    else:
+        windows = array("q", [1]) * len(steps)
+    found = list(problems)
+    file = files[-1]
+    if len(segments) > 1 or _repeats(steps):
+        found += _repetitions(steps, columns.get(LOSS), segments, lines.numbers, file)
+        rows = _last_rows(steps)
+        steps = array("q", (steps[row] for row in rows))
+        windows = array("q", (windows[row] for row in rows))
+        numbers = array("q", (lines.numbers[row] for row in rows)) if lines.numbers else lines.numbers
+        columns = {key: array("d", (values[row] for row in rows)) for key, values in columns.items()}
+    else:
+        numbers = lines.numbers
+    found += _gaps(steps, interval, numbers, file)
+    return Run(
+        name,
+        framework,
+        dialect,
+        source,
+        files,
+        steps,
+        columns,
+        windows,
+        interval,
+        tuple(found),
+        tuple(norms),
+        numbers,
+        tuple(recovered),
+    )
+
+
+def _taken_apart(
+    steps: Sequence[int], segments: Sequence[Segment], columns: dict[str, array[float]], windows: array[int]
+) -> list[int]:
+    """Give the second line of a process, which is the mean of the first two iterations, its own losses."""
+    skipped = columns.get(SKIPPED)
+    found: list[int] = []
+    for segment in segments:
+        row = segment.start + 1
+        if row >= segment.end or windows[row] != 2:
+            continue
+        windows[row] = 1
+        before = skipped is not None and skipped[row - 1] > 0
+        both = skipped is None or skipped[row] <= 0
+        if not both and before:
+            continue  # the first one is not in the mean: what is printed is the second one's own
+        for name, values in columns.items():
+            if name.endswith("loss") and values[row] != ABSENT and values[row - 1] != ABSENT:
+                values[row] = 2 * values[row] - values[row - 1] if both else ABSENT
+        found.append(steps[row])
+    return found
+
+
+def _with_unprinted_nan(columns: Mapping[str, array[float]], windows: array[int]) -> array[float]:
+    """Megatron-LM's losses; NaN where a line lacks one although an iteration was not skipped.
+
+    A mean that is NaN is left out of the line; a window of skipped iterations only has no loss, or 0 from 0.17 on.
+    """
+    losses = columns.get(LOSS)
+    if losses is None:
+        losses = array("d", [ABSENT]) * len(windows)
+    skipped = columns.get(SKIPPED)
+    if ABSENT not in losses and 0.0 not in losses:
+        return losses
+    found = array("d", losses)
+    for row, loss in enumerate(losses):
+        if loss not in (ABSENT, 0.0):
+            continue
+        all_skipped = skipped is not None and skipped[row] >= windows[row]
+        if all_skipped:
+            found[row] = ABSENT
+        elif loss == ABSENT:
+            found[row] = math.nan
+    return found
+
+
+def _repeats(steps: Sequence[int]) -> bool:
+    return not all(map(lt, steps, islice(steps, 1, None)))
+
+
+def _last_rows(steps: Sequence[int]) -> list[int]:
+    """The row that counts for each step, by step: the last one that has it."""
+    last = dict(zip(steps, range(len(steps)), strict=True))
+    return [last[step] for step in sorted(last)]
+
+
+def _repetitions(
+    steps: Sequence[int],
+    losses: array[float] | None,
+    segments: Sequence[Segment],
+    numbers: Sequence[int],
+    file: str,
+) -> list[Problem]:
+    """Restarts, and lines that repeat the step before them."""
+    found: list[Problem] = []
+    seen: set[int] = set()
+    for index, segment in enumerate(segments):
+        own = steps[segment.start : segment.end]
+        if index:
+            repeated = len(seen.intersection(own))
+            values = {"before": steps[segment.start - 1], "after": steps[segment.start], "repeated": repeated}
+            if len(found) < 20:
+                found.append(problem("restart", file, _line(numbers, segment.start), **values))
+        seen.update(own)
+    same: list[int] = []
+    other: list[int] = []
+    for row in range(1, len(steps)):
+        if steps[row] == steps[row - 1]:
+            equal = losses is None or repr(losses[row]) == repr(losses[row - 1])
+            (same if equal else other).append(row)
+    if same:
+        found.append(problem("duplicate", file, _line(numbers, same[0]), count=len(same), step=steps[same[0]]))
+    if other:
+        row = other[0]
+        assert losses is not None
+        values = {"one": f"{losses[row - 1]:g}", "other": f"{losses[row]:g}"}
+        found.append(problem("conflict", file, _line(numbers, row), count=len(other), step=steps[row], **values))
+    return found
+
+
+def _gaps(steps: Sequence[int], interval: int, numbers: Sequence[int], file: str) -> list[Problem]:
+    """Where lines are missing between the first and the last."""
+    if len(steps) < 3 or (steps[-1] - steps[0]) == interval * (len(steps) - 1):
+        return []
+    first: tuple[int, int, int] | None = None
+    count = missing = 0
+    for row in range(1, len(steps)):
+        wide = (steps[row] - 1) // interval - steps[row - 1] // interval
+        if steps[row] - steps[row - 1] > interval and wide > 0:
+            count += 1
+            missing += wide
+            first = first or (row, steps[row - 1], steps[row])
+    if first is None:
+        return []
+    values = {"count": count, "interval": interval, "missing": missing, "first": f"{first[1]} → {first[2]}"}
+    return [problem("gap", file, _line(numbers, first[0]), **values)]
+
+
+def _line(numbers: Sequence[int], row: int) -> int | None:
+    return numbers[row] if row < len(numbers) else None

@@ -1,0 +1,167 @@
+"""From a name on the command line to bytes: files, compressed files, standard input, directories of workers.
+
+A directory stands for one run. Its workers' logs are taken (`worker_*.log`), else the ranks' (`rank_*/info.log` with
+the older parts that log rotation leaves, `info.log.1` and so on), else its other logs, else its event files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+
+from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.files import PROBLEMS as FILE_PROBLEMS
+from .problems import refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import BufferedReader
+    from typing import NoReturn
+
+CHUNK = 1 << 20
+_LONGEST_LINE = 1 << 26
+_GZIP = b"\x1f\x8b"
+_WORKER = re.compile(r"worker_(\d+)\.log(?:\.gz)?")
+_RANK = re.compile(r"(?:info|mindformers)\.log(?:\.(\d+))?(?:\.gz)?")
+_RANK_FOLDER = re.compile(r"rank_(\d+)")
+_OTHER = re.compile(r".*\.(?:log|txt|out)(?:\.gz)?")
+_EVENTS = "events.out.tfevents"
+_DEEPEST = 4
+_MOST_FILES = 20_000
+
+
+class Stream(NamedTuple):
+    """The files of one process, in the order in which they were written."""
+
+    rank: int | None
+    paths: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.paths[-1]
+
+
+class Piece(NamedTuple):
+    """Some whole lines of a file."""
+
+    data: bytes
+    first: int
+    """The number of its first line."""
+    whole: bool
+    """False for a last line without a line end."""
+
+
+def streams(name: str) -> list[Stream]:
+    """The logs that a name stands for; several where a directory holds those of several processes."""
+    if name == "-" or not os.path.isdir(name):
+        return [Stream(None, (name,))]
+    workers: list[Stream] = []
+    ranks: dict[str, list[tuple[int, str]]] = {}
+    others: list[Stream] = []
+    events: list[str] = []
+    for folder, file in _files(name):
+        path = os.path.join(folder, file)
+        worker, rank = _WORKER.fullmatch(file), _RANK.fullmatch(file)
+        if worker is not None:
+            workers.append(Stream(int(worker[1]), (path,)))
+        elif file.startswith(_EVENTS):
+            events.append(path)
+        elif rank is not None and _RANK_FOLDER.fullmatch(os.path.basename(folder)):
+            ranks.setdefault(folder, []).append((int(rank[1] or 0), path))
+        elif _OTHER.fullmatch(file) and file not in ("scheduler.log", "error.log"):
+            others.append(Stream(None, (path,)))
+    by_rank = [
+        Stream(int(os.path.basename(folder).rpartition("_")[2]), tuple(path for _, path in sorted(parts, reverse=True)))
+        for folder, parts in ranks.items()
+    ]
+    chosen = workers or by_rank or others or ([Stream(None, tuple(events))] if events else [])
+    if not chosen:
+        refuse("no-logs", name)
+    return sorted(chosen, key=lambda stream: (stream.rank or 0, stream.name))
+
+
+def _files(name: str) -> Iterator[tuple[str, str]]:
+    """The files below a directory, sorted; not arbitrarily deep nor arbitrarily many."""
+    base = name.rstrip(os.sep).count(os.sep)
+    seen = 0
+    for folder, below, files in os.walk(name):
+        below.sort()
+        if folder.rstrip(os.sep).count(os.sep) - base >= _DEEPEST:
+            below.clear()
+        for file in sorted(files):
+            seen += 1
+            if seen > _MOST_FILES:
+                return
+            yield folder, file
+
+
+def is_event_file(path: str) -> bool:
+    """Whether a file is a TensorBoard event file, by its name or by its first record's checksum."""
+    if os.path.basename(path).startswith(_EVENTS):
+        return True
+    from .event_files import begins_record
+
+    return begins_record(beginning(path))
+
+
+def opened(path: str) -> BinaryIO:
+    """The bytes of a log, unpacked where they are compressed; UnreadableError with the reason."""
+    if path == "-":
+        return sys.stdin.buffer
+    stream = _file(path)
+    if stream.peek(2)[:2] == _GZIP:
+        import gzip
+
+        return cast("BinaryIO", gzip.GzipFile(fileobj=stream))
+    return stream
+
+
+def beginning(path: str) -> bytes:
+    """The first bytes of a file, by which its kind is known; nothing of standard input."""
+    if path == "-":
+        return b""
+    with _file(path) as stream:
+        return stream.peek(64)[:64]
+
+
+def _file(path: str) -> BufferedReader:
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        _refuse("missing", path, path=path)
+    except IsADirectoryError:
+        _refuse("directory", path, path=path)
+    except (OSError, ValueError) as error:
+        _refuse("denied", path, path=path, why=getattr(error, "strerror", None) or str(error))
+
+
+def _refuse(name: str, file: str, **values: object) -> NoReturn:
+    raise UnreadableError(finding(FILE_PROBLEMS, name, file, **values))
+
+
+def pieces(stream: BinaryIO, size: int = CHUNK) -> Iterator[Piece]:
+    """The stream in pieces of whole lines, never more than some megabytes at a time."""
+    rest = b""
+    first = 1
+    # A whole read of a damaged archive would lose what could still be unpacked.
+    take = getattr(stream, "read1", stream.read)
+    while True:
+        read: bytes = take(size)
+        if not read:
+            break
+        end = read.rfind(b"\n")
+        if end < 0:
+            rest += read
+            if len(rest) > _LONGEST_LINE:
+                # No log has such a line: what is being read is no text.
+                first, rest = first + rest.count(b"\n"), b""
+            continue
+        data = rest + read[: end + 1]
+        rest = read[end + 1 :]
+        yield Piece(data, first, True)
+        first += data.count(b"\n")
+    if rest:
+        yield Piece(rest, first, False)

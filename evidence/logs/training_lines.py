@@ -1,0 +1,281 @@
+"""Reading the training lines of one form out of chunks of bytes, at the speed of one regular expression.
+
+The columns of a run's lines hardly ever change. So the first line of a new layout is taken apart column by column,
+and from all layouts seen a pattern is made that finds such lines in a chunk at once and hands out the wanted values.
+A chunk where that pattern does not find every line that looks like a training line is read again line by line, which
+teaches the pattern new columns or ends in a problem that names the line.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
+
+from .columns import ABSENT, is_loss, own_name
+from .problems import Problem, excerpt, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_MOST_PROBLEMS = 20
+_NOTHING = frozenset((b"", b"None", b"unavailable", b"N/A"))
+_NOT_HERE = re.compile(rb"N/A \([^)\n]*\)")
+"""A pipeline stage without the loss says so, with a comma in the sentence."""
+_FLAGS = {b"True": 1.0, b"False": 0.0}
+
+
+class Form(NamedTuple):
+    """How the training lines of a framework are written."""
+
+    framework: str
+    dialect: str
+    head: bytes
+    """A pattern up to the first column; its groups give the step."""
+    steps: Callable[[Sequence[Sequence[bytes]]], list[int]]
+    """The steps of many lines from the head's groups, one sequence a group."""
+    marks: tuple[bytes, ...]
+    """What a training line has even where it is damaged: any of these."""
+    separator: bytes
+    known: Mapping[str, str]
+    value: Callable[[bytes, bool], bytes]
+    """The pattern of a column by its name, and whether its value is wanted (as a group) or read over."""
+    last: tuple[str, ...]
+    """The columns that end a whole line; the first of them that a layout has must be there."""
+    begun: re.Pattern[bytes]
+    """What even the beginning of a training line looks like, for a last line without line end."""
+    ended: re.Pattern[bytes]
+    """What the end of a whole line looks like, for a last line without line end."""
+    nothing: frozenset[bytes] = frozenset()
+    """Further words that say that there is no value."""
+    later: re.Pattern[bytes] | None = None
+    """By what a version is known that prints the first iteration of a process without beginning a new mean."""
+    suspicious: bytes = b""
+    """Where a chunk has this, its values are converted one by one."""
+
+
+class Lines:
+    """The training lines of one form, as they are read."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.steps = array("q")
+        self.numbers = array("q")
+        """The line of the file that each step stands on."""
+        self.columns: dict[str, array[float]] = {}
+        self.problems: list[Problem] = []
+        self.unreadable = 0
+        self.keeps_first = False
+        """Whether the version prints a process's first iteration without beginning a new mean."""
+        self._head = re.compile(form.head)
+        self._names: list[bytes] = []
+        self._pattern: re.Pattern[bytes] | None = None
+        self._groups = self._head.groups
+        self._wanted: list[str] = []
+        self._last = ""
+        self._dense = True
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def take(self, chunk: bytes, first: int, file: str) -> None:
+        """Read the lines of a chunk whose first line has the number `first`."""
+        marked = max(map(chunk.count, self.form.marks))
+        if not marked:
+            return
+        if self._pattern is not None and self._at_once(chunk, first, marked):
+            return
+        if not len(self) and self.form.later is not None:
+            self.keeps_first = self.form.later.search(chunk) is not None
+        known = len(self._names)
+        if self._learn(chunk) and len(self._names) != known and self._at_once(chunk, first, marked):
+            return
+        self._one_by_one(chunk, first, file)
+
+    def take_last(self, line: bytes, number: int, file: str) -> bool:
+        """Read a last line that has no line end; False where it is a training line that was cut off."""
+        if not self._looks(line):
+            return self.form.begun.search(line) is None
+        if self._head.search(line) is None or not self.form.ended.search(line):
+            return False
+        self.take(line, number, file)
+        return True
+
+    def _looks(self, line: bytes) -> bool:
+        return any(mark in line for mark in self.form.marks)
+
+    def _at_once(self, chunk: bytes, first: int, marked: int) -> bool:
+        """Take all lines of a chunk with the pattern; nothing is taken where it misses one."""
+        pattern = self._pattern
+        if pattern is None:
+            return False
+        newlines = chunk.count(b"\n") + (not chunk.endswith(b"\n"))
+        rows: list[tuple[bytes, ...]] = []
+        numbers: Sequence[int] = ()
+        if self._dense:
+            rows = pattern.findall(chunk)
+            if len(rows) == newlines:
+                numbers = range(first, first + newlines)
+        if not numbers:
+            self._dense = False
+            rows, numbers = _with_lines(pattern, chunk, first)
+        if len(rows) != marked or not rows:
+            return False
+        return self._append(rows, numbers, one_by_one=bool(self.form.suspicious) and self.form.suspicious in chunk)
+
+    def _append(self, rows: list[tuple[bytes, ...]], numbers: Sequence[int], *, one_by_one: bool) -> bool:
+        columns = list(zip(*rows, strict=True))
+        found: list[tuple[str, array[float]]] = []
+        for name, column in zip(self._wanted, columns[self._groups :], strict=True):
+            values = self._values(column, one_by_one=one_by_one)
+            if values is None or (name == self._last and b"" in column):
+                return False
+            found.append((name, values))
+        before = len(self.steps)
+        self.steps.extend(self.form.steps(columns[: self._groups]))
+        self.numbers.extend(numbers)
+        for name, values in found:
+            column_of = self.columns.setdefault(name, array("d"))
+            if len(column_of) < before:
+                column_of.extend([ABSENT] * (before - len(column_of)))
+            column_of.extend(values)
+        return True
+
+    def _values(self, column: Sequence[bytes], *, one_by_one: bool) -> array[float] | None:
+        """The numbers of a column; None where one of them is none."""
+        if not one_by_one:
+            try:
+                values = array("d", map(float, column))
+            except ValueError:
+                pass
+            else:
+                return values if ABSENT not in values else array("d", (_finite_sign(value) for value in values))
+        values = array("d")
+        for text in column:
+            value = self._number(text)
+            if value is None:
+                return None
+            values.append(value)
+        return values
+
+    def _number(self, text: bytes) -> float | None:
+        if text in _NOTHING or text in self.form.nothing:
+            return ABSENT
+        try:
+            return _finite_sign(float(text))
+        except ValueError:
+            return _FLAGS.get(text)
+
+    def _learn(self, chunk: bytes) -> bool:
+        """Add the columns of the first few readable lines that the pattern does not know."""
+        for found in self._head.finditer(chunk):
+            end = chunk.find(b"\n", found.end())
+            rest = chunk[found.end() : end if end >= 0 else len(chunk)]
+            names = self._layout(rest)
+            if names and not self._knows(names):
+                self._merge(names)
+                return True
+        return False
+
+    def _knows(self, names: list[bytes]) -> bool:
+        known = iter(self._names)
+        return all(name in known for name in names)
+
+    def _merge(self, names: list[bytes]) -> None:
+        """One order of columns that every layout seen is a part of, as far as there is one."""
+        merged = list(self._names)
+        at = 0
+        for name in names:
+            if name in merged:
+                at = merged.index(name) + 1
+            else:
+                merged.insert(at, name)
+                at += 1
+        self._names = merged
+        texts = [name.decode("utf-8", "replace") for name in merged]
+        last = next((name for name in self.form.last if name in texts), texts[-1])
+        self._wanted = []
+        parts = [self.form.head]
+        for name, text in zip(merged, texts, strict=True):
+            wanted = self._called(text)
+            if wanted is not None:
+                self._wanted.append(wanted)
+            part = self.form.value(name, wanted is not None)
+            parts.append(part if text == last else b"(?:" + part + b")?")
+            if text == last:
+                self._last = wanted or ""
+                break
+        self._pattern = re.compile(b"".join(parts))
+
+    def _called(self, name: str) -> str | None:
+        """What accmap calls a column; None where it is of no use."""
+        known = self.form.known.get(name)
+        return known or (own_name(name) if is_loss(name) else None)
+
+    def _layout(self, rest: bytes) -> list[bytes]:
+        """The names of a line's columns; nothing where the line is not whole."""
+        names: list[bytes] = []
+        for piece in _NOT_HERE.sub(b"N/A", rest).removeprefix(self.form.separator).split(self.form.separator):
+            name, colon, value = piece.partition(b":")
+            if not colon or not name.strip() or not value.strip():
+                break
+            names.append(name.strip())
+        texts = {name.decode("utf-8", "replace") for name in names}
+        return names if texts & set(self.form.last) else []
+
+    def _one_by_one(self, chunk: bytes, first: int, file: str) -> None:
+        for number, line in enumerate(chunk.split(b"\n"), first):
+            if not self._looks(line):
+                continue
+            why = self._one(line, number)
+            if why is not None:
+                self.unreadable += 1
+                if len(self.problems) < _MOST_PROBLEMS:
+                    self.problems.append(problem("unparsable", file, number, why=why, text=excerpt(line)))
+
+    def _one(self, line: bytes, number: int) -> str | None:
+        """Take one line, which may hold several training lines glued together; why not, where it cannot be."""
+        heads = list(self._head.finditer(line))
+        if not heads:
+            return "it has no step"
+        ends = [head.start() for head in heads[1:]] + [len(line)]
+        for head, end in zip(heads, ends, strict=True):
+            part = line[head.start() : end]
+            names = self._layout(line[head.end() : end])
+            if not names:
+                return f"it ends before {self.form.last[0]!r}"
+            if not self._knows(names):
+                self._merge(names)
+            found = self._pattern.match(part) if self._pattern is not None else None
+            if found is None:
+                return "its columns are damaged or in another order than before"
+            if not self._append([found.groups(b"")], (number,), one_by_one=True):
+                return "a value is not a number"
+        return None
+
+    def finished(self) -> dict[str, array[float]]:
+        """All columns, each as long as there are steps."""
+        count = len(self.steps)
+        for values in self.columns.values():
+            values.extend([ABSENT] * (count - len(values)))
+        return self.columns
+
+
+def _with_lines(pattern: re.Pattern[bytes], chunk: bytes, first: int) -> tuple[list[tuple[bytes, ...]], array[int]]:
+    """The rows of a chunk and the lines they stand on."""
+    rows: list[tuple[bytes, ...]] = []
+    numbers = array("q")
+    before, number = 0, first
+    for found in pattern.finditer(chunk):
+        start = found.start()
+        number += chunk.count(b"\n", before, start)
+        before = start
+        rows.append(found.groups(b""))
+        numbers.append(number)
+    return rows, numbers
+
+
+def _finite_sign(value: float) -> float:
+    """The value itself; minus infinity, which stands for an absent one here, is as bad as NaN."""
+    return math.nan if value == ABSENT else value

@@ -1,0 +1,505 @@
+"""The judgement of two aligned runs: one criterion a line, each with its limits from the table of an experiment.
+
+- `standard`: the first loss within 0.005 or 0.5%; the mean of the loss differences within 0.01 or 1%; the mean
+  relative difference of the global norms at most 10%; the last tenth of the steps less than 1% apart; no lasting
+  divergence.
+- `first-steps` (stage 2 of the guide): the losses of steps 1 and 2 by the limits of a first loss, and the local norm
+  of each parameter within 10%.
+- `lr-zero` (stage 3, weights not updated): every loss within 0.001 and every global norm within 0.05.
+- `benchmark`: the difference inside the band that two runs of the benchmark themselves have, and around zero.
+
+In each of them a NaN or an infinity in either log, or a training line that cannot be read, is a bad answer, and too
+few common steps are no answer.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from operator import sub
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS
+from .departure import departure
+from .sentences import NAMES, Said, figure, percent, say
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Sequence
+
+    from ...schemas.diagnostic import Language
+    from .alignment import Alignment, Pair
+    from .departure import Departure
+    from .local_norms import Matching
+    from .run import Run
+
+Status = Literal["pass", "fail", "undecided", "info"]
+Experiment = Literal["standard", "first-steps", "lr-zero", "benchmark"]
+
+FIRST_LOSS = (0.005, 0.005)
+MEAN_LOSS = (0.01, 0.01)
+MEAN_NORM = 0.10
+LATE_GAP, LATE_SHARE, LATE_FEWEST = 0.01, 0.1, 20
+LR_ZERO_LOSS, LR_ZERO_NORM, LR_ZERO_STEPS = 0.001, 0.05, 1000
+LOCAL_NORM = 0.10
+BAND_REACH, BAND_SHARE, BAND_EXCESS = 50, 0.95, 3.0
+FEWEST = {"standard": 3, "first-steps": 1, "lr-zero": 3, "benchmark": 20}
+"""Fewer common steps than these decide nothing."""
+_NORM_DECIMALS = 0.0005
+_ROUNDING = 1e-9
+"""Differences of decimal figures: 2.001 - 2.0 is a little more than 0.001."""
+
+
+class Criterion(NamedTuple):
+    """One thing that was judged."""
+
+    name: str
+    status: Status
+    said: Said
+    value: float | None = None
+    limit: float | None = None
+    step: int | None = None
+    decides: bool = True
+    """Whether the answer depends on it, or it is there to be known."""
+
+    def label(self, language: Language = "en") -> str:
+        """What a person calls it."""
+        return NAMES[self.name][language == "zh"]
+
+
+class Verdict(NamedTuple):
+    """The judgement of one run against the benchmark."""
+
+    answer: Literal["match", "mismatch", "undecided"]
+    criteria: tuple[Criterion, ...]
+    departure: Departure
+    said: Said
+
+
+def judge(
+    experiment: Experiment,
+    a: Run,
+    b: Run,
+    aligned: Alignment,
+    *,
+    norms: Matching | None = None,
+    band: Alignment | None = None,
+    twins: Sequence[Run] = (),
+) -> Verdict:
+    """Judge run B against run A; `band` aligns the two runs (`twins`) of the benchmark."""
+    loss = aligned.loss
+    found = departure(loss)
+    criteria = [*_usable(a, b, *twins)]
+    if loss.size < FEWEST[experiment]:
+        criteria.append(_too_few(aligned, FEWEST[experiment]))
+    elif experiment == "standard":
+        criteria += [
+            _loss_at(loss, 0, "first loss"),
+            *_second(loss),
+            _mean_loss(loss),
+            _mean_norm(aligned.norm),
+            *_late(loss),
+            _apart(loss, found),
+        ]
+    elif experiment == "first-steps":
+        criteria += _first_steps(loss)
+    elif experiment == "lr-zero":
+        criteria += _lr_zero(a, b, aligned)
+    elif band is not None:
+        criteria += _banded(aligned, band)
+        criteria += [criterion._replace(decides=False) for criterion in (_mean_loss(loss), _mean_norm(aligned.norm))]
+    if loss.size:
+        criteria.append(_spiked(loss, found))
+    if norms is not None:
+        criteria += _local_norms(norms, decides=experiment == "first-steps")
+    elif experiment == "first-steps":
+        criteria.append(Criterion("local norms", "info", say("norms-none"), decides=False))
+    return _concluded(criteria, found, loss.size)
+
+
+def _concluded(criteria: list[Criterion], found: Departure, count: int) -> Verdict:
+    failed = [criterion for criterion in criteria if criterion.decides and criterion.status == "fail"]
+    open_ones = [criterion for criterion in criteria if criterion.decides and criterion.status == "undecided"]
+    if failed:
+        return Verdict("mismatch", tuple(criteria), found, _naming("mismatch", failed))
+    if open_ones:
+        return Verdict("undecided", tuple(criteria), found, _naming("undecided", open_ones))
+    return Verdict("match", tuple(criteria), found, say("match", count=f"{count:,}"))
+
+
+class _Naming(Said):
+    """A sentence that lists criteria by their names in its own language."""
+
+    def text(self, language: Language = "en") -> str:
+        """The sentence for a person."""
+        names = dict(self.values)["criteria"]
+        assert isinstance(names, tuple)
+        chinese = language == "zh"
+        listed = ("、" if chinese else ", ").join(dict.fromkeys(NAMES[str(name)][chinese] for name in names))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return say(self.name, names=listed).text(language)
+
+
+def _naming(name: str, criteria: Sequence[Criterion]) -> Said:
+    return _Naming(name, (("criteria", tuple(criterion.name for criterion in criteria)),))
+
+
+def bad_steps(run: Run) -> list[int]:
+    """The steps of a run at which a loss or a norm is NaN or infinite."""
+    bad: set[int] = set()
+    for name in (LOSS, LM_LOSS, GRAD_NORM):
+        values = run.columns.get(name)
+        if values is not None and not math.isfinite(sum(values)):
+            bad.update(
+                step
+                for step, value in zip(run.steps, values, strict=True)
+                if value != ABSENT and not math.isfinite(value)
+            )
+    counts = run.columns.get(NAN_ITERATIONS)
+    if counts is not None:
+        bad.update(step for step, count in zip(run.steps, counts, strict=True) if count > 0)
+    return sorted(bad)
+
+
+def _usable(*runs: Run) -> list[Criterion]:
+    """Whether the logs can be trusted at all."""
+    found: list[Criterion] = []
+    for run in runs:
+        steps = bad_steps(run)
+        if steps:
+            said = say("finite-bad", name=run.name, count=f"{len(steps):,}", step=f"{steps[0]:,}")
+            found.append(Criterion("finite", "fail", said, float(len(steps)), 0.0, steps[0]))
+    if not found:
+        found.append(Criterion("finite", "pass", say("finite-ok")))
+    for run in runs:
+        bad = [problem for problem in run.problems if problem.bad]
+        if bad:
+            said = say("readable-bad", name=run.name, count=len(bad), first=bad[0].diagnostic.message())
+            found.append(Criterion("readable", "fail", said, float(len(bad)), 0.0))
+    return found
+
+
+def _too_few(aligned: Alignment, least: int) -> Criterion:
+    count = aligned.loss.size
+    if aligned.uncovered:
+        said = say("not-averaged", count=aligned.uncovered)
+    elif count:
+        said = say("too-few", count=count, least=least)
+    else:
+        said = say("none-common")
+    return Criterion("common", "undecided", said, float(count), float(least))
+
+
+def _difference(a: float, b: float) -> tuple[float, float]:
+    """How far B lies from A: absolutely, and as a share of A."""
+    size = abs(b - a)
+    return size, size / abs(a) if a else (0.0 if size == 0 else math.inf)
+
+
+def _within(size: float, share: float, limits: tuple[float, float]) -> bool:
+    return size < limits[0] or share < limits[1]
+
+
+def _loss_at(loss: Pair, row: int, name: str) -> Criterion:
+    a, b, step = loss.a[row], loss.b[row], loss.steps[row]
+    size, share = _difference(a, b)
+    window = loss.windows[row]
+    said = say(
+        "loss-at" if window == 1 else "loss-at-mean",
+        a=figure(a),
+        b=figure(b),
+        step=f"{step:,}",
+        window=window,
+        difference=figure(size),
+        relative=percent(share),
+        absolute=FIRST_LOSS[0],
+        share=percent(FIRST_LOSS[1]),
+    )
+    return Criterion(name, "pass" if _within(size, share, FIRST_LOSS) else "fail", said, size, FIRST_LOSS[0], step)
+
+
+def _second(loss: Pair) -> list[Criterion]:
+    if loss.size < 2 or loss.steps[1] != loss.steps[0] + 1:
+        return []
+    return [_loss_at(loss, 1, "second loss")._replace(decides=False)]
+
+
+def _finite_pairs(pair: Pair) -> list[tuple[float, float]]:
+    return [(a, b) for a, b in zip(pair.a, pair.b, strict=True) if math.isfinite(a) and math.isfinite(b)]
+
+
+def _mean_loss(loss: Pair) -> Criterion:
+    pairs = _finite_pairs(loss)
+    if not pairs:
+        return Criterion("mean loss", "undecided", say("none-common"))
+    size = math.fsum(abs(b - a) for a, b in pairs) / len(pairs)
+    share = math.fsum(_difference(a, b)[1] for a, b in pairs) / len(pairs)
+    said = say(
+        "mean-loss",
+        difference=figure(size),
+        relative=percent(share),
+        count=f"{len(pairs):,}",
+        absolute=MEAN_LOSS[0],
+        share=percent(MEAN_LOSS[1]),
+    )
+    return Criterion("mean loss", "pass" if _within(size, share, MEAN_LOSS) else "fail", said, size, MEAN_LOSS[0])
+
+
+def _mean_norm(norm: Pair) -> Criterion:
+    pairs = _finite_pairs(norm)
+    if not pairs:
+        return Criterion("mean norm", "info", say("no-norm"))
+    share = math.fsum(_norm_share(a, b) for a, b in pairs) / len(pairs)
+    said = say("mean-norm", relative=percent(share), count=f"{len(pairs):,}", share=percent(MEAN_NORM))
+    return Criterion("mean norm", "pass" if share <= MEAN_NORM + _ROUNDING else "fail", said, share, MEAN_NORM)
+
+
+def _norm_share(a: float, b: float) -> float:
+    """How far two norms lie apart as a share of A; what is lost in Megatron-LM's three decimals is no difference."""
+    size = abs(b - a)
+    return 0.0 if size <= _NORM_DECIMALS else size / abs(a) if a else math.inf
+
+
+def _late(loss: Pair) -> list[Criterion]:
+    """The gap of the last tenth, where there is one to speak of."""
+    count = max(LATE_FEWEST // 2, int(loss.size * LATE_SHARE))
+    if loss.size < LATE_FEWEST:
+        return []
+    pairs = [
+        (a, b) for a, b in zip(loss.a[-count:], loss.b[-count:], strict=True) if math.isfinite(a) and math.isfinite(b)
+    ]
+    if not pairs:
+        return []
+    gap = math.fsum(b - a for a, b in pairs) / len(pairs)
+    level = abs(math.fsum(a for a, _ in pairs)) / len(pairs)
+    share = abs(gap) / level if level else (0.0 if gap == 0 else math.inf)
+    one_sided = gap != 0 and (all(b > a for a, b in pairs) or all(b < a for a, b in pairs))
+    small = one_sided and share < LATE_GAP and abs(gap) > FIRST_LOSS[0]
+    values = {
+        "count": f"{len(pairs):,}",
+        "relative": percent(share),
+        "difference": f"{gap:+.4g}",
+        "share": percent(LATE_GAP),
+    }
+    said = say("late-gap-small" if small else "late-gap", **values)
+    return [Criterion("late gap", "pass" if share < LATE_GAP else "fail", said, share, LATE_GAP)]
+
+
+def _apart(loss: Pair, found: Departure) -> Criterion:
+    if found.apart is None:
+        return Criterion("apart", "pass", say("together"))
+    row = found.apart
+    step = loss.steps[row]
+    said = say(
+        "apart",
+        step=f"{step:,}",
+        a=figure(loss.a[row]),
+        b=figure(loss.b[row]),
+        difference=figure(loss.b[-1] - loss.a[-1]),
+    )
+    return Criterion("apart", "fail", said, loss.b[row] - loss.a[row], None, step)
+
+
+def _spiked(loss: Pair, found: Departure) -> Criterion:
+    if not found.spikes:
+        return Criterion("spikes", "info", say("no-spikes"))
+    first = found.spikes[0]
+    worst = max(found.spikes, key=lambda spike: spike.size)
+    said = say(
+        "spikes",
+        count=len(found.spikes),
+        step=f"{first.step:,}",
+        a=figure(loss.a[first.row]),
+        b=figure(loss.b[first.row]),
+        worst=f"{loss.steps[worst.worst]:,}",
+        difference=figure(loss.b[worst.worst] - loss.a[worst.worst]),
+    )
+    return Criterion("spikes", "info", said, worst.size, None, first.step)
+
+
+def _first_steps(loss: Pair) -> list[Criterion]:
+    """Stage 2: the first loss says whether the forward pass agrees, the second whether the update does."""
+    rows = {step: row for row, step in enumerate(loss.steps[:4])}
+    found: list[Criterion] = []
+    for step, name in ((1, "first loss"), (2, "second loss")):
+        row = rows.get(step)
+        if row is None or loss.windows[row] != 1:
+            found.append(Criterion(name, "undecided", say("no-step", step=step)))
+        else:
+            found.append(_loss_at(loss, row, name))
+    return found
+
+
+def _lr_zero(a: Run, b: Run, aligned: Alignment) -> list[Criterion]:
+    found = [_rate_zero(a, b), _every("every loss", "zero-loss", aligned.loss, LR_ZERO_LOSS)]
+    if aligned.norm.size:
+        found.append(_every("every norm", "zero-norm", aligned.norm, LR_ZERO_NORM))
+    else:
+        found.append(Criterion("every norm", "undecided", say("no-norm")))
+    if aligned.loss.size < LR_ZERO_STEPS:
+        said = say("zero-short", count=f"{aligned.loss.size:,}")
+        found.append(Criterion("length", "info", said, float(aligned.loss.size), float(LR_ZERO_STEPS)))
+    return found
+
+
+def _rate_zero(a: Run, b: Run) -> Criterion:
+    printed = False
+    for run in (a, b):
+        for step, rate in zip(run.steps, run.column(LEARNING_RATE), strict=True):
+            if rate != ABSENT:
+                printed = True
+                if rate != 0:
+                    said = say("zero-rate-bad", name=run.name, rate=f"{rate:g}", step=f"{step:,}")
+                    return Criterion("learning rate", "fail", said, rate, 0.0, step)
+    return Criterion(
+        "learning rate", "pass" if printed else "info", say("zero-rate-ok" if printed else "zero-rate-none")
+    )
+
+
+def _every(name: str, sentence: str, pair: Pair, limit: float) -> Criterion:
+    worst, beyond = -1, 0
+    largest = -1.0
+    for row, (a, b) in enumerate(zip(pair.a, pair.b, strict=True)):
+        size = abs(b - a)
+        if size > limit + _ROUNDING:
+            beyond += 1
+        if size > largest:
+            worst, largest = row, size
+    if worst < 0:
+        return Criterion(name, "undecided", say("none-common"))
+    step = pair.steps[worst]
+    values = {
+        "difference": figure(largest),
+        "step": f"{step:,}",
+        "beyond": f"{beyond:,}",
+        "count": f"{pair.size:,}",
+        "limit": limit,
+    }
+    return Criterion(name, "fail" if beyond else "pass", say(sentence, **values), largest, limit, step)
+
+
+def _banded(aligned: Alignment, band: Alignment) -> list[Criterion]:
+    found = [_in_band("band", aligned.loss, band.loss, _ROUNDING)]
+    if aligned.norm.size and band.norm.size:
+        norm = _in_band("norm band", aligned.norm, band.norm, _NORM_DECIMALS)
+        # Norms that are printed alike by two runs whose losses differ say nothing about determinism.
+        found.append(norm._replace(decides=band.norm.a != band.norm.b))
+    found.append(_around_zero(aligned.loss, band.loss))
+    return found
+
+
+def _in_band(name: str, pair: Pair, band: Pair, rounding: float) -> Criterion:
+    """The share of steps whose difference is no larger than the benchmark's largest one around them."""
+    own = list(map(abs, map(sub, band.b, band.a)))
+    limits = dict(zip(band.steps, _largest_around(own, BAND_REACH), strict=True))
+    inside = count = 0
+    worst, excess = 0, 0.0
+    for row, step in enumerate(pair.steps):
+        limit = limits.get(step)
+        if limit is None:
+            continue
+        count += 1
+        size = abs(pair.b[row] - pair.a[row])
+        if size <= limit + rounding:
+            inside += 1
+        over = size / limit if limit else (0.0 if size <= rounding else math.inf)
+        if over > excess:
+            worst, excess = step, over
+    if count < FEWEST["benchmark"]:
+        return Criterion(name, "undecided", say("too-few", count=count, least=FEWEST["benchmark"]))
+    if not any(own):
+        status: Status = "pass" if inside == count else "undecided"
+        return Criterion(name, status, say("band-zero"))
+    share = inside / count
+    said = say("band", share=percent(share), least=percent(BAND_SHARE), excess=f"{excess:.3g}", step=f"{worst:,}")
+    good = share >= BAND_SHARE and excess <= BAND_EXCESS
+    return Criterion(name, "pass" if good else "fail", said, share, BAND_SHARE, worst or None)
+
+
+def _largest_around(values: list[float], reach: int) -> list[float]:
+    """The largest value within `reach` places of each one; a NaN counts as none."""
+    known = [value if value == value else 0.0 for value in values]
+    waiting: list[int] = []
+    found: list[float] = []
+    head = 0
+    for place in range(len(known) + reach):
+        if place < len(known):
+            while len(waiting) > head and known[waiting[-1]] <= known[place]:
+                waiting.pop()
+            waiting.append(place)
+        centre = place - reach
+        if centre >= 0:
+            while waiting[head] < centre - reach:
+                head += 1
+            found.append(known[waiting[head]])
+    return found
+
+
+def _around_zero(pair: Pair, band: Pair) -> Criterion:
+    """Whether the difference goes up and down around zero, as the benchmark's own does."""
+    differences = [b - a for a, b in _finite_pairs(pair)]
+    own = [b - a for a, b in _finite_pairs(band)]
+    if not differences or not own:
+        return Criterion("around zero", "undecided", say("none-common"))
+    mean, mean_own = math.fsum(differences) / len(differences), math.fsum(own) / len(own)
+    spread = math.fsum(map(abs, own)) / len(own)
+    moved = [difference for difference in differences if difference]
+    positive = sum(1 for difference in moved if difference > 0) / len(moved) if moved else 0.5
+    small = abs(mean) <= max(abs(mean_own), spread / 2) + _ROUNDING
+    both_ways = 0.1 <= positive <= 0.9 or abs(mean) <= abs(mean_own) + _ROUNDING
+    said = say("around-zero", mean=f"{mean:+.4g}", positive=percent(positive), own=f"{mean_own:+.4g}")
+    return Criterion("around zero", "pass" if small and both_ways else "fail", said, mean, spread / 2)
+
+
+def _local_norms(norms: Matching, *, decides: bool) -> list[Criterion]:
+    if norms.reason:
+        if norms.reason == "one-side" and not decides:
+            return []
+        return [Criterion("local norms", "undecided" if decides else "info", say(f"norms-{norms.reason}"))]
+    found: list[Criterion] = []
+    rows = norms.rows
+    if rows:
+        worst = max(rows, key=lambda row: row.relative)
+        good = sum(1 for row in rows if row.relative <= LOCAL_NORM)
+        said = say(
+            "norms",
+            good=good,
+            count=len(rows),
+            share=percent(LOCAL_NORM),
+            step=worst.step,
+            name=worst.name,
+            a=figure(worst.a),
+            b=figure(worst.b),
+        )
+        status: Status = "pass" if good == len(rows) else "fail"
+        found.append(Criterion("local norms", status, said, worst.relative, LOCAL_NORM, worst.step, decides))
+    alone = [*norms.only_a, *norms.only_b]
+    if alone:
+        named = ", ".join(islice(alone, 4)) + (", …" if len(alone) > 4 else "")
+        said = say("norms-unmatched", count=len(alone), names=named)
+        found.append(Criterion("local norms", "undecided" if decides else "info", said, float(len(alone)), 0.0))
+    return found
+
+
+def rate_difference(rate: Pair) -> tuple[int, float] | None:
+    """The first row where learning rates differ beyond what is printed, and the largest difference by the peak."""
+    peak = max((abs(value) for value in rate.a if math.isfinite(value)), default=0.0)
+    if not rate.size:
+        return None
+    first, largest = -1, 0.0
+    for row, (a, b) in enumerate(zip(rate.a, rate.b, strict=True)):
+        size = abs(a - b) / peak if peak else (0.0 if a == b else math.inf)
+        if not size <= 1e-5:
+            first = row if first < 0 else first
+            largest = max(largest, size)
+    return first, largest
+
+
+def usable_alone(run: Run) -> tuple[Criterion, ...]:
+    """The criteria that a single log has to meet."""
+    return tuple(_usable(run))
+
+
+def column_mean(values: array[float]) -> float:
+    """The mean of what is there and finite; NaN where nothing is."""
+    known = [value for value in values if math.isfinite(value)]
+    return math.fsum(known) / len(known) if known else math.nan

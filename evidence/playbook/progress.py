@@ -1,0 +1,95 @@
+"""Where a playbook's directory stands: what each check waits for, and what its files already decide."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from .plan import Plan
+    from .table import Check, Stage
+
+State = Literal["passed", "failed", "unusable", "waiting", "ready"]
+"""`ready`: all files are there and a command has to judge them."""
+
+_OPEN_BOX = re.compile(r"^\s*[-*|] *\[ \] *\|? *(.*)$", re.MULTILINE)
+_BOX = re.compile(r"^\s*[-*|] *\[[ xX]\]", re.MULTILINE)
+
+
+class Standing(NamedTuple):
+    """One check as the directory has it now."""
+
+    stage: Stage
+    check: Check
+    state: State
+    missing: tuple[str, ...] = ()
+    message: str = ""
+    exit_code: int | None = None
+    open_boxes: int = 0
+
+
+def standing(plan: Plan, directory: str) -> list[Standing]:
+    """Every check, in order; those that are `ready` are yet to be judged by their command."""
+    return [_standing(stage, check, directory) for stage in plan.stages for check in stage.checks]
+
+
+def judged(found: Standing, exit_code: int, message: str) -> Standing:
+    """A ready check after its command has run."""
+    state: State = "passed" if exit_code == 0 else "failed" if exit_code == 1 else "unusable"
+    return found._replace(state=state, exit_code=exit_code, message=message)
+
+
+def next_of(standings: list[Standing]) -> Standing | None:
+    """What to do next: the first check that is not passed, optional ones only where they have begun to fail."""
+    for found in standings:
+        if found.state == "passed" or (found.check.optional and found.state in ("waiting", "ready")):
+            continue
+        return found
+    return None
+
+
+def _standing(stage: Stage, check: Check, directory: str) -> Standing:
+    missing = tuple(name for name in check.needs if not _stands(os.path.join(directory, name)))
+    if missing:
+        return Standing(stage, check, "waiting", missing)
+    if check.ticks is not None:
+        return _ticked(stage, check, directory)
+    if check.answer is not None:
+        return _answered(stage, check, directory)
+    return Standing(stage, check, "ready")
+
+
+def _stands(path: str) -> bool:
+    """Whether a file is there, or a folder with something in it."""
+    return bool(os.listdir(path)) if os.path.isdir(path) else os.path.isfile(path)
+
+
+def _ticked(stage: Stage, check: Check, directory: str) -> Standing:
+    assert check.ticks is not None
+    try:
+        with open(os.path.join(directory, check.ticks), encoding="utf-8") as stream:
+            text = stream.read()
+    except (OSError, UnicodeDecodeError) as error:
+        return Standing(stage, check, "unusable", message=str(error))
+    open_boxes = _OPEN_BOX.findall(text)
+    if not _BOX.search(text):
+        return Standing(stage, check, "unusable", message=f"{check.ticks} has no boxes to tick")
+    if open_boxes:
+        return Standing(stage, check, "waiting", message=open_boxes[0].strip(" |"), open_boxes=len(open_boxes))
+    return Standing(stage, check, "passed")
+
+
+def _answered(stage: Stage, check: Check, directory: str) -> Standing:
+    answer = check.answer
+    assert answer is not None
+    try:
+        with open(os.path.join(directory, answer.file), encoding="utf-8") as stream:
+            content: Any = json.load(stream)
+    except (OSError, ValueError) as error:
+        return Standing(stage, check, "unusable", message=f"{answer.file}: {error}")
+    value: object = content.get(answer.key) if isinstance(content, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if not isinstance(value, str):
+        return Standing(stage, check, "unusable", message=f"{answer.file} has no {answer.key!r}")
+    return Standing(stage, check, "passed" if value == answer.good else "failed", message=value)

@@ -1,0 +1,311 @@
+"""A checkpoint of one framework as files of the other: what is written where, and what had to be changed."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...mapper.weights import WeightTable
+from .megatron_form import Build, Ranks, ranks_of
+from .megatron_torch import rank_folder
+from .mindformers_files import MAP, as_mindformers
+from .model import View
+from .number_types import CHOSEN
+from .opening import Sides, open_checkpoint, sides_of
+from .places import SHARD, TRACKER
+from .problems import RefusedError, listed, problem, unreadable
+from .weight import joined, rows_of, zeros
+from .writing import Unit, Writer, Written, cast_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ...mapper.weight_names import Beside
+    from ...schemas.config import Config, Framework, ReadOptions
+    from ...schemas.diagnostic import Diagnostic
+    from .model import Checkpoint, Model
+    from .weight import Shape, Weight
+
+_VOCABULARY = ("embedding.word_embeddings.weight", "output_layer.weight")
+_RELEASE = "release"
+
+
+class Request(NamedTuple):
+    """What is to be done."""
+
+    checkpoint: str
+    output: str
+    to: Framework | None = None
+    dtype: str | None = None
+    """`bf16`, `fp32` or `fp16`; None keeps each weight's own."""
+    ranks: Ranks = Ranks()
+    shard_bytes: int = 4 << 30
+    implementation: str | None = None
+    """`transformer_engine` or `local`; None for what the configuration says."""
+    resume: bool = False
+
+
+class Vocabulary(NamedTuple):
+    """How the rows of the vocabulary were changed."""
+
+    before: int
+    after: int
+
+
+class Conversion(NamedTuple):
+    """What was written."""
+
+    source: Framework
+    target: Framework
+    form: str
+    iteration: int | None
+    files: tuple[Written, ...]
+    parameters: int
+    numbers: int
+    dtypes: tuple[str, ...]
+    vocabulary: Vocabulary | None
+    beside: Mapping[Beside, int]
+    configuration: tuple[str, ...]
+    findings: tuple[Diagnostic, ...]
+
+
+class Plan(NamedTuple):
+    """Everything that is decided before the first file is written."""
+
+    checkpoint: Checkpoint
+    sides: Sides
+    target: Framework
+    model: Model
+    weights: Mapping[str, Weight]
+    """In the target's vocabulary size and number type, under the weight table's names."""
+    units: tuple[Unit, ...]
+    vocabulary: Vocabulary | None
+
+
+def convert(
+    request: Request,
+    configs: Sequence[Config],
+    options: ReadOptions | None = None,
+    progress: Callable[[str], None] = lambda _line: None,
+) -> Conversion:
+    """Write the other framework's form of a checkpoint."""
+    plan = planned(request, configs, options)
+    beside = list(_beside_files(plan))
+    paths = [*(unit.path for unit in plan.units), *(path for path, _ in beside)]
+    writer = Writer(request.output, _about(request, plan), paths, resume=request.resume)
+    written: list[Written] = []
+    for number, unit in enumerate(plan.units, 1):
+        progress(f"{number}/{len(plan.units)} {unit.path}")
+        written.append(writer.write(unit))
+    others = [writer.text(path, text) for path, text in beside]
+    writer.finish(others)
+    weights = [weight for unit in plan.units for weight in unit.weights.values()]
+    return Conversion(
+        plan.checkpoint.framework,
+        plan.target,
+        plan.checkpoint.form,
+        plan.checkpoint.iteration,
+        (*written, *others),
+        len(plan.weights),
+        sum(weight.count for weight in plan.weights.values()),
+        tuple(sorted({weight.dtype for weight in weights})),
+        plan.vocabulary,
+        plan.model.beside,
+        tuple(dict.fromkeys((plan.sides.megatron.source, plan.sides.mindformers.source))),
+        tuple(writer.findings),
+    )
+
+
+def planned(request: Request, configs: Sequence[Config], options: ReadOptions | None = None) -> Plan:
+    """Read the checkpoint's lists and decide every file; nothing is written yet."""
+    checkpoint = open_checkpoint(request.checkpoint)
+    sides = sides_of(configs, [checkpoint], options)
+    if sides is None or (checkpoint.framework == "mindformers" and not sides.arranged):
+        # Gate and up rows may alternate or not, and nothing in the file tells which.
+        unreadable("no-configuration", request.checkpoint, path=request.checkpoint)
+    target: Framework = request.to or ("mindformers" if checkpoint.framework == "megatron" else "megatron")
+    _check_supported(sides)
+    wanted = sides.wanted(checkpoint.framework)
+    there = sides.wanted(target)
+    _check_same_model(sides, checkpoint.framework, target, wanted, there)
+    source = sides.of(checkpoint.framework).source
+    model = checkpoint.model(View(sides.layout, wanted, source))
+    _check_complete(request.checkpoint, model, wanted, source, checkpoint.framework)
+    _check_copies(model)
+    ranks = request.ranks if target == "megatron" else Ranks()
+    weights, vocabulary = _with_vocabulary(model, sides, there, target, ranks, request)
+    dtype = None if request.dtype is None else CHOSEN[request.dtype]
+    table = WeightTable(sides.layout)
+    kept = {name for name in weights if (pairing := table.pairing("megatron", name)) is not None and pairing.kept}
+    weights = {name: weight if name in kept else cast_to(name, weight, dtype) for name, weight in weights.items()}
+    make = _megatron_units if target == "megatron" else _mindformers_units
+    units = tuple(make(request, checkpoint, sides, table, weights))
+    return Plan(checkpoint, sides, target, model, weights, units, vocabulary)
+
+
+def _check_supported(sides: Sides) -> None:
+    """Norms that are stored as an offset from one have no counterpart: their numbers would mean something else."""
+    megatron, mindformers = (
+        side.recipe.value("norm.zero_centered_gamma") for side in (sides.megatron, sides.mindformers)
+    )
+    if bool(megatron) != bool(mindformers):
+        unreadable(
+            "unsupported",
+            sides.megatron.source,
+            file=sides.megatron.source,
+            what="of a model whose norms are stored as an offset from one (--apply-layernorm-1p)",
+            what_zh="以相对 1 的偏移存储归一化权重的模型（--apply-layernorm-1p）",
+            advice="MindSpore Transformers has no such norm.",
+            advice_zh="MindSpore Transformers 没有这种归一化。",
+        )
+
+
+def _check_same_model(
+    sides: Sides, framework: Framework, target: Framework, here: Mapping[str, Shape], there: Mapping[str, Shape]
+) -> None:
+    for name in (*here, *(name for name in there if name not in here)):
+        a, b = here.get(name), there.get(name)
+        if a != b and not (name in _VOCABULARY and a and b and a[1:] == b[1:]):
+            first, second = sides.of(framework).source, sides.of(target).source
+            shapes = {"a": "-" if a is None else list(a), "b": "-" if b is None else list(b)}
+            raise RefusedError(problem("models-differ", first, tensor=name, first=first, second=second, **shapes))
+
+
+def _check_complete(path: str, model: Model, wanted: Mapping[str, Shape], source: str, framework: Framework) -> None:
+    unknown = [*model.unknown, *(name for name in model.weights if name not in wanted)]
+    if unknown:
+        raise RefusedError(problem("unknown", path, names=listed(unknown), side=framework))
+    missing = [name for name in wanted if name not in model.weights]
+    if missing:
+        count = len(missing)
+        told = {"count_text": f"{len(wanted)} weights, {count} are not there"}
+        told["count_text_zh"] = f" {len(wanted)} 个权重，其中 {count} 个不存在"
+        raise RefusedError(problem("missing", path, path=path, names=listed(missing), source=source, **told))
+
+
+def _check_copies(model: Model) -> None:
+    """What stands in the checkpoint twice must be the same in both places."""
+    import numpy as np
+
+    for copy in model.copies:
+        if copy.first.shape != copy.second.shape or copy.first.dtype != copy.second.dtype:
+            same = False
+        else:
+            pairs = zip(copy.first.blocks(), copy.second.blocks(), strict=False)
+            same = all(np.array_equal(a.view(np.uint8), b.view(np.uint8)) for a, b in pairs)
+        if not same:
+            first, second = copy.first.file, copy.second.file
+            raise RefusedError(problem("disagree", second, tensor=copy.name, first=first, second=second))
+
+
+def _with_vocabulary(
+    model: Model,
+    sides: Sides,
+    there: Mapping[str, Shape],
+    target: Framework,
+    ranks: Ranks,
+    request: Request,
+) -> tuple[dict[str, Weight], Vocabulary | None]:
+    """The weights with as many rows of the vocabulary as the target has."""
+    weights = {name: model.weights[name] for name in there}
+    rows = there[_VOCABULARY[0]][0]
+    if target == "megatron" and ranks.tensor > 1:
+        step = sides.megatron.recipe.value("model.vocab_divisor")
+        step = (step if isinstance(step, int) and not isinstance(step, bool) else 1) * ranks.tensor
+        rows = -(-rows // step) * step
+    changed: Vocabulary | None = None
+    for name in _VOCABULARY:
+        weight = weights.get(name)
+        if weight is None or weight.shape[0] == rows:
+            continue
+        changed = Vocabulary(weight.shape[0], rows)
+        used = sides.megatron.recipe.value("model.vocab_size") or sides.mindformers.recipe.value("model.vocab_size")
+        if weight.shape[0] > rows:
+            if isinstance(used, int) and used > rows:
+                told = {"found": weight.shape[0], "vocabulary": used, "wanted": rows}
+                raise RefusedError(problem("vocabulary", weight.file, path=request.checkpoint, **told))
+            weights[name] = rows_of(weight, 0, rows)
+        else:
+            padding = zeros(weight.dtype, (rows - weight.shape[0], *weight.shape[1:]), weight.file)
+            weights[name] = joined([weight, padding], 0)
+    return weights, changed
+
+
+def _mindformers_units(
+    request: Request, _checkpoint: Checkpoint, _sides: Sides, table: WeightTable, weights: Mapping[str, Weight]
+) -> Iterator[Unit]:
+    found, unknown = as_mindformers(table, weights)
+    if unknown:
+        raise RefusedError(problem("unknown", request.checkpoint, names=listed(unknown), side="mindformers"))
+    groups: list[dict[str, Weight]] = [{}]
+    size = 0
+    for name, weight in found.items():
+        if groups[-1] and size + weight.size > request.shard_bytes:
+            groups.append({})
+            size = 0
+        groups[-1][name] = weight
+        size += weight.size
+    for number, group in enumerate(groups, 1):
+        yield Unit(f"model-{number:05d}-of-{len(groups):05d}.safetensors", group, "safetensors")
+
+
+def _megatron_units(
+    request: Request, checkpoint: Checkpoint, sides: Sides, _table: WeightTable, weights: Mapping[str, Weight]
+) -> Iterator[Unit]:
+    side = sides.megatron
+    chosen = request.implementation or side.config.value("transformer_impl") or "transformer_engine"
+    major, _, minor = side.config.framework_version.partition(".")
+    version = (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 12)
+    build = Build(chosen == "transformer_engine", bool(side.recipe.value("moe.grouped_gemm")), version)
+    ranks = request.ranks
+    for rank, held in ranks_of(weights, ranks, build, gated=sides.layout.gated):
+        folder = rank_folder(rank, pipeline=ranks.pipeline > 1, expert=ranks.expert > 1)
+        yield Unit(f"{_RELEASE}/{folder}/{SHARD}", held, "torch", checkpoint.iteration or 0)
+
+
+def _beside_files(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The small files that tell the framework what there is."""
+    if plan.target == "megatron":
+        # A release holds weights alone: Megatron-LM starts at iteration 0 and asks for no optimizer state.
+        yield TRACKER, f"{_RELEASE}\n"
+        return
+    where = {name: unit.path for unit in plan.units for name in unit.weights}
+    yield MAP, json.dumps(where, indent=2) + "\n"
+
+
+def _about(request: Request, plan: Plan) -> dict[str, Any]:
+    """What makes a conversion this one and no other."""
+    return {
+        "source": os.path.abspath(plan.checkpoint.folder),
+        "source_state": _state_of(plan.checkpoint.folder),
+        "from": plan.checkpoint.framework,
+        "to": plan.target,
+        "dtype": request.dtype,
+        "ranks": list(request.ranks) if plan.target == "megatron" else None,
+        "layout": plan.sides.layout._asdict(),
+        "tensors": _digest(plan),
+    }
+
+
+def _state_of(folder: str) -> list[list[Any]]:
+    """Names, sizes and times of the source's files, so that a changed checkpoint is noticed."""
+    if os.path.isfile(folder):
+        return [[os.path.basename(folder), os.path.getsize(folder), int(os.path.getmtime(folder))]]
+    found: list[list[Any]] = []
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
+            found.append([os.path.relpath(path, folder), os.path.getsize(path), int(os.path.getmtime(path))])
+    return sorted(found)
+
+
+def _digest(plan: Plan) -> str:
+    import hashlib
+
+    listing = [
+        (unit.path, name, weight.dtype, list(weight.shape))
+        for unit in plan.units
+        for name, weight in unit.weights.items()
+    ]
+    return hashlib.sha256(json.dumps(listing).encode()).hexdigest()

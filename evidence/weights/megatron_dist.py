@@ -1,0 +1,178 @@
+"""Megatron-LM's distributed form `torch_dist`: one global parameter, cut into chunks over `__*_*.distcp` files.
+
+`.metadata` says which chunk of which parameter lies where; layers of one kind are stacked along a first axis, and so
+are experts (megatron/core/transformer/transformer_block.py, moe/experts.py: sharded_state_dict, 0.12.3).
+"""
+
+# ruff: noqa: D102 - the methods are those of `Checkpoint`
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from ...mapper.weight_names import beside_the_weights, canonical
+from ...mapper.weights import WeightTable
+from .megatron_torch import arguments_of
+from .model import Model, View
+from .pickled import Record, Tensor, read_pickle
+from .problems import garbled, unreadable
+from .scattered import Chunk, Scattered
+from .torch_file import TorchFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ...mapper.weight_names import Beside
+    from .places import Found
+    from .weight import Shape, Weight
+
+_STACKED = re.compile(r"(decoder\.layers\.)(?=[^\d])")
+_EXPERTS = re.compile(r"\.mlp\.experts\.experts\.")
+
+
+class MegatronDist:
+    """A distributed checkpoint."""
+
+    framework: Literal["megatron"] = "megatron"
+    form: Literal["torch_dist"] = "torch_dist"
+
+    def __init__(self, found: Found) -> None:
+        self.folder = found.folder
+        common = os.path.join(self.folder, "common.pt")
+        content: Any = TorchFile(common).content if os.path.isfile(common) else {}
+        if not isinstance(content, dict):
+            garbled(common, "it is no table", "内容不是表")
+        table = cast("dict[str, Any]", content)
+        iteration = table.get("iteration")
+        self.iteration = iteration if isinstance(iteration, int) else None
+        self.arguments = arguments_of(table.get("args"))
+        self._beside: Counter[Beside] = Counter()
+        self._tensors = self._read_metadata()
+
+    def _read_metadata(self) -> dict[str, Scattered]:
+        path = os.path.join(self.folder, ".metadata")
+        try:
+            with open(path, "rb") as stream:
+                data = stream.read()
+        except FileNotFoundError:
+            unreadable("missing-shard", path, file=path, needed="the list of what the .distcp files hold")
+        except OSError as error:
+            garbled(path, error.strerror or str(error), error.strerror or str(error))
+        metadata = read_pickle(data, path)
+        entries = metadata.get("state_dict_metadata") if isinstance(metadata, Record) else None
+        places = metadata.get("storage_data") if isinstance(metadata, Record) else None
+        if not isinstance(entries, dict) or not isinstance(places, dict):
+            garbled(path, "it does not say what the checkpoint holds", "其中没有说明权重的内容")
+        try:
+            where = dict(self._places(cast("dict[Any, Any]", places)))
+            return dict(self._scattered(cast("dict[str, Any]", entries), where))
+        except (AttributeError, TypeError, ValueError, KeyError, IndexError) as error:
+            garbled(path, f"an entry is not as expected ({error})", f"其中有条目不符合预期（{error}）")
+
+    def _places(self, places: Mapping[Any, Any]) -> Iterator[tuple[tuple[str, Shape | None], tuple[str, int, int]]]:
+        sizes: dict[str, int] = {}
+        for index, info in places.items():
+            name, offset = str(index.get("fqn")), index.get("offset")
+            file = os.path.join(self.folder, os.path.basename(str(info.get("relative_path"))))
+            start, length = int(info.get("offset")), int(info.get("length"))
+            if beside_the_weights("megatron", name) is None:
+                if file not in sizes:
+                    if not os.path.isfile(file):
+                        unreadable("missing-shard", file, file=file, needed=name)
+                    sizes[file] = os.path.getsize(file)
+                if start + length > sizes[file]:
+                    unreadable("truncated", file, file=file, tensor=name, needed=start + length, size=sizes[file])
+            yield (name, None if offset is None else tuple(offset)), (file, start, length)
+
+    def _scattered(
+        self, entries: Mapping[str, Any], places: Mapping[tuple[str, Shape | None], tuple[str, int, int]]
+    ) -> Iterator[tuple[str, Scattered]]:
+        for name, entry in entries.items():
+            what = beside_the_weights("megatron", name)
+            if what is not None:
+                self._beside[what] += 1
+                continue
+            chunks: Any = entry.get("chunks")
+            if chunks is None:
+                continue
+            shape = tuple(entry.get("size"))
+            dtype = _dtype_of(entry.get("properties"))
+            found: list[Chunk] = []
+            for chunk in chunks:
+                offsets, size = tuple(chunk.get("offsets")), tuple(chunk.get("sizes"))
+                place = places.get((name, offsets)) or places.get((name, None))
+                if place is None:
+                    unreadable("missing-shard", self.folder, file=f"{name} {list(offsets)}", needed=name)
+                file, start, length = place
+                found.append(Chunk(offsets, size, file, _opener(name, file, start, length)))
+            whole = Scattered(name, dtype, shape, found)
+            whole.check_whole(self.folder)
+            yield name, whole
+
+    def shapes(self) -> Mapping[str, Shape]:
+        return {name: weight.shape for name, (_, weight) in self._named().items()}
+
+    def model(self, view: View) -> Model:
+        table = WeightTable(view.layout)
+        named = self._named()
+        unknown = sorted({written for name, (written, _) in named.items() if table.pairing("megatron", name) is None})
+        weights: dict[str, Weight] = {
+            name: weight for name, (written, weight) in named.items() if written not in set(unknown)
+        }
+        for name, weight in weights.items():
+            wanted = None if view.wanted is None else view.wanted.get(name)
+            vocabulary = name in ("embedding.word_embeddings.weight", "output_layer.weight")
+            if wanted is not None and view.strict and weight.shape != wanted and not vocabulary:
+                unreadable(
+                    "shape",
+                    weight.file,
+                    tensor=name,
+                    file=weight.file,
+                    found=list(weight.shape),
+                    wanted=list(wanted),
+                    source=view.source,
+                )
+        written_as = {name: written for name, (written, _) in named.items()}
+        return Model("megatron", self.folder, weights, written_as, tuple(unknown), self._beside)
+
+    def _named(self) -> dict[str, tuple[str, Scattered]]:
+        """Every parameter by its own name: layers and experts that are stacked each by themselves."""
+        found: dict[str, tuple[str, Scattered]] = {}
+        for written, weight in self._tensors.items():
+            for name, part in _unstacked(written, weight):
+                found[canonical("megatron", name)] = written, part
+        return found
+
+
+def _unstacked(name: str, weight: Scattered) -> Iterator[tuple[str, Scattered]]:
+    if _STACKED.search(name) is not None and weight.shape:
+        for layer in range(weight.shape[0]):
+            inner = _STACKED.sub(lambda found, layer=layer: f"{found[1]}{layer}.", name, count=1)
+            yield from _unstacked(inner, weight.at(layer, inner))
+    elif _EXPERTS.search(name) is not None and weight.shape:
+        for expert in range(weight.shape[0]):
+            inner = _EXPERTS.sub(f".mlp.experts.local_experts.{expert}.", name, count=1)
+            yield inner, weight.at(expert, inner)
+    else:
+        yield name, weight
+
+
+def _opener(name: str, file: str, start: int, length: int) -> Any:
+    def open_chunk() -> Weight:
+        opened = TorchFile(file, start, length)
+        if not isinstance(opened.content, Tensor):
+            garbled(file, f"no tensor stands where {name} should", f"{name} 所在位置不是张量")
+        return opened.weight(name, opened.content)
+
+    return open_chunk
+
+
+def _dtype_of(properties: Any) -> str:
+    """The type in a `TensorProperties`; it is pickled as the list of its fields, or as a table of them."""
+    state: Any = properties.state
+    if isinstance(state, dict):
+        return str(cast("dict[str, Any]", state)["dtype"])
+    return str(cast("tuple[Any, ...]", state)[0])

@@ -1,0 +1,306 @@
+"""Megatron-LM's `torch` form: one `model_optim_rng.pt` for each model-parallel rank.
+
+Ranks are `mp_rank_TT[_PPP][_EEE]`; layers and experts are counted within a rank, so their place in the model follows
+from how many the ranks before hold (megatron/training/checkpointing.py:get_checkpoint_name, core_r0.12.0).
+"""
+
+# ruff: noqa: D102 - the methods are those of `Checkpoint`
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+
+from ...mapper.weight_names import (
+    beside_the_weights,
+    canonical,
+    expert_of,
+    layer_of,
+    with_expert,
+    with_layer,
+)
+from ...mapper.weights import WeightTable
+from .merging import merged
+from .model import Copy, Model, View
+from .pickled import Record, Tensor
+from .places import SHARD, Found, rank_of
+from .problems import garbled, unreadable
+from .torch_file import TorchFile
+from .weight import Stored, changed, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ...mapper.weight_names import Beside
+    from .weight import Shape, Weight
+
+_GROUPED = {"weight1": "linear_fc1", "weight2": "linear_fc2"}
+"""The two matrices of `GroupedMLP`, which hold all local experts: transformer/moe/experts.py."""
+
+
+class Rank(NamedTuple):
+    """Which part of the model a shard holds."""
+
+    tensor: int
+    pipeline: int
+    expert: int
+
+
+class _Piece(NamedTuple):
+    name: str
+    """With layer and expert counted in the whole model."""
+    written: str
+    weight: Weight
+
+
+class MegatronTorch:
+    """A checkpoint in torch's own form."""
+
+    framework: Literal["megatron"] = "megatron"
+    form: Literal["torch"] = "torch"
+
+    def __init__(self, found: Found) -> None:
+        self.folder = found.folder
+        files = dict(_files(found.folder))
+        self._files = {rank: TorchFile(path) for rank, path in files.items()}
+        for file in self._files.values():
+            content: Any = file.content
+            if not isinstance(content, dict) or not ("model" in content or "model0" in content):
+                garbled(file.path, "there is no model in it", "其中没有模型")
+            single: Any = cast("dict[str, Any]", content).get("model")
+            if isinstance(single, dict) and "language_model" in single:
+                unreadable(
+                    "unsupported",
+                    file.path,
+                    file=file.path,
+                    what="of Megatron-LM's legacy model (--use-legacy-models)",
+                    what_zh=" Megatron-LM 旧版模型（--use-legacy-models）的权重",
+                    advice="Megatron-LM's tools/checkpoint/convert.py makes a Megatron-Core checkpoint of it.",
+                    advice_zh="可用 Megatron-LM 的 tools/checkpoint/convert.py 转换为 Megatron-Core 权重。",
+                )
+        first = next(iter(self._files.values()))
+        self.iteration = self._same_iteration()
+        self.arguments = arguments_of(first.content.get("args"))
+        self._files = self._ranks_named()
+        self._check_complete()
+
+    def _same_iteration(self) -> int | None:
+        """The iteration that all shards are of."""
+        known = [(file.path, file.content.get("iteration")) for file in self._files.values()]
+        for path, iteration in known[1:]:
+            if iteration != known[0][1]:
+                unreadable("mixed", path, first=known[0][0], a=known[0][1], second=path, b=iteration)
+        iteration = known[0][1]
+        return iteration if isinstance(iteration, int) else None
+
+    def _ranks_named(self) -> dict[Rank, TorchFile]:
+        """Without pipeline parallelism the second number of a folder counts experts."""
+        if {rank.expert for rank in self._files} != {0} or {rank.pipeline for rank in self._files} == {0}:
+            return self._files
+        sizes = self.arguments or {}
+        pipeline = sizes.get("pipeline_model_parallel_size")
+        if pipeline is None:
+            # Only the last stage of a pipeline has the final norm.
+            last = ("decoder.final_layernorm.weight" in self._names(file) for file in self._files.values())
+            pipeline = 1 if all(last) else 2
+        if pipeline != 1:
+            return self._files
+        return {Rank(rank.tensor, 0, rank.pipeline): file for rank, file in self._files.items()}
+
+    def _names(self, file: TorchFile) -> set[str]:
+        return {canonical("megatron", name) for _, name, _ in _entries(file)}
+
+    def _check_complete(self) -> None:
+        sizes = self.arguments or {}
+        counts = [1 + max(rank[at] for rank in self._files) for at in range(3)]
+        keys = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "expert_model_parallel_size")
+        for at, key in enumerate(keys):
+            size = sizes.get(key)
+            if isinstance(size, int) and size > counts[at]:
+                counts[at] = size
+        for at in range(3):
+            missing = set(range(counts[at])) - {rank[at] for rank in self._files}
+            if missing:
+                rank = [0, 0, 0]
+                rank[at] = min(missing)
+                self._lacks(Rank(*rank), counts)
+        for pipeline in range(counts[1]):
+            tensors = {rank.tensor for rank in self._files if rank.pipeline == pipeline}
+            experts = {rank.expert for rank in self._files if rank.pipeline == pipeline}
+            for tensor in set(range(counts[0])) - tensors:
+                self._lacks(Rank(tensor, pipeline, 0), counts)
+            for expert in set(range(counts[2])) - experts:
+                self._lacks(Rank(0, pipeline, expert), counts)
+
+    def _lacks(self, rank: Rank, counts: list[int]) -> None:
+        folder = rank_folder(rank, pipeline=counts[1] > 1, expert=counts[2] > 1)
+        path = os.path.join(self.folder, folder, SHARD)
+        unreadable("missing-shard", path, file=path, needed=f"the shard of {folder}")
+
+    def shapes(self) -> Mapping[str, Shape]:
+        return {
+            canonical("megatron", name): value.shape
+            for file in self._files.values()
+            for _, name, value in _entries(file)
+            if isinstance(value, Tensor)
+        }
+
+    def model(self, view: View) -> Model:
+        table = WeightTable(view.layout)
+        shards: dict[str, dict[tuple[int, int], dict[Rank, _Piece]]] = {}
+        beside: Counter[Beside] = Counter()
+        unknown: set[str] = set()
+        stages = self._stages()
+        for rank, file in self._files.items():
+            for piece, stage in self._pieces(rank, file, view, stages, beside):
+                if table.pairing("megatron", piece.name) is None:
+                    unknown.add(piece.written)
+                else:
+                    shards.setdefault(piece.name, {}).setdefault(stage, {})[rank] = piece
+        weights: dict[str, Weight] = {}
+        written: dict[str, str] = {}
+        copies: list[Copy] = []
+        for name, by_stage in shards.items():
+            found = [merged(name, _in_order(by_stage[stage]), view) for stage in sorted(by_stage)]
+            weights[name] = found[0]
+            written[name] = next(iter(next(iter(by_stage.values())).values())).written
+            copies.extend(Copy(name, found[0], other) for other in found[1:])
+        tied = weights.get("output_layer.weight")
+        if tied is not None and view.wanted is not None and "output_layer.weight" not in view.wanted:
+            copies.append(Copy("output_layer.weight", weights["embedding.word_embeddings.weight"], tied))
+            del weights["output_layer.weight"]
+        return Model("megatron", self.folder, weights, written, tuple(sorted(unknown)), beside, tuple(copies))
+
+    def _stages(self) -> dict[tuple[int, int], int]:
+        """How many layers stand before each pipeline stage's part of each model chunk."""
+        held: dict[tuple[int, int], set[int]] = {}
+        for rank, file in self._files.items():
+            for chunk, name, _ in _entries(file):
+                layers = held.setdefault((chunk, rank.pipeline), set())
+                layer = layer_of(canonical("megatron", name))
+                if layer is not None:
+                    layers.add(layer)
+        before: dict[tuple[int, int], int] = {}
+        count = 0
+        for stage in sorted(held):
+            before[stage] = count
+            count += len(held[stage])
+            if held[stage] != set(range(len(held[stage]))):
+                garbled(
+                    self.folder,
+                    f"pipeline rank {stage[1]} does not count its layers from 0: {sorted(held[stage])}",
+                    f"流水线 rank {stage[1]} 的层号不是从 0 开始：{sorted(held[stage])}",
+                )
+        return before
+
+    def _pieces(
+        self,
+        rank: Rank,
+        file: TorchFile,
+        view: View,
+        stages: Mapping[tuple[int, int], int],
+        beside: Counter[Beside],
+    ) -> Iterator[tuple[_Piece, tuple[int, int]]]:
+        ranks = len({other.expert for other in self._files})
+        local = view.layout.experts // ranks if view.layout.experts else 0
+        for chunk, written, value in _entries(file):
+            what = beside_the_weights("megatron", written)
+            if what is not None or not isinstance(value, Tensor):
+                if what is not None:
+                    beside[what] += 1
+                continue
+            stage = (chunk, rank.pipeline)
+            name = canonical("megatron", written)
+            layer = layer_of(name)
+            if layer is not None:
+                name = with_layer(name, layer + stages[stage])
+            weight = file.weight(written, value)
+            expert = expert_of(name)
+            if expert is not None:
+                name = with_expert(name, expert + rank.expert * local)
+            for each, part in _ungrouped(name, weight, rank.expert * local, local):
+                yield _Piece(each, written, part), stage
+
+
+def _in_order(pieces: Mapping[Rank, _Piece]) -> list[Weight]:
+    """One shard for each tensor rank; copies that expert-parallel ranks hold are the same."""
+    by_tensor = {rank.tensor: pieces[rank].weight for rank in sorted(pieces, reverse=True)}
+    return [by_tensor[tensor] for tensor in sorted(by_tensor)]
+
+
+def _ungrouped(name: str, weight: Stored, first: int, count: int) -> Iterator[tuple[str, Weight]]:
+    """The experts of `GroupedMLP`'s matrices; any other weight as it is."""
+    start, _, last = name.rpartition(".")
+    if last not in _GROUPED or not start.endswith(".mlp.experts"):
+        yield name, weight
+        return
+    inner = weight.count // count if count else 0
+    if not count or inner * count != weight.count or weight.strides is not None:
+        yield name, weight
+        return
+    hidden = weight.shape[0] if last == "weight1" else weight.shape[1]
+    shape = (hidden, inner // hidden) if last == "weight1" else (inner // hidden, hidden)
+    # The memory is that of [experts, in, out], whatever the tensor's own shape.
+    whole = Stored(name, weight.dtype, (count, *shape), weight.place)
+    for at in range(count):
+        one = _transposed(whole, at)
+        yield f"{start}.local_experts.{first + at}.{_GROUPED[last]}.weight", one
+
+
+def _transposed(whole: Weight, at: int) -> Weight:
+    """One expert's matrix out of all, transposed as a linear layer holds it."""
+    return changed(rows_of(whole, at, at + 1), tuple(reversed(whole.shape[1:])), lambda array: array[0].T)
+
+
+def _entries(file: TorchFile) -> Iterator[tuple[int, str, Any]]:
+    """Model chunk, name and value of everything in a shard's model."""
+    content = cast("dict[str, Any]", file.content)
+    single = content.get("model")
+    chunks = [single] if single is not None else [content[key] for key in _chunks(content)]
+    for number, chunk in enumerate(chunks):
+        if not isinstance(chunk, dict):
+            garbled(file.path, "its model is no table of parameters", "其中的模型不是参数表")
+        for name, value in cast("dict[Any, Any]", chunk).items():
+            yield number, str(name), value
+
+
+def _chunks(content: Mapping[str, Any]) -> list[str]:
+    keys = [key for key in content if key.startswith("model") and key[5:].isdigit()]
+    return sorted(keys, key=lambda key: int(key[5:]))
+
+
+def arguments_of(found: object) -> Mapping[str, Any] | None:
+    """The run's arguments: an `argparse.Namespace` that stands in the checkpoint."""
+    state = found.state if isinstance(found, Record) else found
+    if not isinstance(state, dict):
+        return None
+    return {str(key): value for key, value in cast("dict[Any, Any]", state).items()}
+
+
+def rank_folder(rank: Rank, *, pipeline: bool, expert: bool) -> str:
+    """The folder of a rank's shard."""
+    name = f"mp_rank_{rank.tensor:02d}"
+    if pipeline:
+        name += f"_{rank.pipeline:03d}"
+    if expert:
+        name += f"_{rank.expert:03d}"
+    return name
+
+
+def _files(folder: str) -> Iterator[tuple[Rank, str]]:
+    if os.path.isfile(folder):
+        yield Rank(0, 0, 0), folder
+        return
+    here = os.path.join(folder, SHARD)
+    if os.path.isfile(here):
+        yield Rank(0, 0, 0), here
+        return
+    for name in sorted(os.listdir(folder)):
+        rank = rank_of(name)
+        if rank is None:
+            continue
+        path = os.path.join(folder, name, SHARD)
+        if not os.path.isfile(path):
+            unreadable("missing-shard", path, file=path, needed=f"the shard of {name}")
+        yield Rank(*rank), path

@@ -1,0 +1,95 @@
+"""Puts the shards of tensor parallelism together, and cuts a weight into them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...mapper.weight_names import split_of
+from .problems import unreadable
+from .weight import Computed, Shape, Weight, columns_of, joined, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from .model import View
+
+
+def merged(name: str, parts: Sequence[Weight], view: View) -> Weight:
+    """One weight out of the shards that the tensor-parallel ranks hold, in the order of the ranks."""
+    first = parts[0]
+    wanted = None if view.wanted is None else view.wanted.get(name)
+    for other in parts[1:]:
+        if len(other.shape) != len(first.shape) or other.dtype != first.dtype:
+            _wrong(name, other, f"{first.dtype} {list(first.shape)}", first.file)
+    split = split_of(name)
+    is_vocabulary = name in ("embedding.word_embeddings.weight", "output_layer.weight")
+    if len(parts) == 1:
+        found = first
+    elif split is None or (split == "columns" and len(first.shape) == 1):
+        found = _replicated(name, parts)
+    elif not is_vocabulary and wanted is not None and first.shape == wanted:
+        # Latent projections, and experts whose own tensor parallelism is 1, are whole on every rank.
+        found = _replicated(name, parts)
+    elif split == "columns":
+        found = joined(parts, 1)
+    elif split == "gated" and view.layout.gated:
+        halves = [part.shape[0] // 2 for part in parts]
+        gates = [rows_of(part, 0, half) for part, half in zip(parts, halves, strict=True)]
+        ups = [rows_of(part, half, 2 * half) for part, half in zip(parts, halves, strict=True)]
+        found = joined([*gates, *ups], 0)
+    else:
+        found = joined(parts, 0)
+    if wanted is not None and view.strict and not is_vocabulary and found.shape != wanted:
+        _wrong(name, first, str(list(wanted)), view.source, list(found.shape))
+    return found
+
+
+def shard(name: str, weight: Weight, rank: int, ranks: int, *, gated: bool, whole_latent: bool) -> Weight:
+    """The piece of a weight that one tensor-parallel rank holds."""
+    split = split_of(name)
+    if ranks == 1 or split is None or (split == "latent" and whole_latent):
+        return weight
+    if split == "columns":
+        if len(weight.shape) == 1:
+            return weight
+        step = _share(name, weight.shape[1], ranks)
+        return columns_of(weight, rank * step, (rank + 1) * step)
+    if split == "gated" and gated:
+        half = weight.shape[0] // 2
+        step = _share(name, half, ranks)
+        gate = rows_of(weight, rank * step, (rank + 1) * step)
+        up = rows_of(weight, half + rank * step, half + (rank + 1) * step)
+        return joined([gate, up], 0)
+    step = _share(name, weight.shape[0], ranks)
+    return rows_of(weight, rank * step, (rank + 1) * step)
+
+
+def _share(name: str, length: int, ranks: int) -> int:
+    if length % ranks:
+        unreadable("split", name, what=f"{name} ({length})", parts=ranks, option="--tensor-parallel")
+    return length // ranks
+
+
+def _replicated(name: str, parts: Sequence[Weight]) -> Weight:
+    """A weight that every rank holds whole; that they agree is seen when it is read."""
+    first = parts[0]
+
+    def blocks() -> Iterator[Any]:
+        import numpy as np
+
+        for pieces in zip(*(part.blocks() for part in parts), strict=True):
+            for part, piece in zip(parts, pieces, strict=True):
+                if piece.shape != pieces[0].shape or not np.array_equal(piece.view("u1"), pieces[0].view("u1")):
+                    unreadable("disagree", part.file, tensor=name, first=first.file, second=part.file)
+            yield pieces[0]
+
+    for part in parts[1:]:
+        if part.shape != first.shape:
+            _wrong(name, part, str(list(first.shape)), first.file)
+    return Computed(first.dtype, first.shape, first.file, blocks)
+
+
+def _wrong(name: str, part: Weight, wanted: str, source: str, found: object = None) -> None:
+    shape: Shape | object = found or f"{part.dtype} {list(part.shape)}"
+    unreadable("shape", part.file, tensor=name, file=part.file, found=shape, wanted=wanted, source=source)

@@ -1,0 +1,257 @@
+"""MindSpore Transformers' safetensors: whole parameters in one or several files, or slices of a parallel run.
+
+The files of a folder belong together by `param_name_map.json` or an `…index.json`, else all of them do. A checkpoint
+that a parallel run saved has a `metadata.json`, which says which slice of which parameter lies in which file
+(`checkpoint/metadata.py`, 1.9).
+"""
+
+# ruff: noqa: D102 - the methods are those of `Checkpoint`
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from ...mapper.weight_names import beside_the_weights, canonical
+from ...mapper.weights import WeightTable
+from .model import Model, View
+from .problems import garbled, unreadable
+from .safetensors_file import read_header
+from .scattered import Chunk, Scattered
+from .weight import Computed, changed, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ...mapper.weight_names import Beside
+    from ...mapper.weights import Pairing
+    from .places import Found
+    from .weight import Shape, Stored, Weight
+
+MAP = "param_name_map.json"
+_INDEX = "index.json"
+
+
+class MindFormersFiles:
+    """A folder of safetensors files, or one of them."""
+
+    framework: Literal["mindformers"] = "mindformers"
+    form: Literal["safetensors"] = "safetensors"
+    iteration: int | None = None
+    arguments: Mapping[str, Any] | None = None
+
+    def __init__(self, found: Found) -> None:
+        self.folder = found.folder
+        if os.path.isfile(found.folder):
+            self._tensors: dict[str, Weight] = dict(read_header(found.folder))
+            return
+        names = sorted(os.listdir(found.folder))
+        metadata = os.path.join(found.folder, "metadata.json")
+        if os.path.isfile(metadata):
+            self._tensors = dict(_sliced(found.folder, metadata))
+        else:
+            self._tensors = dict(_whole(found.folder, names))
+        common = os.path.join(found.folder, "common.json")
+        if os.path.isfile(common):
+            step: Any = _json(common).get("global_step")
+            self.iteration = step if isinstance(step, int) else None
+
+    def shapes(self) -> Mapping[str, Shape]:
+        return {canonical("mindformers", name): weight.shape for name, weight in self._tensors.items()}
+
+    def raw(self) -> Mapping[str, Weight]:
+        """The parameters under their own names."""
+        return {
+            name: weight
+            for name, weight in self._tensors.items()
+            if beside_the_weights("mindformers", canonical("mindformers", name)) is None
+        }
+
+    def model(self, view: View) -> Model:
+        table = WeightTable(view.layout)
+        ranks = _query_ranks(self._tensors)
+        weights: dict[str, Weight] = {}
+        written_as: dict[str, str] = {}
+        unknown: list[str] = []
+        beside: Counter[Beside] = Counter()
+        for written, weight in self._tensors.items():
+            name = canonical("mindformers", written)
+            what = beside_the_weights("mindformers", name)
+            if what is not None:
+                beside[what] += 1
+                continue
+            pairing = table.pairing("mindformers", name)
+            if pairing is None:
+                unknown.append(written)
+                continue
+            for part, piece in _parts(table, pairing, weight, view, ranks):
+                weights[part] = piece
+                written_as[part] = written
+        return Model("mindformers", self.folder, weights, written_as, tuple(unknown), beside)
+
+
+def _query_ranks(tensors: Mapping[str, Weight]) -> dict[str, int]:
+    """The rows of the query's down projections, from the projections that follow them."""
+    end = "self_attention.linear_qb.weight"
+    return {
+        name[: -len(end)] + "self_attention.linear_q_down_proj.weight": weight.shape[1]
+        for name, weight in tensors.items()
+        if name.endswith(end) and len(weight.shape) == 2
+    }
+
+
+def _parts(
+    table: WeightTable, pairing: Pairing, weight: Weight, view: View, ranks: Mapping[str, int]
+) -> Iterator[tuple[str, Weight]]:
+    """The Megatron-Core weights that one parameter holds."""
+    sizes = ranks if view.wanted is None else {name: shape[0] for name, shape in view.wanted.items() if shape}
+    if pairing.relation == "joined" and not any(name in sizes for name in pairing.megatron):
+        unreadable("no-configuration", weight.file, path=weight.file)
+    try:
+        cuts = table.cuts(pairing, weight.shape[0], sizes)
+    except (ValueError, IndexError) as error:
+        unreadable(
+            "shape",
+            weight.file,
+            tensor=pairing.mindformers,
+            file=weight.file,
+            found=list(weight.shape),
+            wanted=str(error),
+            source=view.source or "the weight table",
+        )
+    for name, (start, stop) in zip(pairing.megatron, cuts, strict=True):
+        share = rows_of(weight, start, stop)
+        shape = table.undone_shape(pairing, share.shape)
+        wanted = None if view.wanted is None else view.wanted.get(name)
+        vocabulary = name in ("embedding.word_embeddings.weight", "output_layer.weight")
+        if wanted is not None and view.strict and shape != wanted and not vocabulary:
+            unreadable(
+                "shape",
+                weight.file,
+                tensor=pairing.mindformers,
+                file=weight.file,
+                found=list(weight.shape),
+                wanted=f"{name} {list(wanted)}",
+                source=view.source,
+            )
+        yield name, _undone(table, pairing, share, shape)
+
+
+def _undone(table: WeightTable, pairing: Pairing, share: Weight, shape: Shape) -> Weight:
+    if pairing.relation in ("same", "joined"):
+        return share
+    return changed(share, shape, lambda array: table.undo(pairing, array))
+
+
+def _whole(folder: str, names: list[str]) -> Iterator[tuple[str, Weight]]:
+    """The parameters of files that each hold some of them whole."""
+    table: dict[str, str] = {}
+    index = next((name for name in (MAP, *names) if name in names and (name == MAP or name.endswith(_INDEX))), None)
+    if index is not None:
+        listed: Any = _json(os.path.join(folder, index))
+        listed = listed.get("weight_map", listed)
+        table = {str(name): str(file) for name, file in cast("dict[Any, Any]", listed).items() if isinstance(file, str)}
+    files = sorted(set(table.values())) or [name for name in names if name.endswith(".safetensors")]
+    headers: dict[str, dict[str, Stored]] = {}
+    for file in files:
+        path = os.path.join(folder, os.path.basename(file))
+        if not os.path.isfile(path):
+            needed = next((name for name, stands in table.items() if stands == file), file)
+            unreadable("missing-shard", path, file=path, needed=needed)
+        headers[file] = read_header(path)
+    for name, file in table.items():
+        if name not in headers[file]:
+            unreadable(
+                "missing-shard", folder, file=f"{name} in {os.path.join(folder, file)}", needed=f"{index}: {name}"
+            )
+    seen: dict[str, str] = {}
+    for file, header in headers.items():
+        for name, weight in header.items():
+            if name in seen:
+                garbled(
+                    os.path.join(folder, file),
+                    f"{name} stands in {seen[name]} too; a folder holds one checkpoint",
+                    f"{name} 也存在于 {seen[name]}；一个目录只应存放一份权重",
+                )
+            seen[name] = file
+            yield name, weight
+
+
+def _sliced(folder: str, path: str) -> Iterator[tuple[str, Weight]]:
+    """The parameters of a parallel run, put together from its slices."""
+    metadata = _json(path)
+    try:
+        entries: dict[str, Any] = metadata["state_dict_metadata"]
+        places = {_slice_key(key): where for key, where in cast("dict[str, Any]", metadata["storage_data"]).items()}
+        headers: dict[str, dict[str, Stored]] = {}
+        for name, entry in entries.items():
+            shape = tuple(entry["global_shape"])
+            chunks: list[Chunk] = []
+            dtype = ""
+            for chunk in entry["chunk"]:
+                offsets = tuple(chunk["global_offset"])
+                file = os.path.join(folder, os.path.basename(places[(name, offsets)][0]["file_name"]))
+                if file not in headers:
+                    if not os.path.isfile(file):
+                        unreadable("missing-shard", file, file=file, needed=name)
+                    headers[file] = read_header(file)
+                if name not in headers[file]:
+                    unreadable("missing-shard", file, file=f"{name} in {file}", needed=f"metadata.json: {name}")
+                stored = headers[file][name]
+                dtype = stored.dtype
+                offsets = offsets if len(offsets) == len(shape) else (0,) * len(shape)
+                chunks.append(Chunk(offsets, stored.shape, file, lambda stored=stored: stored))
+            whole = Scattered(name, dtype, shape, chunks)
+            whole.check_whole(folder)
+            yield name, whole
+    except (KeyError, TypeError, IndexError, ValueError, SyntaxError) as error:
+        garbled(path, f"an entry is not as expected ({error})", f"其中有条目不符合预期（{error}）")
+
+
+def _slice_key(key: str) -> tuple[str, Shape]:
+    """`('name', (0, 0))`, as the framework writes it."""
+    name, offsets = ast.literal_eval(key)
+    return str(name), tuple(offsets)
+
+
+def _json(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            found: Any = json.load(stream)
+    except OSError as error:
+        garbled(path, error.strerror or str(error), error.strerror or str(error))
+    except (ValueError, RecursionError) as error:
+        garbled(path, f"it is no JSON ({error})", f"不是 JSON（{error}）")
+    if not isinstance(found, dict):
+        garbled(path, "it is no JSON object", "不是 JSON 对象")
+    return cast("dict[str, Any]", found)
+
+
+def as_mindformers(table: WeightTable, weights: Mapping[str, Weight]) -> tuple[dict[str, Weight], list[str]]:
+    """Every parameter in MindSpore Transformers' form, and the weights that have no place in it."""
+    found: dict[str, Weight] = {}
+    unknown: list[str] = []
+    for name in weights:
+        pairing = table.pairing("megatron", name)
+        if pairing is None or any(part not in weights for part in pairing.megatron):
+            unknown.append(name)
+        elif pairing.mindformers not in found:
+            found[pairing.mindformers] = _laid_out(table, pairing, [weights[part] for part in pairing.megatron])
+    return found, unknown
+
+
+def _laid_out(table: WeightTable, pairing: Pairing, parts: list[Weight]) -> Weight:
+    shapes = [table.share_shape(pairing, part.shape) for part in parts]
+    shape = (sum(one[0] for one in shapes), *shapes[0][1:])
+
+    def blocks() -> Iterator[Any]:
+        for part in parts:
+            if pairing.relation in ("same", "joined"):
+                yield from part.blocks()
+            else:
+                yield table.lay_out(pairing, part.read())
+
+    return Computed(parts[0].dtype, shape, parts[0].file, blocks)

@@ -1,0 +1,102 @@
+"""The number types of weights, by their safetensors names, and casts between them.
+
+numpy knows no bfloat16: such arrays are held as the upper 16 bits of float32, in `uint16`. Casts round to nearest,
+ties to even, as both frameworks do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    Array = Any
+    """A numpy array."""
+
+STORED: dict[str, tuple[str, int]] = {
+    "F64": ("<f8", 8),
+    "F32": ("<f4", 4),
+    "F16": ("<f2", 2),
+    "BF16": ("<u2", 2),
+    "I64": ("<i8", 8),
+    "I32": ("<i4", 4),
+    "I16": ("<i2", 2),
+    "I8": ("|i1", 1),
+    "U16": ("<u2", 2),
+    "U32": ("<u4", 4),
+    "U64": ("<u8", 8),
+    "U8": ("|u1", 1),
+    "BOOL": ("|b1", 1),
+    "F8_E4M3": ("|u1", 1),
+    "F8_E5M2": ("|u1", 1),
+}
+"""How an array of each type is held: numpy's type and the bytes of one value."""
+
+FLOATS = ("F64", "F32", "BF16", "F16")
+CHOSEN = {"bf16": "BF16", "fp32": "F32", "fp16": "F16"}
+"""What `--dtype` takes."""
+
+TORCH = {
+    "float64": "F64", "double": "F64", "float32": "F32", "float": "F32", "float16": "F16", "half": "F16",
+    "bfloat16": "BF16", "int64": "I64", "long": "I64", "int32": "I32", "int": "I32", "int16": "I16", "short": "I16",
+    "int8": "I8", "uint8": "U8", "bool": "BOOL", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+}  # fmt: skip
+"""torch's name of a type: its safetensors name."""
+
+TORCH_STORAGES = {
+    "DoubleStorage": "F64", "FloatStorage": "F32", "HalfStorage": "F16", "BFloat16Storage": "BF16",
+    "LongStorage": "I64", "IntStorage": "I32", "ShortStorage": "I16", "CharStorage": "I8", "ByteStorage": "U8",
+    "BoolStorage": "BOOL", "UntypedStorage": "U8",
+}  # fmt: skip
+
+
+def widened(array: Array, dtype: str) -> Array:
+    """The values as numpy can compute with them: bfloat16 and float16 become float32."""
+    import numpy as np
+
+    if dtype == "BF16":
+        wide: Array = array.astype(np.uint32) << np.uint32(16)
+        return wide.view(np.float32)
+    if dtype == "F16":
+        return array.astype(np.float32)
+    return array
+
+
+def cast(array: Array, dtype: str, to: str) -> Array:
+    """The values in another floating-point type; what is no float stays as it is."""
+    import numpy as np
+
+    if dtype == to or dtype not in FLOATS:
+        return array
+    wide: Array = widened(array, dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if to == "BF16":
+            return _to_bfloat16(np.ascontiguousarray(wide, dtype=np.float32))
+        found: Array = wide.astype(STORED[to][0])
+        return found
+
+
+def _to_bfloat16(wide: Array) -> Array:
+    import numpy as np
+
+    bits: Array = wide.view(np.uint32)
+    rounded: Array = (bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) >> np.uint32(16)
+    # A NaN must not become an infinity when its low bits are dropped, nor wrap around when they are rounded.
+    is_nan: Array = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
+    rounded[is_nan] = (bits[is_nan] >> np.uint32(16)) | np.uint32(0x40)
+    return rounded.astype(np.uint16)
+
+
+def not_finite(array: Array, dtype: str) -> tuple[int, int]:
+    """How many values are NaN, and how many infinite."""
+    import numpy as np
+
+    if dtype not in FLOATS or not array.size:
+        return 0, 0
+    if dtype == "BF16":
+        magnitude = array & np.uint16(0x7FFF)
+        if int(magnitude.max()) < 0x7F80:
+            return 0, 0
+        return int((magnitude > 0x7F80).sum()), int((magnitude == 0x7F80).sum())
+    if np.isfinite(array).all():
+        return 0, 0
+    return int(np.isnan(array).sum()), int(np.isinf(array).sum())

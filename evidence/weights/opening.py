@@ -1,0 +1,197 @@
+"""Opens a checkpoint of any form, and finds out how its model is built."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...mapper.recipe.reading import recipe_of
+from ...mapper.weight_layout import UndecidedSizeError, expected_weights, layout_of
+from ...mapper.weights import Layout
+from ...schemas.config import ReadOptions
+from .megatron_dist import MegatronDist
+from .megatron_torch import MegatronTorch
+from .mindformers_files import MindFormersFiles
+from .places import Found, checkpoint_or_stop
+from .problems import unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ...mapper.recipe.values import Recipe
+    from ...schemas.config import Config, Framework
+    from .model import Checkpoint
+    from .weight import Shape
+
+_FORMS = {"torch": MegatronTorch, "torch_dist": MegatronDist, "safetensors": MindFormersFiles}
+
+
+def open_checkpoint(path: str | Found) -> Checkpoint:
+    """The checkpoint at a path; UnreadableError where it is damaged or none."""
+    try:
+        import numpy  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError:
+        unreadable("needs-numpy", str(path))
+    found = checkpoint_or_stop(path) if isinstance(path, str) else path
+    return _FORMS[found.form](found)
+
+
+class Side(NamedTuple):
+    """One framework's account of the model."""
+
+    config: Config
+    recipe: Recipe
+    source: str
+    """The file it is from, for messages."""
+
+
+class Sides(NamedTuple):
+    """The model as each framework's configuration describes it."""
+
+    megatron: Side
+    mindformers: Side
+    layout: Layout
+    arranged: bool = True
+    """A MindSpore Transformers file says how the rows are arranged; otherwise it is assumed."""
+
+    def of(self, framework: Framework) -> Side:
+        """One framework's account."""
+        return self.megatron if framework == "megatron" else self.mindformers
+
+    def wanted(self, framework: Framework) -> dict[str, Shape]:
+        """Every weight of the model with its shape, as one framework's configuration has it."""
+        side = self.of(framework)
+        try:
+            return expected_weights(side.recipe)
+        except UndecidedSizeError as error:
+            unreadable("open-size", error.file, file=error.file, fields=", ".join(error.fields))
+
+
+def sides_of(
+    configs: Sequence[Config],
+    checkpoints: Sequence[Checkpoint],
+    options: ReadOptions | None = None,
+) -> Sides | None:
+    """Both frameworks' accounts, from the given files, else from the arguments in a checkpoint; None without either.
+
+    What is not given for a framework is what `accmap convert` writes for it.
+    """
+    options = options or ReadOptions()
+    known: dict[Framework, Side] = {}
+    for config in configs:
+        known[config.framework] = Side(config, recipe_of(config), config.file)
+    speaking = next((one for one in checkpoints if one.arguments), None)
+    if not known and speaking is not None and speaking.arguments:
+        config = config_of_arguments(speaking.arguments, f"{speaking.folder} (args)", options)
+        known["megatron"] = Side(config, recipe_of(config), config.file)
+    if not known:
+        return None
+    megatron, mindformers = known.get("megatron"), known.get("mindformers")
+    if megatron is None:
+        assert mindformers is not None
+        megatron = _translated(mindformers.config, "megatron", options)
+    if mindformers is None:
+        mindformers = _translated(megatron.config, "mindformers", options)
+    try:
+        # What the model is, the given file says; how it is laid out, the MindSpore Transformers one.
+        layout = layout_of((megatron if "megatron" in known else mindformers).recipe, mindformers.config)
+    except UndecidedSizeError as error:
+        unreadable("open-size", error.file, file=error.file, fields=", ".join(error.fields))
+    arranged = "mindformers" in known
+    seen = next((one for one in checkpoints if one.framework == "mindformers"), None)
+    if not arranged and seen is not None:
+        names = inferred_layout(seen)
+        layout = layout._replace(
+            dynamic=names.dynamic,
+            mla_concatenated=names.mla_concatenated,
+            mlp_interleaved=names.dynamic or layout.mlp_interleaved,
+        )
+    return Sides(megatron, mindformers, layout, arranged)
+
+
+def _translated(config: Config, framework: Framework, options: ReadOptions) -> Side:
+    """The other framework's configuration, as `accmap convert` writes it, read back."""
+    from ...mapper.translate.translation import translate
+    from ...mapper.translate.writing import text_of
+    from ...schemas.reader import config_of
+    from ...schemas.source import SourceText
+
+    version = options.megatron if framework == "megatron" else options.mindformers
+    text = text_of(translate(config, framework, version, options.dialect), comments=False)
+    name = f"{config.file} (converted)"
+    path = "converted.sh" if framework == "megatron" else "converted.yaml"
+    made = config_of(SourceText(name, text), options, path=path)._replace(file=name)
+    return Side(made, recipe_of(made), name)
+
+
+def config_of_arguments(arguments: Mapping[str, Any], name: str, options: ReadOptions) -> Config:
+    """The configuration that the arguments in a checkpoint state, read as the block that Megatron-LM prints of them."""
+    from ...schemas.reader import config_of
+    from ...schemas.source import SourceText
+
+    lines = [
+        f"  {key} {'.' * max(1, 48 - len(key))} {_printed(key, value)}"
+        for key, value in arguments.items()
+        if re.fullmatch(r"[A-Za-z_]\w*", key)
+    ]
+    text = "\n".join(
+        (
+            "------------------------ arguments ------------------------",
+            *lines,
+            "-------------------- end of arguments ---------------------",
+            "",
+        )
+    )
+    return config_of(SourceText(name, text), options, path="arguments.log")._replace(file=name)
+
+
+_TYPES = {"F64": "torch.float64", "F32": "torch.float32", "F16": "torch.float16", "BF16": "torch.bfloat16"}
+
+
+def _printed(key: str, value: Any) -> str:
+    """A value as `print` shows it; what is no plain value as None."""
+    if key.endswith("dtype") and value in _TYPES:
+        return _TYPES[value]
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        return " ".join(str(value).split())
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(repr(item) if _is_plain(item) else "None" for item in value) + "]"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return "None"
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def inferred_layout(checkpoint: Checkpoint) -> Layout:
+    """The arrangement as far as names and shapes of a checkpoint show it; for checks without a configuration."""
+    shapes = checkpoint.shapes()
+    names = list(shapes)
+
+    def any_of(*endings: str) -> bool:
+        return any(name.endswith(endings) for name in names)
+
+    latent = any_of("linear_kv_up_proj.weight", "linear_kvb.weight")
+    router = next((shape for name, shape in shapes.items() if name.endswith("router.weight")), None)
+    stacked = next((shape for name, shape in shapes.items() if name.endswith("experts.weight1")), None)
+    return Layout(
+        norm="LayerNorm" if any_of("final_layernorm.bias", "final_layernorm.beta") else "RMSNorm",
+        gated=_is_gated(shapes),
+        experts=router[0] if router else 0,
+        mla=latent,
+        q_lora=any_of("linear_q_up_proj.weight", "linear_qb.weight"),
+        mla_concatenated=latent and any_of("linear_kvb.weight"),
+        dynamic=checkpoint.framework == "mindformers" and stacked is not None and len(stacked) == 3,
+    )
+
+
+def _is_gated(shapes: Mapping[str, Shape]) -> bool:
+    """Whether a first projection has twice the rows of the second one's columns."""
+    for name, shape in shapes.items():
+        second = shapes.get(name.replace("linear_fc1.weight", "linear_fc2.weight"))
+        if name.endswith("linear_fc1.weight") and second and len(shape) == 2 and len(second) == 2:
+            return shape[0] == 2 * second[1]
+    first = next((shape for name, shape in shapes.items() if name.endswith("experts.weight1")), None)
+    second = next((shape for name, shape in shapes.items() if name.endswith("experts.weight2")), None)
+    return True if first is None or second is None else prod(first) == 2 * prod(second)

@@ -1,0 +1,204 @@
+"""Reads a pickle without giving it anything to run.
+
+A pickle is a program that calls what it names. Here a name never leads to an import: tensors, storages, types and
+containers are put together by the functions below, any other class that checkpoints are known to hold becomes an
+inert `Record` of what it was made with, and a name outside those packages refuses the whole file.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import io
+import pickle
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .number_types import TORCH, TORCH_STORAGES
+from .problems import garbled, unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PACKAGES = frozenset((
+    "apex", "argparse", "datetime", "enum", "megatron", "mindspeed", "modelopt", "numpy", "nvidia_resiliency_ext",
+    "pathlib", "torch", "transformer_engine", "types", "uuid",
+))  # fmt: skip
+"""Whose classes real checkpoints hold; each becomes a `Record`, whatever it is."""
+
+_NAMES = frozenset((
+    "_codecs.encode", "_io.BytesIO", "io.BytesIO", "collections.defaultdict", "signal.Signals", "builtins.bytearray",
+    "builtins.complex", "builtins.frozenset", "builtins.list", "builtins.object", "builtins.range", "builtins.set",
+    "builtins.slice", "builtins.tuple", "builtins.dict", "copyreg._reconstructor", "__builtin__.set",
+    "__builtin__.object", "__builtin__.list", "__builtin__.dict", "__builtin__.bytearray",
+    "copy_reg._reconstructor",
+))  # fmt: skip
+"""Single names of other packages that are as harmless; they become a `Record` too."""
+
+
+class Record:
+    """An object of a class that is not there: what it was called with, and the state it was given."""
+
+    name = ""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self.state: Any = None
+        self.items: list[object] = []
+        self.entries: dict[object, object] = {}
+
+    def __setstate__(self, state: object) -> None:
+        self.state = state
+
+    def append(self, item: object) -> None:
+        """An element, of a class that is a list."""
+        self.items.append(item)
+
+    def extend(self, items: object) -> None:
+        """Elements, of a class that is a list."""
+        self.items.extend(items)  # pyright: ignore[reportArgumentType]
+
+    def add(self, item: object) -> None:
+        """An element, of a class that is a set."""
+        self.items.append(item)
+
+    def __setitem__(self, key: object, value: object) -> None:
+        self.entries[key] = value
+
+    def get(self, name: str) -> Any:
+        """An attribute out of the state."""
+        state = self.state
+        if isinstance(state, tuple) and len(state) == 2:  # pyright: ignore[reportUnknownArgumentType]
+            state = state[0] if isinstance(state[0], dict) else state[1]  # pyright: ignore[reportUnknownVariableType]
+        return state.get(name) if isinstance(state, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+
+
+class Storage(NamedTuple):
+    """A run of numbers that tensors look into; `key` names it in the container."""
+
+    dtype: str
+    key: str
+    size: int
+
+
+class Tensor(NamedTuple):
+    """A tensor: a view of a storage. Offset and strides count numbers."""
+
+    storage: Storage
+    dtype: str
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+class _RefusedError(Exception):
+    pass
+
+
+def read_pickle(data: bytes, file: str) -> Any:
+    """What a pickle describes; UnreadableError where it is garbled or asks for more than data."""
+    try:
+        return _Reader(io.BytesIO(data)).load()
+    except _RefusedError as refused:
+        unreadable("refused", file, file=file, name=str(refused))
+    except RecursionError:
+        garbled(file, "its pickle is nested too deeply", "其 pickle 嵌套过深")
+    except Exception as error:  # noqa: BLE001 - whatever the bytes lead to, the file is not a checkpoint
+        why = " ".join(str(error).split())[:120]
+        garbled(file, f"its pickle is damaged ({why})", f"其 pickle 已损坏（{why}）")
+
+
+class _Reader(pickle.Unpickler):
+    def __init__(self, stream: io.BytesIO) -> None:
+        super().__init__(stream)
+        self._classes: dict[str, Any] = {}
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        name = f"{module_name}.{global_name}"
+        found = _MADE.get(name)
+        if found is not None:
+            # What a pickle sets on the object it was given must not reach the next file's.
+            return found if isinstance(found, type) else functools.partial(found)
+        if module_name == "torch" and global_name in TORCH_STORAGES:
+            return TORCH_STORAGES[global_name]
+        if module_name == "torch.storage" and global_name in TORCH_STORAGES:
+            return TORCH_STORAGES[global_name]
+        if module_name == "torch" and global_name in TORCH:
+            return TORCH[global_name]
+        if name not in _NAMES and module_name.partition(".")[0] not in _PACKAGES:
+            raise _RefusedError(name)
+        if name not in self._classes:
+            # A class of this file alone: what the pickle does to it touches nobody else's.
+            self._classes[name] = type(global_name.rpartition(".")[2], (Record,), {"name": name})
+        return self._classes[name]
+
+    def persistent_load(self, pid: Any) -> Storage:
+        kind, dtype, key, _location, count = pid
+        if kind != "storage" or not isinstance(dtype, str) or not isinstance(count, int) or count < 0:
+            raise pickle.UnpicklingError("an unknown kind of storage")
+        return Storage(dtype, str(key), count)
+
+
+def _tensor(
+    storage: Storage,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    _requires_grad: bool = False,
+    _hooks: object = None,
+    _metadata: object = None,
+) -> Tensor:
+    return _view(storage, storage.dtype, offset, size, stride)
+
+
+def _typed_tensor(
+    storage: Storage,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    _requires_grad: bool,
+    _hooks: object,
+    dtype: str,
+    _metadata: object = None,
+) -> Tensor:
+    return _view(storage, dtype, offset, size, stride)
+
+
+def _view(storage: Storage, dtype: str, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
+    numbers = (offset, *size, *stride)
+    if len(size) != len(stride) or not all(_is_count(number) for number in numbers):
+        raise pickle.UnpicklingError("a tensor with impossible sizes")
+    return Tensor(storage, dtype, offset, tuple(size), tuple(stride))
+
+
+def _is_count(number: object) -> bool:
+    return isinstance(number, int) and number >= 0
+
+
+def _sizes(sizes: tuple[int, ...] = ()) -> tuple[int, ...]:
+    return tuple(sizes)
+
+
+def _parameter(data: object, *_rest: object) -> object:
+    return data
+
+
+def _typed_storage(*_args: object, **_kwargs: object) -> object:
+    raise pickle.UnpicklingError("a storage inside the pickle")
+
+
+def _of_type(function: Callable[..., object], _kind: object, args: tuple[object, ...], _state: object) -> object:
+    return function(*args)
+
+
+_MADE: dict[str, Any] = {
+    "collections.OrderedDict": collections.OrderedDict,
+    "torch.Size": _sizes,
+    "torch._utils._rebuild_tensor_v2": _tensor,
+    "torch._utils._rebuild_tensor_v3": _typed_tensor,
+    "torch._utils._rebuild_parameter": _parameter,
+    "torch._utils._rebuild_parameter_with_state": _parameter,
+    "torch._tensor._rebuild_from_type_v2": _of_type,
+    "torch.storage._load_from_bytes": _typed_storage,
+    "torch.nn.parameter.Parameter": _parameter,
+}

@@ -1,0 +1,119 @@
+"""What stands at a path: which framework's checkpoint, in which form, of which iteration."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
+
+from .problems import unreadable
+
+if TYPE_CHECKING:
+    from ...schemas.config import Framework
+
+Form = Literal["torch", "torch_dist", "safetensors"]
+
+TRACKER = "latest_checkpointed_iteration.txt"
+_ITERATION = re.compile(r"(?:iter_|iteration_)(\d+)|release")
+_RANK = re.compile(r"mp_rank_(\d+)(?:_(\d+))?(?:_(\d+))?")
+SHARD = "model_optim_rng.pt"
+
+
+class Found(NamedTuple):
+    """A checkpoint on disk."""
+
+    framework: Framework
+    form: Form
+    folder: str
+    """Where its files lie; a single file itself."""
+
+
+def checkpoint_at(path: str) -> Found | None:
+    """The checkpoint that a path names; None where it names something else, such as a configuration."""
+    if os.path.isfile(path):
+        if path.endswith(".safetensors"):
+            return Found("mindformers", "safetensors", path)
+        if path.endswith(".pt"):
+            return Found("megatron", "torch", path)
+        return None
+    if not os.path.isdir(path):
+        return None
+    folder = _latest(path)
+    names = set(os.listdir(folder))
+    if ".metadata" in names or any(name.endswith(".distcp") for name in names):
+        return Found("megatron", "torch_dist", folder)
+    if SHARD in names or any(_RANK.fullmatch(name) for name in names):
+        return Found("megatron", "torch", folder)
+    if any(name.endswith(".safetensors") for name in names) or "param_name_map.json" in names:
+        return Found("mindformers", "safetensors", folder)
+    return None
+
+
+def checkpoint_or_stop(path: str) -> Found:
+    """The checkpoint at a path; UnreadableError where there is none."""
+    found = checkpoint_at(path)
+    return _nothing(path) if found is None else found
+
+
+def rank_of(folder: str) -> tuple[int, int, int] | None:
+    """Tensor, pipeline and expert rank of a folder `mp_rank_TT[_PPP][_EEE]`; the numbers that are there."""
+    found = _RANK.fullmatch(folder)
+    if found is None:
+        return None
+    return int(found[1]), int(found[2] or 0), int(found[3] or 0)
+
+
+def _latest(path: str) -> str:
+    """The folder of the iteration that a checkpoint's tracker names, or the only one there is."""
+    tracker = os.path.join(path, TRACKER)
+    if os.path.isfile(tracker):
+        with open(tracker, encoding="utf-8", errors="replace") as stream:
+            written = stream.read(64).strip()
+        for name in (written, f"iter_{written.zfill(7)}", f"iteration_{written.zfill(8)}"):
+            folder = os.path.join(path, name)
+            if _ITERATION.fullmatch(name) and os.path.isdir(folder):
+                return folder
+        unreadable(
+            "missing-shard",
+            path,
+            file=os.path.join(path, f"iter_{written.zfill(7)}"),
+            needed=f"the iteration {written!r} that {TRACKER} names",
+        )
+    inner = sorted(
+        name for name in os.listdir(path) if _ITERATION.fullmatch(name) and os.path.isdir(os.path.join(path, name))
+    )
+    if len(inner) == 1:
+        return os.path.join(path, inner[0])
+    if inner:
+        unreadable(
+            "nothing-there",
+            path,
+            path=path,
+            found=f"it holds {', '.join(inner)} and no {TRACKER}; name one of them",
+            found_zh=f"其中有 {', '.join(inner)}，但没有 {TRACKER}，请指定其中之一",
+        )
+    return path
+
+
+def _nothing(path: str) -> NoReturn:
+    if not os.path.exists(path):
+        unreadable("nothing-there", path, path=path, found="nothing is there", found_zh="路径不存在")
+    if os.path.isdir(path):
+        if any(name.endswith(".ckpt") for _, _, names in os.walk(path) for name in names):
+            _ckpt(path)
+        unreadable("nothing-there", path, path=path, found="none of its files is one", found_zh="其中没有权重文件")
+    if path.endswith(".ckpt"):
+        _ckpt(path)
+    unreadable("nothing-there", path, path=path, found="it is another kind of file", found_zh="这是其他类型的文件")
+
+
+def _ckpt(path: str) -> NoReturn:
+    unreadable(
+        "unsupported",
+        path,
+        file=path,
+        what="in MindSpore's ckpt format",
+        what_zh=" MindSpore 的 ckpt 格式",
+        advice="mindspore.ckpt_to_safetensors makes safetensors of it.",
+        advice_zh="可用 mindspore.ckpt_to_safetensors 转换为 safetensors。",
+    )

@@ -1,0 +1,121 @@
+"""A parameter whose pieces lie in several places, each with its offset in the whole."""
+
+# ruff: noqa: D102 - the methods are those of `Weight`
+
+from __future__ import annotations
+
+import itertools
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+from .number_types import STORED
+from .problems import unreadable
+from .weight import Shape, Weight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    Array = Any
+
+
+class Chunk(NamedTuple):
+    """One piece: where it belongs, how large it is, and how to open it."""
+
+    offsets: Shape
+    shape: Shape
+    file: str
+    open: Callable[[], Weight]
+
+
+class Scattered(Weight):
+    """A parameter made of chunks."""
+
+    __slots__ = ("chunks", "name")
+
+    def __init__(self, name: str, dtype: str, shape: Shape, chunks: Sequence[Chunk]) -> None:
+        super().__init__(dtype, shape, chunks[0].file if chunks else name)
+        self.name = name
+        self.chunks = tuple(chunks)
+
+    def check_whole(self, folder: str) -> None:
+        """UnreadableError where the chunks do not make up the whole."""
+        held = sum(prod(chunk.shape) for chunk in self.chunks)
+        if held != self.count:
+            unreadable(
+                "missing-shard", folder, file=f"{folder}: {self.count - held} of {self.count} numbers", needed=self.name
+            )
+
+    def read(self) -> Array:
+        return self._box(0, self.shape[0]) if self.shape else self._read(self.chunks[0])
+
+    def rows(self, start: int, stop: int) -> Array:
+        return self._box(start, stop)
+
+    def blocks(self) -> Iterator[Array]:
+        bounds = sorted({edge for chunk in self.chunks for edge in _edges(chunk)}) if self.shape else []
+        if len(bounds) < 2:
+            yield self.read()
+            return
+        for start, stop in itertools.pairwise(bounds):
+            yield self._box(start, stop)
+
+    def at(self, index: int, name: str) -> Scattered:
+        """What stands at one index of the first axis, as a parameter of its own."""
+        chunks = [
+            Chunk(
+                chunk.offsets[1:],
+                chunk.shape[1:],
+                chunk.file,
+                lambda chunk=chunk: _Row(chunk, index - chunk.offsets[0]),
+            )
+            for chunk in self.chunks
+            if chunk.offsets[0] <= index < chunk.offsets[0] + chunk.shape[0]
+        ]
+        return Scattered(name, self.dtype, self.shape[1:], chunks)
+
+    def _box(self, start: int, stop: int) -> Array:
+        import numpy as np
+
+        found = np.empty((stop - start, *self.shape[1:]), STORED[self.dtype][0])
+        for chunk in self.chunks:
+            first, last = max(start, chunk.offsets[0]), min(stop, chunk.offsets[0] + chunk.shape[0])
+            if first >= last:
+                continue
+            piece = self._read(chunk, first - chunk.offsets[0], last - chunk.offsets[0])
+            where = tuple(slice(at, at + size) for at, size in zip(chunk.offsets[1:], chunk.shape[1:], strict=True))
+            found[(slice(first - start, last - start), *where)] = piece
+        return found
+
+    def _read(self, chunk: Chunk, start: int | None = None, stop: int | None = None) -> Array:
+        weight = chunk.open()
+        if weight.shape != chunk.shape or weight.dtype != self.dtype:
+            unreadable(
+                "shape",
+                chunk.file,
+                tensor=self.name,
+                file=chunk.file,
+                found=f"{weight.dtype} {list(weight.shape)}",
+                wanted=f"{self.dtype} {list(chunk.shape)}",
+                source="the checkpoint's metadata",
+            )
+        return weight.read() if start is None or stop is None else weight.rows(start, stop)
+
+
+class _Row(Weight):
+    """One index of the first axis of a chunk."""
+
+    __slots__ = ("_chunk", "_index")
+
+    def __init__(self, chunk: Chunk, index: int) -> None:
+        opened = chunk.open()
+        super().__init__(opened.dtype, opened.shape[1:], chunk.file)
+        self._chunk = opened
+        self._index = index
+
+    def read(self) -> Array:
+        return self._chunk.rows(self._index, self._index + 1)[0]
+
+
+def _edges(chunk: Chunk) -> tuple[int, int]:
+    return chunk.offsets[0], chunk.offsets[0] + chunk.shape[0]

@@ -1,0 +1,221 @@
+"""One parameter of a checkpoint: its shape and type at once, its numbers when they are asked for.
+
+A `Weight` can be read whole, by rows, or block after block along its first axis; the concrete classes say where the
+numbers come from. Nothing is kept after a read.
+"""
+
+# ruff: noqa: D102 - the methods are those of `Weight`
+
+from __future__ import annotations
+
+import os
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .number_types import STORED
+from .problems import garbled, unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Array = Any
+    """A numpy array; bfloat16 is held in uint16."""
+
+Shape = tuple[int, ...]
+
+BLOCK_BYTES = 64 * 1024 * 1024
+"""How much of a parameter is read at once where it is read in blocks."""
+
+
+class Weight:
+    """A parameter that can be read."""
+
+    __slots__ = ("dtype", "file", "shape")
+
+    def __init__(self, dtype: str, shape: Shape, file: str) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.file = file
+        """Where it stands, for messages."""
+
+    @property
+    def count(self) -> int:
+        """How many numbers it has."""
+        return prod(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes as it is stored."""
+        return self.count * STORED[self.dtype][1]
+
+    def read(self) -> Array:
+        """All numbers."""
+        raise NotImplementedError
+
+    def rows(self, start: int, stop: int) -> Array:
+        """The rows from `start` to before `stop`."""
+        return self.read()[start:stop]
+
+    def blocks(self) -> Iterator[Array]:
+        """All numbers, in consecutive pieces along the first axis."""
+        yield self.read()
+
+
+class Place(NamedTuple):
+    """Bytes of a file."""
+
+    path: str
+    offset: int
+    size: int
+
+
+class Stored(Weight):
+    """A parameter as it lies in a file; `strides` (in numbers) where it is not contiguous."""
+
+    __slots__ = ("name", "place", "strides")
+
+    def __init__(self, name: str, dtype: str, shape: Shape, place: Place, strides: Shape | None = None) -> None:
+        super().__init__(dtype, shape, place.path)
+        self.name = name
+        self.place = place
+        self.strides = None if strides is None or strides == contiguous(shape) else strides
+
+    def read(self) -> Array:
+        if self.strides is not None:
+            return self._strided()
+        return self._numbers(0, self.count).reshape(self.shape)
+
+    def rows(self, start: int, stop: int) -> Array:
+        if self.strides is not None or not self.shape:
+            return self.read()[start:stop]
+        step = prod(self.shape[1:])
+        return self._numbers(start * step, (stop - start) * step).reshape(stop - start, *self.shape[1:])
+
+    def blocks(self) -> Iterator[Array]:
+        width = prod(self.shape[1:]) * STORED[self.dtype][1] if self.shape else 0
+        step = max(1, BLOCK_BYTES // width) if width else 0
+        if self.strides is not None or not step or self.shape[0] <= step:
+            yield self.read()
+            return
+        for start in range(0, self.shape[0], step):
+            yield self.rows(start, min(start + step, self.shape[0]))
+
+    def _strided(self) -> Array:
+        import numpy as np
+
+        assert self.strides is not None
+        reach = 1 + sum((size - 1) * step for size, step in zip(self.shape, self.strides, strict=True))
+        flat = self._numbers(0, reach if self.count else 0)
+        steps = [step * flat.itemsize for step in self.strides]
+        return np.ascontiguousarray(np.lib.stride_tricks.as_strided(flat, self.shape, steps, writeable=False))
+
+    def _numbers(self, start: int, count: int) -> Array:
+        import numpy as np
+
+        kind, width = STORED[self.dtype]
+        offset = self.place.offset + start * width
+        try:
+            found = np.fromfile(self.place.path, dtype=kind, count=count, offset=offset)
+        except OSError as error:
+            if not os.path.exists(self.place.path):
+                unreadable("missing-shard", self.file, file=self.place.path, needed=self.name)
+            garbled(
+                self.place.path, f"{self.name}: {error.strerror or error}", f"{self.name}：{error.strerror or error}"
+            )
+        if len(found) != count:
+            size = os.path.getsize(self.place.path)
+            end = offset + count * width
+            unreadable("truncated", self.file, file=self.place.path, tensor=self.name, needed=end, size=size)
+        return found
+
+
+class Computed(Weight):
+    """A parameter made from others, block after block."""
+
+    __slots__ = ("_blocks",)
+
+    def __init__(self, dtype: str, shape: Shape, file: str, blocks: Callable[[], Iterator[Array]]) -> None:
+        super().__init__(dtype, shape, file)
+        self._blocks = blocks
+
+    def read(self) -> Array:
+        import numpy as np
+
+        found = list(self._blocks())
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def blocks(self) -> Iterator[Array]:
+        yield from self._blocks()
+
+
+def joined(parts: Sequence[Weight], axis: int) -> Weight:
+    """Parameters that stand beside one another along an axis, as one."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    length = sum(part.shape[axis] for part in parts)
+    shape = (*first.shape[:axis], length, *first.shape[axis + 1 :])
+
+    def blocks() -> Iterator[Array]:
+        import numpy as np
+
+        if axis == 0:
+            for part in parts:
+                yield from part.blocks()
+        else:
+            yield np.concatenate([part.read() for part in parts], axis=axis)
+
+    return Computed(first.dtype, shape, first.file, blocks)
+
+
+def rows_of(weight: Weight, start: int, stop: int) -> Weight:
+    """Some rows of a parameter."""
+    if (start, stop) == (0, weight.shape[0]):
+        return weight
+
+    def blocks() -> Iterator[Array]:
+        yield weight.rows(start, stop)
+
+    return Computed(weight.dtype, (stop - start, *weight.shape[1:]), weight.file, blocks)
+
+
+def columns_of(weight: Weight, start: int, stop: int) -> Weight:
+    """Some columns of a matrix."""
+    if (start, stop) == (0, weight.shape[1]):
+        return weight
+
+    def blocks() -> Iterator[Array]:
+        for block in weight.blocks():
+            yield block[:, start:stop]
+
+    return Computed(weight.dtype, (weight.shape[0], stop - start, *weight.shape[2:]), weight.file, blocks)
+
+
+def changed(weight: Weight, shape: Shape, change: Callable[[Array], Array]) -> Weight:
+    """A parameter whose numbers are rearranged as a whole."""
+
+    def blocks() -> Iterator[Array]:
+        yield change(weight.read())
+
+    return Computed(weight.dtype, shape, weight.file, blocks)
+
+
+def zeros(dtype: str, shape: Shape, file: str) -> Weight:
+    """A parameter of zeros: rows that pad a vocabulary."""
+
+    def blocks() -> Iterator[Array]:
+        import numpy as np
+
+        yield np.zeros(shape, STORED[dtype][0])
+
+    return Computed(dtype, shape, file, blocks)
+
+
+def contiguous(shape: Shape) -> Shape:
+    """The strides of a contiguous array, in numbers."""
+    steps: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        steps.append(step)
+        step *= size
+    return tuple(reversed(steps))

@@ -1,0 +1,233 @@
+"""Puts converted files in place: each whole and with its checksum, so that an interrupted conversion can continue.
+
+A file is written beside its place and renamed; `accmap-weights.json` then gets its SHA-256. What the manifest names
+and the disk holds with that checksum is not written again on `--resume`; a manifest of another conversion is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .number_types import cast as cast_numbers
+from .number_types import not_finite
+from .problems import RefusedError, garbled, problem, unreadable
+from .safetensors_file import header_bytes
+from .torch_writer import write_torch
+from .weight import Computed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ...schemas.diagnostic import Diagnostic
+    from .weight import Weight
+
+MANIFEST = "accmap-weights.json"
+_VERSION = 1
+
+
+class Unit(NamedTuple):
+    """One file of the target."""
+
+    path: str
+    """Below the target folder, with `/`."""
+    weights: Mapping[str, Weight]
+    form: str
+    """`safetensors`, or `torch` for a Megatron-LM shard."""
+    iteration: int = 0
+
+
+class Written(NamedTuple):
+    """One file that stands in place."""
+
+    path: str
+    sha256: str
+    size: int
+    resumed: bool
+
+
+def cast_to(name: str, weight: Weight, dtype: str | None) -> Weight:
+    """A weight in another number type; None keeps its own."""
+    if dtype is None or dtype == weight.dtype or weight.dtype not in ("F64", "F32", "F16", "BF16"):
+        return weight
+
+    def blocks() -> Iterator[Any]:
+        for block in weight.blocks():
+            found = cast_numbers(block, weight.dtype, dtype)
+            more = not_finite(found, dtype)[1] - not_finite(block, weight.dtype)[1]
+            if more > 0:
+                told = {"count": more, "tensor": name, "dtype": dtype, "file": weight.file}
+                raise RefusedError(problem("overflow", weight.file, **told))
+            yield found
+
+    return Computed(dtype, weight.shape, weight.file, blocks)
+
+
+class Writer:
+    """Writes the files of one conversion into a folder."""
+
+    def __init__(self, folder: str, about: Mapping[str, Any], paths: Sequence[str], *, resume: bool) -> None:
+        self._folder = folder
+        self._paths = frozenset(paths)
+        self._about = dict(about)
+        self._files: dict[str, dict[str, Any]] = {}
+        self.findings: list[Diagnostic] = []
+        os.makedirs(folder, exist_ok=True)
+        if resume:
+            self._continue()
+        else:
+            self._clear()
+            self._save(complete=False)
+
+    def _clear(self) -> None:
+        """Take away what an earlier conversion left and this one does not write; refuse what is not ours."""
+        path = os.path.join(self._folder, MANIFEST)
+        for name in read_manifest(path)["files"] if os.path.isfile(path) else ():
+            old = os.path.join(self._folder, *str(name).split("/"))
+            if name not in self._paths and ".." not in str(name) and os.path.isfile(old):
+                os.unlink(old)
+        for parent, _, names in os.walk(self._folder):
+            for name in names:
+                full = os.path.join(parent, name)
+                relative = os.path.relpath(full, self._folder).replace(os.sep, "/")
+                if name.endswith((".safetensors", ".pt")) and relative not in self._paths:
+                    why, why_zh = "it would be read as a part of this checkpoint", "它会被当作本权重的一部分读取"
+                    unreadable("resume", full, path=full, why=why, why_zh=why_zh)
+
+    def _continue(self) -> None:
+        path = os.path.join(self._folder, MANIFEST)
+        if not os.path.isfile(path):
+            self._clear()
+            self._save(complete=False)
+            return
+        manifest = read_manifest(path)
+        for key, value in self._about.items():
+            if manifest["conversion"].get(key) != value:
+                why, why_zh = f"it was begun with another {key}", f"先前转换的 {key} 不同"
+                unreadable("resume", path, path=path, why=why, why_zh=why_zh)
+        self._files = manifest["files"]
+
+    def write(self, unit: Unit) -> Written:
+        """Put one file in place, unless it is there already."""
+        path = os.path.join(self._folder, *unit.path.split("/"))
+        known = self._files.get(unit.path)
+        if known is not None and _is(path, known):
+            return Written(unit.path, known["sha256"], known["size"], resumed=True)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        beside = f"{path}.part"
+        digest = hashlib.sha256()
+        size = 0
+        try:
+            with open(beside, "wb") as stream:
+
+                def write(data: bytes) -> None:
+                    nonlocal size
+                    digest.update(data)
+                    size += len(data)
+                    stream.write(data)
+
+                self._fill(unit, write)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(beside, path)
+        except BaseException:
+            if os.path.lexists(beside):
+                os.unlink(beside)
+            raise
+        written = Written(unit.path, digest.hexdigest(), size, resumed=False)
+        self._files[unit.path] = {"sha256": written.sha256, "size": size, "tensors": len(unit.weights)}
+        self._save(complete=False)
+        return written
+
+    def _fill(self, unit: Unit, write: Callable[[bytes], None]) -> None:
+        if unit.form == "torch":
+            write_torch(write, unit.weights, unit.iteration, lambda name: self._bytes(name, unit.weights[name]))
+            return
+        write(header_bytes(unit.weights.items()))
+        for name, weight in unit.weights.items():
+            for block in self._bytes(name, weight):
+                write(block)
+
+    def _bytes(self, name: str, weight: Weight) -> Iterator[bytes]:
+        nans = infinities = 0
+        for block in weight.blocks():
+            found = not_finite(block, weight.dtype)
+            nans += found[0]
+            infinities += found[1]
+            yield block.tobytes()
+        if nans or infinities:
+            self.findings.append(
+                problem("not-finite", weight.file, tensor=name, nans=nans, infinities=infinities, file=weight.file)
+            )
+
+    def text(self, path: str, text: str) -> Written:
+        """Put a small text file in place."""
+        full = os.path.join(self._folder, *path.split("/"))
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        _write_text(full, text)
+        data = text.encode()
+        return Written(path, hashlib.sha256(data).hexdigest(), len(data), resumed=False)
+
+    def finish(self, others: Sequence[Written]) -> None:
+        """Mark the conversion as complete."""
+        for written in others:
+            self._files[written.path] = {"sha256": written.sha256, "size": written.size}
+        self._save(complete=True)
+
+    def _save(self, *, complete: bool) -> None:
+        manifest = {
+            "manifest": _VERSION,
+            "complete": complete,
+            "conversion": self._about,
+            "files": dict(sorted(self._files.items())),
+        }
+        text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
+        _write_text(os.path.join(self._folder, MANIFEST), text)
+
+
+def read_manifest(path: str) -> dict[str, dict[str, Any]]:
+    """The manifest of a conversion: what was converted, and the files with their checksums."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            manifest: Any = json.load(stream)
+        about, files = dict(manifest["conversion"]), dict(manifest["files"])
+        if not all({"sha256", "size"} <= set(entry) for entry in files.values()):
+            raise ValueError("a file without checksum")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        garbled(path, f"it is no manifest of accmap ({error})", f"不是 accmap 的清单（{error}）")
+    return {"conversion": about, "files": files}
+
+
+def check_manifest(folder: str) -> list[Diagnostic]:
+    """What is wrong with the files that a manifest lists: missing, of another size, changed."""
+    found: list[Diagnostic] = []
+    for name, entry in read_manifest(os.path.join(folder, MANIFEST))["files"].items():
+        full = os.path.join(folder, *name.split("/"))
+        if not os.path.isfile(full):
+            found.append(problem("missing-shard", full, file=full, needed=MANIFEST))
+        elif not _is(full, entry):
+            why = f"its checksum is not the one in {MANIFEST}"
+            found.append(problem("garbled", full, file=full, why=why, why_zh=f"校验和与 {MANIFEST} 不符"))
+    return found
+
+
+def _write_text(path: str, text: str) -> None:
+    beside = f"{path}.part"
+    with open(beside, "w", encoding="utf-8", newline="\n") as stream:
+        stream.write(text)
+    os.replace(beside, path)
+
+
+def _is(path: str, known: Mapping[str, Any]) -> bool:
+    """Whether the file that a manifest lists stands there unchanged."""
+    return os.path.isfile(path) and os.path.getsize(path) == known["size"] and _sha256_of(path) == known["sha256"]
+
+
+def _sha256_of(path: str) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while block := stream.read(1 << 22):
+            digest.update(block)
+    return digest.hexdigest()

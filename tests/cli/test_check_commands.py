@@ -1,0 +1,131 @@
+"""`accmap check npy` and `accmap check scores` as commands."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import jsonschema
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def arrays(tmp_path: Path) -> None:
+    a = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
+    far = a.copy()
+    far[1, 2] += 0.5
+    nan = a.copy()
+    nan[0, 0] = np.nan
+    for name, array in (
+        ("a", a),
+        ("close", a + np.float32(1e-7)),
+        ("far", far),
+        ("nan", nan),
+        ("half", a.astype("f2")),
+    ):
+        np.save(tmp_path / f"{name}.npy", array)
+    (tmp_path / "bad.npy").write_bytes(b"bad")
+
+
+@pytest.mark.procedure("proc.infer.precision_checker")
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("a.npy", "a.npy"), 0, "equal"),
+        (("a.npy", "close.npy"), 0, "close"),
+        (("a.npy", "far.npy"), 1, "[1, 2]"),
+        (("a.npy", "far.npy", "--tolerance", "0.9"), 0, "close"),
+        (("nan.npy", "a.npy"), 1, "NaN"),
+        (("nan.npy", "nan.npy"), 1, "NaN"),
+        (("nan.npy", "nan.npy", "--equal-nan"), 0, "equal"),
+        (("a.npy", "half.npy"), 1, "--any-dtype"),
+        (("a.npy", "half.npy", "--any-dtype"), 0, "float16"),
+        (("a.npy", "far.npy", "--guide"), 1, "cosine"),
+    ],
+)
+def test_npy(accmap, arrays: None, words: tuple[str, ...], code: int, told: str) -> None:
+    answer = accmap("check", "npy", *words)
+    assert answer.code == code, answer.out
+    assert told in answer.out
+    chinese = accmap("check", "npy", *words, "--lang", "zh")
+    assert chinese.code == code
+    assert any("\u4e00" <= letter <= "\u9fff" for letter in chinese.out)
+    found = accmap("check", "npy", *words, "--format", "json")
+    jsonschema.validate(json.loads(found.out), json.loads(accmap("schema", "check-npy").out))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("a.npy", "bad.npy"),
+        ("a.npy", "nothing.npy"),
+        ("a.npy", "."),
+        ("a.npy",),
+        ("a.npy", "a.npy", "--tolerance", "7"),
+    ],
+)
+def test_npy_that_cannot_be_used(accmap, arrays: None, words: tuple[str, ...]) -> None:
+    answer = accmap("check", "npy", *words)
+    assert answer.code == 2
+    assert answer.err
+
+
+def test_folders_of_arrays(accmap, arrays: None, tmp_path: Path) -> None:
+    for side in ("x", "y"):
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / "one.npy", np.ones(3, np.float32))
+    answer = accmap("check", "npy", "x", "y")
+    assert answer.code == 0
+    np.save(tmp_path / "x" / "two.npy", np.ones(3, np.float32))
+    answer = accmap("check", "npy", "x", "y")
+    assert answer.code == 1
+    assert "only in A: two.npy" in answer.out
+    (tmp_path / "x" / "three.npy").write_bytes(b"bad")
+    (tmp_path / "y" / "three.npy").write_bytes(b"bad")
+    answer = accmap("check", "npy", "x", "y")
+    assert answer.code == 2
+    assert "three.npy" in answer.err
+    assert "one.npy" in answer.out
+
+
+@pytest.mark.procedure("proc.infer.dataset_score")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("81.2", "81.5"), 0),
+        (("81.2", "81.6"), 1),
+        (("81.2", "81.6", "--absolute"), 0),
+        (("81.2", "81.6", "--tolerance", "1"), 0),
+        (("91.2", "81.6", "--at-least"), 0),
+        (("s.json", "b.txt"), 1),
+        (("s.json", "b.txt", "--metric", "acc"), 0),
+        (("s.json", "more.txt"), 1),
+        (("nan", "81.6"), 1),
+        (("0.812", "81.2"), 1),
+    ],
+)
+def test_scores(accmap, words: tuple[str, ...], code: int) -> None:
+    files = {
+        "s.json": '{"results": {"mmlu": {"acc,none": 0.652}, "gsm8k": {"em,strict": 0.8}}}',
+        "b.txt": "mmlu/acc 0.6521\n gsm8k/em,strict 0.9\n",
+        "more.txt": "mmlu/acc 0.652\ngsm8k/em,strict 0.8\nceval 0.7\n",
+    }
+    answer = accmap("check", "scores", *words, files=files)
+    assert answer.code == code, answer.out
+    for language in ("en", "zh"):
+        assert accmap("check", "scores", *words, "--lang", language).out
+    found = accmap("check", "scores", *words, "--format", "json")
+    jsonschema.validate(json.loads(found.out), json.loads(accmap("schema", "check-scores").out))
+
+
+@pytest.mark.parametrize(
+    "words", [("nothing.json", "80"), ("bad.json", "80"), ("80",), ("80", "80", "--tolerance", "-1")]
+)
+def test_scores_that_cannot_be_used(accmap, words: tuple[str, ...]) -> None:
+    answer = accmap("check", "scores", *words, files={"bad.json": '{"a": '})
+    assert answer.code == 2
+    assert answer.err

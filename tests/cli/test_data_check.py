@@ -1,0 +1,327 @@
+"""`accmap data check` from the command line: files alone, one configuration, two of them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "data"))
+from data_writer import script, write_data, write_text, yaml
+
+from accmap.evidence.data.draws import Draws
+from accmap.evidence.data.indexed import read_indexed
+from accmap.evidence.data.plan import plan_of
+from accmap.schemas.reader import read_config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Run = Any
+WEIGHTED = '"1", data'
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> int:
+    """Data of forty documents at the prefix `data`; how many tokens they have."""
+    return write_text(tmp_path / "data")
+
+
+@pytest.fixture
+def pair(accmap: Run, data: int) -> Callable[..., dict[str, Any]]:
+    """The answer to a script and a YAML."""
+    assert data
+
+    def answer(a: str, b: str, *words: str) -> dict[str, Any]:
+        found = accmap("data", "check", "a.sh", "b.yaml", "--format", "json", *words, files={"a.sh": a, "b.yaml": b})
+        said = json.loads(found.out)
+        said["exit"] = found.code
+        said["codes"] = [(entry["code"], entry["severity"]) for entry in said["problems"]]
+        schema = json.loads(accmap("schema", "data-check").out)
+        jsonschema.validate({key: said[key] for key in said if key not in ("exit", "codes")}, schema)
+        return said
+
+    return answer
+
+
+@pytest.mark.procedure("proc.data.same")
+@pytest.mark.parametrize(
+    ("a", "b"), [("data", WEIGHTED), ("1 data", WEIGHTED), ("data", "data"), ("1 data", '"3", data')]
+)
+def test_the_same_data_give_the_same_samples(pair: Run, a: str, b: str) -> None:
+    found = pair(script(a), yaml(b))
+    assert (found["exit"], found["verdict"], found["problems"]) == (0, "good", [])
+    agreement = found["agreement"]
+    assert (agreement["steps"], agreement["equal_steps"], agreement["first_difference"]) == (10, 10, None)
+    assert agreement["whole_run"]
+    assert agreement["placement"] == "same"
+
+
+@pytest.mark.procedure("proc.data.bin_idx")
+def test_both_configurations_point_at_the_same_bytes(pair: Run, tmp_path: Path) -> None:
+    for ending in ("bin", "idx"):
+        (tmp_path / f"copy.{ending}").write_bytes((tmp_path / f"data.{ending}").read_bytes())
+    found = pair(script("data"), yaml('"1", copy'))
+    assert found["verdict"] == "good"
+    assert len({entry["checksum"] for entry in found["datasets"]}) == 1
+    whole = (tmp_path / "copy.bin").read_bytes()
+    (tmp_path / "copy.bin").write_bytes(whole[:4] + b"\x07" + whole[5:])
+    found = pair(script("data"), yaml('"1", copy'))
+    assert ("EVD075", "error") in found["codes"]
+    assert found["exit"] == 1
+
+
+def test_other_data_of_another_size(pair: Run, tmp_path: Path) -> None:
+    write_text(tmp_path / "other", seed=1)
+    found = pair(script("data"), yaml('"1", other'))
+    assert {"EVD075", "EVD077"} <= {code for code, _severity in found["codes"]}
+
+
+DIFFERENT = {
+    "seed": ({}, {"seed": 1}, {"EVD076", "EVD077"}),
+    "length": ({}, {"length": 8}, {"EVD076", "EVD077"}),
+    "split": ({"split": "8,1,1"}, {}, {"EVD076", "EVD077"}),
+    "batch": ({"batch": 8, "steps": 5}, {}, {"EVD076"}),
+    "mask": ({"more": "--eod-mask-loss --vocab-size 99"}, {}, {"EVD076"}),
+    "order": ({"more": "--dataloader-type cyclic"}, {}, {"EVD077"}),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_what_differs_is_named_with_its_place(pair: Run, name: str) -> None:
+    a, b, codes = DIFFERENT[name]
+    found = pair(script("data", **a), yaml(WEIGHTED, **b))
+    assert (found["exit"], found["verdict"]) == (1, "bad")
+    assert codes == {code for code, severity in found["codes"] if severity == "error"}
+    assert all(entry["span"] for entry in found["problems"] if entry["code"] in codes)
+
+
+def test_a_weight_asks_for_more_samples_and_can_cross_an_epoch(pair: Run, data: int) -> None:
+    samples = (data - 1) // 16
+    steps = {"batch": 1, "micro": 1, "steps": samples}
+    found = pair(script("data", **steps), yaml(WEIGHTED, samples=samples, micro=1))
+    assert [side["data"][0]["epochs"] for side in found["sides"]] == [1, 2]
+    told = next(entry for entry in found["problems"] if entry["code"] == "EVD077")
+    assert "0.5% more samples" in told["message"]
+    for a, b in (("1 data", WEIGHTED), ("data", "data")):
+        assert pair(script(a, **steps), yaml(b, samples=samples, micro=1))["agreement"]["whole_run"]
+
+
+def test_a_seed_that_changes_nothing_is_only_told(pair: Run, tmp_path: Path) -> None:
+    write_data(tmp_path / "data", [[1, 2, 3, 4, 99] * 20])
+    found = pair(
+        script("data", steps=1, length=90, batch=1, micro=1), yaml("data", samples=1, length=90, micro=1, seed=2)
+    )
+    assert ("EVD076", "info") in found["codes"]
+    assert found["verdict"] == "good"
+
+
+def test_fewer_samples_begin_again(pair: Run) -> None:
+    found = pair(script("data"), yaml(WEIGHTED, samples=20, epochs=2))
+    assert found["agreement"]["restart"] == 5
+    assert found["agreement"]["first_different_step"]["step"] == 5
+    assert "From step 6 on" in found["problems"][0]["message"] + found["problems"][1]["message"]
+
+
+@pytest.mark.parametrize(("micro", "placement"), [(1, "same"), (2, "micro-batches")])
+def test_devices_share_a_step_differently(pair: Run, micro: int, placement: str) -> None:
+    a = script("data", ranks=2, micro=micro)
+    b = yaml(WEIGHTED, ranks=2, micro=micro, accumulate=2 // micro, parallel=True)
+    found = pair(a, b, "--world-size", "2")
+    assert found["agreement"]["placement"] == placement
+    assert found["agreement"]["equal_steps"] == 10
+
+
+def test_blends_are_mixed_alike(pair: Run, tmp_path: Path) -> None:
+    write_text(tmp_path / "more", seed=3)
+    found = pair(script("1 data 2 more"), yaml('"1", data, "2", more'))
+    assert found["verdict"] == "good"
+    prefixes = {entry["prefix"] for entry in found["sides"][0]["data"]}
+    assert prefixes == {"data", "more"}
+    assert ("EVD076", "error") in pair(script("1 data 2 more"), yaml('"1", data, "1", more'))["codes"]
+
+
+UNDECIDED = {
+    "placeholder": (script("$DATA"), yaml(WEIGHTED), "EVD074"),
+    "mock": (script("data", more="--mock-data"), yaml(WEIGHTED), "EVD074"),
+    "not here": (script("/nowhere/corpus"), yaml(WEIGHTED), "EVD073"),
+    "shuffled": (script("data"), yaml(WEIGHTED).replace("datasets_type", "shuffle: True\n    datasets_type"), "EVD074"),
+    "no sizes": (script("data"), yaml(WEIGHTED, samples="null"), "EVD074"),
+    "other loader": (script("data"), yaml(WEIGHTED).replace("BlendedMegatron", "Other"), "EVD074"),
+    "a number for a split": (script("data"), yaml(WEIGHTED).replace('"1, 0, 0"', "1"), "EVD074"),
+    "a file of paths": (
+        script("data").replace("--data-path data", "--data-args-path list.txt"),
+        yaml(WEIGHTED),
+        "EVD074",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNDECIDED)
+def test_what_cannot_be_decided_is_said(pair: Run, name: str) -> None:
+    a, b, code = UNDECIDED[name]
+    found = pair(a, b)
+    assert (found["exit"], found["verdict"], found["agreement"]) == (1, "undecided", None)
+    assert code in {problem for problem, _severity in found["codes"]}
+
+
+def test_paths_from_a_file(pair: Run, tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("1 data\n")
+    assert (
+        pair(script("data").replace("--data-path data", "--data-args-path list.txt"), yaml(WEIGHTED))["verdict"]
+        == "good"
+    )
+
+
+def test_a_copy_on_the_command_line_stands_in(accmap: Run, data: int, tmp_path: Path) -> None:
+    assert data
+    (tmp_path / "b.yaml").write_text(yaml('"1", /far/away/data'))
+    found = json.loads(accmap("data", "check", "b.yaml", "data", "--format", "json").out)
+    assert found["verdict"] == "good"
+    assert found["sides"][0]["data"][0]["path"] == "data"
+
+
+SPECIAL = {
+    "beyond the vocabulary": ({"rows": 64}, "EVD067", "byte"),
+    "masked in attention": ({"masked": 5}, "EVD071", "set it to -1"),
+    "masked in the loss": ({"pad": 5}, "EVD071", "in the loss"),
+    "no end of document": ({"eod": 7, "more": "eod_mask_loss: True"}, "EVD070", "end with 99"),
+    "an absent end of document": ({"eod": 95, "more": "eod_mask_loss: True"}, "EVD070", "do not hold"),
+    "an unset end of document": ({"eod": -1, "more": "eod_mask_loss: True"}, "EVD070", "not set"),
+    "columns in another order": ({"columns": "labels, input_ids, loss_mask, position_ids"}, "EVD079", "by position"),
+    "boundaries only once": (
+        {
+            "more": "create_compressed_eod_mask: True",
+            "columns": "input_ids, labels, loss_mask, position_ids, actual_seq_len",
+        },
+        "EVD079",
+        "second sample",
+    ),
+    "paths as one text": ({"paths": "x"}, "EVD079", "letter by letter"),
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_special_ids_and_columns(accmap: Run, data: int, name: str, language: str) -> None:
+    assert data
+    changes, code, words = SPECIAL[name]
+    text = yaml(WEIGHTED, **{key: value for key, value in changes.items() if key != "paths"})
+    if "paths" in changes:
+        text = text.replace(f"[{WEIGHTED}]", "data")
+    found = accmap("data", "check", "b.yaml", "--lang", language, files={"b.yaml": text})
+    assert found.code == 1
+    line = next(line for line in found.out.splitlines() if code in line)
+    assert words in line if language == "en" else any("\u4e00" <= letter <= "\u9fff" for letter in line)
+
+
+def test_an_empty_part_of_the_split_never_ends(accmap: Run, data: int) -> None:
+    assert data
+    found = accmap("data", "check", "a.sh", files={"a.sh": script("data", split="99,1,0")})
+    assert found.code == 1
+    assert "never ends" in found.out
+
+
+def test_files_alone(accmap: Run, data: int) -> None:
+    for name in ("data", "data.bin", "data.idx"):
+        found = accmap("data", "check", name, "--eod", "99", "--vocabulary", "100")
+        assert found.code == 0
+        assert f"{data:,} tokens of int32" in found.out
+        assert "100.0% of the sequences end with 99" in found.out
+    assert "EVD067" in accmap("data", "check", "data", "--vocabulary", "50").out
+    assert "EVD070" in accmap("data", "check", "data", "--eod", "7").out
+    assert "looked at" in accmap("data", "check", "data", "--quick", "3").out
+
+
+@pytest.mark.parametrize("spoil", ["magic", "bin", "idx"])
+def test_a_broken_file_beside_a_sound_one(accmap: Run, data: int, tmp_path: Path, spoil: str) -> None:
+    assert data
+    write_text(tmp_path / "broken")
+    if spoil == "magic":
+        (tmp_path / "broken.idx").write_bytes(b"garbage" * 20)
+    else:
+        (tmp_path / f"broken.{spoil}").unlink()
+    found = accmap("data", "check", "data", "broken", "nowhere.yaml")
+    assert found.code == 2
+    assert "broken" in found.err
+    assert "EVD06" in found.err
+    assert "nowhere.yaml" in found.err
+    assert "40 sequences" in found.out
+
+
+def test_tokens_that_end_early(accmap: Run, data: int, tmp_path: Path) -> None:
+    (tmp_path / "data.bin").write_bytes((tmp_path / "data.bin").read_bytes()[:1001])
+    found = accmap("data", "check", "data", "b.yaml", files={"b.yaml": yaml(WEIGHTED)})
+    assert data
+    assert found.code == 1
+    assert "EVD066" in found.out
+
+
+def test_samples_as_text(accmap: Run, data: int, tmp_path: Path) -> None:
+    assert data
+    vocabulary = {"model": {"type": "WordLevel", "vocab": {f"w{number} ": number for number in range(99)}}}
+    vocabulary["added_tokens"] = [{"id": 99, "content": "<end>"}]  # pyright: ignore[reportArgumentType]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(vocabulary))
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<end>", "pad_token": "w5 "}')
+    found = accmap(
+        "data", "check", "data", "--tokenizer", "tokenizer.json", "--decode", "1", "--format", "json",
+    )  # fmt: skip
+    (entry,) = json.loads(found.out)["decoded"]
+    assert entry["inputs"].split()[1:] == entry["labels"].split("<end>")[0].split()[: len(entry["inputs"].split()) - 1]
+    files = {"b.yaml": yaml(WEIGHTED, eod=98)}
+    answer = json.loads(accmap("data", "check", "b.yaml", "--tokenizer", ".", "--format", "json", files=files).out)
+    assert "EVD072" in {problem["code"] for problem in answer["problems"]}
+    named = script("data").replace("NullTokenizer --vocab-size 127", "HuggingFaceTokenizer --tokenizer-model .")
+    answer = json.loads(
+        accmap("data", "check", "a.sh", "--tokenizer", ".", "--format", "json", files={"a.sh": named}).out
+    )
+    assert "EVD071" in {problem["code"] for problem in answer["problems"]}
+
+
+def test_wrong_use(accmap: Run, data: int) -> None:
+    assert data
+    assert accmap("data", "check", "data", "--samples", "0").code == 2
+    assert accmap("data", "check", "data", "--decode", "1").code == 2
+    assert accmap("data", "check", "data", "--tokenizer", "nowhere.json").code == 2
+    files = {f"{name}.yaml": yaml(WEIGHTED) for name in "abc"}
+    assert accmap("data", "check", *files, files=files).code == 2
+
+
+def test_without_numpy_the_extra_is_named(accmap: Run, data: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert data
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    found = accmap("data", "check", "data")
+    assert found.code == 2
+    assert "accmap[evidence]" in found.err
+    monkeypatch.undo()
+    importlib.import_module("numpy")
+
+
+def test_a_cached_index_of_other_data_is_stale(accmap: Run, data: int, tmp_path: Path) -> None:
+    assert data
+    (tmp_path / "a.sh").write_text(script("data"))
+    plan = plan_of(read_config(str(tmp_path / "a.sh")))
+    draws = Draws(plan, {"data": read_indexed("data")})
+    folder = tmp_path / "data" / "cache" / "GPTDataset_indices"
+    folder.mkdir(parents=True)
+    described = {
+        "class": "GPTDataset", "dataset_path": "data", "num_samples": 40, "index_split": "train", "random_seed": 1234,
+        "sequence_length": 16, "split": "1,0,0",
+    }  # fmt: skip
+    stem = folder / "0123-GPTDataset-train"
+    Path(f"{stem}-description.txt").write_text(json.dumps(described))
+    index = draws.indices[0]
+    np.save(f"{stem}-document_index.npy", index.documents)
+    np.save(f"{stem}-shuffle_index.npy", index.order)
+    np.save(f"{stem}-sample_index.npy", np.array([index.place(cut) for cut in range(len(index) + 1)]))
+    assert accmap("data", "check", "a.sh").code == 0
+    write_text(tmp_path / "data", seed=9)
+    found = accmap("data", "check", "a.sh")
+    assert found.code == 1
+    assert "EVD078" in found.out

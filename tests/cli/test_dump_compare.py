@@ -1,0 +1,147 @@
+"""`accmap dump compare` as a command: exit codes, forms, languages, and what it says of the pair."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "evidence" / "dump"))
+from small_network import run
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+PAIR = [str(EXAMPLES / "planted" / name) for name in ("megatron.sh", "mindformers.yaml")]
+
+
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    root = tmp_path_factory.mktemp("dumps")
+    made = {
+        "a": run(root / "a"),
+        "b": run(root / "b", "mindspore"),
+        "fault": run(root / "fault", fault="computation"),
+        "backward": run(root / "backward", fault="backward"),
+        "statistics": run(root / "statistics", task="statistics"),
+        "nan": run(root / "nan", fault="overflow"),
+    }
+    for rank in (0, 1):
+        run(root / "ranks", task="statistics", place=f"step0/rank{rank}")
+        run(root / "ranks2", task="statistics", place=f"step0/rank{rank}", fault="weights" if rank else "")
+    return {
+        **{name: str(path) for name, path in made.items()},
+        "ranks": str(root / "ranks"),
+        "ranks2": str(root / "ranks2"),
+    }
+
+
+def test_a_match(accmap, dumps: dict[str, str]) -> None:
+    answer = accmap("dump", "compare", dumps["a"], dumps["b"])
+    assert answer.code == 0, answer.out
+    assert answer.out.startswith("match")
+
+
+@pytest.mark.procedure("proc.dump.first_divergence")
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", ("first divergence", "next dump")), ("zh", ("首个差异", "下一步采集"))]
+)
+def test_the_first_divergence_its_settings_and_the_next_dump(
+    accmap, dumps: dict[str, str], language: str, words: tuple[str, str]
+) -> None:
+    answer = accmap("dump", "compare", dumps["fault"], dumps["b"], "--config", *PAIR, "--lang", language)
+    assert answer.code == 1
+    lines = answer.out.splitlines()
+    assert any(words[0] in line and "decoder.layers.1.pre_mlp_layernorm" in line for line in lines)
+    command = f"accmap dump config {PAIR[0]} {PAIR[1]} --level mix --task tensor --scope decoder.layers.1.pre_mlp"
+    assert any(words[1] in line and command in line for line in lines)
+    assert any("norm." in line for line in lines)
+
+
+def test_json_is_as_its_schema_says(accmap, dumps: dict[str, str], tmp_path: Path) -> None:
+    schema = json.loads(accmap("schema", "dump-compare").out)
+    lines = (
+        (dumps["fault"], dumps["b"], "--config", *PAIR),
+        (dumps["a"], dumps["b"]),
+        (dumps["backward"], dumps["a"]),
+        (dumps["nan"], dumps["a"]),
+        (dumps["statistics"], dumps["b"]),
+    )
+    for line in lines:
+        answer = accmap("dump", "compare", *line, "--format", "json")
+        found = json.loads(answer.out)
+        jsonschema.validate(found, schema)
+        assert (found["verdict"] == "match") == (answer.code == 0)
+    differing = json.loads(accmap("dump", "compare", *lines[0], "--format", "json").out)["parts"][0]["first_divergence"]
+    assert {row["field"] for row in differing["different_fields"]} <= set(differing["fields"])
+    (tmp_path / "accuracy_checking_result_1.csv").write_text(
+        "API Name,Forward Test Success,Backward Test Success,Message\nMint.add.0,error,pass,bad\n"
+    )
+    answer = accmap("dump", "compare", "accuracy_checking_result_1.csv", "--format", "json")
+    assert answer.code == 1
+    jsonschema.validate(json.loads(answer.out), schema)
+
+
+def test_csv_has_a_row_for_every_tensor(accmap, dumps: dict[str, str]) -> None:
+    answer = accmap("dump", "compare", dumps["fault"], dumps["a"], "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(answer.out)))
+    assert len(rows) > 60
+    first = next(row for row in rows if row["agrees"] == "False")
+    assert first["module"] == "decoder.layers.1.pre_mlp_layernorm"
+    assert float(first["cosine"]) <= 1
+
+
+def test_steps_and_ranks(accmap, dumps: dict[str, str]) -> None:
+    assert accmap("dump", "compare", dumps["ranks"], dumps["ranks2"], "--rank", "0").code == 0
+    answer = accmap("dump", "compare", dumps["ranks"], dumps["ranks2"])
+    assert answer.code == 1
+    assert "rank 0" in answer.out
+    assert "rank 1" in answer.out
+    answer = accmap("dump", "compare", dumps["ranks"], dumps["a"], "-q")
+    assert answer.code == 0
+    answer = accmap("dump", "compare", dumps["ranks"], dumps["ranks2"], "--rank", "7")
+    assert answer.code == 2
+    assert "EVD035" in answer.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("nothing", "nothing"),
+        ("a.csv", "b.csv"),
+        (".",),
+        (".", "."),
+        ("x", "y", "--tolerance", "3"),
+        ("x", "y", "--jobs", "0"),
+        ("x", "y", "--config", "a", "b", "c"),
+    ],
+)
+def test_wrong_use_is_told(accmap, words: tuple[str, ...]) -> None:
+    answer = accmap("dump", "compare", *words)
+    assert answer.code == 2
+    assert answer.err
+    assert not answer.out
+
+
+def test_an_unreadable_tensor_makes_the_answer_incomplete(accmap, dumps: dict[str, str], tmp_path: Path) -> None:
+    shutil.copytree(dumps["b"], tmp_path / "c")
+    file = next((tmp_path / "c/step0/rank0/dump_tensor_data").glob("*linear_fc2*output.0.npy"))
+    file.write_bytes(file.read_bytes()[:40])
+    answer = accmap("dump", "compare", "c", dumps["b"])
+    assert answer.code == 2
+    assert answer.out.startswith("incomplete")
+    assert file.name in answer.out
+
+
+def test_all_units_and_a_file(accmap, dumps: dict[str, str], tmp_path: Path) -> None:
+    answer = accmap("dump", "compare", dumps["fault"], dumps["a"], "--all", "-o", "report.txt")
+    assert answer.code == 1
+    text = (tmp_path / "report.txt").read_text("utf-8")
+    assert text.count("✓") > 5
+    assert "✗" in text
+    assert accmap("dump", "compare", dumps["a"], dumps["b"], "-o", "report.txt").code == 2
+    assert accmap("dump", "compare", dumps["a"], dumps["b"], "-o", "report.txt", "--force").code == 0

@@ -1,0 +1,111 @@
+"""`accmap dump config`: what is written, what is refused, in both forms of answer."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+DENSE = (str(EXAMPLES / "qwen3_dense/megatron.sh"), str(EXAMPLES / "qwen3_dense/mindformers.yaml"))
+FILES = {
+    "msprobe_megatron.json", "msprobe_mindformers.json", "layer_mapping.yaml", "cell_mapping.yaml", "compare.sh",
+    "README.md", "README.zh-CN.md",
+}  # fmt: skip
+
+
+@pytest.mark.procedure("proc.dump.msprobe_config")
+@pytest.mark.parametrize("name", ["qwen3_dense", "qwen3_moe", "deepseek_v3"])
+def test_every_example_gets_its_files(accmap, tmp_path: Path, name: str) -> None:
+    answer = accmap(
+        "dump", "config", *(str(EXAMPLES / name / file) for file in ("megatron.sh", "mindformers.yaml")), "-d", "d"
+    )
+    assert answer.code == 0, answer.out
+    assert {path.name for path in (tmp_path / "d").iterdir()} == FILES
+    settings = json.loads((tmp_path / "d/msprobe_mindformers.json").read_text())
+    assert settings["dump_path"] == str(tmp_path / "d/mindformers")
+
+
+def test_one_file_of_either_side(accmap, tmp_path: Path) -> None:
+    for number, file in enumerate(DENSE):
+        assert accmap("dump", "config", file, "-d", str(number)).code == 0
+        assert (tmp_path / str(number) / "layer_mapping.yaml").read_text() == (
+            tmp_path / "0/layer_mapping.yaml"
+        ).read_text()
+    assert "translation" in (tmp_path / "0/README.md").read_text()
+
+
+@pytest.mark.procedure("proc.dump.o2")
+def test_the_environment_of_mindspores_own_dump(accmap, tmp_path: Path) -> None:
+    answer = accmap(
+        "dump", "config", DENSE[1], "-d", "d", "--kind", "mindspore-o2", "--steps", "0,5-8", "--format", "json"
+    )
+    told = json.loads(answer.out)
+    path = str(tmp_path / "d/mindspore_dump.json")
+    assert told["environment"] == {"MINDSPORE_DUMP_CONFIG": path, "MS_ACL_DUMP_CFG_PATH": path}
+    assert json.loads(Path(path).read_text())["common_dump_settings"]["iteration"] == "0|5-8"
+
+
+def test_json_is_as_its_schema_says(accmap) -> None:
+    schema = json.loads(accmap("schema", "dump-config").out)
+    for words in ((), ("--steps", "999999"), ("--kind", "mindspore-o0"), ("--msprobe", "8", "--precheck")):
+        answer = accmap("dump", "config", *DENSE, "-d", f"d{len(words)}{words[-1:]}", "--format", "json", *words)
+        jsonschema.validate(json.loads(answer.out), schema)
+
+
+def test_nothing_is_written_where_the_dump_would_be_empty(accmap, tmp_path: Path) -> None:
+    answer = accmap("dump", "config", *DENSE, "-d", "d", "--steps", "999999")
+    assert answer.code == 1
+    assert "EVD020 Step 999999 is never reached" in answer.out
+    assert not (tmp_path / "d").exists()
+    chinese = accmap("dump", "config", *DENSE, "-d", "d", "--scope", "decoder.layers.999.mlp", "--lang", "zh")
+    assert chinese.code == 1
+    assert "该模型没有模块 decoder.layers.999.mlp" in chinese.out
+
+
+def test_existing_files_are_kept_unless_forced(accmap, tmp_path: Path) -> None:
+    assert accmap("dump", "config", *DENSE, "-d", "d").code == 0
+    (tmp_path / "d/compare.sh").write_text("mine")
+    refused = accmap("dump", "config", *DENSE, "-d", "d")
+    assert refused.code == 2
+    assert "--force" in refused.err
+    assert (tmp_path / "d/compare.sh").read_text() == "mine"
+    assert accmap("dump", "config", *DENSE, "-d", "d", "--force").code == 0
+    assert (tmp_path / "d/compare.sh").read_text() != "mine"
+    assert not [name for name in os.listdir(tmp_path / "d") if name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "-d DIR"),
+        (("-d", "d", "--steps", "x"), "--steps takes numbers"),
+        (("-d", "d", "--ranks", "3-1"), "--ranks takes numbers"),
+        (("-d", "d", "--scope", "a", "b", "c"), "one module or two"),
+        (("-d", "d", "--level", "L7"), "--level is one of"),
+        (("-d", "d", "--kind", "o0"), "--kind is one of"),
+    ],
+)
+def test_wrong_use(accmap, words: tuple[str, ...], said: str) -> None:
+    answer = accmap("dump", "config", *DENSE, *words)
+    assert answer.code == 2
+    assert said in answer.err
+
+
+def test_two_files_of_one_framework(accmap) -> None:
+    answer = accmap("dump", "config", DENSE[0], DENSE[0], "-d", "d")
+    assert answer.code == 2
+    assert "both files are of megatron" in answer.err
+
+
+def test_a_file_that_is_none(accmap) -> None:
+    assert accmap("dump", "config", "nothing.sh", "-d", "d").code == 2
+
+
+def test_a_directory_that_cannot_be_made(accmap) -> None:
+    answer = accmap("dump", "config", *DENSE, "-d", "file/d", files={"file": "x"})
+    assert answer.code == 2
+    assert "cannot be made" in answer.err

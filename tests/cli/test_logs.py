@@ -1,0 +1,286 @@
+"""`accmap logs` as a user runs it: every format, every exit code, growing logs, and the page in a real browser."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "evidence" / "logs"))
+from writing_logs import falling, megatron_line, megatron_run, static_line, static_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOSSES = falling(200)
+FILES = {
+    "a.log": megatron_run(LOSSES),
+    "b.log": static_run(LOSSES),
+    "off.log": static_run(falling(200, lambda step: 0.5 if step >= 120 else 0.0)),
+    "nan.log": static_run([math.nan] * 200),
+    "twin.log": megatron_run(falling(200, lambda step: 0.01 * (step % 3 - 1))),
+    "broken.log": megatron_run(LOSSES).replace("lm loss: ", "lm l", 1),
+    "cut.log": megatron_run(LOSSES)[:-120],
+    "empty.log": "",
+    "other.log": "Downloading\n" * 3,
+    "binary.log": bytes(range(256)) * 8,
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "out", "err"),
+    [
+        (["a.log", "b.log"], 0, "Within the standard over 200 common steps.", ""),
+        (["a.log", "off.log"], 1, "from step 120 on the losses stay apart", ""),
+        (["a.log", "nan.log"], 1, "nan.log has 200 steps with a loss or norm that is NaN", ""),
+        (["nan.log", "nan.log"], 1, "Not within the standard: finite values", ""),
+        (["a.log"], 0, "last loss", ""),
+        (["nan.log"], 1, "finite values", ""),
+        (["a.log", "broken.log"], 1, "broken.log:1: EVD003", ""),
+        (["a.log", "cut.log"], 1, "cut.log:200: EVD004", ""),
+        (["a.log", "empty.log"], 2, "", "empty.log: EVD002 The log is empty."),
+        (["a.log", "other.log"], 2, "", "other.log: EVD001 No training line in 3 lines"),
+        (["a.log", "binary.log"], 2, "", "NUL bytes"),
+        (["a.log", "missing.log"], 2, "", "missing.log: SYN900"),
+        (["b.log", "--benchmark", "a.log", "twin.log"], 0, "benchmark band", ""),
+        (["--benchmark", "a.log", "twin.log", "a.log", "b.log"], 0, "benchmark band", ""),
+        (["a.log", "--benchmark", "a.log"], 2, "", "takes two runs"),
+        (["a.log", "--benchmark", "a.log", "twin.log", "--experiment", "lr-zero"], 2, "", "not by --experiment"),
+        (["a.log", "b.log", "--experiment", "first-steps"], 0, "neither log prints local norms", ""),
+        (["a.log", "b.log", "--experiment", "lr-zero"], 1, "this is not the experiment", ""),
+        (["a.log", "b.log", "--experiment", "never"], 2, "", "is one of"),
+        (["-", "b.log"], 0, "Within the standard", ""),
+        (["-", "-"], 2, "", "standard input"),
+    ],
+)
+def test_what_is_said_and_the_exit_code(
+    accmap: Callable[..., Any], words: list[str], code: int, out: str, err: str
+) -> None:
+    answer = accmap("logs", *words, files=FILES, stdin=FILES["a.log"])
+    assert answer.code == code, answer.out + answer.err
+    assert out in " ".join(answer.out.split())
+    assert err in answer.err
+    assert max((len(line) for line in answer.out.splitlines()), default=0) <= 80
+
+
+def test_chinese(accmap: Callable[..., Any]) -> None:
+    answer = accmap("logs", "a.log", "off.log", "--lang", "zh", files=FILES)
+    assert answer.code == 1
+    assert "不符合标准：平均 loss、后期差异、持续分开。" in answer.out
+    assert accmap("logs", "a.log", "other.log", "--lang", "zh").err.startswith("other.log: EVD001 共 3 行")
+
+
+def test_without_unicode_it_is_plain(accmap: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accmap.cli.dot_plot._encoding", lambda: "ascii")
+    answer = accmap("logs", "a.log", "off.log", files=FILES)
+    assert answer.out.isascii()
+    assert "NO divergence" in answer.out
+    assert "*" in answer.out
+    assert "o" in answer.out
+
+
+@pytest.mark.procedure("proc.stage3.scale_up")
+def test_more_than_two_logs_are_compared_with_the_first(accmap: Callable[..., Any]) -> None:
+    answer = accmap("logs", "a.log", "b.log", "off.log", "--format", "json", files=FILES)
+    assert answer.code == 1
+    found = json.loads(answer.out)
+    assert [(one["a"], one["b"], one["verdict"]) for one in found["comparisons"]] == [
+        ("a.log", "b.log", "match"),
+        ("a.log", "off.log", "mismatch"),
+    ]
+    text = accmap("logs", "a.log", "b.log", "off.log").out
+    assert "B / A: Within the standard" in text
+    assert "C / A: Not within the standard" in text
+
+
+def test_json_is_as_its_schema_says(accmap: Callable[..., Any]) -> None:
+    schema = json.loads(accmap("schema", "logs").out)
+    for words in (["a.log"], ["a.log", "off.log"], ["a.log", "nan.log"], ["b.log", "--benchmark", "a.log", "twin.log"]):
+        answer = accmap("logs", *words, "--format", "json", files=FILES)
+        jsonschema.validate(json.loads(answer.out), schema)
+    found = json.loads(accmap("logs", "a.log", "off.log", "--format", "json").out)
+    comparison = found["comparisons"][0]
+    assert comparison["diverges_at"] == 120
+    assert comparison["common_steps"] == 200
+    assert found["runs"][0]["first_loss"] == pytest.approx(LOSSES[0], rel=1e-6)
+    assert [one["name"] for one in comparison["criteria"] if one["status"] == "fail"] == [
+        "mean loss",
+        "late gap",
+        "apart",
+    ]
+
+
+def test_csv_has_every_step(accmap: Callable[..., Any]) -> None:
+    rows = list(csv.DictReader(io.StringIO(accmap("logs", "a.log", "b.log", "--format", "csv", files=FILES).out)))
+    by_step = {int(row["step"]): row for row in rows}
+    assert sorted(by_step) == list(range(1, 201))
+    assert float(by_step[7]["loss_b"]) == pytest.approx(LOSSES[6], abs=1e-6)
+    assert by_step[1]["lr_a"] == ""  # Megatron prints the rate of step 2 at step 1
+    alone = list(csv.DictReader(io.StringIO(accmap("logs", "b.log", "--format", "csv").out)))
+    assert len(alone) == 200
+    assert float(alone[0]["loss"]) == pytest.approx(LOSSES[0], abs=1e-6)
+
+
+def test_a_file_is_written_whole_and_never_over_another(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    assert accmap("logs", "a.log", "b.log", "-o", "out.txt", files=FILES).code == 0
+    assert "Within the standard" in (tmp_path / "out.txt").read_text("utf-8")
+    again = accmap("logs", "a.log", "b.log", "-o", "out.txt")
+    assert again.code == 2
+    assert "--force" in again.err
+    assert accmap("logs", "a.log", "off.log", "-o", "out.txt", "--force").code == 1
+    assert "Not within" in (tmp_path / "out.txt").read_text("utf-8")
+
+
+def test_a_configuration_is_read(accmap: Callable[..., Any]) -> None:
+    script = (
+        "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
+        "--seq-length 128 --max-position-embeddings 128 --micro-batch-size 1 --train-iters 10 --lr 1e-4\n"
+    )
+    answer = accmap("logs", "a.log", "b.log", "--config", "run.sh", files={**FILES, "run.sh": script})
+    assert answer.code == 0, answer.err
+    assert "run.sh adds no auxiliary loss" in " ".join(answer.out.split())
+    before = accmap("logs", "--config", "run.sh", "a.log", "b.log")
+    assert before.code == 0, before.err
+    assert accmap("logs", "a.log", "b.log", "--config", "nothing.sh").code == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="interrupts are sent as on POSIX")
+def test_a_growing_log_is_followed(tmp_path: Path) -> None:
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text("".join(FILES[name].splitlines(keepends=True)[:100]))  # type: ignore[union-attr]
+    command = [
+        sys.executable,
+        "-m",
+        "accmap",
+        "logs",
+        "a.log",
+        "b.log",
+        "--follow",
+        "-o",
+        "out.json",
+        "--format",
+        "json",
+    ]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+
+        def waited(steps: int, answer: str) -> dict[str, Any]:
+            for _ in range(200):
+                if (tmp_path / "out.json").exists():
+                    found = json.loads((tmp_path / "out.json").read_text())
+                    if found["comparisons"][0]["common_steps"] == steps and found["verdict"] == answer:
+                        return found
+                time.sleep(0.1)
+            raise AssertionError(f"no answer over {steps} steps")
+
+        waited(100, "match")
+        with (tmp_path / "a.log").open("a") as log:
+            log.write(megatron_line(101, 3.0) + megatron_line(102, 3.0)[:90])
+        with (tmp_path / "b.log").open("a") as log:
+            log.write(static_line(101, 3.0) + static_line(102, 9.0))
+        found = waited(101, "match")
+        assert not any(run["problems"] for run in found["runs"])  # half a line is awaited
+        with (tmp_path / "a.log").open("a") as log:
+            log.write(megatron_line(102, 3.0)[90:] + megatron_line(103, math.inf))
+        waited(102, "mismatch")
+    finally:
+        process.send_signal(signal.SIGINT)
+        code = process.wait(20)
+    assert code == 1, process.stderr.read() if process.stderr else ""
+
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+ACT = """
+<script>
+window.onerror = (message) => { document.title = 'broken: ' + message; };
+addEventListener('load', () => {
+  const at = (id, kind, share, more = {}) => {
+    const svg = document.getElementById(id), box = svg.getBoundingClientRect();
+    const given = {bubbles: true, clientX: box.left + box.width * share, clientY: box.top + 40, ...more};
+    svg.dispatchEvent(kind === 'wheel' ? new WheelEvent(kind, given) : new PointerEvent(kind, given));
+  };
+  const out = {};
+  out.paths = [...document.querySelectorAll('path.line[d]')].map((path) => path.getAttribute('d').length);
+  at('loss', 'pointermove', 0.5);
+  out.tip = document.getElementById('tip').textContent;
+  out.hairs = [...document.querySelectorAll('.hair')].map((hair) => hair.style.display);
+  at('relative', 'pointermove', 0.9);
+  out.relative = document.getElementById('tip').textContent;
+  at('norm', 'pointerdown', 0.4); at('norm', 'pointermove', 0.6); at('norm', 'pointerup', 0.6);
+  out.zoomed = view.slice();
+  at('rate', 'wheel', 0.5, {deltaY: -100, cancelable: true});
+  out.wheeled = view.slice();
+  at('loss', 'dblclick', 0.5);
+  out.whole = view.slice();
+  at('loss', 'pointerdown', 0.1); at('loss', 'pointermove', 0.3); at('loss', 'pointerup', 0.3);
+  document.getElementById('reset').click();
+  out.reset = view.slice();
+  out.loaded = performance.getEntriesByType('resource').length;
+  const done = document.createElement('pre');
+  done.id = 'outcome';
+  done.textContent = JSON.stringify(out);
+  document.body.append(done);
+});
+</script>
+"""
+
+
+def dumped(page: Path, profile: Path) -> str:
+    """What a headless browser makes of a page."""
+    assert BROWSER is not None
+    command = [
+        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1000,1600",
+        f"--user-data-dir={profile}", "--dump-dom", page.as_uri(),
+    ]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+def test_the_page_draws_shows_and_zooms_in_a_browser(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    answer = accmap("logs", "a.log", "off.log", "nan.log", "--format", "html", "-o", "page.html", files=FILES)
+    assert answer.code == 1
+    page = (tmp_path / "page.html").read_text("utf-8")
+    (tmp_path / "acting.html").write_text(page.replace("</body>", ACT + "</body>"), "utf-8")
+    dom = dumped(tmp_path / "acting.html", tmp_path / "profile")
+    assert "<title>broken" not in dom
+    told = re.search(r'<pre id="outcome">(.*?)</pre>', dom, re.DOTALL)
+    assert told is not None
+    out = json.loads(told[1].replace("&quot;", '"').replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
+    # Five panels: three curves of losses, norms and rates, two of differences; NaN is a gap.
+    assert len([length for length in out["paths"] if length > 500]) >= 9
+    assert re.match(r"step \d+\nA  [\d.]+\nB  [\d.]+\nC  NaN", out["tip"])
+    assert set(out["hairs"]) == {"block"}
+    assert "B - A" in out["relative"]
+    assert "%" in out["relative"]
+    low, high = out["zoomed"]
+    assert 60 < low < 85
+    assert 110 < high < 130
+    assert out["wheeled"][1] - out["wheeled"][0] < high - low
+    assert out["whole"] == [1, 200]
+    assert out["reset"] == [1, 200]
+    assert out["loaded"] == 0
+
+
+def test_the_page_holds_everything_itself(accmap: Callable[..., Any]) -> None:
+    answer = accmap("logs", "a.log", "off.log", "--format", "html", "--lang", "zh", files={**FILES})
+    assert answer.code == 1
+    assert not re.search(r"(?:src|href)=|@import|url\((?!#)|fetch\(|XMLHttpRequest", answer.out.replace("url(#", ""))
+    assert "prefers-color-scheme: dark" in answer.out
+    assert '<html lang="zh-CN">' in answer.out
+    assert "不符合标准" in answer.out
+    hostile = {"<img onerror=x>.log": FILES["a.log"], "b.log": FILES["b.log"]}
+    assert "<img" not in accmap("logs", *hostile, "--format", "html", files=hostile).out

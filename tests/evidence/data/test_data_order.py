@@ -1,0 +1,175 @@
+"""The order of samples: against a walk over the tokens by hand, and what the frameworks refuse."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accmap.evidence.data.blend import asked, blend_of, normalised, turns
+from accmap.evidence.data.gpt_index import gpt_index
+from accmap.evidence.data.problems import RefusedError
+from accmap.evidence.data.sampler import CyclicOrder, Permutation, block_step, dealt_step
+from accmap.evidence.data.split import ranges, shares
+
+LENGTHS = st.lists(st.integers(0, 30), min_size=1, max_size=25).filter(lambda found: sum(found) > 1)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    lengths=LENGTHS,
+    samples=st.integers(1, 60),
+    length=st.integers(2, 9),
+    seed=st.integers(0, 2**32 - 1),
+    extra=st.booleans(),
+)
+@pytest.mark.procedure("proc.data.same")
+def test_samples_are_cut_from_the_line_one_after_another(
+    lengths: list[int], samples: int, length: int, seed: int, extra: bool
+) -> None:
+    array = np.array(lengths, dtype=np.int32)
+    try:
+        index = gpt_index(array, (0, len(lengths)), samples, length, seed, extra=extra)
+    except RefusedError:
+        return
+    line = [(int(document), place) for document in index.documents for place in range(lengths[int(document)])]
+    assert len(index.documents) == index.epochs * len(lengths)
+    assert len(index) == (len(line) - extra) // length >= samples
+    assert sorted(index.order.tolist()) == list(range(len(index)))
+    for number in range(len(index)):
+        cut = int(index.order[number])
+        pieces = index.sample(number)
+        found = [(piece.sequence, piece.offset + step) for piece in pieces for step in range(piece.length)]
+        assert found == line[cut * length : (cut + 1) * length + extra]
+    if index.separate_last_epoch:
+        one = len(lengths)
+        assert sorted(index.documents[-one:].tolist()) == list(range(one))
+        boundary = ((index.epochs - 1) * sum(lengths) - extra) // length
+        assert sorted(index.order[:boundary].tolist()) == list(range(boundary))
+
+
+MEASURED = yaml.safe_load((Path(__file__).parent / "measured_orders.yaml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("case", MEASURED, ids=lambda case: f"{case['samples']} of {case['length']}")
+def test_measured_orders(case: dict[str, Any]) -> None:
+    lengths = np.array(case["lengths"], dtype=np.int32)
+    training = ranges(case["split"], len(lengths)).training
+    index = gpt_index(lengths, training, case["samples"], case["length"], case["seed"])
+    assert index.documents.tolist() == case["documents"]
+    assert index.order.tolist() == case["order"]
+    cuts = [index.place(cut) for cut in range(len(index) + 1)]
+    assert [list(cut) for cut in cuts] == case["cuts"]
+
+
+def test_measured_turns_and_permutation() -> None:
+    # helpers.cpp:build_blending_indices of Megatron-Core 0.12.3, and torch.randperm(12) with seed 0.
+    dataset, sample = turns([0.5, 0.3, 0.2], 12)
+    assert dataset.tolist() == [0, 1, 2, 0, 1, 0, 2, 0, 1, 0, 0, 1]
+    assert sample.tolist() == [0, 0, 0, 1, 1, 2, 1, 3, 2, 4, 5, 3]
+    shuffled = Permutation(12, 0)
+    assert [shuffled[place] for place in range(12)] == [8, 0, 5, 9, 7, 4, 2, 10, 3, 1, 11, 6]
+
+
+def test_no_tokens_never_end() -> None:
+    with pytest.raises(RefusedError, match="never ends"):
+        gpt_index(np.array([0, 0], dtype=np.int32), (0, 2), 1, 4, 0)
+
+
+def test_one_epoch_where_no_number_is_asked_for() -> None:
+    index = gpt_index(np.array([10, 10], dtype=np.int32), (0, 2), None, 4, 0)
+    assert (index.epochs, len(index)) == (1, 4)
+
+
+SPLITS = {
+    "1,0,0": ((0, 10), None, None),
+    "1": ((0, 10), None, None),
+    "8,1,1": ((0, 8), (8, 9), (9, 10)),
+    "969, 30, 1": ((0, 10), (10, 10), (10, 10)),
+    "99/1": ((0, 10), (10, 10), None),
+}
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_a_split_cuts_the_sequences(split: str) -> None:
+    assert tuple(ranges(split, 10)) == SPLITS[split]
+
+
+def test_no_split_is_everything() -> None:
+    assert ranges(None, 7) == ((0, 7), None, None)
+
+
+@pytest.mark.parametrize("split", ["0,1,0", "", "0", "1.2.3", "1,2,3,4"])
+def test_splits_that_are_refused(split: str) -> None:
+    with pytest.raises(RefusedError):
+        ranges(split, 10)
+
+
+def test_shares_add_up() -> None:
+    assert math.isclose(sum(shares("969, 30, 1")), 1)
+
+
+BLENDS: dict[str, tuple[list[Any], tuple[tuple[str, ...], tuple[float, ...] | None]]] = {
+    "one": (["p"], (("p",), None)),
+    "one with weight": (["1", "p"], (("p",), (1.0,))),
+    "numbers from YAML": ([3, "p", 0.5, "q"], (("p", "q"), (3.0, 0.5))),
+    "two without": (["p", "q"], (("p", "q"), None)),
+    "three without": (["p", "q", " r "], (("p", "q", "r"), None)),
+}
+
+
+@pytest.mark.parametrize("name", BLENDS)
+def test_lists_of_paths(name: str) -> None:
+    words, expected = BLENDS[name]
+    assert tuple(blend_of(words)) == expected
+
+
+@pytest.mark.parametrize("words", [[], ["1", "p", "q", "r"], ["0", "p"], ["-1", "p"], ["nan", "p"], ["inf", "p"]])
+def test_lists_that_are_refused(words: list[str]) -> None:
+    with pytest.raises(RefusedError):
+        blend_of(words)
+
+
+def test_what_each_framework_asks_of_a_weighted_dataset() -> None:
+    shares = normalised([1, 2])
+    assert asked(shares, 1000, "megatron") == ((336, 671), 334 + 667)
+    assert asked(shares, 1000, "mindformers") == ((335, 670), 1005)
+    assert asked([1.0], 1000, "megatron") == ((1005,), 1000)
+    assert asked([1.0], 1000, "mindformers") == ((1005,), 1005)
+
+
+@given(weights=st.lists(st.floats(0.01, 10), min_size=1, max_size=6), count=st.integers(1, 200))
+def test_a_blend_keeps_to_its_shares(weights: list[float], count: int) -> None:
+    parts = normalised(weights)
+    dataset, sample = turns(parts, count)
+    for number, share in enumerate(parts):
+        places = np.flatnonzero(dataset == number)
+        assert abs(places.size - share * count) <= len(parts)
+        assert sample[places].tolist() == list(range(places.size))
+
+
+@pytest.mark.parametrize("make", [block_step, dealt_step])
+def test_a_step_uses_the_global_batch(make: Any) -> None:
+    slots = make(3, 12, 2, 3)
+    assert [slot.sample for slot in slots] == list(range(36, 48))
+    assert {(slot.rank, slot.micro) for slot in slots} == {(rank, micro) for rank in range(3) for micro in range(2)}
+
+
+def test_a_permutation_is_one_whatever_is_asked_first() -> None:
+    late, early = Permutation(50, 0), Permutation(50, 0)
+    assert late[49] == [early[place] for place in range(50)][49]
+    assert sorted(late[place] for place in range(50)) == list(range(50))
+    with pytest.raises(ValueError, match="beyond"):
+        Permutation(2**32, 0)
+
+
+def test_cyclic_steps_do_not_overlap() -> None:
+    order = CyclicOrder(100, 2, 3, sharded=True)
+    taken = [slot.sample for step in range(8) for slot in order.step(step, 12)]
+    assert len(set(taken)) == 96 == order.steps_samples

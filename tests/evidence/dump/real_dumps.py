@@ -1,0 +1,98 @@
+"""Runs the real models of pairs under the real msprobe, one process a framework: `real_dumps.py FRAMEWORK OUT NAME...`.
+
+A name is one of `tests/verifier/pairs/pairs.yaml`: `equal/dense`, `faults/norm_epsilon`; `--module` behind it makes the
+output of that module of Megatron-Core's model 1% larger. Models, weights and tokens are the verifier's.
+
+MindSpore's CPU target has no kernel for `mint.norm`, which msprobe takes statistics with: numpy stands in for it here.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "verifier" / "pairs"))
+from pair_files import TABLE, write_pair
+
+from accmap.schemas.reader import read_config
+from accmap.verifier import draw
+from accmap.verifier.verify import Options, _job, _prepare
+
+
+def main(framework: str, out: Path, names: list[str], task: str = "tensor") -> None:
+    backend, debugger = (_megatron if framework == "megatron" else _mindformers)()
+    for name in names:
+        plain, _, module = name.partition("--")
+        kind, _, key = plain.partition("/")
+        folder = out / name
+        folder.mkdir(parents=True)
+        script, config = write_pair(TABLE[kind][key], folder)
+        pair = _prepare(read_config(str(script)), read_config(str(config)), Options())
+        blueprint = pair.blueprints[framework == "mindformers"]
+        model = backend.build(blueprint, 0)
+        model.load(
+            {weight: draw.weight(weight, array.shape, 0, rounded=False) for weight, array in model.weights().items()}
+        )
+        if module and framework == "megatron":
+            _enlarge(model.model.get_submodule(module))
+        plan = _job(pair, blueprint, Options(), 0).inputs[0]
+        batch = draw.tokens(plan.seed, plan.batch, plan.sequence, plan.vocabulary, plan.avoid, plan.include)
+        settings = folder / f"{framework}.json"
+        block = {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": "statistics"}
+        settings.write_text(
+            json.dumps({
+                "task": task, "dump_path": str(folder / framework), "rank": [], "step": [], "level": "L0",
+                "tensor": block, "statistics": block,
+            })
+        )  # fmt: skip
+        _fresh(debugger)
+        taken = debugger(config_path=str(settings))
+        taken.start(model.model)
+        model.backward(batch)
+        taken.stop()
+        taken.step()
+
+
+def _fresh(debugger: Any) -> None:
+    """The debugger is one object a process: it is made anew for every run."""
+    from msprobe.core.dump.debugger.precision_debugger import BasePrecisionDebugger
+
+    for kind in (debugger, BasePrecisionDebugger):
+        kind._instance = None
+
+
+def _enlarge(module: Any) -> None:
+    whole = module.forward
+
+    def forward(*given: Any, **named: Any) -> Any:
+        found = whole(*given, **named)
+        return (found[0] * 1.01, *found[1:]) if isinstance(found, tuple) else found * 1.01
+
+    module.forward = forward
+
+
+def _megatron() -> tuple[Any, Any]:
+    from msprobe.pytorch import PrecisionDebugger
+
+    from accmap.verifier.megatron_model import MegatronBackend
+
+    return MegatronBackend(), PrecisionDebugger
+
+
+def _mindformers() -> tuple[Any, Any]:
+    import mindspore
+    import numpy as np
+
+    from accmap.verifier.mindformers_model import MindFormersBackend
+
+    backend = MindFormersBackend()
+    mindspore.mint.norm = lambda x, *_a, **_k: mindspore.Tensor(np.float32(np.linalg.norm(x.asnumpy())))
+    from msprobe.mindspore import PrecisionDebugger
+
+    return backend, PrecisionDebugger
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])

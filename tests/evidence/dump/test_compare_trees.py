@@ -1,0 +1,332 @@
+"""A planted fault is named as the first divergence, whatever was dumped and whoever dumped it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accmap.evidence.dump.compare import Comparison, compare_trees
+from accmap.evidence.dump.compare_mapping import read_mapping
+from accmap.evidence.dump.compare_next import next_dump, settings_behind
+from accmap.evidence.dump.statistics import Judge
+from accmap.evidence.dump.trees import find_places, read_tree
+from accmap.mapper.recipe.vocabulary import vocabulary
+from accmap.schemas.diagnostic import UnreadableError
+
+sys.path.insert(0, str(Path(__file__).parent))
+from small_network import LEGACY, run
+
+FAULTS: dict[str, tuple[str, str, str]] = {
+    "weights": ("decoder.layers.1.mlp.linear_fc1", "forward", "weights"),
+    "computation": ("decoder.layers.1.pre_mlp_layernorm", "forward", "computation"),
+    "between": ("decoder.layers.1.mlp.linear_fc1", "forward", "between"),
+    "residual": ("decoder.layers.1", "forward", "computation"),
+    "data": ("embedding.word_embeddings", "forward", "data"),
+    "overflow": ("decoder.layers.1.mlp.linear_fc2", "forward", "overflow"),
+    "backward": ("decoder.layers.1.mlp.linear_fc1", "backward", "between"),
+}
+"""Where each planted fault is met first: module, direction, cause."""
+
+
+def compared(a: Path, b: Path, **options: Any) -> Comparison:
+    trees = [read_tree(find_places(str(root))[0]) for root in (a, b)]
+    return compare_trees(*trees, **options)
+
+
+def found(comparison: Comparison) -> tuple[str, str, str]:
+    divergence = comparison.divergence
+    assert divergence is not None
+    return divergence.unit.module, divergence.unit.a.direction, divergence.cause
+
+
+@pytest.mark.procedure("proc.dump.first_divergence")
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("frameworks", [("pytorch", "pytorch"), ("pytorch", "mindspore"), ("mindspore", "pytorch")])
+@pytest.mark.parametrize("task", ["tensor", "statistics"])
+def test_a_planted_fault_is_the_first_divergence(
+    fault: str, frameworks: tuple[str, str], task: str, tmp_path: Path
+) -> None:
+    a = run(tmp_path / "a", frameworks[0], task=task, fault=fault)
+    b = run(tmp_path / "b", frameworks[1], task=task)
+    assert found(compared(a, b)) == FAULTS[fault]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_checksums_decide_within_one_framework(fault: str, tmp_path: Path) -> None:
+    a, b = (run(tmp_path / side, task="md5", fault=given) for side, given in (("a", fault), ("b", "")))
+    assert found(compared(a, b)) == FAULTS[fault]
+    close = run(tmp_path / "c", task="md5", noise=1e-7)
+    assert compared(close, b).divergence is not None
+    crossing = run(tmp_path / "d", "mindspore", task="md5", noise=1e-7)
+    assert compared(crossing, b).divergence is None
+    assert compared(crossing, b, judge=Judge(exact=True)).divergence is not None
+
+
+def test_an_argument_that_differs_is_the_cause(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", fault="argument"), run(tmp_path / "b")
+    assert found(compared(a, b)) == ("decoder.layers.1.pre_mlp_layernorm", "forward", "argument")
+
+
+@pytest.mark.parametrize("task", ["tensor", "statistics"])
+@pytest.mark.parametrize("frameworks", [("pytorch", "pytorch"), ("pytorch", "mindspore")])
+def test_equal_runs_match(task: str, frameworks: tuple[str, str], tmp_path: Path) -> None:
+    a, b = (run(tmp_path / str(at), framework, task=task) for at, framework in enumerate(frameworks))
+    comparison = compared(a, b)
+    assert comparison.divergence is None
+    assert not comparison.only_a
+    assert not comparison.only_b
+    assert all(tensor.agrees for tensor in comparison.tensors if tensor.how != "value")
+    assert len(comparison.tensors) > 60
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_the_answer_does_not_depend_on_threads(jobs: int, tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", fault="weights"), run(tmp_path / "b", "mindspore")
+    alone = compared(a, b, jobs=1)
+    assert compared(a, b, jobs=jobs).units == alone.units
+
+
+def test_rounding_of_low_precision_passes(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", dtype="float16", noise=5e-4), run(tmp_path / "b", "mindspore", dtype="float16")
+    assert compared(a, b).divergence is None
+    assert found(compared(run(tmp_path / "c", dtype="float16", fault="weights"), b))[0] == FAULTS["weights"][0]
+
+
+def test_an_error_that_grows_is_called_gradual(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", noise=1e-4), run(tmp_path / "b")
+    divergence = compared(a, b, judge=Judge(2.2e-4)).divergence
+    assert divergence is not None
+    assert divergence.gradual
+    fault = compared(run(tmp_path / "c", fault="computation"), b).divergence
+    assert fault is not None
+    assert not fault.gradual
+
+
+@pytest.mark.parametrize(
+    ("prefix", "names"),
+    [
+        ("Module.module.module.", {}),
+        ("Module.0.module.", {}),
+        ("Cell.network.model.", {}),
+        ("Cell.network_with_loss.model.language_model.", {**LEGACY, "decoder": "encoder"}),
+    ],
+)
+def test_wrappers_and_older_names_are_the_same_modules(prefix: str, names: dict[str, str], tmp_path: Path) -> None:
+    framework = "mindspore" if prefix.startswith("Cell") else "pytorch"
+    a, b = run(tmp_path / "a", framework, prefix=prefix, names=names, fault="weights"), run(tmp_path / "b")
+    comparison = compared(a, b)
+    assert found(comparison) == FAULTS["weights"]
+    assert not comparison.only_a
+
+
+def test_a_mapping_names_the_partners(tmp_path: Path) -> None:
+    names = {"mlp": "feed_forward", "linear_fc1": "w_in", "linear_fc2": "w_out"}
+    a, b = run(tmp_path / "a", "mindspore", names=names, fault="weights"), run(tmp_path / "b")
+    without = compared(a, b)
+    assert any("feed_forward" in unit.name for unit in without.only_a)
+    mapping = tmp_path / "layer_mapping.yaml"
+    mapping.write_text(
+        "TransformerLayer: {feed_forward: mlp}\nMLP: {w_in: linear_fc1, w_out: linear_fc2}\n", encoding="utf-8"
+    )
+    for one, other in ((a, b), (b, a)):
+        comparison = compared(one, other, mapping=read_mapping(str(mapping)))
+        assert not comparison.only_a
+        assert not comparison.only_b
+        assert comparison.divergence is not None
+        assert "layers.1" in comparison.divergence.unit.a.name
+    cells = tmp_path / "cell_mapping.yaml"
+    cells.write_text(
+        "".join(
+            f"Cell.decoder.layers.{n}.feed_forward{theirs}: Module.decoder.layers.{n}.mlp{ours}\n"
+            for n in range(3)
+            for theirs, ours in (
+                (".MLP.forward.0", ".MLP.forward.0"),
+                (".w_in.ColumnParallelLinear.forward.0", ".linear_fc1.ColumnParallelLinear.forward.0"),
+                (".w_out.RowParallelLinear.forward.0", ".linear_fc2.RowParallelLinear.forward.0"),
+            )
+        )
+    )
+    assert not compared(a, b, mapping=read_mapping(str(cells))).only_a
+
+
+@pytest.mark.parametrize("text", ["", "- a", "a: 3", "{", "just words"])
+def test_a_mapping_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "mapping.yaml"
+    path.write_text(text)
+    with pytest.raises(UnreadableError):
+        read_mapping(str(path))
+
+
+def test_what_has_no_partner_is_listed(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a"), run(tmp_path / "b")
+    path = a / "step0/rank0/dump.json"
+    written = json.loads(path.read_text())
+    gone = "Module.decoder.layers.1.mlp.linear_fc2.RowParallelLinear.forward.0"
+    del written["data"][gone]
+    path.write_text(json.dumps(written))
+    comparison = compared(a, b)
+    assert [unit.name for unit in comparison.only_b] == [gone]
+    assert comparison.divergence is None
+
+
+def test_axes_in_another_order_are_found(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", "mindspore", fault="weights"), run(tmp_path / "b")
+    transpose(a)
+    comparison = compared(a, b)
+    assert found(comparison) == FAULTS["weights"]
+    assert any(tensor.layout.startswith("transposed") for tensor in comparison.tensors)
+
+
+def transpose(root: Path) -> None:
+    """Activations as [sequence, batch, hidden], as the other framework may have them."""
+    path = root / "step0/rank0/dump.json"
+    written = json.loads(path.read_text())
+    for name, entry in written["data"].items():
+        for tensor in [*entry.get("input_args", ()), *entry.get("output", ()), *entry.get("input", ())]:
+            if len(tensor.get("shape", ())) == 3:
+                file = path.parent / "dump_tensor_data" / tensor["data_name"]
+                np.save(file, np.load(file).transpose(1, 0, 2).copy())
+                tensor["shape"] = [tensor["shape"][at] for at in (1, 0, 2)]
+        assert name
+    path.write_text(json.dumps(written))
+
+
+def test_a_linear_layer_that_normalises_its_own_input_meets_norm_and_linear(tmp_path: Path) -> None:
+    """Transformer Engine's `TELayerNormColumnParallelLinear`, beside an identity where the norm was."""
+    a, b = run(tmp_path / "a"), run(tmp_path / "b", "mindspore")
+    path = a / "step0/rank0/dump.json"
+    written = json.loads(path.read_text())
+    data: dict[str, Any] = {}
+    norms: dict[str, Any] = {}
+    for name, entry in written["data"].items():
+        if ".pre_mlp_layernorm.RMSNorm.forward" in name:
+            norms[name.partition(".pre_mlp")[0]] = entry
+            given = entry["input_args"]
+            data[name.replace("RMSNorm", "IdentityOp")] = {**entry, "output": given[:1]}
+        elif ".linear_fc1.ColumnParallelLinear" in name and "parameters_grad" not in name:
+            renamed = name.replace("ColumnParallelLinear", "TELayerNormColumnParallelLinear")
+            fused = dict(entry)
+            if "forward" in name:
+                fused["input_args"] = norms[name.partition(".mlp")[0]]["input_args"][:1]
+            data[renamed] = fused
+        else:
+            data[name] = entry
+    written["data"] = data
+    path.write_text(json.dumps(written))
+    comparison = compared(a, b)
+    assert comparison.divergence is None
+    assert [unit.skipped for unit in comparison.units].count("fused") == 3
+
+
+@pytest.mark.parametrize("broken", ["cut", "garbled", "missing", "empty"])
+def test_a_tensor_that_cannot_be_read_falls_back_to_its_statistics_and_is_told(broken: str, tmp_path: Path) -> None:
+    for framework, ending in (("pytorch", "pt"), ("mindspore", "npy")):
+        a, b = run(tmp_path / framework / "a", framework), run(tmp_path / framework / "b", framework)
+        files = sorted((a / "step0/rank0/dump_tensor_data").glob(f"*linear_fc2*output.0.{ending}"))
+        data = files[0].read_bytes()
+        if broken == "missing":
+            files[0].unlink()
+        else:
+            files[0].write_bytes({"cut": data[: len(data) // 2], "garbled": b"\x00" * 400, "empty": b""}[broken])
+        comparison = compared(a, b)
+        assert comparison.divergence is None
+        told = [tensor.unreadable for tensor in comparison.unreadable] + list(comparison.a.notes)
+        assert any(files[0].name in line for line in told), told
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('{"data": {"a": ', "EVD032"),
+        ("", "EVD032"),
+        ("[]", "EVD033"),
+        ('{"task": 1}', "EVD033"),
+        ('{"data": {}}', "EVD034"),
+        (b"\xff\xfe", "EVD032"),
+        ("[" * 100_000, "EVD032"),
+    ],
+)
+def test_a_broken_dump_is_refused_with_its_place(text: str | bytes, code: str, tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a"), run(tmp_path / "b")
+    path = a / "step0/rank0/dump.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UnreadableError) as error:
+        compared(a, b)
+    assert error.value.diagnostic.kind.code == code
+    assert "{" not in str(error.value)
+
+
+def test_entries_that_are_no_units_are_noted(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a"), run(tmp_path / "b")
+    path = a / "step0/rank0/dump.json"
+    written = json.loads(path.read_text())
+    written["data"]["nonsense"] = 3
+    written["data"]["Module.x.Y.forward.0"] = {"output": [{"type": "torch.Tensor", "shape": "?", "Max": "x"}]}
+    path.write_text(json.dumps(written))
+    comparison = compared(a, b)
+    assert comparison.divergence is None
+    assert any("nonsense" in note for note in comparison.a.notes)
+
+
+def test_a_nan_is_named_where_it_appears_first(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", "mindspore"), run(tmp_path / "b", "mindspore")
+    name = "Cell.decoder.layers.1.mlp.linear_fc1.ColumnParallelLinear.forward.0.output.0.npy"
+    file = a / "step0/rank0/dump_tensor_data" / name
+    array = np.load(file)
+    array[0, 0, 0] = np.nan
+    np.save(file, array)
+    assert found(compared(a, b)) == ("decoder.layers.1.mlp.linear_fc1", "forward", "overflow")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_settings_behind_a_divergence_are_fields_of_the_recipe(fault: str, tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", fault=fault), run(tmp_path / "b")
+    divergence = compared(a, b).divergence
+    assert divergence is not None
+    fields = settings_behind(divergence)
+    assert fields
+    assert set(fields) <= set(vocabulary())
+
+
+def test_the_next_dump_is_the_guides(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", fault="backward"), run(tmp_path / "b", "mindspore")
+    divergence = compared(a, b).divergence
+    assert divergence is not None
+    dump = next_dump(divergence, "L0", "tensor", 0, 0)
+    assert dump.scope_b == (
+        "Cell.decoder.layers.1.mlp.linear_fc2.RowParallelLinear.backward.0",
+        "Cell.decoder.layers.1.mlp.linear_fc1.ColumnParallelLinear.backward.0",
+    )
+    assert dump.command(("a.sh", "b.yaml")) == (
+        "accmap dump config a.sh b.yaml --level mix --task tensor --scope "
+        "decoder.layers.1.mlp.linear_fc2.backward.0 decoder.layers.1.mlp.linear_fc1.backward.0 "
+        "--steps 0 --ranks 0 -d next-dump"
+    )
+    assert next_dump(divergence, "mix", "tensor", 0, 0).command(()) is None
+    assert next_dump(divergence, "mix", "statistics", 0, 0).command(()) is not None
+
+
+def test_places_are_found_from_any_folder(tmp_path: Path) -> None:
+    root = tmp_path / "dump"
+    for place in ("step0/rank0", "step0/rank1", "step2/rank0"):
+        run(root, task="statistics", place=place)
+    numbers = [(place.step, place.rank) for place in find_places(str(root))]
+    assert numbers == [(0, 0), (0, 1), (2, 0)]
+    assert [(place.step, place.rank) for place in find_places(str(root / "step0"))] == [(0, 0), (0, 1)]
+    assert [(place.step, place.rank) for place in find_places(str(root / "step2/rank0"))] == [(2, 0)]
+    assert [(place.step, place.rank) for place in find_places(str(root / "step2/rank0/dump.json"))] == [(2, 0)]
+    processes = run(tmp_path / "other", task="statistics", place="step0/proc4711")
+    assert [(place.step, place.rank) for place in find_places(str(processes))] == [(0, 0)]
+    for path in (tmp_path / "nothing", tmp_path):
+        if path.exists():
+            continue
+        with pytest.raises(UnreadableError):
+            find_places(str(path))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UnreadableError):
+        find_places(str(tmp_path / "empty"))

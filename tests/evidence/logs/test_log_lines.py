@@ -1,0 +1,162 @@
+"""Training lines of every version of both frameworks, and what is said where one cannot be read."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from writing_logs import dynamic_line, falling, megatron_line, megatron_run, static_line, static_run
+
+from accmap.evidence.logs.columns import ABSENT, LOSS
+from accmap.evidence.logs.reading import LogReader, read_run
+from accmap.schemas.diagnostic import UnreadableError
+
+CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("training_lines.yaml").read_text("utf-8"))
+
+
+def same(found: float, expected: float | None) -> bool:
+    if expected is None:
+        return found == ABSENT
+    return math.isnan(found) if math.isnan(expected) else found == pytest.approx(expected)
+
+
+@pytest.mark.procedure("proc.logs.fields")
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_a_line_says_what_its_framework_meant(case: dict[str, Any], tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_bytes(case["text"].encode())
+    run = read_run(str(log))
+    assert run.framework == case["framework"]
+    assert run.dialect == case.get("dialect", "")
+    assert list(run.steps) == case["steps"]
+    for name, values in case["columns"].items():
+        column = run.column(name)
+        assert all(same(found, value) for found, value in zip(column, values, strict=True)), (name, column)
+    for name in case.get("missing", ()):
+        assert not run.has(name)
+    assert not [problem for problem in run.problems if problem.diagnostic.kind.code == "EVD003"]
+
+
+@pytest.mark.procedure("proc.logs.fields")
+def test_an_iteration_is_counted_over_the_epochs(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text("".join(static_line(step, 2.0, epoch_length=7) for step in range(1, 15)))
+    assert list(read_run(str(log)).steps) == list(range(1, 15))
+
+
+LINES = [*megatron_run(falling(4)).splitlines(keepends=True), "something else\n"]
+GARBLED = (
+    LINES[1][: len(LINES[1]) // 2] + "\n",
+    LINES[1].replace("lm loss: ", "lm loss: x"),
+    LINES[1].replace("       2/", "     x2x/"),
+    LINES[1].replace(" | ", " ¦ ", 2),
+    LINES[1].replace("number of nan iterations", "number of n\0n iterations"),
+)
+
+
+@pytest.mark.parametrize("garbled", GARBLED)
+def test_a_garbled_line_is_a_problem_with_its_place(garbled: str, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_bytes((LINES[0] + garbled + "".join(LINES[2:])).encode())
+    run = read_run(str(log))
+    assert list(run.steps) == [1, 3, 4]
+    found = [problem for problem in run.problems if problem.diagnostic.kind.code == "EVD003"]
+    assert len(found) == 1
+    assert found[0].bad
+    assert found[0].diagnostic.span is not None
+    assert found[0].diagnostic.span.line == 2
+
+
+@pytest.mark.parametrize("line", [megatron_line(3, 2.0), static_line(3, 2.0), dynamic_line(3, 2.0)])
+def test_a_last_line_counts_only_where_it_is_whole(line: str, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    before = {"{ step": dynamic_line, "{ Epoch": static_line}
+    writer = next((writer for word, writer in before.items() if word in line), megatron_line)
+    whole = writer(1, 2.2) + writer(2, 2.1)
+    for cut in range(20, len(line.rstrip("\n"))):
+        log.write_text(whole + line[:cut])
+        run = read_run(str(log))
+        if 3 in run.steps:
+            # Only what stands after the last value may be missing.
+            assert line[cut:].strip(" |}\n0123456789.T") in (
+                "",
+                "train_throughput_per_npu:",
+                ", train_throughput_per_npu:",
+            )
+            assert run.column(LOSS)[2] == pytest.approx(2.0)
+        elif any(word in line[:cut] for word in ("iteration  ", "{ Epoch:[", "{ step:[")):
+            bad = {problem.diagnostic.kind.code for problem in run.problems if problem.bad}
+            assert bad
+            assert bad <= {"EVD003", "EVD004"}, line[:cut]
+    log.write_text(whole + line.rstrip("\n"))
+    assert list(read_run(str(log)).steps) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"no training here\n" * 9, bytes(range(256)) * 50, b"{ Epoch:["])
+def test_a_file_without_training_lines_is_refused(content: bytes, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_bytes(content)
+    with pytest.raises(UnreadableError) as told:
+        read_run(str(log))
+    assert told.value.diagnostic.kind.code in ("EVD001", "EVD002", "EVD004")
+    assert told.value.diagnostic.message("zh") != told.value.diagnostic.message("en")
+
+
+def test_logs_of_both_frameworks_in_one_file_are_told(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(megatron_run(falling(5)) + static_run(falling(3)))
+    run = read_run(str(log))
+    assert run.framework == "megatron"
+    assert [problem.diagnostic.kind.code for problem in run.problems] == ["EVD009"]
+
+
+@given(
+    st.lists(
+        st.one_of(st.integers(1, 40), st.binary(max_size=30).filter(lambda noise: b"|" not in noise)), max_size=40
+    ),
+    st.integers(1, 400),
+)
+@settings(max_examples=60, deadline=None)
+def test_however_it_is_cut_into_pieces_a_log_says_the_same(parts: list[int | bytes], size: int) -> None:
+    lines = [
+        megatron_line(part, 2 + part / 100).encode() if isinstance(part, int) else part.replace(b"\n", b" ") + b"\n"
+        for part in parts
+    ]
+    text = b"".join(lines)
+    whole, pieces = LogReader(), LogReader()
+    if text:
+        whole.take(text, 1, "x")
+    piece, first = b"", 1
+    for line in lines:
+        piece += line
+        if len(piece) >= size:
+            pieces.take(piece, first, "x")
+            first += piece.count(b"\n")
+            piece = b""
+    if piece:
+        pieces.take(piece, first, "x")
+    steps = [part for part in parts if isinstance(part, int)]
+    for reader in (whole, pieces):
+        found = reader.lines.get("megatron")
+        assert (list(found.steps) if found else []) == steps
+        if found is not None:
+            assert list(found.columns[LOSS]) == pytest.approx([2 + step / 100 for step in steps])
+            numbers = [place for place, part in enumerate(parts, 1) if isinstance(part, int)]
+            assert list(found.numbers) == numbers
+
+
+@given(st.binary(max_size=200), st.integers(0, 2000))
+@settings(max_examples=80, deadline=None)
+def test_no_bytes_crash_and_no_line_is_lost(noise: bytes, place: int) -> None:
+    text = (megatron_run(falling(6)) + "x\n").encode()
+    at = place % len(text)
+    reader = LogReader()
+    reader.take(text[:at] + noise + text[at:] + b"\n", 1, "x")
+    lines = reader.lines.get("megatron")
+    assert lines is not None
+    assert len(set(lines.steps)) + lines.unreadable >= 6 - noise.count(b"\n")

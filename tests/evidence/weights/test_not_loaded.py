@@ -1,0 +1,68 @@
+"""What an inference log's lists of weights that were not loaded mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from accmap.evidence.weights.not_loaded import Explained, explain, read_lists
+from accmap.mapper.recipe.reading import recipe_of
+from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.reader import read_config
+from accmap.schemas.source import SourceText
+
+pytest.importorskip("numpy")
+
+from weight_files import pair
+
+CASES: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("not_loaded.yaml").read_text("utf-8"))
+
+pytestmark = pytest.mark.procedure("proc.infer.weight_loading")
+
+
+def explained(case: dict[str, Any], folder: Path) -> tuple[Explained, ...]:
+    recipe = None
+    if "family" in case:
+        family = {**case["family"]}
+        _, config = pair(family.pop("family"), folder, **family)
+        recipe = recipe_of(read_config(config))
+    return explain(read_lists(SourceText("infer.log", case["log"])), recipe)
+
+
+@pytest.mark.procedure("proc.infer.fused_weights")
+@pytest.mark.procedure("proc.infer.bias")
+@pytest.mark.parametrize("name", CASES)
+def test_every_name_is_explained_once(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    found = explained(case, tmp_path)
+    by_kind: dict[str, set[str]] = {}
+    for one in found:
+        by_kind.setdefault(one.kind, set()).update(entry.name for entry in one.entries)
+    assert by_kind == {kind: set(names) for kind, names in case["expect"].items()}
+    assert {one.kind for one in found if one.harmless} == set(case.get("harmless", ()))
+    if "says" in case:
+        assert any(case["says"] in one.en for one in found), [one.en for one in found]
+    if "fields" in case:
+        assert list(found[0].fields) == case["fields"]
+    for one in found:
+        assert any("\u4e00" <= letter <= "\u9fff" for letter in one.zh)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_name_is_lost_and_none_comes_from_nowhere(name: str, tmp_path: Path) -> None:
+    entries = read_lists(SourceText("infer.log", CASES[name]["log"]))
+    found = [entry for one in explained(CASES[name], tmp_path) for entry in one.entries]
+    assert sorted(found) == sorted(entries)
+
+
+def test_a_log_without_the_lists_is_not_an_empty_answer() -> None:
+    with pytest.raises(UnreadableError, match="not loaded in the network"):
+        read_lists(SourceText("infer.log", "all went well\n"))
+
+
+def test_lines_are_told() -> None:
+    log = "first\nThese parameters are not loaded in the network: ['a.b']\nNetwork parameters not loaded:\n  - c.d\n"
+    assert [(entry.name, entry.line) for entry in read_lists(SourceText("x", log))] == [("a.b", 2), ("c.d", 4)]

@@ -1,0 +1,196 @@
+"""Two checkpoints weight by weight, and one against a configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accmap.evidence.weights.comparison import compare_checkpoints, compare_with_configuration, statistics
+from accmap.evidence.weights.number_types import cast, widened
+from accmap.evidence.weights.opening import open_checkpoint
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.reader import read_config
+
+np = pytest.importorskip("numpy")
+
+from weight_files import (  # noqa: E402
+    FAMILIES,
+    arrays,
+    pair,
+    write_distributed,
+    write_megatron,
+    write_mindformers,
+    write_safetensors,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from accmap.evidence.weights.comparison import Check
+
+NAME = "decoder.layers.1.mlp.linear_fc2.weight"
+
+
+def checked(a: Path, b: Path | None, *given: str, **options: Any) -> Check:
+    configs = [read_config(file) for file in given]
+    if b is None:
+        return compare_with_configuration(open_checkpoint(str(a)), configs, ReadOptions())
+    return compare_checkpoints(open_checkpoint(str(a)), open_checkpoint(str(b)), configs, ReadOptions(), **options)
+
+
+def statuses(found: Check) -> dict[str, str]:
+    return {row.name: row.status for row in found.bad}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("given", ["both", "yaml", "none"])
+def test_the_same_weights_in_every_form(family: str, given: str, tmp_path: Path) -> None:
+    script, config = pair(family, tmp_path)
+    found = arrays(script)
+    files = {"both": (script, config), "yaml": (config,), "none": ()}[given]
+    torch = write_megatron(tmp_path / "torch", script, found)
+    distributed = write_distributed(tmp_path / "distributed", script, found)
+    safetensors = write_mindformers(tmp_path / "mindformers", config, found)
+    for a, b in ((torch, safetensors), (safetensors, distributed), (torch, distributed), (safetensors, safetensors)):
+        answer = checked(a, b, *files)
+        assert statuses(answer) == {}, (a.name, b.name)
+        assert len(answer.rows) == len(found)
+        assert all(row.max_difference == 0 for row in answer.rows)
+
+
+def test_what_differs_is_named_with_its_size(tmp_path: Path) -> None:
+    script, config = pair("deepseek", tmp_path)
+    found = arrays(script)
+    a = write_megatron(tmp_path / "a", script, found)
+    other = {name: array.copy() for name, array in found.items()}
+    expert = "decoder.layers.2.mlp.experts.local_experts.7.linear_fc1.weight"
+    other[expert][3, 4] += 0.5
+    b = write_mindformers(tmp_path / "b", config, other)
+    answer = checked(a, b, script, config)
+    assert statuses(answer) == {expert: "different"}
+    (row,) = answer.bad
+    assert row.max_difference == pytest.approx(0.5, abs=1e-5)
+    assert row.b is not None
+    assert row.b.name == "decoder.layers.2.mlp.experts.weight1"
+    assert row.relative is not None
+    assert statuses(checked(a, b, script, config, tolerance=0.5)) == {}
+
+
+@pytest.mark.procedure("proc.infer.fused_weights")
+def test_rows_in_another_order_are_a_difference(tmp_path: Path) -> None:
+    """Names and shapes agree, and nothing is reported as not loaded: only the numbers show it."""
+    script, config = pair("grouped", tmp_path)
+    found = arrays(script)
+    a = write_megatron(tmp_path / "a", script, found)
+    _, other = pair("grouped", tmp_path / "other", model={"use_contiguous_weight_layout_attention": True})
+    b = write_mindformers(tmp_path / "b", other, found)
+    answer = checked(a, b, script, config)
+    assert set(statuses(answer).values()) == {"different"}
+    assert all(".linear_qkv." in name for name in statuses(answer))
+    assert statuses(checked(a, b, script, other)) == {}
+
+
+@pytest.mark.procedure("proc.weights.bf16_cast")
+def test_weights_that_agree_only_as_bfloat16(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path)
+    found = arrays(script)
+    rounded = {name: cast(array, "F32", "BF16") for name, array in found.items()}
+    a = write_megatron(tmp_path / "a", script, rounded)
+    b = write_mindformers(tmp_path / "b", config, found)
+    answer = checked(a, b, script, config)
+    assert set(statuses(answer).values()) == {"rounded"}
+    # The same values, stored in a wider type, are the same weights.
+    wide = {name: widened(array, "BF16") for name, array in rounded.items()}
+    c = write_mindformers(tmp_path / "c", config, wide)
+    assert statuses(checked(a, c, script, config)) == {}
+    away = {name: array * np.float32(1.02) for name, array in found.items()}
+    d = write_mindformers(tmp_path / "d", config, away)
+    assert set(statuses(checked(a, d, script, config)).values()) == {"different"}
+
+
+def test_missing_left_over_misshapen_and_broken(tmp_path: Path) -> None:
+    script, _ = pair("grouped", tmp_path)
+    found = arrays(script)
+    a = write_megatron(tmp_path / "a", script, found)
+    other = {name: array.copy() for name, array in found.items()}
+    del other["decoder.layers.0.self_attention.linear_qkv.bias"]
+    other["decoder.layers.0.self_attention.linear_proj.bias"] = np.zeros(128, np.float32)
+    other["decoder.layers.1.mlp.linear_fc1.weight"] = np.zeros((256, 128), np.float32)
+    other[NAME][5, 6] = np.nan
+    other["decoder.layers.0.mlp.new.weight"] = np.zeros((2, 2), np.float32)
+    b = write_megatron(tmp_path / "b", script, other)
+    answer = checked(a, b, script)
+    assert statuses(answer) == {
+        "decoder.layers.0.self_attention.linear_qkv.bias": "only-a",
+        "decoder.layers.0.self_attention.linear_proj.bias": "only-b",
+        "decoder.layers.1.mlp.linear_fc1.weight": "shape",
+        NAME: "not-finite",
+        "decoder.layers.0.mlp.new.weight": "unknown",
+    }
+
+
+@pytest.mark.parametrize("side", ["megatron", "mindformers"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_checkpoint_against_its_configuration(side: str, family: str, tmp_path: Path) -> None:
+    script, config = pair(family, tmp_path)
+    found = arrays(script)
+    if side == "megatron":
+        source = write_megatron(tmp_path / "a", script, found)
+    else:
+        source = write_mindformers(tmp_path / "a", config, found)
+    for given in ((script, config), (config, script), (config,)):
+        answer = checked(source, None, *given)
+        assert answer.kind == "configuration"
+        assert statuses(answer) == {}
+        assert len(answer.rows) == len(found)
+
+
+@pytest.mark.procedure("proc.infer.bias")
+def test_a_bias_that_the_configuration_asks_for_and_the_weights_lack(tmp_path: Path) -> None:
+    _, without = pair("grouped", tmp_path, model={"attention_bias": False}, megatron={"add-qkv-bias": None})
+    script, _ = pair("grouped", tmp_path / "plain", megatron={"add-qkv-bias": None})
+    source = write_mindformers(tmp_path / "a", without, arrays(script))
+    assert statuses(checked(source, None, without)) == {}
+    _, biased = pair("grouped", tmp_path / "biased")
+    answer = checked(source, None, biased)
+    assert statuses(answer) == {
+        f"decoder.layers.{layer}.self_attention.linear_qkv.bias": "only-b" for layer in range(2)
+    }
+    biased_weights = write_mindformers(tmp_path / "b", biased, arrays(pair("grouped", tmp_path / "c")[0]))
+    answer = checked(biased_weights, None, without)
+    assert set(statuses(answer).values()) == {"only-a"}
+
+
+def test_without_anything_to_compare_with_the_numbers_are_looked_at(tmp_path: Path) -> None:
+    script, config = pair("deepseek", tmp_path)
+    found = arrays(script)
+    found["output_layer.weight"][0, 0] = np.inf
+    answer = checked(write_mindformers(tmp_path / "a", config, found), None)
+    assert answer.kind == "alone"
+    assert answer.inferred
+    assert statuses(answer) == {"output_layer.weight": "not-finite"}
+
+
+def test_statistics() -> None:
+    found = statistics(np.array([3.0, -4.0, np.nan, np.inf], np.float32), "F32")
+    assert found is not None
+    assert found == (-4.0, 3.0, -0.5, 5.0, 1, 1)
+    assert statistics(np.array([1, 2], np.int32), "I32") is None
+    empty = statistics(np.array([np.nan], np.float32), "F32")
+    assert empty is not None
+    assert np.isnan(empty.norm)
+
+
+def test_mindspores_shorter_names_of_experts(tmp_path: Path) -> None:
+    """Some versions of MindSpore call the experts' matrices by the names given to the parameters."""
+    from weight_files import read_safetensors
+
+    script, config = pair("moe_softmax", tmp_path)
+    found = arrays(script)
+    a = write_mindformers(tmp_path / "a", config, found)
+    laid = read_safetensors(a / "model-00001-of-00001.safetensors")
+    (tmp_path / "b").mkdir()
+    short = {name.replace("experts.weight", "experts.w"): array for name, array in laid.items()}
+    write_safetensors(tmp_path / "b" / "model.safetensors", short)
+    assert statuses(checked(a, tmp_path / "b", config)) == {}

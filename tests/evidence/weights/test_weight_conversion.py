@@ -1,0 +1,501 @@
+"""Conversion in both directions: every number arrives where the other framework looks for it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accmap.evidence.weights.conversion import Request, convert
+from accmap.evidence.weights.megatron_form import Ranks
+from accmap.evidence.weights.number_types import cast
+from accmap.evidence.weights.opening import open_checkpoint
+from accmap.evidence.weights.problems import RefusedError
+from accmap.evidence.weights.writing import MANIFEST, check_manifest
+from accmap.mapper.recipe.reading import recipe_of
+from accmap.mapper.weight_layout import layout_of
+from accmap.mapper.weights import WeightTable
+from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.reader import read_config
+
+np = pytest.importorskip("numpy")
+
+from weight_files import (  # noqa: E402
+    FAMILIES,
+    ITERATION,
+    ITERATION_FOLDER,
+    SHARD,
+    arrays,
+    megatron_state,
+    pair,
+    read_safetensors,
+    write_distributed,
+    write_megatron,
+    write_mindformers,
+    write_safetensors,
+    write_torch,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.procedure("proc.weights.convert")
+
+
+def configs(*files: str) -> list[Any]:
+    return [read_config(file) for file in files]
+
+
+def expected(config: str, found: dict[str, Any]) -> dict[str, Any]:
+    """What the MindSpore Transformers checkpoint must hold."""
+    read = read_config(config)
+    return WeightTable(layout_of(recipe_of(read), read)).to_mindformers(found)
+
+
+def same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    assert found.keys() == wanted.keys()
+    for name, array in wanted.items():
+        assert found[name].shape == array.shape, name
+        assert found[name].tobytes() == np.ascontiguousarray(array).tobytes(), name
+
+
+def one_file(folder: Path) -> dict[str, Any]:
+    return read_safetensors(folder / "model-00001-of-00001.safetensors")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("form", ["torch", "torch_dist"])
+def test_megatron_to_mindformers(family: str, form: str, tmp_path: Path) -> None:
+    script, config = pair(family, tmp_path)
+    found = arrays(script)
+    write = write_megatron if form == "torch" else write_distributed
+    source = write(tmp_path / "megatron", script, found)
+    done = convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
+    same(one_file(tmp_path / "out"), expected(config, found))
+    assert (done.source, done.form, done.target, done.iteration) == ("megatron", form, "mindformers", ITERATION)
+    assert done.parameters == len(found)
+    assert done.numbers == sum(array.size for array in found.values())
+    assert done.beside
+    names = json.loads((tmp_path / "out" / "param_name_map.json").read_text())
+    assert set(names.values()) == {"model-00001-of-00001.safetensors"}
+    assert names.keys() == one_file(tmp_path / "out").keys()
+    assert check_manifest(str(tmp_path / "out")) == []
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("implementation", ["local", "transformer_engine"])
+@pytest.mark.parametrize("ranks", [Ranks(), Ranks(tensor=2), Ranks(pipeline=2), Ranks(2, 2, 2), Ranks(expert=4)])
+def test_there_and_back_bit_for_bit(family: str, implementation: str, ranks: Ranks, tmp_path: Path) -> None:
+    layers = {"megatron": {"num-layers": 4}, "model": {"num_hidden_layers": 4}}
+    if family == "deepseek":
+        layers["megatron"]["moe-layer-freq"] = "[0]*1+[1]*3"
+    script, config = pair(family, tmp_path, **layers)
+    found = arrays(script)
+    source = write_mindformers(tmp_path / "mindformers", config, found)
+    if family in ("grouped", "tied", "latent"):
+        ranks = ranks._replace(expert=1)
+    request = Request(str(source), str(tmp_path / "there"), ranks=ranks, implementation=implementation)
+    done = convert(request, configs(script, config))
+    assert len(done.files) == ranks.tensor * ranks.pipeline * ranks.expert + 1
+    assert (tmp_path / "there" / "latest_checkpointed_iteration.txt").read_text() == "release\n"
+    convert(Request(str(tmp_path / "there"), str(tmp_path / "back")), configs(script, config))
+    same(one_file(tmp_path / "back"), expected(config, found))
+
+
+def test_ranks_hold_what_megatron_gives_them(tmp_path: Path) -> None:
+    script, config = pair("deepseek", tmp_path)
+    found = arrays(script)
+    source = write_mindformers(tmp_path / "mindformers", config, found)
+    convert(Request(str(source), str(tmp_path / "out"), ranks=Ranks(2, 1, 2)), configs(script, config))
+    shards = {
+        (tensor, expert): shard_of(tmp_path / "out" / "release" / f"mp_rank_{tensor:02d}_{expert:03d}" / SHARD)
+        for tensor in range(2)
+        for expert in range(2)
+    }
+    layer = "decoder.layers.1."
+    gate, up = np.split(found["decoder.layers.0.mlp.linear_fc1.weight"], 2)
+    first = shards[1, 0]["decoder.layers.0.mlp.linear_fc1.weight"]
+    assert (first == np.concatenate([np.split(gate, 2)[1], np.split(up, 2)[1]])).all()
+    second = shards[0, 1]["decoder.layers.0.mlp.linear_fc2.weight"]
+    assert (second == np.split(found["decoder.layers.0.mlp.linear_fc2.weight"], 2, axis=1)[0]).all()
+    # Sixteen experts on two ranks: the second rank's first is the model's ninth.
+    name = f"{layer}mlp.experts.local_experts.{{}}.linear_fc2.weight"
+    assert (shards[0, 1][name.format(0)] == np.split(found[name.format(8)], 2, axis=1)[0]).all()
+    assert name.format(8) not in shards[0, 1]
+    router = f"{layer}mlp.router.weight"
+    assert all((shard[router] == found[router]).all() for shard in shards.values())
+    rows = found["embedding.word_embeddings.weight"]
+    assert (shards[1, 1]["embedding.word_embeddings.weight"] == np.split(rows, 2)[1]).all()
+    assert shards[0, 0][f"{layer}self_attention.linear_proj._extra_state"] is None
+
+
+def shard_of(path: Path) -> dict[str, Any]:
+    from accmap.evidence.weights.torch_file import TorchFile
+
+    file = TorchFile(str(path))
+    model = file.content["model"]
+    return {name: None if value is None else file.weight(name, value).read() for name, value in model.items()}
+
+
+def test_transformer_engine_fuses_norms_and_groups_experts(tmp_path: Path) -> None:
+    script, config = pair("moe_sigmoid", tmp_path, megatron={"moe-grouped-gemm": True})
+    found = arrays(script)
+    source = write_mindformers(tmp_path / "mindformers", config, found)
+    convert(Request(str(source), str(tmp_path / "out"), implementation="transformer_engine"), configs(script, config))
+    shard = shard_of(tmp_path / "out" / "release" / "mp_rank_00" / SHARD)
+    norms = [name for name in shard if "norm" in name and "layers.0." in name]
+    assert sorted(norm.rpartition("0.")[2] for norm in norms) == [
+        "mlp.linear_fc1.layer_norm_weight",
+        "self_attention.k_layernorm.weight",
+        "self_attention.linear_qkv.layer_norm_weight",
+        "self_attention.q_layernorm.weight",
+    ]
+    # A layer of experts keeps its norm to itself.
+    assert "decoder.layers.1.pre_mlp_layernorm.weight" in shard
+    grouped = shard["decoder.layers.1.mlp.experts.linear_fc1.weight15"]
+    assert (grouped == found["decoder.layers.1.mlp.experts.local_experts.15.linear_fc1.weight"]).all()
+
+
+def test_grouped_experts_of_the_local_implementation(tmp_path: Path) -> None:
+    script, config = pair("moe_softmax", tmp_path, megatron={"moe-grouped-gemm": True})
+    found = arrays(script)
+    source = write_mindformers(tmp_path / "mindformers", config, found)
+    convert(Request(str(source), str(tmp_path / "there"), implementation="local"), configs(script, config))
+    shard = shard_of(tmp_path / "there" / "release" / "mp_rank_00" / SHARD)
+    first = shard["decoder.layers.0.mlp.experts.weight1"]
+    hidden = 128
+    assert first.shape == (hidden, 8 * 2 * 64)
+    view = first.reshape(8, hidden, -1)
+    third = found["decoder.layers.0.mlp.experts.local_experts.3.linear_fc1.weight"]
+    assert (third == view[3].T).all()
+    assert shard["decoder.layers.0.mlp.experts.weight2"].shape == (8 * 64, hidden)
+    convert(Request(str(tmp_path / "there"), str(tmp_path / "back")), configs(script, config))
+    same(one_file(tmp_path / "back"), expected(config, found))
+
+
+@pytest.mark.procedure("proc.infer.fused_weights")
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"use_interleaved_weight_layout_mlp": True},
+        {"use_contiguous_weight_layout_attention": True},
+        {"use_interleaved_weight_layout_mlp": True, "use_contiguous_weight_layout_attention": True},
+    ],
+)
+def test_the_yaml_decides_how_fused_weights_are_arranged(model: dict[str, Any], tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path, model=model)
+    found = arrays(script)
+    source = write_megatron(tmp_path / "megatron", script, found)
+    convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
+    written = one_file(tmp_path / "out")
+    name = "decoder.layers.0.mlp.linear_fc1.weight"
+    if model.get("use_interleaved_weight_layout_mlp"):
+        assert (written[name][0::2] == found[name][:256]).all()
+        assert (written[name][1::2] == found[name][256:]).all()
+    name = "decoder.layers.0.self_attention.linear_qkv.weight"
+    if model.get("use_contiguous_weight_layout_attention"):
+        # Two groups of two query heads of 32 rows: queries, then keys, then values.
+        groups = found[name].reshape(2, 4, 32, -1)
+        assert (written[name][:128] == groups[:, :2].reshape(128, -1)).all()
+        assert (written[name][128:192] == groups[:, 2].reshape(64, -1)).all()
+    convert(Request(str(tmp_path / "out"), str(tmp_path / "back")), configs(script, config))
+    back = shard_of(tmp_path / "back" / "release" / "mp_rank_00" / SHARD)
+    assert all((back[name] == array).all() for name, array in found.items())
+
+
+@pytest.mark.parametrize("with_script", [True, False])
+def test_the_dynamic_graph_has_its_own_arrangement(with_script: bool, tmp_path: Path) -> None:
+    from accmap.mapper.translate.translation import translate
+    from accmap.mapper.translate.writing import text_of
+
+    script, _ = pair("deepseek", tmp_path)
+    dynamic = tmp_path / "dynamic.yaml"
+    dynamic.write_text(text_of(translate(read_config(script), "mindformers", None, "dynamic")))
+    found = arrays(script)
+    source = write_megatron(tmp_path / "megatron", script, found)
+    given = configs(*([script] if with_script else []), str(dynamic))
+    convert(Request(str(source), str(tmp_path / "out")), given)
+    written = one_file(tmp_path / "out")
+    experts = written["decoder.layers.1.mlp.experts.weight1"]
+    assert experts.shape == (16, 128, 128)
+    expert = "decoder.layers.1.mlp.experts.local_experts.5.linear_fc1.weight"
+    assert (found[expert] == experts[5].T).all()
+    assert (written["decoder.layers.1.mlp.expert_bias"] == found["decoder.layers.1.mlp.router.expert_bias"]).all()
+    assert "decoder.layers.0.self_attention.linear_kvb.weight" in written
+    first = found["decoder.layers.0.mlp.linear_fc1.weight"]
+    assert (written["decoder.layers.0.mlp.linear_fc1.weight"][0::2] == first[: len(first) // 2]).all()
+    convert(Request(str(tmp_path / "out"), str(tmp_path / "back")), given)
+    back = shard_of(tmp_path / "back" / "release" / "mp_rank_00" / SHARD)
+    if with_script:
+        assert all((back[name] == array).all() for name, array in found.items())
+
+
+def test_the_arguments_in_the_checkpoint_are_enough(tmp_path: Path) -> None:
+    for family in FAMILIES:
+        folder = tmp_path / family
+        script, _ = pair(family, folder)
+        found = arrays(script)
+        source = write_megatron(folder / "megatron", script, found)
+        done = convert(Request(str(source), str(folder / "out")), [])
+        assert done.configuration[0].endswith("(args)")
+        assert done.parameters == len(found)
+
+
+def test_without_any_account_of_the_model_it_stops(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path)
+    found = arrays(script)
+    source = write_mindformers(tmp_path / "mindformers", config, found)
+    with pytest.raises(UnreadableError, match="--config"):
+        convert(Request(str(source), str(tmp_path / "out")), [])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.procedure("proc.weights.bf16_cast")
+@pytest.mark.parametrize(("dtype", "stored"), [("bf16", "BF16"), ("fp32", "F32"), ("fp16", "F16")])
+def test_casts(dtype: str, stored: str, tmp_path: Path) -> None:
+    script, config = pair("deepseek", tmp_path)
+    found = arrays(script)
+    source = write_megatron(tmp_path / "megatron", script, found)
+    done = convert(Request(str(source), str(tmp_path / "out"), dtype=dtype), configs(script, config))
+    assert set(done.dtypes) == {stored, "F32"}
+    written = one_file(tmp_path / "out")
+    for name, array in expected(config, found).items():
+        # The routers' bias decides by small differences and is kept in float32 by both frameworks.
+        kept = name.endswith("expert_bias")
+        wanted = array if kept else cast(array, "F32", stored)
+        assert written[name].tobytes() == np.ascontiguousarray(wanted).tobytes(), name
+
+
+def test_bfloat16_shards_go_through_unchanged(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path)
+    found = {name: cast(array, "F32", "BF16") for name, array in arrays(script).items()}
+    source = write_megatron(tmp_path / "megatron", script, found)
+    done = convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
+    assert done.dtypes == ("BF16",)
+    same(one_file(tmp_path / "out"), expected(config, found))
+
+
+def test_a_value_too_large_for_float16_stops_the_cast(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path)
+    found = arrays(script)
+    found["output_layer.weight"][3, 5] = 1e6
+    source = write_megatron(tmp_path / "megatron", script, found)
+    with pytest.raises(RefusedError, match=r"1 values of output_layer\.weight"):
+        convert(Request(str(source), str(tmp_path / "out"), dtype="fp16"), configs(script, config))
+    assert not list((tmp_path / "out").glob("*.safetensors*"))
+
+
+@pytest.mark.parametrize(("rows", "size"), [(504, 512), (640, 512)])
+def test_the_vocabulary_gets_the_targets_rows(rows: int, size: int, tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path, model={"vocab_size": rows}, megatron={"vocab-size": 500})
+    found = arrays(script)
+    assert found["output_layer.weight"].shape[0] == 504
+    for name in ("embedding.word_embeddings.weight", "output_layer.weight"):
+        found[name] = np.concatenate([found[name], np.ones((size - 504, 128), np.float32)])
+    source = write_megatron(tmp_path / "megatron", script, found)
+    done = convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
+    assert done.vocabulary == (size, rows)
+    written = one_file(tmp_path / "out")["output_layer.weight"]
+    kept = min(rows, size)
+    assert (written[:kept] == found["output_layer.weight"][:kept]).all()
+    assert not written[kept:].any()
+
+
+def test_a_vocabulary_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path, model={"vocab_size": 400})
+    source = write_megatron(tmp_path / "megatron", script, arrays(script))
+    with pytest.raises(RefusedError, match="512 rows for 511 tokens; the target has room for 400"):
+        convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
+
+
+def test_tensor_parallel_ranks_share_the_vocabulary_evenly(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path, megatron={"make-vocab-size-divisible-by": 128})
+    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    request = Request(str(source), str(tmp_path / "out"), ranks=Ranks(tensor=4))
+    changed = {"megatron": {"make-vocab-size-divisible-by": 200, "vocab-size": 511}}
+    script, config = pair("grouped", tmp_path, **changed)
+    done = convert(request, configs(script, config))
+    assert done.vocabulary == (512, 800)
+    shard = shard_of(tmp_path / "out" / "release" / "mp_rank_01" / SHARD)
+    assert shard["embedding.word_embeddings.weight"].shape == (200, 128)
+
+
+def test_virtual_pipeline_chunks_are_put_in_order(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path, megatron={"num-layers": 4}, model={"num_hidden_layers": 4})
+    found = arrays(script)
+    folder = tmp_path / "megatron" / ITERATION_FOLDER
+    for rank in range(2):
+        chunks: dict[str, Any] = {}
+        for chunk in range(2):
+            layer = f"decoder.layers.{2 * chunk + rank}."
+            held = {name.replace(layer, "decoder.layers.0."): a for name, a in found.items() if name.startswith(layer)}
+            if (rank, chunk) == (0, 0):
+                held["embedding.word_embeddings.weight"] = found["embedding.word_embeddings.weight"]
+            if (rank, chunk) == (1, 1):
+                held |= {name: a for name, a in found.items() if name.startswith(("decoder.final", "output"))}
+            chunks[f"model{chunk}"] = megatron_state(held)
+        place = folder / f"mp_rank_00_{rank:03d}"
+        place.mkdir(parents=True)
+        write_torch(place / SHARD, {"iteration": ITERATION, "checkpoint_version": 3.0, **chunks})
+    convert(Request(str(tmp_path / "megatron"), str(tmp_path / "out")), configs(script, config))
+    same(one_file(tmp_path / "out"), expected(config, found))
+
+
+def test_a_parallel_runs_slices_are_put_together(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path)
+    found = arrays(script)
+    laid = expected(config, found)
+    folder = tmp_path / "mindformers"
+    folder.mkdir()
+    files: list[dict[str, Any]] = [{}, {}]
+    entries, places = {}, {}
+    for name, array in laid.items():
+        halves = np.split(array, 2) if array.ndim == 2 else [array]
+        chunks = []
+        for number, half in enumerate(halves):
+            offset = [number * len(half)] + [0] * (array.ndim - 1) if array.ndim == 2 else [0]
+            files[number][name] = half
+            chunks.append({"global_offset": offset, "local_shape": list(half.shape)})
+            file = f"model-{number:07d}-0000002.safetensors"
+            places[str((name, tuple(offset)))] = [{"file_name": file, "storage_rank": number, "rank_group": [number]}]
+        entries[name] = {"properties": {"dtype": "Float32"}, "global_shape": list(array.shape), "chunk": chunks}
+    for number, held in enumerate(files):
+        write_safetensors(folder / f"model-{number:07d}-0000002.safetensors", held)
+    (folder / "metadata.json").write_text(json.dumps({"state_dict_metadata": entries, "storage_data": places}))
+    (folder / "common.json").write_text('{"global_step": 12}')
+    convert(Request(str(folder), str(tmp_path / "out")), configs(script, config))
+    back = shard_of(tmp_path / "out" / "release" / "mp_rank_00" / SHARD)
+    assert all((back[name] == array).all() for name, array in found.items())
+    assert open_checkpoint(str(folder)).iteration == 12
+    (folder / "model-0000001-0000002.safetensors").unlink()
+    with pytest.raises(UnreadableError, match=r"model-0000001-0000002\.safetensors is missing"):
+        open_checkpoint(str(folder))
+
+
+def test_optimizer_state_and_counters_are_left_out_and_named(tmp_path: Path) -> None:
+    script, config = pair("moe_sigmoid", tmp_path)
+    found = arrays(script)
+    laid = expected(config, found)
+    laid |= {f"adam_m.{name}": array for name, array in laid.items()}
+    laid["decoder.layers.1.mlp.router.fi_accu"] = np.zeros(16, np.float32)
+    laid["global_step"] = np.zeros(1, np.int32)
+    folder = tmp_path / "mindformers"
+    folder.mkdir()
+    write_safetensors(folder / "model.safetensors", laid)
+    done = convert(Request(str(folder), str(tmp_path / "out")), configs(script, config))
+    assert {what.en for what in done.beside} == {"optimizer state", "counters of the router", "state of the run"}
+
+
+def test_many_small_files_and_one_framework(tmp_path: Path) -> None:
+    """The same framework on both sides: another number type, other shards."""
+    script, config = pair("deepseek", tmp_path)
+    found = arrays(script)
+    source = write_mindformers(tmp_path / "mindformers", config, found)
+    request = Request(str(source), str(tmp_path / "out"), to="mindformers", shard_bytes=1 << 20)
+    done = convert(request, configs(script, config))
+    assert len(done.files) > 4
+    written: dict[str, Any] = {}
+    for file in sorted((tmp_path / "out").glob("*.safetensors")):
+        written |= read_safetensors(file)
+    same(written, expected(config, found))
+    dense = write_megatron(tmp_path / "megatron", script, found)
+    request = Request(str(dense), str(tmp_path / "parallel"), to="megatron", ranks=Ranks(tensor=2))
+    convert(request, configs(script, config))
+    convert(Request(str(tmp_path / "parallel"), str(tmp_path / "back")), configs(script, config))
+    same(one_file(tmp_path / "back"), expected(config, found))
+
+
+class InterruptionError(Exception):
+    """Something that ends a conversion in the middle."""
+
+
+def test_an_interrupted_conversion_continues(tmp_path: Path) -> None:
+    script, config = pair("deepseek", tmp_path)
+    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    request = Request(str(source), str(tmp_path / "out"), ranks=Ranks(tensor=2, expert=2))
+
+    def stop_at_the_third(line: str) -> None:
+        if line.startswith("3/"):
+            raise InterruptionError
+
+    with pytest.raises(InterruptionError):
+        convert(request, configs(script, config), progress=stop_at_the_third)
+    out = tmp_path / "out"
+    manifest = json.loads((out / MANIFEST).read_text())
+    assert manifest["complete"] is False
+    assert len(manifest["files"]) == 2
+    assert not (out / "latest_checkpointed_iteration.txt").exists()
+    first = out / "release" / "mp_rank_00_000" / SHARD
+    before = first.stat().st_mtime_ns
+    damaged = out / "release" / "mp_rank_01_000" / SHARD
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    done = convert(request._replace(resume=True), configs(script, config))
+    assert [file.resumed for file in done.files] == [True, False, False, False, False]
+    assert first.stat().st_mtime_ns == before
+    assert json.loads((out / MANIFEST).read_text())["complete"] is True
+    assert check_manifest(str(out)) == []
+    assert not list(out.rglob("*.part"))
+    whole = convert(request._replace(output=str(tmp_path / "whole")), configs(script, config))
+    assert [file.sha256 for file in whole.files] == [file.sha256 for file in done.files]
+
+
+def test_another_conversion_is_not_continued(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path)
+    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    request = Request(str(source), str(tmp_path / "out"))
+    convert(request, configs(script, config))
+    with pytest.raises(UnreadableError, match="another dtype"):
+        convert(request._replace(resume=True, dtype="bf16"), configs(script, config))
+    (source / "model-00001-of-00001.safetensors").touch()
+    write_mindformers(tmp_path / "again", config, arrays(script, seed=1))
+    with pytest.raises(UnreadableError, match="another source"):
+        convert(request._replace(resume=True, checkpoint=str(tmp_path / "again")), configs(script, config))
+
+
+def test_writing_again_leaves_no_file_of_the_earlier_conversion(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path)
+    source = write_megatron(tmp_path / "megatron", script, arrays(script))
+    out = tmp_path / "out"
+    convert(Request(str(source), str(out), shard_bytes=1 << 18), configs(script, config))
+    assert len(list(out.glob("*.safetensors"))) > 2
+    convert(Request(str(source), str(out)), configs(script, config))
+    assert [file.name for file in out.glob("*.safetensors")] == ["model-00001-of-00001.safetensors"]
+    foreign = out / "model-00007-of-00009.safetensors"
+    foreign.write_bytes(b"")
+    with pytest.raises(UnreadableError, match="00007"):
+        convert(Request(str(source), str(out)), configs(script, config))
+    assert foreign.exists()
+
+
+def test_a_nan_is_written_and_reported(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path)
+    found = arrays(script)
+    found["decoder.layers.1.mlp.linear_fc2.weight"][0, :3] = np.nan
+    found["decoder.layers.1.mlp.linear_fc2.weight"][1, 0] = np.inf
+    source = write_megatron(tmp_path / "megatron", script, found)
+    done = convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
+    (finding,) = done.findings
+    assert finding.kind.code == "EVD048"
+    assert "decoder.layers.1.mlp.linear_fc2.weight holds 3 NaN and 1 infinite" in finding.message()
+    assert "3 个 NaN" in finding.message("zh")
+
+
+def test_blocks_of_a_large_weight_are_read_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accmap.evidence.weights import weight
+
+    monkeypatch.setattr(weight, "BLOCK_BYTES", 1 << 12)
+    script, config = pair("deepseek", tmp_path)
+    found = arrays(script)
+    source = write_megatron(tmp_path / "megatron", script, found)
+    convert(Request(str(source), str(tmp_path / "out"), dtype="fp32"), configs(script, config))
+    same(one_file(tmp_path / "out"), expected(config, found))
+    largest: list[int] = []
+    checkpoint = open_checkpoint(str(source))
+    view_of = checkpoint.model  # the embedding is 512 rows of 512 bytes: 64 blocks of 8 rows
+    from accmap.evidence.weights.model import View
+
+    model = view_of(View(layout_of(recipe_of(read_config(script)))))
+    largest.extend(block.nbytes for block in model.weights["embedding.word_embeddings.weight"].blocks())
+    assert len(largest) == 64
+    assert max(largest) == 1 << 12
