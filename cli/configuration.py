@@ -11,6 +11,7 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .parsing import UsageError
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Mapping, Sequence
 
     from ..schemas.diagnostic import Severity
@@ -280,12 +281,18 @@ def _meant(given: str, known: Mapping[str, object]) -> str:
 
 def _captured(pattern: str, path: str) -> tuple[str, ...] | None:
     """What the stars of a pattern stand for, where the path fits it."""
-    import re
+    expression = _expressions.get(pattern)
+    if expression is None:
+        import re
 
-    parts = re.split(r"(\*\*|\*)", os.path.normpath(pattern).replace(os.sep, "/"))
-    expression = "".join("(.*)" if part == "**" else "([^/]*)" if part == "*" else re.escape(part) for part in parts)
-    match = re.fullmatch(expression, path)
+        parts = re.split(r"(\*\*|\*)", os.path.normpath(pattern).replace(os.sep, "/"))
+        text = "".join("(.*)" if part == "**" else "([^/]*)" if part == "*" else re.escape(part) for part in parts)
+        expression = _expressions[pattern] = re.compile(text)
+    match = expression.fullmatch(path)
     return None if match is None else match.groups()
+
+
+_expressions: dict[str, re.Pattern[str]] = {}
 
 
 def _filled(pattern: str, captured: tuple[str, ...]) -> str:

@@ -49,6 +49,9 @@ def _guarded(given: list[str]) -> int:
         # The reader of our output has gone (`| head`): nothing is left to say, and Python must not say it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
+    except OSError as error:
+        print(f"accmap: the answer cannot be written: {error.strerror or error}", file=sys.stderr)
+        return UNUSABLE
     except KeyboardInterrupt:
         return 130
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
 
+_WITH_SUBJECTS = ("markdown", "csv")
+"""The forms that print a checklist of each pair's values."""
 _RANKS = {"info": 0, "warning": 1, "error": 2, "never": 3}
 
 
@@ -156,7 +158,7 @@ def run(
         if diff:
             return report_diff(report)
     else:
-        report = lint(settings, files, reader, jobs=jobs or 1)
+        report = lint(settings, files, reader, jobs=jobs or 1, with_subjects=format in _WITH_SUBJECTS)
     if add_ignores:
         from .ignoring import add_comments
 
@@ -184,39 +186,45 @@ def _once(
     fail_on: str,
     language: Language,
 ) -> int:
-    report = lint(settings, files, Reader(stdin_name), jobs=1)
+    report = lint(settings, files, Reader(stdin_name), with_subjects=form in _WITH_SUBJECTS)
     sys.stdout.write(rendered(report, form, language, statistics=statistics))
     sys.stdout.flush()
     return exit_code(report, fail_on)
 
 
-def lint(settings: Settings, files: Sequence[str], reader: Reader, *, jobs: int = 1) -> Report:
-    """Every finding about the files, in their pairs."""
-    from .pairing import gathered
+def lint(
+    settings: Settings, files: Sequence[str], reader: Reader, *, jobs: int = 1, with_subjects: bool = False
+) -> Report:
+    """Every finding about the files, in their pairs; what was read from them only `with_subjects`."""
+    from .pairing import Gathering
 
     if jobs > 1:
         from .spreading import spread
 
-        report = spread(files, settings, jobs)
+        report = spread(files, settings, jobs, with_subjects=with_subjects)
         if report is not None:
             return report
-    gathering = gathered(files, settings, reader)
-    outcomes = [checked(group, settings) for group in gathering.groups]
-    diagnostics: list[Diagnostic] = list(gathering.unreadable)
+    gathering = Gathering(files, settings, reader)
+    found: list[Diagnostic] = []
+    subjects: list[Subject] = []
     crashed = False
-    for found, failed in outcomes:
-        diagnostics += found
+    for group in gathering.groups():
+        outcome, failed = checked(group, settings)
+        found += outcome
         crashed = crashed or failed
-    kept, suppressed = _silenced(unlike(diagnostics), reader, settings)
+        if with_subjects:
+            subjects.append(_subject(group, settings))
+    unreadable = gathering.unreadable
+    kept, suppressed = _silenced(unlike([*unreadable, *found]), reader, settings)
     return Report(
         tuple(kept),
         suppressed,
         gathering.files,
-        gathering.pairs,
+        tuple(gathering.pairs),
         reader.sources,
-        tuple(_subject(group, settings) for group in gathering.groups),
-        bool(gathering.unreadable),
-        crashed or any(entry.kind.code == "SYN990" for entry in gathering.unreadable),
+        tuple(subjects),
+        bool(unreadable),
+        crashed or any(entry.kind.code == "SYN990" for entry in unreadable),
     )
 
 

@@ -49,7 +49,8 @@ def _line(row: ReportRow, language: Language, colour: bool) -> str:
     status = _STATUS_ZH[row.status] if chinese else row.status
     impact = _IMPACT_ZH[row.impact] if chinese else row.impact
     named = ", ".join(row.source) or row.field or ""
-    return f"{painted(status, _STYLE[row.status], colour)} ({impact}) {named}: {row.zh if chinese else row.en}"
+    named = f" {named}" if named else ""
+    return f"{painted(status, _STYLE[row.status], colour)} ({impact}){named}: {row.zh if chinese else row.en}"
 
 
 def _count(translation: Translation, language: Language) -> str:

@@ -43,7 +43,7 @@ def mend_files(
     if mended.fixed and write:
         print(f"accmap: fixed {len(mended.fixed)}", file=sys.stderr)
     last = Reader(stdin_name, mended.texts)
-    return last, lint(settings, names, last)
+    return last, lint(settings, names, last, with_subjects=True)
 
 
 def difference(name: str, before: str, after: str) -> str:

@@ -26,6 +26,8 @@ class Option(NamedTuple):
     choices: tuple[str, ...] = ()
     default: object = None
     metavar: str | None = None
+    most: int | None = None
+    """How many words `rest` takes at most; the words after them are operands again."""
 
     @property
     def dest(self) -> str:

@@ -31,6 +31,7 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
     values: dict[str, object] = {option.dest: _default(option) for option in by_name.values()}
     operands: list[str] = []
     borrowed: list[str] = []
+    lender = ""
     at = 0
     while at < len(words):
         word = words[at]
@@ -57,16 +58,17 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
             taken = [attached]
         elif option.kind == "rest":
             end = at
-            while end < len(words) and not (words[end].startswith("-") and words[end] != "-"):
+            last = len(words) if option.most is None else min(len(words), at + option.most)
+            while end < last and not (words[end].startswith("-") and words[end] != "-"):
                 end += 1
             taken, at = list(words[at:end]), end
-            borrowed = taken
+            borrowed, lender = taken, option.dest
         else:
             taken, at = list(words[at : at + 1]), at + 1
         if not taken:
             raise UsageError(f"{name} needs a value{f' {option.metavar}' if option.metavar else ''}")
         _store(values, option, name, taken)
-    return Parsed(_operands(command, operands, borrowed, values), values)
+    return Parsed(_operands(command, operands, borrowed, lender, values), values)
 
 
 def _default(option: Option) -> object:
@@ -96,15 +98,16 @@ def _converted(option: Option, name: str, text: str) -> object:
         ) from None
 
 
-def _operands(command: Command, operands: list[str], borrowed: list[str], values: dict[str, object]) -> tuple[str, ...]:
+def _operands(
+    command: Command, operands: list[str], borrowed: list[str], lender: str, values: dict[str, object]
+) -> tuple[str, ...]:
     """The files; `--arg 8 run.sh` leaves the command the file that it needs."""
     missing = command.minimum - len(operands)
     if 0 < missing < len(borrowed):
         operands = [*borrowed[-missing:], *operands]
-        rest = next(option.dest for option in options_of(command) if option.kind == "rest")
-        known = values[rest]
+        known = values[lender]
         assert isinstance(known, list)
-        values[rest] = known[:-missing]  # pyright: ignore[reportUnknownVariableType]
+        values[lender] = known[:-missing]  # pyright: ignore[reportUnknownVariableType]
     if len(operands) < command.minimum:
         raise UsageError(f"{command.name} needs {command.operands}")
     if command.maximum is not None and len(operands) > command.maximum:

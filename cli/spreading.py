@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .lint import Report, Settings
 
 
-def spread(files: Sequence[str], settings: Settings, jobs: int) -> Report | None:
+def spread(files: Sequence[str], settings: Settings, jobs: int, *, with_subjects: bool) -> Report | None:
     """The report over all files; None where they are too few to be worth a process each."""
     from functools import partial
     from multiprocessing import get_context
@@ -21,7 +21,7 @@ def spread(files: Sequence[str], settings: Settings, jobs: int) -> Report | None
     if len(groups) < 2 or "-" in files:
         return None
     with get_context().Pool(min(jobs, len(groups))) as pool:
-        reports = pool.map(partial(_one, settings), groups, chunksize=max(1, len(groups) // (jobs * 4)))
+        reports = pool.map(partial(_one, settings, with_subjects), groups, chunksize=max(1, len(groups) // (jobs * 4)))
     return _together(reports)
 
 
@@ -46,10 +46,10 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
     return groups
 
 
-def _one(settings: Settings, group: tuple[str, ...]) -> Report:
+def _one(settings: Settings, with_subjects: bool, group: tuple[str, ...]) -> Report:
     from .lint import Reader, lint
 
-    return lint(settings, group, Reader())
+    return lint(settings, group, Reader(), with_subjects=with_subjects)
 
 
 def _together(reports: Sequence[Report]) -> Report:

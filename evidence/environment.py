@@ -1,4 +1,4 @@
-"""The environment of a run: what is installed, which versions belong together, and what makes a run deterministic.
+"""The environment of a run: what is installed, and which versions belong together.
 
 Nothing is executed: Python's own records of installed distributions are read, and the files that CANN, the drivers
 and CUDA leave behind. The table stands in `versions.yaml`.
@@ -14,15 +14,14 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..mapper.align.table import alignment_table
 from ..schemas.diagnostic import finding
 from .environment_problems import PROBLEMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..schemas.config import Config
-    from ..schemas.diagnostic import Diagnostic, Language
+    from ..schemas.diagnostic import Diagnostic
 
 HERE = "this machine"
 MOST_CHARACTERS = 65536
@@ -63,7 +62,8 @@ class VersionSet(NamedTuple):
 
 
 @cache
-def _table() -> Any:
+def version_table() -> Any:
+    """`versions.yaml`, read once."""
     import yaml
 
     with open(os.path.join(os.path.dirname(__file__), "versions.yaml"), encoding="utf-8") as stream:
@@ -72,7 +72,7 @@ def _table() -> Any:
 
 def version_sets() -> tuple[VersionSet, ...]:
     """The whole table: the sets of MindSpore Transformers, then those of Megatron-LM."""
-    table = _table()
+    table = version_table()
     found = [
         VersionSet(
             "mindformers",
@@ -109,11 +109,11 @@ def installed(root: str = "/") -> tuple[tuple[Installed, ...], tuple[Diagnostic,
     """What Python and the files below `root` say is installed, and what could not be read."""
     found = [Installed("python", platform.python_version(), "both", "python")]
     problems: list[Diagnostic] = []
-    for row in _table()["distributions"]:
+    for row in version_table()["distributions"]:
         entry = _distribution(row, problems)
         if entry is not None:
             found.append(entry)
-    for row in _table()["files"]:
+    for row in version_table()["files"]:
         entry = _from_files(row, root, problems)
         if entry is not None:
             found.append(entry)
@@ -265,97 +265,3 @@ _MEETS: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
-
-
-# --- the deterministic set ---
-
-
-class Variable(NamedTuple):
-    """One exported variable of a deterministic launch, and why."""
-
-    name: str
-    value: str
-    en: str
-    zh: str
-
-
-def deterministic_variables(side: str) -> tuple[Variable, ...]:
-    """The variables of one side's launch."""
-    if side == "mindformers":
-        rows = alignment_table().environment
-        return tuple(Variable(str(row.variable), str(row.value), row.en, row.zh) for row in rows)
-    return tuple(Variable(row["name"], row["value"], row["en"], row["zh"]) for row in _table()["deterministic"])
-
-
-_SIDES = {
-    "mindformers": ("MindSpore Transformers on Ascend", "昇腾侧 MindSpore Transformers"),
-    "megatron": ("Megatron-LM on GPUs", "GPU 侧 Megatron-LM"),
-}
-
-
-def export_lines(sides: Iterable[str], language: Language) -> list[str]:
-    """The deterministic set as lines for a shell."""
-    lines: list[str] = []
-    for side in sides:
-        lines.append(f"# {_SIDES[side][language == 'zh']}")
-        for variable in deterministic_variables(side):
-            why = variable.zh if language == "zh" else variable.en
-            lines.append(f"export {variable.name}={variable.value}  # {why}")
-    return lines
-
-
-_SEEDING = {
-    "torch": (
-        (
-            "# pretrain_gpt.py: below its imports, before anything random.",
-            "# 用于 pretrain_gpt.py：放在 import 之后、任何随机操作之前。",
-        ),
-        """import os
-import random
-
-import numpy as np
-import torch
-
-
-def seed_all(seed=42):
-    os.environ["PYTHONHASHSEED"] = str(seed)
-    for fixed in (random.seed, np.random.seed, torch.manual_seed, torch.cuda.manual_seed_all):
-        fixed(seed)
-    torch.use_deterministic_algorithms(True)
-    torch.backends.cudnn.deterministic = True
-    torch.backends.cudnn.benchmark = False
-    torch.backends.cudnn.enabled = False
-
-
-seed_all()
-""",
-    ),
-    "mindspore": (
-        (
-            "# run_mindformer.py: below its imports, before anything random.",
-            "# 用于 run_mindformer.py：放在 import 之后、任何随机操作之前。",
-        ),
-        """import os
-import random
-
-import mindspore
-import numpy as np
-
-
-def seed_all(seed=42):
-    os.environ["PYTHONHASHSEED"] = str(seed)
-    for fixed in (random.seed, np.random.seed, mindspore.set_seed):
-        fixed(seed)
-    mindspore.set_context(deterministic="ON")
-
-
-seed_all()
-""",
-    ),
-}
-
-
-def seeding_code(framework: str, language: Language) -> str:
-    """The lines that fix every seed and switch deterministic kernels on, with the place where they belong."""
-    place, code = _SEEDING[framework]
-    return f"{place[language == 'zh']}\n{code}"

@@ -60,6 +60,7 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[str], Value]], bool]] =
     "ne_field": lambda value, operand, other: value != other(str(operand)),
     "gt_field": lambda value, operand, other: _greater(value, other(str(operand))),
     "islist": lambda value, _operand, _: isinstance(value, (list, tuple)),
+    "uneven": lambda value, _operand, _: isinstance(value, (list, tuple)) and len(set(map(str, value[1:-1]))) > 1,
     "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
     "has": lambda value, operand, _: isinstance(value, (list, tuple)) and operand in value,
     "endswith": lambda value, operand, _: isinstance(value, str) and value.endswith(str(operand)),

@@ -47,6 +47,7 @@ _COMPARISONS = {
     "gt_field": ("{field} is above {value}", "{field} 大于 {value}"),
     "islist": ("{field} is a list", "{field} 为列表"),
     "isfraction": ("{field} is no whole number", "{field} 不是整数"),
+    "uneven": ("{field} has unequal entries between its ends", "{field} 首尾之间的各项不相等"),
     "not_product": ("{field} is not the product of {value}", "{field} 不等于 {value} 之积"),
     "has": ("{field} holds {value}", "{field} 含 {value}"),
     "endswith": ("{field} ends with {value}", "{field} 以 {value} 结尾"),

@@ -56,8 +56,12 @@ def layout_of(recipe: Recipe, config: Config | None = None) -> Layout:
     )
 
 
+OPEN = 0
+"""Rows of a vocabulary that the file leaves to the tokenizer."""
+
+
 def expected_weights(recipe: Recipe) -> dict[str, Shape]:
-    """Every parameter that the model of a file has, with its shape."""
+    """Every parameter that the model of a file has, with its shape; `OPEN` rows where only the tokenizer knows them."""
     return dict(_Sizes(recipe).weights())
 
 
@@ -79,7 +83,8 @@ class _Sizes:
         self.groups: int = get("attention.num_query_groups") or self.heads
         self.head_dim: int = get("attention.head_dim") or self.hidden // self.heads
         self.ffn: int = get("model.ffn_hidden_size") or 4 * self.hidden
-        self.vocabulary: int | None = get("model.padded_vocab_size") or get("model.vocab_size")
+        vocabulary = get("model.padded_vocab_size") or get("model.vocab_size")
+        self.vocabulary: int = vocabulary if isinstance(vocabulary, int) else OPEN
         self.norm: str = get("norm.type") or "LayerNorm"
         self.gated = bool(get("activation.gated"))
         self.bias = bool(get("model.bias_linear"))
@@ -100,8 +105,6 @@ class _Sizes:
 
     def weights(self) -> Iterator[tuple[str, Shape]]:
         get = self.recipe.value
-        if self.vocabulary is None:
-            raise UndecidedSizeError(self.recipe.file, ("model.padded_vocab_size",))
         yield "embedding.word_embeddings.weight", (self.vocabulary, self.hidden)
         if get("position.type") == "learned_absolute":
             positions: Any = get("position.max_embeddings")

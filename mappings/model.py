@@ -23,6 +23,7 @@ Comparison = Literal[
     "has",
     "endswith",
     "not_product",
+    "uneven",
 ]
 FieldName = Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z][a-z0-9_]*)+$")]
 Condition = tuple[FieldName, Comparison] | tuple[FieldName, Comparison, str | int | float | bool | list[Any] | None]

@@ -126,6 +126,11 @@ class Table(NamedTuple):
 
     def mindformers_reason(self, path: str) -> Reason | None:
         """Why a path of a MindSpore Transformers file has no row."""
+        if path not in _reasons:
+            _reasons[path] = self._reason_for(path)
+        return _reasons[path]
+
+    def _reason_for(self, path: str) -> Reason | None:
         for prefix, number in self.mindformers_reasons:
             if path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", ".", "["):
                 return self.reasons[number]
@@ -133,6 +138,7 @@ class Table(NamedTuple):
 
 
 _tables: list[Table] = []
+_reasons: dict[str, Reason | None] = {}
 
 
 def table() -> Table:

@@ -70,6 +70,8 @@ def differences(subject: Subject, table: Mapping[str, Compared]) -> Iterator[tup
                 row.how == "words" and one is None
             ):
                 severity = "info"  # what one side gets in another way, not another value
+            if row.how == "assumed" and not (_written(a) and _written(b)):
+                severity = "info"  # what one side does by default is not said by its catalog
             if severity == "info" and name.startswith(_QUIET) and not (_written(a) or _written(b)):
                 continue  # two defaults that nobody chose, about files and logs
             if severity == "info" and _aside(name, left, right):
@@ -293,4 +295,5 @@ COMPARATORS: Mapping[str, Callable[[object, object], bool]] = {
     "degree": _same_or_one,
     "truth": _same_truth,
     "given": equal,
+    "assumed": equal,
 }

@@ -160,7 +160,7 @@ def compiled_catalog() -> str:
         name: (
             code,
             rules[code].get("hows", {}).get(name, rules[code].get("how", "equal")),
-            fields[name]["neutral"],
+            rules[code].get("neutrals", {}).get(name, fields[name]["neutral"]),
             bool(rules[code].get("one_sided", False)),
             _severity(rules[code], fields, name),
         )

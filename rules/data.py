@@ -34,27 +34,29 @@ def seed_ignored(subject: Subject) -> Iterator[Found]:
 
 
 _REQUIRED = ("reset_position_ids", "reset_attention_mask", "eod_mask_loss")
+_TOKENS = ("eod", "pad")
 _CONFIG = "train_dataset.data_loader.config."
 
 
 def data_keys_missing(subject: Subject) -> Iterator[Found]:
-    """The Megatron data set is not built without some keys."""
+    """The Megatron data set is not built without some keys, and knows no special token without others."""
     side = subject.mindformers
-    if side is None or side.config.dialect == "dynamic":
+    if side is None or side.config.value("run_mode") not in (None, "train", "finetune"):
         return
-    loader = side.config.value("train_dataset.data_loader.type")
-    if loader != "BlendedMegatronDatasetDataLoader" or side.config.value("run_mode") not in (None, "train", "finetune"):
+    dynamic = side.config.dialect == "dynamic"
+    loader = "train_dataset.dataloader" if dynamic else "train_dataset.data_loader"
+    if side.config.value(f"{loader}.type") != "BlendedMegatronDatasetDataLoader":
         return
-    for name in _REQUIRED:
-        if side.config.value(_CONFIG + name) is None:
-            place = at_key("mindformers", _CONFIG + name)
-            repair = Repair(
-                "unsafe", f"Write {name}: False.", f"写入 {name}: False。", (Change("set", place, "False"),)
-            )
+    for name in (*(() if dynamic else _REQUIRED), *_TOKENS):
+        place = at_key("mindformers", f"{loader}.config.{name}")
+        if side.config.value(place.name) is not None:
+            continue
+        if name in _TOKENS:
+            yield Found(place, {"key": name}, variant="token", severity="info")
+        else:
+            change = Change("set", place, "False")
+            repair = Repair("unsafe", f"Write {name}: False.", f"写入 {name}: False。", (change,))
             yield Found(place, {"key": name}, repair=repair)
-    for name in ("eod", "pad"):
-        if side.config.value(_CONFIG + name) is None:
-            yield Found(at_key("mindformers", _CONFIG + name), {"key": name}, variant="token", severity="info")
 
 
 def two_sequence_lengths(subject: Subject) -> Iterator[Found]:

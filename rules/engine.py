@@ -27,7 +27,7 @@ CRASHED = Kind(
 )
 
 
-_COMPARED_ANYWAY = frozenset(("MAP032",))
+_COMPARED_ANYWAY = frozenset(("MAP032", "MAP033"))
 """What a framework's own validation makes of a value: of a pair the resulting values are compared in any case."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .comparison import equal
 from .naming import shown
-from .rule import Found, Note, at_key
+from .rule import Found, Note, at_key, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,6 +157,13 @@ def without_gate(subject: Subject) -> Iterator[Found]:
         given = side.explicit(key)
         if given is not None and given.acceptance == "accepted" and given.value and not side.config.value(gate):
             yield Found(at_key("mindformers", key), {"key": _last(key), "gate": f"{_last(gate)}: True"})
+    section = "model" if side.config.dialect == "dynamic" else "model.model_config"
+    own = side.explicit(f"{section}.attention_bias")
+    if own is not None and own.value is False and side.value("model.bias_linear") is True:
+        note = Note(on("mindformers", "model.bias_linear"), "every linear layer has a bias", "所有线性层均带 bias")
+        yield Found(
+            at_key("mindformers", own.key), {"key": "attention_bias"}, (note,), variant="covered", severity="info"
+        )
 
 
 def never_read(subject: Subject) -> Iterator[Found]:

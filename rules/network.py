@@ -121,13 +121,15 @@ def swiglu_fusion(subject: Subject) -> Iterator[Found]:
 
 
 def two_activations(subject: Subject) -> Iterator[Found]:
-    """Megatron-LM refuses squared ReLU together with SwiGLU."""
+    """Megatron-LM refuses another activation together with SwiGLU."""
     side = subject.megatron
-    if side is not None and side.config.value("swiglu") is True:
-        given = side.explicit("squared_relu")
+    if side is None or side.config.value("swiglu") is not True:
+        return
+    for key in ("squared_relu", "quick_geglu"):
+        given = side.explicit(key)
         if given is not None and given.value is True:
             note = Note(at_key("megatron", "swiglu"), "SwiGLU is asked for here", "此处启用了 SwiGLU")
-            yield Found(at_key("megatron", "squared_relu"), notes=(note,))
+            yield Found(at_key("megatron", key), {"flag": given.flag or key}, (note,))
 
 
 def vocabulary_padded(subject: Subject) -> Iterator[Found]:
@@ -143,8 +145,10 @@ def vocabulary_padded(subject: Subject) -> Iterator[Found]:
             yield Found(at, {"divisor": shown(divisor)}, variant="unknown")
         return
     given = right.explicit("model.vocab_size" if right.config.dialect == "dynamic" else "model.model_config.vocab_size")
-    if given is None or size == padded or given.value != padded:
+    if given is None or given.value != padded or not isinstance(size, int):
         return
+    if padded == size + (left.value("tokenizer.type") == "NullTokenizer") and left.explicit(at.name) is None:
+        return  # the null tokenizer adds one token, and nothing is padded
     values = {"size": shown(size), "padded": shown(padded), "divisor": shown(divisor)}
     note = Note(on("megatron", "model.vocab_size"), f"{size} tokens before padding", f"填充前为 {size} 个 token")
     notes = (

@@ -41,6 +41,13 @@ else:
         lambda _cls, a, b, c, d, e, f, g, h, i, j, k: _new(_cls, (a, b, c, d, e, f, g, h, i, j, k)),
         lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m: _new(_cls, (a, b, c, d, e, f, g, h, i, j, k, m)),
         lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m, n: _new(_cls, (a, b, c, d, e, f, g, h, i, j, k, m, n)),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m, n, o: _new(_cls, (a, b, c, d, e, f, g, h, i, j, k, m, n, o)),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m, n, o, p: _new(
+            _cls, (a, b, c, d, e, f, g, h, i, j, k, m, n, o, p)
+        ),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q: _new(
+            _cls, (a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q)
+        ),
     )
     _function = type(_CONSTRUCTORS[0])  # `types.FunctionType`, without the import
     _GLOBALS = {"_new": _new, "__builtins__": {}}

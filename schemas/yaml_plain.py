@@ -106,7 +106,7 @@ class _Lines:
                 child = self.value(number, at, rest, indent, depth, None, after=indent + end + 1)
                 self.reader.merge(merged, child)
             else:
-                if name in own or not _is_name(name):
+                if name in own or not (name in _names or _is_name(name)):
                     raise Beyond
                 child = own[name] = self.value(number, at, rest, indent, depth, place, after=indent + end + 1)
             size += 1 + child.size
@@ -305,9 +305,20 @@ class _Cursor:
 _PLAIN_TYPES = frozenset((str, int, float, bool, type(None)))
 
 
+_names: set[str] = set()
+"""Keys that were found to be names: the same few hundred stand in every file."""
+
+
 def _is_name(key: str) -> bool:
     """Whether a key is surely a string: letters, digits and a few marks that mean nothing to YAML."""
-    return key[:1].isalpha() and _is_word(key) and len(key) < 100 and key.lower() not in _WORDS
+    if not (key[:1].isalpha() and _is_word(key) and len(key) < 100 and key.lower() not in _WORDS):
+        return False
+    if len(_names) < _MOST_NAMES:
+        _names.add(key)
+    return True
+
+
+_MOST_NAMES = 10_000
 
 
 _WORDS = frozenset(("yes", "no", "on", "off", "true", "false", "null"))

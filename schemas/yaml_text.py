@@ -250,6 +250,20 @@ def parse_path(path: str) -> tuple[str | int, ...]:
 
 def read_yaml(source: SourceText) -> YamlDocument:
     """The document in `source`, or UnreadableError where `yaml.safe_load` fails too."""
+    for known in _recent:
+        if known.source is source:
+            return known
+    found = _read(source)
+    _recent.insert(0, found)
+    del _recent[2:]
+    return found
+
+
+_recent: list[YamlDocument] = []
+"""The documents at hand: whoever mends a file asks for it again. A document is never changed."""
+
+
+def _read(source: SourceText) -> YamlDocument:
     from .yaml_plain import Beyond, read_plain
 
     reader = Reader(source)

@@ -6,14 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from ...evidence.environment import (
-    deterministic_variables,
-    export_lines,
-    installed,
-    judged,
-    seeding_code,
-    version_sets,
-)
+from ...evidence.determinism import deterministic_variables, export_lines, seeding_code
+from ...evidence.environment import installed, judged, version_sets
 from ...schemas.reader import config_of
 from ..inputs import read_input
 from ..lean import BAD, FINE

@@ -88,19 +88,18 @@ def run(
 def _sorted_out(
     files: Sequence[str], benchmark: Sequence[str], config: Sequence[str]
 ) -> tuple[list[str], list[str], list[str]]:
-    """Logs, the two runs of the benchmark, configurations: an option that takes several words may have taken logs."""
-    names = list(files)
-    if len(benchmark) == 1:
+    """Logs, the two runs of the benchmark, configurations; UsageError where they cannot be told apart."""
+    if len(benchmark) not in (0, 2):
         raise UsageError("--benchmark takes two runs, RUN1 RUN2: their difference is the band")
-    names = [*benchmark[2:], *names]
-    configs = [name for name in config if not _is_log(name)]
-    names = [*(name for name in config if _is_log(name)), *names]
-    twins = list(benchmark[:2])
-    if twins and len(names) == 1:
-        names = [twins[0], *names]
-    if names.count("-") + twins.count("-") > 1:
+    taken = next((name for name in config if _is_log(name)), None)
+    if taken is not None:
+        raise UsageError(f"--config takes every word that follows, {taken} too: name the logs before it")
+    names = list(files)
+    if benchmark and len(names) == 1:
+        names = [benchmark[0], *names]
+    if names.count("-") + benchmark.count("-") > 1:
         raise UsageError("standard input can be one log only")
-    return names, twins, configs
+    return names, list(benchmark), list(config)
 
 
 def _is_log(name: str) -> bool:

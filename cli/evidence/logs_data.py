@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from array import array
+from operator import sub
 from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT, GRAD_NORM, LOSS
@@ -10,7 +12,6 @@ from ...evidence.logs.verdict import bad_steps, column_mean
 from ...schemas.config import json_value
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Sequence
 
     from ...evidence.logs.alignment import Pair
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ...schemas.diagnostic import Language
     from .logs import Report
 
+_END = 1 << 62
 POINTS = 2000
 """How many points of a curve JSON and pictures hold; CSV has all."""
 
@@ -44,9 +46,9 @@ def thinned(values: Sequence[float], most: int = POINTS) -> list[int]:
     return sorted(rows)
 
 
-def differences(pair: Pair) -> list[float]:
+def differences(pair: Pair) -> array[float]:
     """B minus A."""
-    return [b - a for a, b in zip(pair.a, pair.b, strict=True)]
+    return array("d", map(sub, pair.b, pair.a))
 
 
 def share(a: float, b: float) -> float:
@@ -146,26 +148,39 @@ def to_csv(report: Report) -> str:
     heads = ("run", "step", "window", "loss_a", "loss_b", "difference", "relative", "norm_a", "norm_b", "lr_a", "lr_b")
     lines = [",".join(heads)]
     for comparison in report.comparisons:
-        aligned = comparison.aligned
-        norms, rates = _by_step(aligned.norm), _by_step(aligned.rate)
-        rows = _by_step(aligned.loss)
-        windows = dict(zip(aligned.loss.steps, aligned.loss.windows, strict=True))
         name = _quoted(comparison.b.name)
-        for step in sorted(rows.keys() | norms.keys() | rates.keys()):
-            loss = rows.get(step)
-            cells = [name, str(step), str(windows.get(step, ""))]
-            if loss is None:
-                cells += [""] * 4
-            else:
-                cells += [repr(value) for value in (*loss, loss[1] - loss[0], share(*loss))]
-            for pair in (norms.get(step), rates.get(step)):
-                cells += ["", ""] if pair is None else [repr(value) for value in pair]
+        aligned = comparison.aligned
+        loss, norm, rate = (_Reader(pair) for pair in (aligned.loss, aligned.norm, aligned.rate))
+        while True:
+            step = min(reader.step for reader in (loss, norm, rate))
+            if step == _END:
+                break
+            pair = loss.at(step)
+            window = "" if pair is None else str(aligned.loss.windows[loss.row - 1])
+            cells = [name, str(step), window]
+            cells += [""] * 4 if pair is None else map(repr, (*pair, pair[1] - pair[0], share(*pair)))
+            for other in (norm.at(step), rate.at(step)):
+                cells += ["", ""] if other is None else map(repr, other)
             lines.append(",".join(cells))
     return "\n".join(lines) + "\n"
 
 
-def _by_step(pair: Pair) -> dict[int, tuple[float, float]]:
-    return dict(zip(pair.steps, zip(pair.a, pair.b, strict=True), strict=True))
+class _Reader:
+    """Goes through a pair step by step."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+        self.row = 0
+        self.step = pair.steps[0] if pair.size else _END
+
+    def at(self, step: int) -> tuple[float, float] | None:
+        """The values of a step, which is then left behind; None where the pair does not have it."""
+        if self.step != step:
+            return None
+        row = self.row
+        self.row += 1
+        self.step = self.pair.steps[self.row] if self.row < self.pair.size else _END
+        return self.pair.a[row], self.pair.b[row]
 
 
 def _run_csv(run: Run) -> str:

@@ -7,6 +7,7 @@ values under the pointer and zooms all panels together (drag, wheel, double clic
 from __future__ import annotations
 
 import math
+from array import array
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -314,6 +315,8 @@ def _panels(report: Report) -> list[tuple[str, list[_Curve], int, bool]]:
 
 def _column(run: Run, name: str, letter: str, index: int) -> _Curve:
     values = run.column(name)
+    if ABSENT not in values:
+        return _Curve(letter, index, run.steps, values)
     rows = [row for row in range(len(values)) if values[row] != ABSENT]
     return _Curve(letter, index, [run.steps[row] for row in rows], [values[row] for row in rows])
 
@@ -325,7 +328,8 @@ def _gap(comparison: Comparison, name: str, index: int) -> _Curve:
 
 def _relative(comparison: Comparison, name: str, index: int) -> _Curve:
     loss = comparison.aligned.loss
-    return _Curve(name, index, loss.steps, [share(a, b) * 100 for a, b in zip(loss.a, loss.b, strict=True)])
+    shares = array("d", (share(a, b) * 100 for a, b in zip(loss.a, loss.b, strict=True)))
+    return _Curve(name, index, loss.steps, shares)
 
 
 def _data(report: Report, panels: list[tuple[str, list[_Curve], int, bool]]) -> dict[str, object]:

@@ -85,7 +85,8 @@ def _sampled(steps: Sequence[int], values: Sequence[float], first: int, last: in
         known = [value for value in values[start:end] if math.isfinite(value)]
         if known:
             mean = sum(known) / len(known)
-            found[index] = max(known, key=lambda value, mean=mean: abs(value - mean))
+            low, high = min(known), max(known)
+            found[index] = high if high - mean >= mean - low else low
         start = end
     return _joined(found)
 
@@ -108,15 +109,12 @@ def _plot(curves: list[list[float]], rows: int, colour: bool, unicode: bool, *, 
         low = -high
     if low == high:
         low, high = low - 0.5, high + 0.5
-    marks = {
-        round((high - mark) / (high - low) * (rows - 1)): mark
-        for mark in ticks(low, high, max(2, rows // 3))
-        if low <= mark <= high
-    }
+    wanted = [high, 0.0, low] if zero else ticks(low, high, max(2, rows // 3))
+    marks = {round((high - mark) / (high - low) * (rows - 1)): mark for mark in wanted if low <= mark <= high}
     side = "│" if unicode else "|"
     lines: list[str] = []
     for index, row in enumerate(drawn(curves, low, high, rows, colour=colour, unicode=unicode)):
-        label = f"{0.0 if abs(marks[index]) < (high - low) * 1e-9 else marks[index]:.4g}" if index in marks else ""
+        label = f"{0.0 if abs(marks[index]) < (high - low) * 1e-9 else marks[index]:.3g}" if index in marks else ""
         lines.append(f"{label:>{MARGIN - 2}} {'┤' if unicode and label else side}{row}")
     return lines
 

@@ -30,9 +30,10 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                 output_format("text", "json", "csv", "html"),
                 Option(
                     ("--experiment",),
-                    "What the runs are for: the published standard, steps 1 and 2 with local norms, or learning rate 0.",
-                    "训练用途：按公开标准、首两步与 local norm，或学习率为 0 的实验。",
-                    choices=("standard", "first-steps", "lr-zero"),
+                    "What the runs are for: the published standard, a deterministic repetition, steps 1 and 2 with "
+                    "local norms, or learning rate 0.",
+                    "训练用途：按公开标准、确定性重复、首两步与 local norm，或学习率为 0 的实验。",
+                    choices=("standard", "repeat", "first-steps", "lr-zero"),
                     default="standard",
                 ),
                 Option(
@@ -41,6 +42,7 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     "标杆的两次训练（关闭确定性）：其自身差异即为允许的误差带。",
                     kind="rest",
                     metavar="RUN1 RUN2",
+                    most=2,
                 ),
                 Option(
                     ("--config",),

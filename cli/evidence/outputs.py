@@ -362,7 +362,7 @@ class LogsJson(Open):
     """`accmap logs`. `criteria` is what a single log has to meet; with several, each comparison has its own."""
 
     verdict: Literal["match", "mismatch", "undecided"]
-    experiment: Literal["standard", "first-steps", "lr-zero", "benchmark"]
+    experiment: Literal["standard", "repeat", "first-steps", "lr-zero", "benchmark"]
     runs: list[LoggedRunJson]
     criteria: list[LogCriterionJson]
     comparisons: list[LogComparisonJson]
@@ -584,7 +584,7 @@ class DataAgreementJson(Open):
     first_different_step: DataPartingJson | None
     whole_run: bool
     restart: int | None
-    placement: Literal["same", "devices", "micro-batches"]
+    placement: Literal["same", "devices", "micro-batches", "unknown"]
 
 
 class DataDecodedJson(Open):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from ...evidence.playbook.progress import judged, next_of, standing
 from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import painted, wants_colour
+from ..wide_text import columns
 from .playbook import PROGRAM
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
     from ...evidence.playbook.progress import Standing
     from ...schemas.diagnostic import Language
+
+_FINDING = re.compile(r"\b[A-Z]{3}\d{3}\b")
+"""A line that says what is wrong carries the finding's code; remarks (`info[CODE]`) decide nothing."""
 
 _STATES = {
     "passed": ("passed", "通过", "green"),
@@ -66,8 +71,9 @@ def _judged(found: Standing, directory: str, language: Language) -> Standing:
         return found
     command = [*PROGRAM, *found.check.judge, "--lang", language]
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, encoding="utf-8", check=False)
-    said = (done.stderr if done.returncode > 1 else done.stdout).strip() or done.stderr.strip()
-    return judged(found, done.returncode, said.splitlines()[-1] if said else "")
+    said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    findings = [line for line in said if _FINDING.search(line) and " info[" not in line]
+    return judged(found, done.returncode, (findings or said[-1:] or [""])[0].strip())
 
 
 def _page(standings: Sequence[Standing], language: Language) -> None:
@@ -78,8 +84,9 @@ def _page(standings: Sequence[Standing], language: Language) -> None:
             stage = found.stage.id
             print(painted(found.stage.title[language], "bold", colour))
         *words, style = _STATES[found.state]
-        detail = _detail(found, language)
-        line = f"  {painted(f'{words[zh]:<9}', style, colour)} {found.check.title[language]}"
+        detail = "" if found.state == "passed" else _detail(found, language)
+        state = words[zh] + " " * (9 - columns(words[zh]))
+        line = f"  {painted(state, style, colour)} {found.check.title[language]}"
         print(f"{line} · {detail}" if detail else line)
     following = next_of(list(standings))
     print()

@@ -92,7 +92,8 @@ class Agreement(NamedTuple):
     restart: int | None
     """The step at which one side begins again and the other goes on; None where neither does."""
     placement: str
-    """`same`, `devices` (the same micro batches, on other devices) or `micro-batches` (put together otherwise)."""
+    """`same`, `devices` (the same micro batches, on other devices), `micro-batches` (put together otherwise), or
+    `unknown` where a file does not say how many devices there are."""
 
 
 def differences(a: Plan, b: Plan) -> list[Difference]:
@@ -120,7 +121,8 @@ def agree(a: Draws, b: Draws, contents: Contents, count: int) -> Agreement:
     steps = min([steps, *known]) if one_batch else 0
     parting = parted = None
     equal = 0
-    placement = "same"
+    placed = all(side.plan.ranks and side.plan.micro_batch for side in (a, b))
+    placement = "same" if placed else "unknown"
     if not one_batch:
         parting = parted = _first_in_order(a, b, contents, count)
     for step in range(steps):
@@ -135,7 +137,7 @@ def agree(a: Draws, b: Draws, contents: Contents, count: int) -> Agreement:
             parting = parting or found
             if not same_set:
                 parted = parted or found
-        if same_set and placement == "same":
+        if same_set and placement == "same" and placed:
             placement = _placement(left, right, contents)
     whole = parting is None and one_batch and _whole(a, b)
     return Agreement(steps, steps * batch, equal, parting, parted, whole, _restart(a, b), placement)

@@ -135,11 +135,15 @@ def _local(prefix: str, file: str, given: Mapping[str, IndexedFile]) -> str | Di
     alike = [name for name in given if os.path.basename(name) == os.path.basename(prefix)]
     if len(alike) == 1:
         return alike[0]
-    why = "several of that name were given" if alike else f"there is no {prefix}.idx"
-    why_zh = "命令行给出了多个同名数据" if alike else f"没有 {prefix}.idx"
-    diagnostic = finding(PROBLEMS, "absent", file, None, prefix=prefix, why=why)
-    kind = diagnostic.kind._replace(zh=diagnostic.kind.zh.replace("{why}", "{why_zh}"))
-    return diagnostic._replace(kind=kind, values=(*diagnostic.values, ("why_zh", why_zh)))
+    ending = os.path.splitext(prefix)[1]
+    if ending in (".bin", ".idx") and os.path.isfile(prefix):
+        why = f"the prefix is written with its ending; leave {ending} out"
+        why_zh = f"前缀不应带有后缀，请去掉 {ending}"
+    elif alike:
+        why, why_zh = "several of that name were given", "命令行给出了多个同名数据"
+    else:
+        why, why_zh = f"there is no {prefix}.idx", f"没有 {prefix}.idx"
+    return finding(PROBLEMS, "absent", file, None, prefix=prefix, why=why, why_zh=why_zh)
 
 
 def _cached(draws: Draws) -> list[Diagnostic]:

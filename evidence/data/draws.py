@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 
+_MOST_TURNS = 100_000
+"""A blend of more samples uses every dataset, and its builders' check has nothing to find."""
+
+
 class Drawn(NamedTuple):
     """One sample: the prefix it comes from, and the stretches of sequences it is made of."""
 
@@ -43,6 +47,28 @@ class Draws:
         self._cyclic: CyclicOrder | None = None
         if self.size <= 0:
             raise RefusedError("there is not one sample for training", "没有可供训练的样本")
+        self._check_blend()
+
+    def _check_blend(self) -> None:
+        """What the builders check of a blend: that no dataset is asked for more than it has.
+
+        MindFormers compares the n-th dataset with the n-th one *that is used*, so that a blend in which one is never
+        used can be refused for the size of another (`blended_megatron_dataset_builder.py:build`, 1.6 to 2.1).
+        """
+        import numpy as np
+
+        if self.shares is None or len(self.indices) == 1 or self.size > _MOST_TURNS:
+            return
+        used, counts = np.unique(turns(self.shares, self.size)[0], return_counts=True)
+        places = range(len(used)) if self.plan.framework == "mindformers" else used.tolist()
+        for place, count in zip(places, counts.tolist(), strict=True):
+            if len(self.indices[place]) < count:
+                raise RefusedError(
+                    f"the blend is checked for {count} samples of {self.prefixes[place]}, which has "
+                    f"{len(self.indices[place])}; with so few samples some datasets may never be used",
+                    f"混合检查要求 {self.prefixes[place]} 有 {count} 个样本，而它只有 {len(self.indices[place])} 个；"
+                    "样本过少时部分数据集可能不会被用到",
+                )
 
     def sample(self, number: int) -> Drawn:
         """What the framework's dataset gives for an index."""

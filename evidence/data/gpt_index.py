@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .problems import RefusedError
 
-LAST_EPOCH_SHARE = 0.95
+LAST_EPOCH_SHARE = 0.80
 
 
 class Piece(NamedTuple):

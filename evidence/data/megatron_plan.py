@@ -63,6 +63,13 @@ def megatron_plan(config: Config) -> Plan:
         )
     global_batch = reader.whole("global_batch_size", "global_batch", needed=True)
     samples, steps = _amount(reader, global_batch)
+    ranks, micro = reader.whole("data_parallel_size", "ranks"), reader.whole("micro_batch_size", "micro_batch")
+    if loader == "cyclic" and (ranks is None or micro is None):
+        reader.undecide(
+            "dataloader_type",
+            "The cyclic order depends on the number of devices, which the file does not say; give --world-size.",
+            "cyclic 的顺序取决于设备数，而文件未给出；请使用 --world-size。",
+        )
     surplus = reader.value("mid_level_dataset_surplus", "surplus")
     return Plan(
         file=config.file,
@@ -75,8 +82,8 @@ def megatron_plan(config: Config) -> Plan:
         sample_length=reader.whole("seq_length", "sample_length", needed=True),
         seed=reader.whole("seed", "seed", needed=True),
         global_batch=global_batch,
-        micro_batch=reader.whole("micro_batch_size", "micro_batch"),
-        ranks=reader.whole("data_parallel_size", "ranks"),
+        micro_batch=micro,
+        ranks=ranks,
         loader="cyclic" if loader == "cyclic" else "blocks",
         steps=steps,
         surplus=surplus if isinstance(surplus, float) else 0.005,

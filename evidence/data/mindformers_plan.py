@@ -74,8 +74,9 @@ def mindformers_plan(config: Config) -> Plan:
     if length is None and not reader.undecided:
         reader.undecide(f"{own}.seq_length", f"{own}.seq_length is missing.", f"缺少 {own}.seq_length。")
     compressed = reader.true(f"{own}.create_compressed_eod_mask", "resets_at_eod")
-    _columns(reader, base, own, dynamic=dynamic)
-    _cached_mask(reader, own, compressed=compressed)
+    if loader == _MEGATRON_LOADER:
+        _columns(reader, base, own, dynamic=dynamic)
+        _cached_mask(reader, own, compressed=compressed)
     seed = reader.value(f"{own}.seed", "seed", needed=True)
     return Plan(
         file=config.file,
@@ -94,7 +95,6 @@ def mindformers_plan(config: Config) -> Plan:
         steps=steps,
         extra=reader.value(f"{own}.add_extra_token_to_sequence") is not False,
         pass_samples=None if dynamic or samples is None or not global_batch else samples // global_batch * global_batch,
-        passes_whole_index=dynamic,
         vocabulary=reader.whole("resolved.transformer.vocab_size", "vocabulary"),
         eod=eod,
         masks_after_eod=reader.true(f"{own}.eod_mask_loss", "masks_after_eod"),

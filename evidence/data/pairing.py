@@ -123,7 +123,7 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
                 "（sizes[0] = 步数 · 全局批次）。",
             )
         )
-    if agreement.placement != "same" and agreement.parted is None:
+    if agreement.placement in ("devices", "micro-batches") and agreement.parted is None:
         other = agreement.placement == "devices"
         found.append(
             told(

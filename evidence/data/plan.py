@@ -52,9 +52,7 @@ class Plan(NamedTuple):
     surplus: float = 0.005
     sharded: bool = True
     pass_samples: int | None = None
-    """After so many samples the loader begins again; None where it never does."""
-    passes_whole_index: bool = False
-    """Whether the loader begins again at the end of the index."""
+    """After so many samples the loader begins again; None where it goes on to the end of its index."""
     vocabulary: int | None = None
     """Rows of the embedding."""
     eod: int | None = None

@@ -116,7 +116,7 @@ PROBLEMS = {
         "error",
         "The data {prefix} are not on this machine ({why}), so their samples cannot be worked out. Give a copy of the "
         "same name on the command line, or run this where the data are.",
-        "数据 {prefix} 不在本机（{why}），无法推算样本。请在命令行给出同名副本，或在数据所在的机器上运行。",
+        "数据 {prefix} 不在本机（{why_zh}），无法推算样本。请在命令行给出同名副本，或在数据所在的机器上运行。",
     ),
     "undecided": Kind(
         "EVD074",

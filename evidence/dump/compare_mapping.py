@@ -64,7 +64,7 @@ def read_mapping(path: str) -> NameMapping:
         written: Any = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
         raise _broken(path, str(error).splitlines()[0]) from None
-    if not isinstance(written, dict) or not written:
+    if not isinstance(written, dict):
         raise _broken(path, "it holds no names")
     children: dict[str, tuple[tuple[str, str], ...]] = {}
     cells: dict[str, str] = {}

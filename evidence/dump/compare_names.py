@@ -124,8 +124,10 @@ def _keys(tree: Tree, *, crossing: bool, mapping: NameMapping | None) -> list[tu
     heads = _heads(tree) if crossing else 0
     for unit in tree.units:
         if unit.level == "module":
-            scope = unit.scope if mapping is None else mapping.scope(unit, kinds)
-            path = module_path(scope)
+            path = module_path(unit.scope)
+            if mapping is not None and path.removeprefix("mtp.") != _HEAD:
+                # A mapping for msprobe has to leave the output layer without a partner where it runs several times.
+                path = module_path(mapping.scope(unit, kinds))
             base: tuple[object, ...] = ("module", path, unit.direction)
             if path == _HEAD and unit.call + 1 < heads and tree.framework == "pytorch":
                 base = ("module", f"mtp.{_HEAD}", unit.direction)

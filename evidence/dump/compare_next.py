@@ -42,7 +42,8 @@ class NextDump(NamedTuple):
         if self.scope:
             words.append(f"--scope {' '.join(self.scope)}")
         words += [] if self.step is None else [f"--steps {self.step}"]
-        words += [] if self.rank is None else [f"--ranks {self.rank}"]
+        # A run of one rank has no ranks to choose.
+        words += [f"--ranks {self.rank}"] if self.rank else []
         return " ".join((*words, "-d next-dump"))
 
 

@@ -12,12 +12,13 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...schemas.diagnostic import finding
+from .config_checks import check, in_graph_mode
 from .config_code import insertions
 from .config_files import compare_input, mindspore_dump, msprobe_config, yaml_text
 from .config_mapping import StageMapping, api_mapping_of, mappings_of, naming
 from .config_modules import modules_of
 from .config_problems import PROBLEMS
-from .config_request import check, in_graph_mode, resolved
+from .config_request import resolved
 from .config_subject import LayoutUnknownError, chunks_of
 
 if TYPE_CHECKING:
@@ -84,14 +85,19 @@ class Plan(NamedTuple):
 
 def plan(subject: Subject, request: Request, folder: str) -> Plan:
     """The dump of a pair, as files for the directory `folder` (absolute, because MindSpore demands it)."""
-    return _Planning(subject, request, folder).plan()
+    try:
+        return _Planning(subject, request, folder).plan()
+    except LayoutUnknownError as error:
+        found = finding(PROBLEMS, "layout", subject.megatron.file, None, why=error.en, why_zh=error.zh)
+        return Plan(request, {}, {}, (), {}, (found,), subject.derived)
 
 
 class _Planning:
     def __init__(self, subject: Subject, request: Request, folder: str) -> None:
         self.subject = subject
         self.folder = folder
-        self.modules = modules_of(subject)
+        # MindSpore's own dump of everything asks nothing of the modules.
+        self.modules = modules_of(subject) if request.kind == "msprobe" or request.scope else ()
         self.request = resolved(request, self.modules)
         self.findings = list(check(request, subject, self.modules))
         self.files: dict[str, str] = {}

@@ -11,12 +11,15 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...mapper.weights import Layout, WeightTable
+from ...mapper.weight_layout import UndecidedSizeError, layout_of
+from ...mapper.weights import WeightTable
 from ...mappings.tables import version_number
+from .config_subject import LayoutUnknownError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ...mapper.weights import Layout
     from .config_subject import Subject
 
 
@@ -75,7 +78,10 @@ def switches_of(subject: Subject) -> dict[str, bool]:
 
 
 def modules_of(subject: Subject) -> tuple[ModulePair, ...]:
-    """Every module of the MindSpore Transformers side with its partner, in forward order."""
+    """Every module of the MindSpore Transformers side with its partner, in forward order.
+
+    LayoutUnknownError where a file leaves open how large the model is.
+    """
     return tuple(_Reading(subject).modules())
 
 
@@ -93,21 +99,38 @@ def _positions(pairs: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
     return tuple((mindspore, torch) for mindspore, torch in pairs)
 
 
+_DECIDING = (
+    "model.num_layers", "moe.num_experts", "moe.layer_pattern", "moe.shared.ffn_hidden_size", "mtp.num_layers",
+    "attention.latent.enabled", "attention.latent.q_lora_rank", "parallel.pipeline_size",
+    "parallel.virtual_pipeline_size", "parallel.pipeline_layers",
+)  # fmt: skip
+"""Fields that decide which modules there are, and where."""
+
+
+def _layout(subject: Subject) -> Layout:
+    """How the weights lie; LayoutUnknownError where a file leaves open what the modules depend on."""
+    for config, recipe in (
+        (subject.megatron, subject.megatron_recipe),
+        (subject.mindformers, subject.mindformers_recipe),
+    ):
+        entries = {field: recipe.fields.get(field) for field in _DECIDING}
+        undecided = ", ".join(field for field, entry in entries.items() if entry is not None and not entry.decided)
+        if undecided and config.framework != subject.derived:
+            raise LayoutUnknownError(f"{config.file} leaves {undecided} open", f"{config.file} 未确定 {undecided}")
+    try:
+        return layout_of(subject.mindformers_recipe, subject.mindformers)
+    except UndecidedSizeError as error:
+        fields = ", ".join(error.fields)
+        raise LayoutUnknownError(f"{error.file} leaves {fields} open", f"{error.file} 未确定 {fields}") from None
+
+
 class _Reading:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.switches = switches_of(subject)
         table = module_table()
         self.rows: list[dict[str, Any]] = table["modules"]
-        self.weights = WeightTable(
-            Layout(
-                norm="RMSNorm" if self.switches["rms"] else "LayerNorm",
-                mla=self.switches["mla"],
-                q_lora=self.switches["q_lora"],
-                mla_concatenated=self.switches["mla"] and self.switches["concatenated"],
-                experts=1,
-            )
-        )
+        self.weights = WeightTable(_layout(subject))
         version = version_number(subject.megatron.framework_version)
         self.renamed = [row for row in table["renamed"] if version_number(row["since"]) <= version]
         self.pattern = subject.mindformers_recipe.value("moe.layer_pattern")

@@ -42,11 +42,12 @@ PROBLEMS: dict[str, Kind] = {
     ),
     "layout": Kind(
         "EVD025",
-        "dump-stages-unknown",
+        "dump-modules-unknown",
         "error",
-        "The layers of the pipeline stages cannot be told ({why}), so no mapping between the sides' layer numbers can "
-        "be written. Take the dump without pipeline parallelism.",
-        "无法确定各流水线 stage 的层数（{why_zh}），因此无法写出两侧层号的映射。请在不使用流水线并行时采集。",
+        "Which modules there are, and on which pipeline stage, cannot be told: {why}. Give what is missing (--var, "
+        "--arg), or take the dump without pipeline parallelism.",
+        "无法确定有哪些模块以及所在的流水线 stage：{why_zh}。请补充缺失的值（--var、--arg），"
+        "或在不使用流水线并行时采集。",
     ),
     "differs": Kind(
         "EVD026",
@@ -84,6 +85,10 @@ ADVICE: dict[str, tuple[str, str]] = {
     "precheck": (
         "The precheck's dump is of level L1, which graph mode does not have: set context.mode: 1 for its run.",
         "预检需要 level L1 的数据，图模式不支持：请在预检采集时设置 context.mode: 1。",
+    ),
+    "order": (
+        "{first} runs after {last}, so the range would go on to the end of the step. Name them the other way round.",
+        "{first} 在 {last} 之后执行，该区间会一直延续到本步结束。请交换两者的顺序。",
     ),
     "sink": (
         (

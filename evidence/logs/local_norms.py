@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ...mapper.weights import Framework, WeightTable
 
-_HINT = re.compile(rb"local.norm|norm_size:")
+_SIZES_REACH = 1 << 18
 _LISTS = re.compile(
     rb"print torch local norm:[^\n]*\n[^\[\n]*(?:\n[^\[\n]*)?(?P<torch>\[[^\n]*\])"
     rb"|norm_size:(?P<sizes>[^:]*)\blocal_norm:\s*(?P<mindspore>\[[^\]]*\])"
@@ -111,7 +111,8 @@ class NormScanner:
 
     def take(self, chunk: bytes, first: int) -> None:
         """Look through some whole lines."""
-        if not self._kept and _HINT.search(chunk) is None:
+        # The sizes stand before the norms: without a word of norms they can only be at the end of what is here.
+        if not self._kept and b"local" not in chunk and chunk.find(b"norm_size", -_SIZES_REACH) < 0:
             return
         text, first = (self._kept + chunk, self._kept_first) if self._kept else (chunk, first)
         self._kept = b""

@@ -52,7 +52,7 @@ def _value(name: bytes, wanted: bool) -> bytes:
         return words + rb"(?:\[[^\]\n]*\]|[^,\n}]*)"
     if name == b"loss":
         return b", *loss:(?:" + rb" *N/A \([^)\n]*\)| *\[? *([^ \]/,\n(]+)(?:/[^\],\n]*)?\]?)"
-    return words + rb"\[? *([^ \],\n}]*) *\]?"
+    return words + rb"\[? *([^\],\n}]*)\]?"
 
 
 STATIC = Form(

@@ -120,14 +120,6 @@ PROBLEMS: dict[str, Kind] = {
         "log.",
         "日志说明：启用流水线并行时，仅 {card} 的 loss 有效；请确认这是该卡的日志。",
     ),
-    "epoch-length": Kind(
-        "EVD016",
-        "epoch-length-changes",
-        "warning",
-        "The steps of an epoch change from {before} to {after} at step {step}; the iteration is counted as "
-        "(epoch - 1) * steps + step with each line's own number.",
-        "每个 epoch 的步数在第 {step} 步由 {before} 变为 {after}；迭代数按各行自身的值以 (epoch-1)*steps+step 计算。",
-    ),
     "no-loss": Kind(
         "EVD017",
         "no-loss-column",

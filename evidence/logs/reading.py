@@ -28,6 +28,8 @@ FORMS: dict[str, tuple[Form, bytes]] = {
 }
 """The forms, each with a word without which a chunk has none of its lines."""
 _WORKERS_TOLERANCE = 1e-5
+_WARNED_BEFORE = 1000
+"""The static graph warns of pipelines before its first line; after so many there is nothing to wait for."""
 
 
 class _Reading(NamedTuple):
@@ -152,19 +154,32 @@ class LogReader:
 
     def take(self, chunk: bytes, first: int, file: str) -> None:
         """Take some whole lines."""
-        self.count += chunk.count(b"\n") + (not chunk.endswith(b"\n"))
-        self.binary = self.binary or b"\0" in chunk
-        if LAST_CARD in chunk:
-            self.last = True
-        if FIRST_CARD in chunk:
-            self.first = True
+        if not self.lines:
+            # Only a log without training lines is asked for these.
+            self.count += chunk.count(b"\n") + (not chunk.endswith(b"\n"))
+            self.binary = self.binary or b"\0" in chunk
+        if sum(map(len, self.lines.values())) < _WARNED_BEFORE and b" valid" in chunk:
+            self.last = self.last or LAST_CARD in chunk
+            self.first = self.first or FIRST_CARD in chunk
+        graph = "static" in self.lines or "dynamic" in self.lines or b"step:[" in chunk
         for name, (form, word) in FORMS.items():
             lines = self.lines.get(name)
-            if lines is None and word in chunk and re.search(form.head, chunk) is not None:
+            if (
+                lines is None
+                and (name == "megatron" or graph)
+                and self._may_begin(name, word, chunk)
+                and re.search(form.head, chunk) is not None
+            ):
                 lines = self.lines[name] = Lines(form)
             if lines is not None:
                 lines.take(chunk, first, file)
         self.norms.take(chunk, first)
+
+    def _may_begin(self, name: str, word: bytes, chunk: bytes) -> bool:
+        """Whether the lines of a further form may begin here; a log is of one of MindSpore Transformers' graphs."""
+        if name != "megatron" and ("static" in self.lines or "dynamic" in self.lines):
+            return False
+        return word in chunk
 
     def take_last(self, line: bytes, number: int, file: str) -> None:
         """Take a last line without line end, unless it is a training line that was cut off."""

@@ -110,10 +110,10 @@ class Lines:
         pattern = self._pattern
         if pattern is None:
             return False
-        newlines = chunk.count(b"\n") + (not chunk.endswith(b"\n"))
         rows: list[tuple[bytes, ...]] = []
         numbers: Sequence[int] = ()
         if self._dense:
+            newlines = chunk.count(b"\n") + (not chunk.endswith(b"\n"))
             rows = pattern.findall(chunk)
             if len(rows) == newlines:
                 numbers = range(first, first + newlines)
@@ -160,6 +160,7 @@ class Lines:
         return values
 
     def _number(self, text: bytes) -> float | None:
+        text = text.strip()
         if text in _NOTHING or text in self.form.nothing:
             return ABSENT
         try:

@@ -3,6 +3,7 @@
 - `standard`: the first loss within 0.005 or 0.5%; the mean of the loss differences within 0.01 or 1%; the mean
   relative difference of the global norms at most 10%; the last tenth of the steps less than 1% apart; no lasting
   divergence.
+- `repeat` (determinism, prepared before stage 2): two runs of the same thing, equal to the last printed digit.
 - `first-steps` (stage 2 of the guide): the losses of steps 1 and 2 by the limits of a first loss, and the local norm
   of each parameter within 10%.
 - `lr-zero` (stage 3, weights not updated): every loss within 0.001 and every global norm within 0.05.
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 Status = Literal["pass", "fail", "undecided", "info"]
-Experiment = Literal["standard", "first-steps", "lr-zero", "benchmark"]
+Experiment = Literal["standard", "repeat", "first-steps", "lr-zero", "benchmark"]
 
 FIRST_LOSS = (0.005, 0.005)
 MEAN_LOSS = (0.01, 0.01)
@@ -43,7 +44,7 @@ LATE_GAP, LATE_SHARE, LATE_FEWEST = 0.01, 0.1, 20
 LR_ZERO_LOSS, LR_ZERO_NORM, LR_ZERO_STEPS = 0.001, 0.05, 1000
 LOCAL_NORM = 0.10
 BAND_REACH, BAND_SHARE, BAND_EXCESS = 50, 0.95, 3.0
-FEWEST = {"standard": 3, "first-steps": 1, "lr-zero": 3, "benchmark": 20}
+FEWEST = {"standard": 3, "repeat": 1, "first-steps": 1, "lr-zero": 3, "benchmark": 20}
 """Fewer common steps than these decide nothing."""
 _NORM_DECIMALS = 0.0005
 _ROUNDING = 1e-9
@@ -103,6 +104,8 @@ def judge(
         ]
     elif experiment == "first-steps":
         criteria += _first_steps(loss)
+    elif experiment == "repeat":
+        criteria += _repeated(aligned)
     elif experiment == "lr-zero":
         criteria += _lr_zero(a, b, aligned)
     elif band is not None:
@@ -341,6 +344,13 @@ def _lr_zero(a: Run, b: Run, aligned: Alignment) -> list[Criterion]:
     return found
 
 
+def _repeated(aligned: Alignment) -> list[Criterion]:
+    found = [_every("every loss", "zero-loss", aligned.loss, 0.0)]
+    if aligned.norm.size:
+        found.append(_every("every norm", "zero-norm", aligned.norm, 0.0))
+    return found
+
+
 def _rate_zero(a: Run, b: Run) -> Criterion:
     printed = False
     for run in (a, b):
@@ -360,7 +370,7 @@ def _every(name: str, sentence: str, pair: Pair, limit: float) -> Criterion:
     largest = -1.0
     for row, (a, b) in enumerate(zip(pair.a, pair.b, strict=True)):
         size = abs(b - a)
-        if size > limit + _ROUNDING:
+        if not size <= limit + (_ROUNDING if limit else 0.0):
             beyond += 1
         if size > largest:
             worst, largest = row, size

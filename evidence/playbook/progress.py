@@ -77,7 +77,8 @@ def _ticked(stage: Stage, check: Check, directory: str) -> Standing:
     if not _BOX.search(text):
         return Standing(stage, check, "unusable", message=f"{check.ticks} has no boxes to tick")
     if open_boxes:
-        return Standing(stage, check, "waiting", message=open_boxes[0].strip(" |"), open_boxes=len(open_boxes))
+        first = " ".join(cell.strip() for cell in open_boxes[0].strip(" |").split("|")[:2])
+        return Standing(stage, check, "waiting", message=first, open_boxes=len(open_boxes))
     return Standing(stage, check, "passed")
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from ...mapper.weight_layout import OPEN
 from .model import View
 from .number_types import FLOATS, cast, not_finite, widened
-from .opening import inferred_layout, sides_of
+from .opening import VOCABULARY, inferred_layout, sides_of
+from .weight import BLOCK_BYTES, pieces, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -97,7 +99,9 @@ def compare_checkpoints(
     """Every weight of two checkpoints of either framework."""
     sides = sides_of(configs, [a, b], options)
     first, second = (_Opened(one, _model(one, sides)) for one in (a, b))
-    rows = tuple(_compared(first.model, second.model, tolerance, progress))
+    known = None if sides is None else sides.megatron.recipe.value("model.vocab_size")
+    how = _How(tolerance, known if isinstance(known, int) else None)
+    rows = tuple(_compared(first.model, second.model, how, progress))
     return Check(a.folder, b.folder, "checkpoints", rows, _beside(first.model, second.model), _assumed(sides, a, b))
 
 
@@ -140,7 +144,15 @@ def _beside(*models: Model) -> dict[str, int]:
     return found
 
 
-def _compared(a: Model, b: Model, tolerance: float, progress: Callable[[str], None]) -> Iterator[Row]:
+class _How(NamedTuple):
+    """What counts as equal."""
+
+    tolerance: float
+    vocabulary: int | None
+    """How many rows of the vocabulary are tokens, where it is known."""
+
+
+def _compared(a: Model, b: Model, how: _How, progress: Callable[[str], None]) -> Iterator[Row]:
     names = [*a.weights, *(name for name in b.weights if name not in a.weights)]
     for number, name in enumerate(names, 1):
         progress(f"{number}/{len(names)} {name}")
@@ -148,7 +160,7 @@ def _compared(a: Model, b: Model, tolerance: float, progress: Callable[[str], No
         if first is None or second is None:
             yield _single(a if second is None else b, name, "only-a" if second is None else "only-b")
         else:
-            yield _pair(name, a, first, b, second, tolerance)
+            yield _pair(name, a, first, b, second, how)
     for model, status in ((a, "a"), (b, "b")):
         for name in model.unknown:
             side = WeightSide(name, model.folder, None, (), None)
@@ -161,42 +173,48 @@ def _single(model: Model, name: str, status: Status) -> Row:
     return Row(name, status, side if status == "only-a" else None, side if status == "only-b" else None)
 
 
-def _pair(name: str, a: Model, first: Weight, b: Model, second: Weight, tolerance: float) -> Row:
-    if first.shape != second.shape:
-        sides = [
-            WeightSide(model.written_as.get(name, name), weight.file, weight.dtype, weight.shape, None)
-            for model, weight in ((a, first), (b, second))
-        ]
-        return Row(name, "shape", sides[0], sides[1])
-    x, y = first.read(), second.read()
-    sides = [
-        WeightSide(
-            model.written_as.get(name, name), weight.file, weight.dtype, weight.shape, statistics(array, weight.dtype)
-        )
-        for model, weight, array in ((a, first, x), (b, second, y))
-    ]
-    one, two = sides
-    if any(side.statistics is not None and side.statistics.nans + side.statistics.infinities for side in sides):
-        return Row(name, "not-finite", one, two)
-    largest, relative = _difference(widened(x, first.dtype), widened(y, second.dtype))
-    status: Status = "equal" if relative <= tolerance or largest == 0 else "different"
-    if status == "different" and "BF16" in (first.dtype, second.dtype) and first.dtype != second.dtype:
-        rounded = cast(x, first.dtype, "BF16"), cast(y, second.dtype, "BF16")
-        if (rounded[0] == rounded[1]).all():
-            status = "rounded"
-    return Row(name, status, one, two, largest, relative)
+def _pair(name: str, a: Model, first: Weight, b: Model, second: Weight, how: _How) -> Row:
+    x, y = first, second
+    if name in VOCABULARY and first.shape[1:] == second.shape[1:]:
+        rows = min(first.shape[0], second.shape[0])
+        if how.vocabulary is not None and how.vocabulary <= rows:
+            # What one side has more of is padding.
+            x, y = rows_of(first, 0, rows), rows_of(second, 0, rows)
+    if x.shape != y.shape:
+        return Row(name, "shape", _side(name, a, first, None), _side(name, b, second, None))
+    count = max(1, BLOCK_BYTES // 4)
+    tallies = Tally(x.dtype), Tally(y.dtype)
+    largest = 0.0
+    rounded = x.dtype != y.dtype and "BF16" in (x.dtype, y.dtype)
+    for one, two in zip(pieces(x, count), pieces(y, count), strict=True):
+        tallies[0].add(one)
+        tallies[1].add(two)
+        difference = _difference(widened(one, x.dtype), widened(two, y.dtype))
+        largest = max(largest, difference)
+        if rounded and difference:
+            rounded = bool((cast(one, x.dtype, "BF16") == cast(two, y.dtype, "BF16")).all())
+    sides = _side(name, a, first, tallies[0].statistics()), _side(name, b, second, tallies[1].statistics())
+    if any(tally.broken for tally in tallies):
+        return Row(name, "not-finite", *sides)
+    scale = max(tally.largest for tally in tallies)
+    relative = largest / scale if scale else 0.0
+    status: Status = "equal" if largest == 0 or relative <= how.tolerance else "rounded" if rounded else "different"
+    return Row(name, status, *sides, largest, relative)
 
 
-def _difference(x: Array, y: Array) -> tuple[float, float]:
+def _side(name: str, model: Model, weight: Weight, found: Statistics | None) -> WeightSide:
+    return WeightSide(model.written_as.get(name, name), weight.file, weight.dtype, weight.shape, found)
+
+
+def _difference(x: Array, y: Array) -> float:
     import numpy as np
 
     if not x.size:
-        return 0.0, 0.0
+        return 0.0
     wide = np.float64 if np.float64 in (x.dtype, y.dtype) else np.float32
-    a, b = x.astype(wide, copy=False), y.astype(wide, copy=False)
-    largest = float(np.abs(a - b).max())
-    scale = max(float(np.abs(a).max()), float(np.abs(b).max()))
-    return largest, largest / scale if scale else 0.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = float(np.abs(x.astype(wide, copy=False) - y.astype(wide, copy=False)).max())
+    return found if math.isfinite(found) else 0.0
 
 
 def _against(model: Model, wanted: Mapping[str, Shape], source: str, progress: Callable[[str], None]) -> Iterator[Row]:
@@ -207,10 +225,11 @@ def _against(model: Model, wanted: Mapping[str, Shape], source: str, progress: C
         if weight is None:
             yield Row(name, "only-b", None, asked)
             continue
-        found = statistics(weight.read(), weight.dtype)
+        found = statistics(weight)
         side = WeightSide(model.written_as.get(name, name), weight.file, weight.dtype, weight.shape, found)
         broken = found is not None and found.nans + found.infinities > 0
-        status: Status = "shape" if weight.shape != shape else "not-finite" if broken else "equal"
+        fits = weight.shape == shape or (shape[0] == OPEN and weight.shape[1:] == shape[1:])
+        status: Status = "not-finite" if broken and fits else "equal" if fits else "shape"
         yield Row(name, status, side, asked)
     for name in model.weights:
         if name not in wanted:
@@ -223,7 +242,7 @@ def _alone(model: Model, progress: Callable[[str], None]) -> Iterator[Row]:
     """Without anything to compare with: the numbers themselves."""
     for number, (name, weight) in enumerate(model.weights.items(), 1):
         progress(f"{number}/{len(model.weights)} {name}")
-        found = statistics(weight.read(), weight.dtype)
+        found = statistics(weight)
         side = WeightSide(model.written_as.get(name, name), weight.file, weight.dtype, weight.shape, found)
         broken = found is not None and found.nans + found.infinities > 0
         yield Row(name, "not-finite" if broken else "equal", side, None)
@@ -231,29 +250,66 @@ def _alone(model: Model, progress: Callable[[str], None]) -> Iterator[Row]:
         yield Row(name, "unknown", WeightSide(name, model.folder, None, (), None), None)
 
 
-def statistics(array: Array, dtype: str) -> Statistics | None:
-    """What the numbers are like; None for numbers that are no floats."""
-    import numpy as np
+class Tally:
+    """Counts what a weight's numbers are like, a piece at a time."""
 
-    if dtype not in FLOATS or not array.size:
-        return None
-    nans, infinities = not_finite(array, dtype)
-    wide = widened(array, dtype)
-    if nans + infinities:
-        wide = wide[np.isfinite(wide)]
-        if not wide.size:
-            return Statistics(math.nan, math.nan, math.nan, math.nan, nans, infinities)
-    flat = wide.reshape(-1)
-    norm = _norm(flat)
-    return Statistics(float(flat.min()), float(flat.max()), float(flat.mean(dtype=np.float64)), norm, nans, infinities)
+    def __init__(self, dtype: str) -> None:
+        self._dtype = dtype
+        self._count = 0
+        self._minimum, self._maximum = math.inf, -math.inf
+        self._sum = self._squares = 0.0
+        self._nans = self._infinities = 0
+
+    @property
+    def broken(self) -> bool:
+        """Whether a number is not finite."""
+        return self._nans + self._infinities > 0
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude of the finite numbers."""
+        return max(abs(self._minimum), abs(self._maximum)) if self._count else 0.0
+
+    def add(self, array: Array) -> None:
+        """Count a piece."""
+        import numpy as np
+
+        if not array.size:
+            return
+        nans, infinities = not_finite(array, self._dtype)
+        wide = widened(array, self._dtype)
+        if nans + infinities:
+            self._nans += nans
+            self._infinities += infinities
+            wide = wide[np.isfinite(wide)]
+            if not wide.size:
+                return
+        self._count += wide.size
+        self._minimum = min(self._minimum, float(wide.min()))
+        self._maximum = max(self._maximum, float(wide.max()))
+        self._sum += float(wide.sum(dtype=np.float64))
+        # Not a product of vectors: a library that starts threads for it is slower for most weights.
+        self._squares += float(np.square(wide, dtype=np.float64).sum())
+
+    def statistics(self) -> Statistics | None:
+        """The answer; None for numbers that are no floats, or none at all."""
+        if self._dtype not in FLOATS or not (self._count or self.broken):
+            return None
+        if not self._count:
+            return Statistics(math.nan, math.nan, math.nan, math.nan, self._nans, self._infinities)
+        return Statistics(
+            self._minimum,
+            self._maximum,
+            self._sum / self._count,
+            math.sqrt(self._squares),
+            self._nans,
+            self._infinities,
+        )
 
 
-def _norm(flat: Array) -> float:
-    """The norm of many numbers, a piece at a time."""
-    import numpy as np
-
-    # Not a product of vectors: a library that starts threads for it is slower for most weights.
-    total = 0.0
-    for start in range(0, flat.size, 1 << 22):
-        total += float(np.square(flat[start : start + (1 << 22)], dtype=np.float64).sum())
-    return math.sqrt(total)
+def statistics(weight: Weight) -> Statistics | None:
+    """What a weight's numbers are like."""
+    tally = Tally(weight.dtype)
+    for block in weight.blocks():
+        tally.add(block)
+    return tally.statistics()

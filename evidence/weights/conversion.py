@@ -12,7 +12,7 @@ from .megatron_torch import rank_folder
 from .mindformers_files import MAP, as_mindformers
 from .model import View
 from .number_types import CHOSEN
-from .opening import Sides, open_checkpoint, sides_of
+from .opening import VOCABULARY, Sides, open_checkpoint, sides_of
 from .places import SHARD, TRACKER
 from .problems import RefusedError, listed, problem, unreadable
 from .weight import joined, rows_of, zeros
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .model import Checkpoint, Model
     from .weight import Shape, Weight
 
-_VOCABULARY = ("embedding.word_embeddings.weight", "output_layer.weight")
 _RELEASE = "release"
 
 
@@ -166,7 +165,7 @@ def _check_same_model(
 ) -> None:
     for name in (*here, *(name for name in there if name not in here)):
         a, b = here.get(name), there.get(name)
-        if a != b and not (name in _VOCABULARY and a and b and a[1:] == b[1:]):
+        if a != b and not (name in VOCABULARY and a and b and a[1:] == b[1:]):
             first, second = sides.of(framework).source, sides.of(target).source
             shapes = {"a": "-" if a is None else list(a), "b": "-" if b is None else list(b)}
             raise RefusedError(problem("models-differ", first, tensor=name, first=first, second=second, **shapes))
@@ -209,13 +208,13 @@ def _with_vocabulary(
 ) -> tuple[dict[str, Weight], Vocabulary | None]:
     """The weights with as many rows of the vocabulary as the target has."""
     weights = {name: model.weights[name] for name in there}
-    rows = there[_VOCABULARY[0]][0]
+    rows = there[VOCABULARY[0]][0] or weights[VOCABULARY[0]].shape[0]
     if target == "megatron" and ranks.tensor > 1:
         step = sides.megatron.recipe.value("model.vocab_divisor")
         step = (step if isinstance(step, int) and not isinstance(step, bool) else 1) * ranks.tensor
         rows = -(-rows // step) * step
     changed: Vocabulary | None = None
-    for name in _VOCABULARY:
+    for name in VOCABULARY:
         weight = weights.get(name)
         if weight is None or weight.shape[0] == rows:
             continue

@@ -21,6 +21,7 @@ from .pickled import Record, Tensor, read_pickle
 from .problems import garbled, unreadable
 from .scattered import Chunk, Scattered
 from .torch_file import TorchFile
+from .weight import joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
     from .weight import Shape, Weight
 
 _STACKED = re.compile(r"(decoder\.layers\.)(?=[^\d])")
-_EXPERTS = re.compile(r"\.mlp\.experts\.experts\.")
+_EXPERTS = re.compile(r"\.mlp\.experts\.experts\.(?=\D)")
+_ONE_EXPERT = re.compile(r"\.mlp\.experts\.experts\.(?=\d)")
+_HALVES = ("_w", "_v")
+"""What gate and up projection are called where each is a parameter of its own: transformer/mlp.py, 0.14."""
 
 
 class MegatronDist:
@@ -138,12 +142,17 @@ class MegatronDist:
         written_as = {name: written for name, (written, _) in named.items()}
         return Model("megatron", self.folder, weights, written_as, tuple(unknown), self._beside)
 
-    def _named(self) -> dict[str, tuple[str, Scattered]]:
+    def _named(self) -> dict[str, tuple[str, Weight]]:
         """Every parameter by its own name: layers and experts that are stacked each by themselves."""
-        found: dict[str, tuple[str, Scattered]] = {}
+        found: dict[str, tuple[str, Weight]] = {}
         for written, weight in self._tensors.items():
             for name, part in _unstacked(written, weight):
-                found[canonical("megatron", name)] = written, part
+                found[canonical("megatron", _ONE_EXPERT.sub(".mlp.experts.local_experts.", name))] = written, part
+        for first in [name for name in found if name.endswith(_HALVES[0])]:
+            name = first.removesuffix(_HALVES[0])
+            if name + _HALVES[1] in found:
+                written, gate = found.pop(first)
+                found[name] = written, joined([gate, found.pop(name + _HALVES[1])[1]], 0)
         return found
 
 

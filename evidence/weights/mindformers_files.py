@@ -9,9 +9,9 @@ that a parallel run saved has a `metadata.json`, which says which slice of which
 
 from __future__ import annotations
 
-import ast
 import json
 import os
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -207,14 +207,19 @@ def _sliced(folder: str, path: str) -> Iterator[tuple[str, Weight]]:
             whole = Scattered(name, dtype, shape, chunks)
             whole.check_whole(folder)
             yield name, whole
-    except (KeyError, TypeError, IndexError, ValueError, SyntaxError) as error:
+    except (KeyError, TypeError, IndexError, ValueError) as error:
         garbled(path, f"an entry is not as expected ({error})", f"其中有条目不符合预期（{error}）")
+
+
+_SLICE = re.compile(r"\('([^']+)', \(([\d, ]*)\)\)")
 
 
 def _slice_key(key: str) -> tuple[str, Shape]:
     """`('name', (0, 0))`, as the framework writes it."""
-    name, offsets = ast.literal_eval(key)
-    return str(name), tuple(offsets)
+    found = _SLICE.fullmatch(key)
+    if found is None:
+        raise ValueError(key)
+    return found[1], tuple(int(offset) for offset in found[2].split(",") if offset.strip())
 
 
 def _json(path: str) -> dict[str, Any]:

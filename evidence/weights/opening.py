@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...mapper.recipe.reading import recipe_of
-from ...mapper.weight_layout import UndecidedSizeError, expected_weights, layout_of
+from ...mapper.weight_layout import OPEN, UndecidedSizeError, expected_weights, layout_of
 from ...mapper.weights import Layout
 from ...schemas.config import ReadOptions
 from .megatron_dist import MegatronDist
@@ -37,6 +37,10 @@ def open_checkpoint(path: str | Found) -> Checkpoint:
     return _FORMS[found.form](found)
 
 
+VOCABULARY = ("embedding.word_embeddings.weight", "output_layer.weight")
+"""The weights with a row for each token."""
+
+
 class Side(NamedTuple):
     """One framework's account of the model."""
 
@@ -52,8 +56,13 @@ class Sides(NamedTuple):
     megatron: Side
     mindformers: Side
     layout: Layout
-    arranged: bool = True
-    """A MindSpore Transformers file says how the rows are arranged; otherwise it is assumed."""
+    given: tuple[Framework, ...] = ("megatron", "mindformers")
+    """Whose account was given; the other one is translated from it."""
+
+    @property
+    def arranged(self) -> bool:
+        """Whether a MindSpore Transformers file says how the rows are arranged; otherwise it is assumed."""
+        return "mindformers" in self.given
 
     def of(self, framework: Framework) -> Side:
         """One framework's account."""
@@ -61,11 +70,17 @@ class Sides(NamedTuple):
 
     def wanted(self, framework: Framework) -> dict[str, Shape]:
         """Every weight of the model with its shape, as one framework's configuration has it."""
-        side = self.of(framework)
         try:
-            return expected_weights(side.recipe)
+            found = expected_weights(self.of(framework).recipe)
+            if framework not in self.given:
+                # A translation fills a vocabulary that only the tokenizer knows with the model class's own size.
+                source = expected_weights(self.of(self.given[0]).recipe)
+                for name in VOCABULARY:
+                    if source.get(name, (None,))[0] == OPEN and name in found:
+                        found[name] = (OPEN, *found[name][1:])
         except UndecidedSizeError as error:
             unreadable("open-size", error.file, file=error.file, fields=", ".join(error.fields))
+        return found
 
 
 def sides_of(
@@ -98,16 +113,15 @@ def sides_of(
         layout = layout_of((megatron if "megatron" in known else mindformers).recipe, mindformers.config)
     except UndecidedSizeError as error:
         unreadable("open-size", error.file, file=error.file, fields=", ".join(error.fields))
-    arranged = "mindformers" in known
     seen = next((one for one in checkpoints if one.framework == "mindformers"), None)
-    if not arranged and seen is not None:
+    if "mindformers" not in known and seen is not None:
         names = inferred_layout(seen)
         layout = layout._replace(
             dynamic=names.dynamic,
             mla_concatenated=names.mla_concatenated,
             mlp_interleaved=names.dynamic or layout.mlp_interleaved,
         )
-    return Sides(megatron, mindformers, layout, arranged)
+    return Sides(megatron, mindformers, layout, tuple(known))
 
 
 def _translated(config: Config, framework: Framework, options: ReadOptions) -> Side:

@@ -46,6 +46,10 @@ class Scattered(Weight):
                 "missing-shard", folder, file=f"{folder}: {self.count - held} of {self.count} numbers", needed=self.name
             )
 
+    @property
+    def portioned(self) -> bool:
+        return bool(self.shape)
+
     def read(self) -> Array:
         return self._box(0, self.shape[0]) if self.shape else self._read(self.chunks[0])
 

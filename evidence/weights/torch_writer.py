@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from typing_extensions import Buffer
+
     from .weight import Weight
 
 _STORAGES = {
@@ -25,10 +27,10 @@ _FOLDER = "model_optim_rng"
 
 
 def write_torch(
-    write: Callable[[bytes], Any],
+    write: Callable[[Buffer], Any],
     weights: Mapping[str, Weight],
     iteration: int,
-    blocks: Callable[[str], Iterator[bytes]],
+    blocks: Callable[[str], Iterator[Buffer]],
 ) -> None:
     """Write a Megatron-LM shard; `blocks` gives the bytes of a weight, once."""
     archive = _Archive(write)
@@ -104,20 +106,20 @@ def _text(value: str) -> bytes:
 class _Archive:
     """A zip archive written front to back, its entries stored and aligned as torch does it."""
 
-    def __init__(self, write: Callable[[bytes], Any]) -> None:
+    def __init__(self, write: Callable[[Buffer], Any]) -> None:
         self._write = write
         self._at = 0
         self._entries: list[tuple[bytes, int, int, int]] = []
 
-    def _put(self, data: bytes) -> None:
+    def _put(self, data: Buffer) -> None:
         self._write(data)
-        self._at += len(data)
+        self._at += memoryview(data).nbytes
 
     def add(self, name: str, data: bytes) -> None:
         """A small entry."""
         self.stream(name, len(data), iter((data,)))
 
-    def stream(self, name: str, size: int, blocks: Iterator[bytes]) -> None:
+    def stream(self, name: str, size: int, blocks: Iterator[Buffer]) -> None:
         """An entry of a known size whose checksum follows it."""
         path = f"{_FOLDER}/{name}".encode()
         start = self._at
@@ -134,7 +136,7 @@ class _Archive:
         written = 0
         for block in blocks:
             checksum = zlib.crc32(block, checksum)
-            written += len(block)
+            written += memoryview(block).nbytes
             self._put(block)
         assert written == size, (name, written, size)
         self._put(b"PK\x07\x08" + struct.pack("<LQQ", checksum, size, size))

@@ -48,6 +48,11 @@ class Weight:
         """How many bytes it takes as it is stored."""
         return self.count * STORED[self.dtype][1]
 
+    @property
+    def portioned(self) -> bool:
+        """Whether some rows can be read without all the others."""
+        return False
+
     def read(self) -> Array:
         """All numbers."""
         raise NotImplementedError
@@ -80,6 +85,10 @@ class Stored(Weight):
         self.place = place
         self.strides = None if strides is None or strides == contiguous(shape) else strides
 
+    @property
+    def portioned(self) -> bool:
+        return self.strides is None and bool(self.shape)
+
     def read(self) -> Array:
         if self.strides is not None:
             return self._strided()
@@ -92,13 +101,11 @@ class Stored(Weight):
         return self._numbers(start * step, (stop - start) * step).reshape(stop - start, *self.shape[1:])
 
     def blocks(self) -> Iterator[Array]:
-        width = prod(self.shape[1:]) * STORED[self.dtype][1] if self.shape else 0
-        step = max(1, BLOCK_BYTES // width) if width else 0
-        if self.strides is not None or not step or self.shape[0] <= step:
+        if not self.shape:
             yield self.read()
             return
-        for start in range(0, self.shape[0], step):
-            yield self.rows(start, min(start + step, self.shape[0]))
+        for start, stop in _cuts(self, 0, self.shape[0]):
+            yield self.rows(start, stop)
 
     def _strided(self) -> Array:
         import numpy as np
@@ -130,13 +137,28 @@ class Stored(Weight):
 
 
 class Computed(Weight):
-    """A parameter made from others, block after block."""
+    """A parameter made from others, block after block; `rows` where some rows can be made by themselves."""
 
-    __slots__ = ("_blocks",)
+    __slots__ = ("_blocks", "_rows")
 
-    def __init__(self, dtype: str, shape: Shape, file: str, blocks: Callable[[], Iterator[Array]]) -> None:
+    def __init__(
+        self,
+        dtype: str,
+        shape: Shape,
+        file: str,
+        blocks: Callable[[], Iterator[Array]],
+        rows: Callable[[int, int], Array] | None = None,
+    ) -> None:
         super().__init__(dtype, shape, file)
         self._blocks = blocks
+        self._rows = rows
+
+    @property
+    def portioned(self) -> bool:
+        return self._rows is not None
+
+    def rows(self, start: int, stop: int) -> Array:
+        return super().rows(start, stop) if self._rows is None else self._rows(start, stop)
 
     def read(self) -> Array:
         import numpy as np
@@ -146,6 +168,35 @@ class Computed(Weight):
 
     def blocks(self) -> Iterator[Array]:
         yield from self._blocks()
+
+
+def _cuts(weight: Weight, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Rows of a parameter in portions; all at once where only its file's own order allows portions."""
+    width = prod(weight.shape[1:]) * STORED[weight.dtype][1]
+    step = max(1, BLOCK_BYTES // width) if weight.portioned and width else max(1, stop - start)
+    for first in range(start, stop, step):
+        yield first, min(first + step, stop)
+
+
+def pieces(weight: Weight, size: int) -> Iterator[Array]:
+    """All numbers in one row, in pieces of `size`, so that two parameters can be read side by side."""
+    import numpy as np
+
+    kept: list[Array] = []
+    count = 0
+    for block in weight.blocks():
+        flat = block.reshape(-1)
+        while count + flat.size >= size:
+            taken = size - count
+            whole = [*kept, flat[:taken]]
+            yield whole[0] if len(whole) == 1 else np.concatenate(whole)
+            flat = flat[taken:]
+            kept, count = [], 0
+        if flat.size:
+            kept.append(flat)
+            count += flat.size
+    if kept:
+        yield kept[0] if len(kept) == 1 else np.concatenate(kept)
 
 
 def joined(parts: Sequence[Weight], axis: int) -> Weight:
@@ -165,7 +216,20 @@ def joined(parts: Sequence[Weight], axis: int) -> Weight:
         else:
             yield np.concatenate([part.read() for part in parts], axis=axis)
 
-    return Computed(first.dtype, shape, first.file, blocks)
+    def rows(start: int, stop: int) -> Array:
+        import numpy as np
+
+        found: list[Array] = []
+        at = 0
+        for part in parts:
+            first, last = max(start - at, 0), min(stop - at, part.shape[0])
+            if first < last:
+                found.append(part.rows(first, last))
+            at += part.shape[0]
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    portioned = axis == 0 and all(part.portioned for part in parts)
+    return Computed(first.dtype, shape, first.file, blocks, rows if portioned else None)
 
 
 def rows_of(weight: Weight, start: int, stop: int) -> Weight:
@@ -174,9 +238,14 @@ def rows_of(weight: Weight, start: int, stop: int) -> Weight:
         return weight
 
     def blocks() -> Iterator[Array]:
-        yield weight.rows(start, stop)
+        for first, last in _cuts(weight, start, stop):
+            yield weight.rows(first, last)
 
-    return Computed(weight.dtype, (stop - start, *weight.shape[1:]), weight.file, blocks)
+    def rows(first: int, last: int) -> Array:
+        return weight.rows(start + first, start + last)
+
+    shape = (stop - start, *weight.shape[1:])
+    return Computed(weight.dtype, shape, weight.file, blocks, rows if weight.portioned else None)
 
 
 def columns_of(weight: Weight, start: int, stop: int) -> Weight:
@@ -208,7 +277,12 @@ def zeros(dtype: str, shape: Shape, file: str) -> Weight:
 
         yield np.zeros(shape, STORED[dtype][0])
 
-    return Computed(dtype, shape, file, blocks)
+    def rows(start: int, stop: int) -> Array:
+        import numpy as np
+
+        return np.zeros((stop - start, *shape[1:]), STORED[dtype][0])
+
+    return Computed(dtype, shape, file, blocks, rows)
 
 
 def contiguous(shape: Shape) -> Shape:

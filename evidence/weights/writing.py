@@ -21,6 +21,8 @@ from .weight import Computed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from typing_extensions import Buffer
+
     from ...schemas.diagnostic import Diagnostic
     from .weight import Weight
 
@@ -53,16 +55,21 @@ def cast_to(name: str, weight: Weight, dtype: str | None) -> Weight:
     if dtype is None or dtype == weight.dtype or weight.dtype not in ("F64", "F32", "F16", "BF16"):
         return weight
 
-    def blocks() -> Iterator[Any]:
-        for block in weight.blocks():
-            found = cast_numbers(block, weight.dtype, dtype)
-            more = not_finite(found, dtype)[1] - not_finite(block, weight.dtype)[1]
-            if more > 0:
-                told = {"count": more, "tensor": name, "dtype": dtype, "file": weight.file}
-                raise RefusedError(problem("overflow", weight.file, **told))
-            yield found
+    def in_other_type(block: Any) -> Any:
+        found = cast_numbers(block, weight.dtype, dtype)
+        more = not_finite(found, dtype)[1] - not_finite(block, weight.dtype)[1]
+        if more > 0:
+            told = {"count": more, "tensor": name, "dtype": dtype, "file": weight.file}
+            raise RefusedError(problem("overflow", weight.file, **told))
+        return found
 
-    return Computed(dtype, weight.shape, weight.file, blocks)
+    def blocks() -> Iterator[Any]:
+        return map(in_other_type, weight.blocks())
+
+    def rows(start: int, stop: int) -> Any:
+        return in_other_type(weight.rows(start, stop))
+
+    return Computed(dtype, weight.shape, weight.file, blocks, rows if weight.portioned else None)
 
 
 class Writer:
@@ -122,10 +129,10 @@ class Writer:
         try:
             with open(beside, "wb") as stream:
 
-                def write(data: bytes) -> None:
+                def write(data: Buffer) -> None:
                     nonlocal size
                     digest.update(data)
-                    size += len(data)
+                    size += memoryview(data).nbytes
                     stream.write(data)
 
                 self._fill(unit, write)
@@ -141,7 +148,7 @@ class Writer:
         self._save(complete=False)
         return written
 
-    def _fill(self, unit: Unit, write: Callable[[bytes], None]) -> None:
+    def _fill(self, unit: Unit, write: Callable[[Buffer], None]) -> None:
         if unit.form == "torch":
             write_torch(write, unit.weights, unit.iteration, lambda name: self._bytes(name, unit.weights[name]))
             return
@@ -150,13 +157,13 @@ class Writer:
             for block in self._bytes(name, weight):
                 write(block)
 
-    def _bytes(self, name: str, weight: Weight) -> Iterator[bytes]:
+    def _bytes(self, name: str, weight: Weight) -> Iterator[Buffer]:
         nans = infinities = 0
         for block in weight.blocks():
             found = not_finite(block, weight.dtype)
             nans += found[0]
             infinities += found[1]
-            yield block.tobytes()
+            yield _raw(block)
         if nans or infinities:
             self.findings.append(
                 problem("not-finite", weight.file, tensor=name, nans=nans, infinities=infinities, file=weight.file)
@@ -185,6 +192,14 @@ class Writer:
         }
         text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
         _write_text(os.path.join(self._folder, MANIFEST), text)
+
+
+def _raw(block: Any) -> Buffer:
+    """The bytes of an array, without another copy where they lie in order."""
+    import numpy as np
+
+    found: Any = np.ascontiguousarray(block)
+    return memoryview(found).cast("B") if block.size else b""
 
 
 def read_manifest(path: str) -> dict[str, dict[str, Any]]:

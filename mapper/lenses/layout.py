@@ -57,7 +57,7 @@ _MOST_STAGES = 4096
 def _ends_put(values: Values, scope: Scope) -> Written:
     stages = items(values[0])
     layers, size = integer(scope.field("model.num_layers")), integer(scope.field("parallel.pipeline_size"))
-    if not stages or len(stages) < 2 or layers is None or not size:
+    if not stages or len(stages) < 2 or layers is None or not size or any(one != stages[1] for one in stages[1:-1]):
         return OMIT, OMIT, OMIT, OMIT
     usual = stages[len(stages) // 2]
     first = OMIT if stages[0] == usual and len(stages) > 2 else stages[0]
@@ -97,23 +97,33 @@ def _recompute_get(values: Values, scope: Scope) -> Values:
 
 def _recompute_put(values: Values, scope: Scope) -> Written:
     granularity, count = values
-    del scope
     if granularity == "full":
-        layers = _of_every_stage(count)
-
+        layers = _of_every_stage(count, scope)
         if layers is not None:
             return "full", OMIT, layers, "block", OMIT, OMIT
         return "full", OMIT, 1, "uniform", OMIT, OMIT
     return (granularity if granularity == "selective" else OMIT), OMIT, OMIT, OMIT, OMIT, OMIT
 
 
-def _of_every_stage(count: Value) -> Value:
+def _of_every_stage(count: Value, scope: Scope) -> Value:
     """The number of layers where every stage has the same; None for all layers."""
     listed = items(count)
     if listed is None:
         return count
+    if any(isinstance(entry, str) for entry in listed):
+        named = sum(_in_range(entry) for entry in listed)
+        layers = integer(scope.field("model.num_layers"))
+        return None if named == layers else -(-named // (integer(scope.field("parallel.pipeline_size")) or 1))
     flat = [entry for one in listed for entry in (items(one) or [one])]
     return max((integer(entry) or 0 for entry in flat), default=0)
+
+
+def _in_range(entry: Value) -> int:
+    """How many layers `2-5` names."""
+    first, _, last = str(entry).partition("-")
+    if not first.isdigit() or not (last or first).isdigit():
+        return 0
+    return max(0, int(last or first) - int(first) + 1)
 
 
 def _config_get(values: Values, scope: Scope) -> Values:

@@ -32,7 +32,8 @@ class SettingsView:
         """Each question with its answer, in order; whoever wants them puts an empty list here."""
         self._settings = config.settings
         self._callbacks = dict(_callback_places(config)) if config.framework == "mindformers" else {}
-        self._below: dict[str, list[Setting]] | None = None
+        self._sections: set[str] | None = None
+        self._leaves: dict[str, list[Setting]] = {}
 
     def real(self, key: str) -> str:
         """The key as the file has it."""
@@ -63,21 +64,17 @@ class SettingsView:
         return None
 
     def leaves(self, section: str) -> list[Setting]:
-        """The leaves of a section; the sections of all keys are gathered once."""
-        if self._below is None:
-            below: dict[str, list[Setting]] = {}
-            for path, setting in self._settings.items():
-                at = path.find(".")
-                while at >= 0:
-                    head = path[:at]
-                    known = below.get(head)
-                    if known is None:
-                        below[head] = [setting]
-                    else:
-                        known.append(setting)
-                    at = path.find(".", at + 1)
-            self._below = below
-        return self._below.get(section, _NOTHING)
+        """The leaves of a section."""
+        if self._sections is None:
+            self._sections = _sections(self._settings)
+        if section not in self._sections:
+            return _NOTHING
+        found = self._leaves.get(section)
+        if found is None:
+            start = section + "."
+            found = [setting for path, setting in self._settings.items() if path.startswith(start)]
+            self._leaves[section] = found
+        return found
 
     def _gathered(self, key: str) -> Found | None:
         prefix = key + "."
@@ -104,6 +101,17 @@ class SettingsView:
                     if source is not None and source.origin == "explicit" and _is_own(name, own):
                         found[source.key] = source
         return list(found.values())
+
+
+def _sections(settings: Iterable[str]) -> set[str]:
+    """The paths of all sections that hold some key."""
+    found: set[str] = set()
+    for path in settings:
+        at = path.rfind(".")
+        while at > 0 and (section := path[:at]) not in found:
+            found.add(section)
+            at = path.rfind(".", 0, at)
+    return found
 
 
 _NOTHING: list[Setting] = []

@@ -108,6 +108,23 @@ _UNDECIDED = (
     "无法由文件确定该值，请补充，或使用 --var NAME=VALUE。",
 )
 _PLACEHOLDER = ("{name} is a placeholder; fill it in.", "{name} 是占位符，请填写。")
+_PROGRAMS = {
+    "pretrain_bert.py": "BERT",
+    "pretrain_t5.py": "T5",
+    "pretrain_ict.py": "ICT",
+    "pretrain_retro.py": "Retro",
+    "pretrain_mamba.py": "Mamba",
+    "pretrain_hybrid.py": "Mamba",
+    "pretrain_vlm.py": "LLaVA",
+    "pretrain_vision_classify.py": "ViT",
+    "pretrain_vision_dino.py": "DINO",
+    "pretrain_vision_inpaint.py": "ViT",
+}
+"""Programs of Megatron-LM that train another network than GPT."""
+_PROGRAM = (
+    "{name} trains {kind}; {target} trains GPT models, and one of the same sizes is written.",
+    "{name} 训练 {kind}；{target} 仅训练 GPT 模型，已写出相同尺寸的 GPT 模型。",
+)
 _STAND_INS = {
     "data.blend": (
         "The source names no data; {given} stands for the path. Fill it in.",
@@ -183,6 +200,7 @@ class _Translating:
         if self.family is not None:
             self._model_type(self.family)
         self.rows.extend(self._leftovers())
+        self.rows.extend(self._other_program())
         self.rows.extend(self._stand_ins())
         return Translation(
             self.config.file,
@@ -586,6 +604,15 @@ class _Translating:
                 yield ReportRow(None, (key,), (), setting.value, "exact", "none", True, *_ONLY_READ)
             elif setting.flag is not None:
                 yield ReportRow(None, (key,), (), setting.value, "exact", "none", False, *_REPLACED)
+
+    def _other_program(self) -> Iterator[ReportRow]:
+        """A launch of something else than a GPT model, whose sizes alone are translated."""
+        launch = self.config.launch
+        name = "" if launch is None or launch.script is None else launch.script.rpartition("/")[2]
+        kind = _PROGRAMS.get(name)
+        if self.config.framework == "megatron" and kind is not None:
+            text = _filled(_PROGRAM, {**self.words, "name": name, "kind": kind})
+            yield ReportRow(None, (), (), name, "dropped", "numerics", False, *text)
 
     def _stand_ins(self) -> Iterator[ReportRow]:
         """What the written file's frame fills in for a value that the source does not have."""

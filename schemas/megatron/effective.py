@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..config import Argument, Launch, ReadOptions, Unresolved
     from ..diagnostic import Diagnostic
+    from .catalog import Catalog
 
 
 def megatron_config(
@@ -45,9 +46,9 @@ def megatron_config(
             acceptance="accepted" if given.fact is not None else "unknown",
             decided=given.decided,
         )
-    for dest, fact in known.by_dest.items():
+    for dest, setting in _defaults(known).items():
         if dest not in settings:
-            settings[dest] = Setting(dest, fact.default, "default")
+            settings[dest] = setting
     validated = validate(settings, version, file=file, options=options, launch=launch)
     settings, outside = with_overridable(validated.settings, file)
     if parsed.overridable is not None:
@@ -66,3 +67,17 @@ def megatron_config(
         unresolved,
         problems + parsed.problems + outside + validated.problems,
     )
+
+
+_known: list[tuple[Catalog, dict[str, Setting]]] = []
+
+
+def _defaults(known: Catalog) -> dict[str, Setting]:
+    """Every argument as it stands where nobody gives it: the same for all files of a version."""
+    for kept, settings in _known:
+        if kept is known:
+            return settings
+    settings = {dest: Setting(dest, fact.default, "default") for dest, fact in known.by_dest.items()}
+    _known.insert(0, (known, settings))
+    del _known[4:]
+    return settings

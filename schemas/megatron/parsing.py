@@ -100,11 +100,6 @@ class _Parser:
         self.problems: list[Diagnostic] = []
         self.given: dict[str, Given] = {}
         self.after_open: set[str] | None = None
-        self.numbers_are_options = any(
-            option.startswith("-") and negative_number(option)
-            for option in known.by_option
-            if not option.startswith("--")
-        )
 
     def parse(self) -> Parsed:
         arguments = self.arguments
@@ -140,9 +135,17 @@ class _Parser:
             return True
         if text == "-h" or text.startswith("-h") or name == "--help":
             return True
-        if not self.numbers_are_options and negative_number(text):
+        if negative_number(text) and not self.numbers_are_options():
             return False
         return " " not in text
+
+    def numbers_are_options(self) -> bool:
+        """Whether the parser has an option such as `-1`; then words like it are no values."""
+        return any(
+            negative_number(option)
+            for option in self.known.by_option
+            if option.startswith("-") and not option.startswith("--")
+        )
 
     def option(self, at: int, end: int) -> tuple[str, int]:
         """Read the option at `at`; its values end before `end`. Answers the flag and where to go on."""

@@ -77,12 +77,21 @@ def validate(
 ) -> Validated:
     """The values as they stand when training starts."""
     run = Run(dict(settings), version, file, options, launch)
-    module = import_module(f".validation_{version.replace('.', '_')}_compiled", __package__)
-    for compiled in module.ROWS:
-        row = Row._make(compiled)
+    for row in _rows(version):
         if row.stage in stages:
             run.apply(row)
     return Validated(run.settings, tuple(run.problems))
+
+
+_known: dict[str, tuple[Row, ...]] = {}
+
+
+def _rows(version: str) -> tuple[Row, ...]:
+    found = _known.get(version)
+    if found is None:
+        module = import_module(f".validation_{version.replace('.', '_')}_compiled", __package__)
+        found = _known[version] = tuple(map(Row._make, module.ROWS))
+    return found
 
 
 class Run:

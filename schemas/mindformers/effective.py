@@ -15,12 +15,12 @@ from ..yaml_text import parse_path, read_yaml
 from .catalog import minor_version, static_catalog, static_version
 from .detect import dialect_of
 from .problems import PROBLEMS
-from .reading import Reading, Undecided, plain_value, without_placeholders
+from .reading import Reading, Undecided, default_setting, plain_value, without_placeholders
 from .shape import is_list, is_mapping
 from .template import READ_WITHOUT_TEMPLATE, fill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from ..config import ReadOptions
@@ -100,7 +100,10 @@ def _static_config(
     from .derived import derive
 
     derive(reading, options, legacy=legacy)
-    settings = {key: _accepted(reading, setting) for key, setting in written.items()}
+    settings = written
+    for path, acceptance in reading.acceptance.items():
+        if path in settings:
+            settings[path] = settings[path]._replace(acceptance=acceptance)
     settings.update(reading.resolved if known else _overridable(reading.resolved, settings))
     return Config(
         source.name,
@@ -269,11 +272,10 @@ def _has_place(value: Any, step: str | int) -> bool:
 
 def _settings(reading: Reading) -> dict[str, Setting]:
     """The leaves of the filled template: the written ones in file order, then the defaults."""
-    leaves = dict(_leaves("", reading.values))
-    order = {
-        path: place for place, path in enumerate(sorted(reading.places, key=lambda path: reading.places[path][:2]))
-    }
-    written = sorted((path for path in leaves if path in reading.places), key=order.__getitem__)
+    leaves: dict[str, Any] = {}
+    _gather("", reading.values, leaves)
+    places = reading.places
+    written = sorted((path for path in places if path in leaves), key=lambda path: places[path][:2])
     settings: dict[str, Setting] = {}
     for path in written:
         value = leaves[path]
@@ -282,31 +284,31 @@ def _settings(reading: Reading) -> dict[str, Setting]:
             path,
             plain_value(value) if decided else None,
             "explicit",
-            reading.places[path],
+            places[path],
             flag=reading.options.get(path),
             decided=decided,
         )
     for path, value in leaves.items():
         if path not in settings:
             option = reading.options.get(path)
-            origin = "default" if option is None else "explicit"
-            settings[path] = Setting(path, plain_value(value), origin, flag=option)
+            if option is None:
+                settings[path] = default_setting(path, value)
+            else:
+                settings[path] = Setting(path, plain_value(value), "explicit", flag=option)
     return settings
 
 
-def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _gather(path: str, value: Any, leaves: dict[str, Any]) -> None:
+    """Every value that is no section, by its path."""
     if is_mapping(value) and (value or not path):
-        mapping: dict[Any, Any] = value
-        for key, entry in mapping.items():
-            yield from _leaves(f"{path}.{key}" if path else str(key), entry)
-    elif is_list(value) and value and any(isinstance(entry, (dict, list)) for entry in value):
-        entries: list[Any] = value
-        for place, entry in enumerate(entries):
-            yield from _leaves(f"{path}[{place}]", entry)
+        for key, entry in value.items():
+            below = f"{path}.{key}" if path else str(key)
+            if isinstance(entry, (dict, list)):
+                _gather(below, entry, leaves)
+            else:
+                leaves[below] = entry
+    elif is_list(value) and any(isinstance(entry, (dict, list)) for entry in value):
+        for place, entry in enumerate(value):
+            _gather(f"{path}[{place}]", entry, leaves)
     else:
-        yield path, value
-
-
-def _accepted(reading: Reading, setting: Setting) -> Setting:
-    acceptance = reading.acceptance.get(setting.key)
-    return setting if acceptance is None else setting._replace(acceptance=acceptance)
+        leaves[path] = value

@@ -80,6 +80,9 @@ class Reading:
 
     def resolve(self, key: str, value: Any, *sources: str, decided: bool = True) -> None:
         """Record what the framework derives; `sources` are the paths that decided it, the first ones first."""
+        if not sources and decided and not isinstance(value, Undecided):
+            self.resolved[key] = default_setting(key, value)
+            return
         written = [source for source in sources if source in self.places]
         decided = decided and not isinstance(value, Undecided)
         self.resolved[key] = Setting(
@@ -104,6 +107,23 @@ class Reading:
                 stack.append((f"{here}.{key}" if here else str(key), child))
             for place, child in enumerate(one.entries):
                 stack.append((f"{here}[{place}]", child))
+
+
+_defaults: dict[tuple[str, type, Any], Setting] = {}
+
+
+def default_setting(key: str, value: Any) -> Setting:
+    """The setting of a value that the framework has by itself: one and the same for every file."""
+    kind = cast("type[Any]", type(value))
+    if kind not in _ATOMS:
+        return Setting(key, plain_value(value), "default")
+    found = _defaults.get((key, kind, value))
+    if found is None:
+        found = _defaults[key, kind, value] = Setting(key, value, "default")
+    return found
+
+
+_ATOMS = frozenset((str, int, float, bool, type(None)))
 
 
 def parent(path: str) -> str:

@@ -58,11 +58,8 @@ class Transformer:
 
     def __init__(self, reading: Reading, fields: dict[str, Sourced], *, mla: bool) -> None:
         self.reading = reading
-        defaults: dict[str, Any] = dict(reading.catalog["transformer"])
-        if mla:
-            defaults.update(reading.catalog["mla_transformer"])
         self.mla = mla
-        self.fields = {name: Sourced(_copied(value)) for name, value in defaults.items()}
+        self.fields = dict(_defaults(reading.catalog, mla=mla))
         self.extra: dict[str, Sourced] = {}
         for name, one in fields.items():
             if name in self.fields:
@@ -101,6 +98,19 @@ class Transformer:
         """Report that the real code stops because of a field."""
         path = next((path for path in self.sources(name) if path in self.reading.places), None)
         self.reading.note("rejected", path or "model.model_config", why=why, why_zh=why_zh)
+
+
+_known: dict[tuple[str, bool], dict[str, Sourced]] = {}
+
+
+def _defaults(catalog: dict[str, Any], *, mla: bool) -> dict[str, Sourced]:
+    """The fields as the class has them by itself; lists and mappings are replaced, never changed."""
+    key: tuple[str, bool] = catalog["version"], mla
+    found = _known.get(key)
+    if found is None:
+        values: dict[str, Any] = {**catalog["transformer"], **(catalog["mla_transformer"] if mla else {})}
+        found = _known[key] = {name: Sourced(value) for name, value in values.items()}
+    return found
 
 
 def transformer_config(reading: Reading, fields: dict[str, Sourced], *, mla: bool) -> Transformer:
@@ -517,12 +527,6 @@ def _slices(work: Transformer) -> None:
             "recompute_slice_activation works with use_legacy: True only",
             "recompute_slice_activation 只能在 use_legacy: True 时使用",
         )
-
-
-def _copied(value: Any) -> Any:
-    if is_list(value):
-        return list(value)
-    return dict(value) if is_mapping(value) else value
 
 
 _STEPS: dict[Callable[[Transformer], None], tuple[str, ...]] = {

@@ -66,6 +66,16 @@ def test_nothing_is_written_where_the_dump_would_be_empty(accmap, tmp_path: Path
     assert "该模型没有模块 decoder.layers.999.mlp" in chinese.out
 
 
+def test_a_size_that_the_file_leaves_open(accmap) -> None:
+    text = Path(DENSE[0]).read_text().replace("--num-layers", "--num-layers $DEPTH # ")
+    for others in ((), (DENSE[1],)):
+        answer = accmap("dump", "config", "run.sh", *others, "-d", "d", files={"run.sh": text})
+        assert answer.code == 1
+        assert "EVD025" in answer.out
+        assert "run.sh leaves model.num_layers" in answer.out
+    assert accmap("dump", "config", "run.sh", "-d", "d", "--var", "DEPTH=4").code == 0
+
+
 def test_existing_files_are_kept_unless_forced(accmap, tmp_path: Path) -> None:
     assert accmap("dump", "config", *DENSE, "-d", "d").code == 0
     (tmp_path / "d/compare.sh").write_text("mine")

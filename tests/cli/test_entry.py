@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -124,3 +125,21 @@ def test_a_group_names_its_members(accmap) -> None:
     assert accmap("dump").err.splitlines()[0] == "accmap: dump is followed by config or compare"
     assert "not 'compara'" in accmap("dump", "compara", "a", "b").err
     assert "compare" in accmap("dump", "--help").out
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has it")
+def test_an_answer_that_cannot_be_written_is_no_success() -> None:
+    command = f"{sys.executable} -m accmap --version > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_is_registered_for_the_end_is_still_run() -> None:
+    script = (
+        "import atexit, sys; atexit.register(print, 'bye'); sys.argv[1:] = ['--version'];"
+        "from accmap.cli.lean import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == f"accmap {package.__version__}\nbye\n"

@@ -57,6 +57,7 @@ FILES = {
         (["a.log", "missing.log"], 2, "", "missing.log: SYN900"),
         (["b.log", "--benchmark", "a.log", "twin.log"], 0, "benchmark band", ""),
         (["--benchmark", "a.log", "twin.log", "a.log", "b.log"], 0, "benchmark band", ""),
+        (["a.log", "--benchmark", "twin.log", "a.log", "off.log"], 1, "B ⠒ ⠒ off.log", ""),
         (["a.log", "--benchmark", "a.log"], 2, "", "takes two runs"),
         (["a.log", "--benchmark", "a.log", "twin.log", "--experiment", "lr-zero"], 2, "", "not by --experiment"),
         (["a.log", "b.log", "--experiment", "first-steps"], 0, "neither log prints local norms", ""),
@@ -153,7 +154,9 @@ def test_a_configuration_is_read(accmap: Callable[..., Any]) -> None:
     assert answer.code == 0, answer.err
     assert "run.sh adds no auxiliary loss" in " ".join(answer.out.split())
     before = accmap("logs", "--config", "run.sh", "a.log", "b.log")
-    assert before.code == 0, before.err
+    assert before.code == 2
+    assert "name the logs before it" in before.err
+    assert accmap("logs", "--config", "run.sh", "a.log").code == 0
     assert accmap("logs", "a.log", "b.log", "--config", "nothing.sh").code == 2
 
 
@@ -284,3 +287,13 @@ def test_the_page_holds_everything_itself(accmap: Callable[..., Any]) -> None:
     assert "不符合标准" in answer.out
     hostile = {"<img onerror=x>.log": FILES["a.log"], "b.log": FILES["b.log"]}
     assert "<img" not in accmap("logs", *hostile, "--format", "html", files=hostile).out
+
+
+def test_the_benchmark_runs(tmp_path: Path) -> None:
+    script = Path(__file__).resolve().parents[2] / "benchmarks" / "logs.py"
+    program = Path(sys.executable).with_name("accmap")
+    if not program.exists():
+        pytest.skip("accmap is not installed as a program")
+    command = [sys.executable, str(script), "--lines", "2000", "--runs", "1", "--accmap", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.stdout.count("2,000 lines") == 4, done.stderr

@@ -142,3 +142,10 @@ def test_update_names_the_model_class_that_it_changes(accmap, tmp_path: Path) ->
     answer = accmap("convert", "run.sh", "--update", "run.yaml", files=files)
     assert "model.family" not in answer.err
     assert "model_type: qwen3" in (tmp_path / "run.yaml").read_text()
+
+
+def test_another_network_is_said(accmap) -> None:
+    files = {"run.sh": (START + SIZES + "--train-iters 10\n").replace("pretrain_gpt", "pretrain_t5")}
+    answer = accmap("convert", "run.sh", "--strict", files=files)
+    assert answer.code == 1
+    assert "pretrain_t5.py trains T5; MindSpore Transformers trains GPT models" in answer.err

@@ -111,7 +111,7 @@ def test_the_samples_are_the_frameworks(build: Callable[..., Any], framework: st
                 case["words"], case["split"], case["samples"], case["length"], case["seed"],
                 add_extra_token_to_sequence=case["extra"],
             )  # fmt: skip
-        except (AssertionError, IndexError):
+        except (AssertionError, IndexError, ValueError):  # 2.1 of MindSpore Transformers raises what the others assert
             with pytest.raises(RefusedError):
                 every_sample(framework, case, files)
             refused += 1

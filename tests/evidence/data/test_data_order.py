@@ -73,6 +73,10 @@ def test_measured_turns_and_permutation() -> None:
     dataset, sample = turns([0.5, 0.3, 0.2], 12)
     assert dataset.tolist() == [0, 1, 2, 0, 1, 0, 2, 0, 1, 0, 0, 1]
     assert sample.tolist() == [0, 0, 0, 1, 1, 2, 1, 3, 2, 4, 5, 3]
+    # At the first turn all lag equally by number, so the largest share goes first.
+    dataset, sample = turns([0.2, 0.3, 0.5], 12)
+    assert dataset.tolist() == [2, 1, 0, 2, 1, 2, 0, 2, 1, 2, 0, 2]
+    assert sample.tolist() == [0, 0, 0, 1, 1, 2, 1, 3, 2, 4, 2, 5]
     shuffled = Permutation(12, 0)
     assert [shuffled[place] for place in range(12)] == [8, 0, 5, 9, 7, 4, 2, 10, 3, 1, 11, 6]
 

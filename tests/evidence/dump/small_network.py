@@ -1,7 +1,7 @@
 """A small network in numpy, forward and backward, that writes dumps as msprobe does, with a fault where one is asked.
 
 Names, order and fields are those that msprobe 26.2 wrote for the real models (`test_compare_frameworks.py` compares
-dumps of the real tool): modules in the order of completion, parameter gradients as entries of their own.
+dumps of the real one): modules in the order of completion, parameter gradients as entries of their own.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from accmap.cli.lean import main
 from accmap.evidence.arrays import measure
 from accmap.evidence.dump import tables
 from accmap.evidence.dump.compare import Comparison, compare_trees
+from accmap.evidence.dump.compare_mapping import NameMapping, read_mapping
 from accmap.evidence.dump.compare_next import settings_behind
 from accmap.evidence.dump.statistics import Judge
 from accmap.evidence.dump.trees import find_places, read_tree
@@ -80,12 +83,12 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-def compared(dumps: dict[str, Path], ours: str, theirs: str) -> Comparison:
+def compared(dumps: dict[str, Path], ours: str, theirs: str, mapping: NameMapping | None = None) -> Comparison:
     trees = [
         read_tree(find_places(str(dumps[framework] / name / framework))[0])
         for framework, name in (("megatron", ours), ("mindformers", theirs))
     ]
-    return compare_trees(*trees, jobs=2)
+    return compare_trees(*trees, mapping=mapping, jobs=2)
 
 
 @pytest.mark.parametrize("name", EQUAL)
@@ -98,6 +101,18 @@ def test_equal_models_match_module_by_module(name: str, dumps: dict[str, Path]) 
     assert max(tensor.error or 0 for tensor in agreeing) < 1e-5
     directions = {unit.a.direction for unit in found.units if unit.agrees}
     assert directions == {"forward", "backward"}
+
+
+@pytest.mark.parametrize("name", ["dense", "latent_concatenated", "deepseek"])
+def test_the_generated_mappings_are_read(name: str, dumps: dict[str, Path], tmp_path: Path) -> None:
+    folder = dumps["megatron"] / "equal" / name
+    given = [str(folder / file) for file in ("pretrain.sh", "train.yaml")]
+    assert main(["dump", "config", *given, "-d", str(tmp_path / "next")]) == 0
+    plain = compared(dumps, f"equal/{name}", f"equal/{name}")
+    for file in ("layer_mapping.yaml", "cell_mapping.yaml"):
+        found = compared(dumps, f"equal/{name}", f"equal/{name}", read_mapping(str(tmp_path / "next" / file)))
+        assert found.divergence is None
+        assert len(found.units) >= len(plain.units)
 
 
 @pytest.mark.procedure("proc.dump.first_divergence")
@@ -170,16 +185,23 @@ def _the_same_numbers(path: Path, sides: list[Path]) -> None:
 @pytest.mark.procedure("proc.dump.precheck")
 def test_the_prechecks_columns_are_those_that_are_read(tmp_path: Path) -> None:
     """The precheck itself runs on an NPU only: its own writers give the tables here."""
-    headers: list[list[str]] = []
-    for script in (
-        "from msprobe.mindspore.api_accuracy_checker import data_manager as its;"
-        "found = [its.get_result_csv_header(), its.get_detail_csv_header()]",
-        "from msprobe.pytorch.api_accuracy_checker.compare import compare_utils as its;"
-        "found = [its.ApiPrecisionCompareColumn.get_result_csv_title(), its.DETAIL_TEST_ROWS[0]]",
-    ):
-        script += "; import json; print(json.dumps(found))"
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=200)
-        headers += json.loads(done.stdout.splitlines()[-1])
+    spec = importlib.util.find_spec("msprobe")
+    assert spec is not None
+    assert spec.origin is not None
+    constants = (Path(spec.origin).parent / "mindspore" / "common" / "const.py").read_text("utf-8")
+    known = dict(re.findall(r"(\w+_CSV_\w+) = \"(.+)\"", constants))
+    result = ["DETAIL_CSV_API_NAME", "RESULT_CSV_FORWARD_TEST_SUCCESS", "RESULT_CSV_BACKWARD_TEST_SUCCESS"]
+    details = ["API_NAME", "BENCH_DTYPE", "TESTED_DTYPE", "SHAPE", "PASS_STATUS", "MESSAGE"]
+    headers = [
+        [known[name] for name in (*result, "DETAIL_CSV_MESSAGE")],
+        [known[f"DETAIL_CSV_{name}"] for name in details],
+    ]
+    script = (
+        "from msprobe.pytorch.api_accuracy_checker.compare import compare_utils as its; import json;"
+        "print(json.dumps([its.ApiPrecisionCompareColumn.get_result_csv_title(), its.DETAIL_TEST_ROWS[0]]))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=200)
+    headers += json.loads(done.stdout.splitlines()[-1])
     forms = [tables.form_of("x.csv", [header]) for header in headers]
     assert forms == ["precheck", "precheck-details", "precheck", "precheck-details"]
     for at in (0, 2):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from accmap.evidence.dump.compare import compare_trees
-from accmap.evidence.dump.compare_names import graph_path, module_path
-from accmap.evidence.dump.trees import dtype_name, find_places, number, read_tree, unit_named
+from accmap.evidence.dump.compare_names import graph_path, module_path, pair_units
+from accmap.evidence.dump.trees import Tree, dtype_name, find_places, number, read_tree, unit_named
 from accmap.evidence.dump.trees_torch import read_torch
 from accmap.schemas.diagnostic import UnreadableError
 
@@ -275,3 +275,62 @@ def test_a_storage_that_is_too_small_is_refused(tmp_path: Path) -> None:
             archive.writestr(name, content[:8] if name.endswith("data/0") else content)
     with pytest.raises(UnreadableError):
         read_torch(str(path))
+
+
+def tree(framework: str, names: dict[str, str | None]) -> Tree:
+    """A tree of units that have names and parents only."""
+    units = tuple(unit_named(name)._replace(parent=parent) for name, parent in names.items())
+    return Tree("", "msprobe", framework, "tensor", "mix", 0, 0, units)
+
+
+def test_apis_are_matched_by_the_module_they_ran_in() -> None:
+    a = tree(
+        "pytorch",
+        {
+            "Torch.matmul.0.forward": "Module.decoder.layers.0.mlp.linear_fc1.Linear.forward.0",
+            "Torch.matmul.1.forward": "Module.decoder.layers.0.mlp.linear_fc2.Linear.forward.0",
+            "Tensor.__add__.7.forward": "Module.decoder.layers.0.TransformerLayer.forward.0",
+            "Functional.silu.0.forward": "Module.decoder.layers.0.mlp.MLP.forward.0",
+        },
+    )
+    b = tree(
+        "mindspore",
+        {
+            "Mint.matmul.4.forward": "Cell.network.model.decoder.layers.0.mlp.linear_fc2.Linear.forward.0",
+            "Mint.matmul.9.forward": "Cell.network.model.decoder.layers.0.mlp.linear_fc1.Linear.forward.0",
+            "Mint.add.2.forward": "Cell.network.model.decoder.layers.0.TransformerLayer.forward.0",
+            "Mint.mul.0.forward": "Cell.network.model.decoder.layers.0.mlp.MLP.forward.0",
+        },
+    )
+    found = pair_units(a, b)
+    assert [(one.name, other.name) for one, other in found.pairs] == [
+        ("Torch.matmul.0.forward", "Mint.matmul.9.forward"),
+        ("Torch.matmul.1.forward", "Mint.matmul.4.forward"),
+        ("Tensor.__add__.7.forward", "Mint.add.2.forward"),
+    ]
+    assert [unit.name for unit in (*found.only_a, *found.only_b)] == ["Functional.silu.0.forward", "Mint.mul.0.forward"]
+    again = pair_units(a, a)
+    assert len(again.pairs) == 4
+    assert not again.only_a
+
+
+def test_backward_passes_are_matched_by_the_number_of_their_call() -> None:
+    """Each framework walks back in its own order; a layer that is computed again begins at another number."""
+    layer = "Module.decoder.layers.0.TransformerLayer"
+    a = tree("pytorch", dict.fromkeys([f"{layer}.backward.1", f"{layer}.backward.0"]))
+    b = tree("mindspore", dict.fromkeys([f"{layer}.backward.0", f"{layer}.backward.1"]))
+    assert all(one.call == other.call for one, other in pair_units(a, b).pairs)
+    again = tree("mindspore", dict.fromkeys([f"{layer}.backward.3"]))
+    once = tree("pytorch", dict.fromkeys([f"{layer}.backward.0"]))
+    assert len(pair_units(once, again).pairs) == 1
+
+
+def test_the_output_layer_of_further_predictions_meets_its_partner() -> None:
+    """Megatron-Core runs its one output layer for them first."""
+    head = "output_layer.ColumnParallelLinear.forward"
+    a = tree("pytorch", dict.fromkeys([f"Module.{head}.0", f"Module.{head}.1", "Module.mtp.layers.0.L.forward.0"]))
+    b = tree("mindspore", dict.fromkeys([f"Cell.mtp.{head}.0", f"Cell.{head}.0", "Cell.mtp.layers.0.L.forward.0"]))
+    assert [(one.name, other.name) for one, other in pair_units(a, b).pairs][:2] == [
+        (f"Module.{head}.0", f"Cell.mtp.{head}.0"),
+        (f"Module.{head}.1", f"Cell.{head}.0"),
+    ]

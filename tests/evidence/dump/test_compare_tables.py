@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import sys
+import tempfile
 import zipfile
+from functools import cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
 
-from accmap.evidence.dump.compare import compare_trees
+from accmap.evidence.dump.compare import Comparison, compare_trees
 from accmap.evidence.dump.tables import Precheck, Table, read_table
 from accmap.evidence.dump.trees import find_places, read_tree
 from accmap.schemas.diagnostic import UnreadableError
@@ -30,13 +32,18 @@ SUMMARY = [f"{side} {end}" for side in ("NPU", "Bench") for end in ("max", "min"
 LAST = ["Requires_grad Consistent", "Result", "Err_message"]
 
 
-def table(folder: Path, fault: str, mode: str) -> list[dict[str, str]]:
+@cache
+def compared(fault: str, mode: str) -> Comparison:
+    """Two runs of the small network, compared; every test of a fault begins with it."""
+    with tempfile.TemporaryDirectory() as folder:
+        task = "md5" if mode == "md5" else "tensor"
+        roots = [run(Path(folder) / name, task=task, fault=given) for name, given in (("a", fault), ("b", ""))]
+        return compare_trees(*(read_tree(find_places(str(root))[0]) for root in roots))
+
+
+def table(fault: str, mode: str) -> list[dict[str, str]]:
     """The rows that msprobe writes for two runs, from a comparison of their dumps."""
-    roots = [
-        run(folder / name, task="md5" if mode == "md5" else "tensor", fault=given)
-        for name, given in (("a", fault), ("b", ""))
-    ]
-    found = compare_trees(*(read_tree(find_places(str(root))[0]) for root in roots))
+    found = compared(fault, mode)
     rows: list[dict[str, str]] = []
     for unit in found.units:
         for tensor in unit.tensors:
@@ -139,7 +146,7 @@ FAULTS = {
 @pytest.mark.parametrize("form", ["csv", "inline.xlsx", "shared.xlsx"])
 def test_the_first_divergence_of_a_table(fault: str, columns: str, form: str, tmp_path: Path) -> None:
     mode = {"older": "elements"}.get(columns, columns)
-    written = as_csv(table(tmp_path, fault, mode), COLUMNS[columns])
+    written = as_csv(table(fault, mode), COLUMNS[columns])
     path = tmp_path / f"compare_result_20261120000000.{form.rpartition('.')[2]}"
     if form == "csv":
         path.write_text("\ufeff" + written, "utf-8")
@@ -153,7 +160,7 @@ def test_the_first_divergence_of_a_table(fault: str, columns: str, form: str, tm
 
 
 def test_an_equal_table_matches_and_unmatched_rows_are_listed(tmp_path: Path) -> None:
-    rows = table(tmp_path, "", "elements")
+    rows = table("", "elements")
     rows[3]["Bench Name"] = "N/A"
     path = tmp_path / "compare_result_1.csv"
     path.write_text(as_csv(rows, COLUMNS["elements"]))
@@ -161,6 +168,28 @@ def test_an_equal_table_matches_and_unmatched_rows_are_listed(tmp_path: Path) ->
     assert isinstance(found, Table)
     assert found.divergence is None
     assert found.only_a == (rows[3]["NPU Name"],)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "agrees"),
+    [
+        ({"EucDist": "1e-9", "MaxAbsErr": "1e-9", "Cosine": "1.0"}, True),
+        ({"EucDist": "0.5", "MaxAbsErr": "1e-9", "Cosine": "1.0"}, False),
+        ({"EucDist": "1e-9", "MaxAbsErr": "0.5", "Cosine": "1.0"}, False),
+        ({"MaxAbsErr": "1e-9", "Cosine": "0.99"}, False),
+        ({"MaxAbsErr": "1e-9", "Cosine": "1.0"}, True),
+        ({"EucDist": "N/A", "MaxAbsErr": "N/A", "Cosine": "unsupported"}, True),
+    ],
+)
+def test_each_number_of_a_row_counts(numbers: dict[str, str], agrees: bool, tmp_path: Path) -> None:
+    row = {"NPU Name": "Module.a.B.forward.0.output.0", "NPU Dtype": "torch.float32", "NPU Tensor Shape": "[4, 4]"}
+    row.update({f"NPU {end}": value for end, value in (("max", "1.0"), ("min", "-1"), ("mean", "0"), ("l2norm", "10"))})
+    row.update({name.replace("NPU", "Bench"): value for name, value in row.items()})
+    path = tmp_path / "compare_result_1.csv"
+    path.write_text(as_csv([{**row, **numbers}], [*row, *numbers]))
+    found = read_table(str(path))
+    assert isinstance(found, Table)
+    assert (found.divergence is None) == agrees
 
 
 RESULT = """API Name,Forward Test Success,Backward Test Success,Message
@@ -222,7 +251,7 @@ def test_a_broken_table_is_refused(text_: str | bytes, code: str, tmp_path: Path
 
 def test_a_broken_sheet_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "compare_result_1.xlsx"
-    as_xlsx(path, as_csv(table(tmp_path, "", "elements"), COLUMNS["elements"]), shared=False)
+    as_xlsx(path, as_csv(table("", "elements"), COLUMNS["elements"]), shared=False)
     data = path.read_bytes()
     for broken in (data[:200], data[: len(data) // 2], b"no zip"):
         path.write_bytes(broken)

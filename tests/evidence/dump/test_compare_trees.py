@@ -13,8 +13,8 @@ import pytest
 from accmap.evidence.dump.compare import Comparison, compare_trees
 from accmap.evidence.dump.compare_mapping import read_mapping
 from accmap.evidence.dump.compare_next import next_dump, settings_behind
-from accmap.evidence.dump.statistics import Judge
-from accmap.evidence.dump.trees import find_places, read_tree
+from accmap.evidence.dump.statistics import Judge, compare_tensors
+from accmap.evidence.dump.trees import Statistics, Tensor, find_places, read_tree
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.schemas.diagnostic import UnreadableError
 
@@ -154,12 +154,54 @@ def test_a_mapping_names_the_partners(tmp_path: Path) -> None:
     assert not compared(a, b, mapping=read_mapping(str(cells))).only_a
 
 
+def test_an_empty_mapping_renames_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "layer_mapping.yaml"
+    path.write_text("# class: {MindSpore Transformers: Megatron-LM}\n{}\n")
+    a, b = run(tmp_path / "a", "mindspore"), run(tmp_path / "b")
+    assert not compared(a, b, mapping=read_mapping(str(path))).only_a
+
+
 @pytest.mark.parametrize("text", ["", "- a", "a: 3", "{", "just words"])
 def test_a_mapping_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "mapping.yaml"
     path.write_text(text)
     with pytest.raises(UnreadableError):
         read_mapping(str(path))
+
+
+def test_a_module_that_is_listed_before_its_parts_is_narrowed_down(tmp_path: Path) -> None:
+    """Backward passes, and msprobe before 26, may list a module before what ran inside it."""
+    a, b = run(tmp_path / "a", fault="weights"), run(tmp_path / "b")
+    path = a / "step0/rank0/dump.json"
+    written = json.loads(path.read_text())
+    holder = "Module.decoder.layers.1.mlp.MLP.forward.0"
+    ordered: dict[str, Any] = {}
+    for name, entry in written["data"].items():
+        if name.startswith("Module.decoder.layers.1.mlp.linear_fc1") and holder not in ordered:
+            ordered[holder] = written["data"][holder]
+        ordered.setdefault(name, entry)
+    written["data"] = ordered
+    path.write_text(json.dumps(written))
+    assert found(compared(a, b)) == FAULTS["weights"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "agrees"),
+    [
+        ((1.0, -1.0, 0.0, 10.0), (1.0, -1.0, 0.0, 10.0), True),
+        ((1.0, -1.0, 0.0, 10.0), (1.0, -1.0, 0.0, 10.1), False),
+        ((1.0, -1.0, 0.0, 10.0), (1.001, -1.0, 0.0, 10.0), False),
+        ((1.0, -1.0, 0.0, 10.0), (1.0, -1.001, 0.0, 10.0), False),
+        ((1.0, -1.0, 1e-5, 10.0), (1.0, -1.0, -1e-6, 10.0), True),
+        ((1.0, -1.0, 0.01, 10.0), (1.0, -1.0, 0.0, 10.0), False),
+        ((float("nan"), -1.0, 0.0, 10.0), (1.0, -1.0, 0.0, 10.0), False),
+        ((None, None, None, None), (1.0, -1.0, 0.0, 10.0), None),
+        ((None, None, None, 10.0), (1.0, -1.0, 0.0, 10.0), True),
+    ],
+)
+def test_statistics(ours: tuple[Any, ...], theirs: tuple[Any, ...], agrees: bool | None) -> None:
+    a, b = (Tensor("output.0", "output", "float32", (10, 10), Statistics(*known)) for known in (ours, theirs))
+    assert compare_tensors(a, b, Judge()).agrees is agrees
 
 
 def test_what_has_no_partner_is_listed(tmp_path: Path) -> None:
@@ -305,8 +347,9 @@ def test_the_next_dump_is_the_guides(tmp_path: Path) -> None:
     assert dump.command(("a.sh", "b.yaml")) == (
         "accmap dump config a.sh b.yaml --level mix --task tensor --scope "
         "decoder.layers.1.mlp.linear_fc2.backward.0 decoder.layers.1.mlp.linear_fc1.backward.0 "
-        "--steps 0 --ranks 0 -d next-dump"
+        "--steps 0 -d next-dump"
     )
+    assert "--ranks 3" in (next_dump(divergence, "L0", "tensor", None, 3).command(()) or "")
     assert next_dump(divergence, "mix", "tensor", 0, 0).command(()) is None
     assert next_dump(divergence, "mix", "statistics", 0, 0).command(()) is not None
 

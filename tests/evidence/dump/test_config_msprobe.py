@@ -159,7 +159,7 @@ def test_msprobe_refuses_what_is_wrong(tmp_path: Path) -> None:
 # --- mappings ---
 
 
-@pytest.fixture(scope="module", params=["dense", "deepseek", "moe_softmax"])
+@pytest.fixture(scope="module", params=["dense", "deepseek"])
 def dumped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Subject, Plan, Path]:
     """A pair, what was written for it, and both sides' real records of its first step."""
     if find_spec("msprobe") is None or find_spec("megatron.core") is None:
@@ -172,6 +172,21 @@ def dumped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         words = [side, str(script), str(config), str(folder / f"dump/msprobe_{side}.json")]
         done([sys.executable, str(HERE / "real_dump.py"), *words], env=environment(), cwd=folder)
     return subject, found, folder / "dump"
+
+
+@needs_msprobe
+@pytest.mark.procedure("proc.dump.precheck")
+def test_the_precheck_runs_on_a_real_record(tmp_path: Path) -> None:
+    subject = pair_of("dense", tmp_path, LOCAL)
+    found = written(subject, Request(precheck=True), tmp_path / "dump")
+    words = ["mindformers", "pretrain.sh", "train.yaml", "dump/msprobe_precheck.json"]
+    done([sys.executable, str(HERE / "real_dump.py"), *words], env=environment(), cwd=tmp_path)
+    command = found.commands["precheck"][0].split()[1:]
+    command = [str(next((tmp_path / "dump").glob(word))) if "*" in word else word for word in command]
+    code = "import mindspore, sys; sys.argv[0] = 'msprobe'; from msprobe.msprobe import main; main()"
+    done([sys.executable, "-c", code, *command], env=environment(), cwd=tmp_path / "dump")
+    tables = {path.name.rpartition("_")[0] for path in (tmp_path / "dump/result_precheck").glob("*.csv")}
+    assert tables == {"accuracy_checking_result", "accuracy_checking_details"}
 
 
 @needs_msprobe
@@ -231,6 +246,23 @@ def test_msprobe_pairs_every_module_by_the_cell_mapping(dumped: tuple[Subject, P
     command = found.commands["compare"][0].replace("-lm layer_mapping.yaml", "-cm cell_mapping.yaml")
     rows = compared(folder, command, "by_cell")
     check_rows(subject, rows, exact=True)
+
+
+@pytest.mark.procedure("proc.dump.msprobe_compare")
+def test_older_msprobe_compares_by_compare_json(dumped: tuple[Subject, Plan, Path]) -> None:
+    older = next((path for path in OLDER if path.name.startswith("8.")), None)
+    if older is None:
+        pytest.skip("msprobe 8 is not unpacked")
+    subject, _found, folder = dumped
+    found = plan(subject, Request(task="statistics", form="8"), str(folder))
+    (folder / "compare.json").write_text(found.files["compare.json"], "utf-8")
+    record = folder / "mindformers/step0/rank"
+    if not record.exists():
+        shutil.copytree(next(record.parent.glob("proc*")), record)
+    words = found.commands["compare"][0].replace("-o result", "-o older").split()[1:]
+    code = "import mindspore, sys; sys.argv[0] = 'msprobe'; from msprobe.msprobe import main; main()"
+    done([sys.executable, "-c", code, *words], env=environment(PYTHONPATH=str(older)), cwd=folder)
+    assert list((folder / "older").glob("compare_result*.xlsx"))
 
 
 STAND_IN = "self_attention.core_attention"

@@ -138,6 +138,8 @@ def test_the_guides_two_lists_are_named_by_the_configuration(cut: int | None) ->
     order = order_of("megatron", NormList(1, None, (1.0,) * 35), scripts)
     assert order is not None
     assert order.names[0] == "embedding.word_embeddings.weight"
+    decayed = [not name.endswith("norm.weight") for name in order.names]
+    assert decayed == sorted(decayed, reverse=True)
     values = [1.0 + place / 10 for place in range(len(order.names))]
     a = run(torch_list(values) * 2 + megatron_line(1, 11.0) + megatron_line(2, 10.0), "a.log", cut=cut)
     b = run(mindspore_list(values) + static_line(1, 11.0) + static_line(2, 10.0), "b.log", cut=cut)

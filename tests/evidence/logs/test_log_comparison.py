@@ -286,6 +286,12 @@ class TestDeparture:
         assert not found.verdict.departure.spikes
         assert found.verdict.departure.apart is None
 
+    def test_a_spike_before_a_lasting_jump_is_not_its_beginning(self) -> None:
+        jumped = self.noisy(400, lambda at: 0.4 if at == 100 or at >= 220 else 0.0, 2)
+        found = judged(megatron_run(self.noisy(400, lambda at: 0.0, 1)), static_run(jumped))
+        assert criterion(found, "apart").step == 220
+        assert [spike.step for spike in found.verdict.departure.spikes] == [100, 220]
+
     def test_a_difference_that_goes_back_does_not_last(self) -> None:
         found = judged(
             megatron_run(falling(1000)), static_run(falling(1000, lambda at: 0.4 if 200 <= at < 260 else 0.0))
@@ -321,6 +327,20 @@ class TestFirstSteps:
         found = judged(megatron_run([11.0]), static_run([11.0]), experiment="first-steps")
         assert found.verdict.answer == "undecided"
         assert "step 2 is not in both logs" in criterion(found, "second loss").said.text()
+
+
+class TestRepetition:
+    """Two runs of the same thing, with determinism on."""
+
+    def test_every_printed_digit_counts(self) -> None:
+        losses = falling(50)
+        assert judged(megatron_run(losses), megatron_run(losses), experiment="repeat").verdict.answer == "match"
+        other = [loss + (1e-5 if step == 30 else 0) for step, loss in enumerate(losses, 1)]
+        found = judged(static_run(losses), static_run(other), experiment="repeat")
+        assert found.verdict.answer == "mismatch"
+        assert criterion(found, "every loss").step == 30
+        norms = judged(static_run(losses), static_run(losses, norm=1.000001), experiment="repeat")
+        assert norms.verdict.answer == "mismatch"
 
 
 @pytest.mark.procedure("proc.stage3.lr_zero")

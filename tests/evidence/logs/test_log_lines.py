@@ -72,6 +72,16 @@ def test_a_garbled_line_is_a_problem_with_its_place(garbled: str, tmp_path: Path
     assert found[0].diagnostic.span.line == 2
 
 
+@pytest.mark.parametrize("end", ["global_norm: ", "global_norm: [", "global_norm: [1.2 3.4]", "loss_scale: 1.0"])
+def test_a_line_that_ends_early_is_a_problem(end: str, tmp_path: Path) -> None:
+    whole = static_run(falling(3))
+    line = static_line(4, 2.0)
+    (tmp_path / "run.log").write_text(whole + line[: line.index(end.partition(":")[0])] + end + "\n")
+    run = read_run(str(tmp_path / "run.log"))
+    assert list(run.steps) == [1, 2, 3]
+    assert [problem.diagnostic.kind.code for problem in run.problems] == ["EVD003"]
+
+
 @pytest.mark.parametrize("line", [megatron_line(3, 2.0), static_line(3, 2.0), dynamic_line(3, 2.0)])
 def test_a_last_line_counts_only_where_it_is_whole(line: str, tmp_path: Path) -> None:
     log = tmp_path / "run.log"
@@ -160,3 +170,30 @@ def test_no_bytes_crash_and_no_line_is_lost(noise: bytes, place: int) -> None:
     lines = reader.lines.get("megatron")
     assert lines is not None
     assert len(set(lines.steps)) + lines.unreadable >= 6 - noise.count(b"\n")
+
+
+@pytest.mark.parametrize("form", ["megatron", "static", "dynamic"])
+def test_a_regular_log_is_read_without_looking_at_single_lines(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This is what makes a million lines take seconds: gaps in the columns must not slow it down."""
+
+    def slow(*_given: object) -> None:
+        raise AssertionError("a line was read by itself")
+
+    lines = {
+        "megatron": [megatron_line(step, None if step % 7 == 0 else 2.0, norm=None if step % 5 == 0 else 1.0)
+                     for step in range(1, 3000)],
+        "static": [line for step in range(1, 3000)
+                   for line in (static_line(step, 2.0, norm=None if step % 5 == 0 else 1.0), "  0.1% | | 19 }\n")],
+        "dynamic": [dynamic_line(step, 2.0, norm=None if step % 5 == 0 else 1.0) for step in range(1, 3000)],
+    }[form]  # fmt: skip
+    monkeypatch.setattr("accmap.evidence.logs.training_lines.Lines._one_by_one", slow)
+    reader = LogReader()
+    text = "".join(lines).encode()
+    half = text.index(b"\n", len(text) // 2) + 1
+    reader.take(text[:half], 1, "x")
+    reader.take(text[half:], text.count(b"\n", 0, half) + 1, "x")
+    found = reader.run("x", ("x",))
+    assert found is not None
+    assert list(found.steps) == list(range(1, 3000))
+    assert found.column(LOSS)[0] == 2.0
+    assert found.lines[-1] == len(lines) - (form == "static")

@@ -164,6 +164,13 @@ class TestDirectories:
         assert list(run.steps) == list(range(1, 31))
         assert not run.problems
 
+    def test_workers_logs_go_before_the_ranks(self, tmp_path: Path) -> None:
+        (tmp_path / "rank_0").mkdir()
+        (tmp_path / "rank_0" / "info.log").write_text(static_run([3.0, 2.0]))
+        (tmp_path / "worker_0.log").write_text(static_run([3.0, 2.0, 1.0]))
+        (tmp_path / "notes.txt").write_text("x")
+        assert len(read_run(str(tmp_path)).steps) == 3
+
     def test_without_logs_it_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "notes.md").write_text("x")
         with pytest.raises(UnreadableError) as told:
@@ -226,7 +233,7 @@ class TestEventFiles:
         elif damage == "length":
             whole[len(whole) // 2 : len(whole) // 2 + 60] = bytes(60)
         elif damage == "body":
-            whole[-10] ^= 0xFF
+            whole[-6] ^= 0xFF  # in the number itself: only the checksum tells
         else:
             bad = b"\xff\xff"
             head = len(bad).to_bytes(8, "little")

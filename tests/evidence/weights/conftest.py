@@ -1,4 +1,4 @@
-"""The helper module beside the tests is found by name."""
+"""The module of checkpoint files beside the tests is found by name."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accmap.evidence.weights.comparison import compare_checkpoints, compare_with_configuration, statistics
+from accmap.evidence.weights.comparison import Tally, compare_checkpoints, compare_with_configuration
 from accmap.evidence.weights.number_types import cast, widened
 from accmap.evidence.weights.opening import open_checkpoint
 from accmap.schemas.config import ReadOptions
@@ -173,13 +173,45 @@ def test_without_anything_to_compare_with_the_numbers_are_looked_at(tmp_path: Pa
 
 
 def test_statistics() -> None:
-    found = statistics(np.array([3.0, -4.0, np.nan, np.inf], np.float32), "F32")
+    tally = Tally("F32")
+    for piece in ([3.0, np.nan], [-4.0, np.inf], []):
+        tally.add(np.array(piece, np.float32))
+    assert tally.statistics() == (-4.0, 3.0, -0.5, 5.0, 1, 1)
+    counts = Tally("I32")
+    counts.add(np.array([1, 2], np.int32))
+    assert counts.statistics() is None
+    broken = Tally("F32")
+    broken.add(np.array([np.nan], np.float32))
+    found = broken.statistics()
     assert found is not None
-    assert found == (-4.0, 3.0, -0.5, 5.0, 1, 1)
-    assert statistics(np.array([1, 2], np.int32), "I32") is None
-    empty = statistics(np.array([np.nan], np.float32), "F32")
-    assert empty is not None
-    assert np.isnan(empty.norm)
+    assert np.isnan(found.norm)
+
+
+def test_padding_of_the_vocabulary_is_no_difference(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path, megatron={"vocab-size": 500})
+    found = arrays(script)
+    a = write_mindformers(tmp_path / "a", config, found)
+    padded = {name: array.copy() for name, array in found.items()}
+    for name in ("embedding.word_embeddings.weight", "output_layer.weight"):
+        padded[name] = np.concatenate([found[name], np.ones((8, 128), np.float32)])
+    b = write_megatron(tmp_path / "b", script, padded)
+    assert statuses(checked(a, b, script, config)) == {}
+    # Without a configuration nobody knows which rows are tokens.
+    assert set(statuses(checked(a, a, config))) == set()
+    padded["output_layer.weight"][499] += 1
+    c = write_megatron(tmp_path / "c", script, padded)
+    assert statuses(checked(a, c, script, config)) == {"output_layer.weight": "different"}
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 24, 1000])
+def test_pieces_of_two_weights_go_side_by_side(size: int) -> None:
+    from accmap.evidence.weights.weight import Computed, pieces
+
+    numbers = np.arange(24, dtype=np.float32).reshape(6, 4)
+    weight = Computed("F32", (6, 4), "x", lambda: iter((numbers[:1], numbers[1:5], numbers[5:])))
+    found = list(pieces(weight, size))
+    assert all(piece.size == size for piece in found[:-1])
+    assert np.concatenate(found).tolist() == numbers.ravel().tolist()
 
 
 def test_mindspores_shorter_names_of_experts(tmp_path: Path) -> None:

@@ -83,6 +83,14 @@ def test_megatron_to_mindformers(family: str, form: str, tmp_path: Path) -> None
     assert check_manifest(str(tmp_path / "out")) == []
 
 
+def test_a_distributed_checkpoint_of_single_parameters(tmp_path: Path) -> None:
+    script, config = pair("deepseek", tmp_path)
+    found = arrays(script)
+    source = write_distributed(tmp_path / "megatron", script, found, stacked=False)
+    convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
+    same(one_file(tmp_path / "out"), expected(config, found))
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("implementation", ["local", "transformer_engine"])
 @pytest.mark.parametrize("ranks", [Ranks(), Ranks(tensor=2), Ranks(pipeline=2), Ranks(2, 2, 2), Ranks(expert=4)])
@@ -240,6 +248,23 @@ def test_the_arguments_in_the_checkpoint_are_enough(tmp_path: Path) -> None:
         done = convert(Request(str(source), str(folder / "out")), [])
         assert done.configuration[0].endswith("(args)")
         assert done.parameters == len(found)
+
+
+@pytest.mark.parametrize("with_yaml", [True, False])
+def test_a_script_that_leaves_the_vocabulary_to_its_tokenizer(with_yaml: bool, tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path)
+    found = arrays(script)
+    source = write_megatron(tmp_path / "megatron", script, found)
+    tokenizer = {"vocab-size": None, "tokenizer-type": "HuggingFaceTokenizer", "tokenizer-model": "/models/x"}
+    script, _ = pair("grouped", tmp_path, megatron=tokenizer)
+    given = configs(script, *([config] if with_yaml else []))
+    done = convert(Request(str(source), str(tmp_path / "out")), given)
+    assert done.vocabulary is None
+    same(one_file(tmp_path / "out"), expected(config, found))
+    if with_yaml:
+        convert(Request(str(tmp_path / "out"), str(tmp_path / "back")), given)
+        back = shard_of(tmp_path / "back" / "release" / "mp_rank_00" / SHARD)
+        assert all((back[name] == array).all() for name, array in found.items())
 
 
 def test_without_any_account_of_the_model_it_stops(tmp_path: Path) -> None:

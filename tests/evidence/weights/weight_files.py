@@ -219,11 +219,14 @@ class _Named:
 
 
 def write_distributed(folder: Path, script: str, found: dict[str, Any], *, stacked: bool = True) -> Path:
-    """A `torch_dist` checkpoint: two files, layers and experts stacked, first projections in two chunks."""
+    """A `torch_dist` checkpoint: two files, layers and experts stacked, first projections in two chunks.
+
+    Without `stacked` every expert, and gate and up projection, is a parameter of its own (`singleton_local_shards`).
+    """
     place = folder / ITERATION_FOLDER
     place.mkdir(parents=True)
     write_torch(place / "common.pt", {"args": namespace(script), "iteration": ITERATION}, "common")
-    whole = _stack(found) if stacked else dict(found)
+    whole = _stack(found) if stacked else _singletons(found)
     whole["optimizer.state.exp_avg.decoder.final_layernorm.weight"] = np.zeros(3, np.float32)
     files = [b"", b""]
     with torch_names() as torch:
@@ -274,6 +277,17 @@ def _pieces(array: Any, *, halves: bool) -> list[tuple[tuple[int, ...], Any]]:
     offsets = [0] * array.ndim
     offsets[axis] = half
     return [((0,) * array.ndim, np.ascontiguousarray(first)), (tuple(offsets), np.ascontiguousarray(second))]
+
+
+def _singletons(found: dict[str, Any]) -> dict[str, Any]:
+    whole: dict[str, Any] = {}
+    for name, array in found.items():
+        name = name.replace(".local_experts.", ".experts.")
+        if name.endswith("linear_fc1.weight"):
+            whole[f"{name}_w"], whole[f"{name}_v"] = map(np.ascontiguousarray, np.split(array, 2))
+        else:
+            whole[name] = array
+    return whole
 
 
 def _stack(found: dict[str, Any]) -> dict[str, Any]:

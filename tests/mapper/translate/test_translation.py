@@ -18,7 +18,7 @@ from accmap.mapper.translate.translation import Translation, translate
 from accmap.mapper.translate.yaml_text import Alias, Anchored, scalar
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.megatron.catalog import catalog
-from accmap.schemas.reader import config_of
+from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
 
 if TYPE_CHECKING:
@@ -140,23 +140,47 @@ def _plain(node: Any) -> Any:
     return task(node)
 
 
+@pytest.mark.parametrize("target", [("1.9", "static"), ("2.1", "dynamic")])
 @pytest.mark.parametrize("version", ["0.12", "0.16"])
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-def test_there_and_back(case: dict[str, Any], version: str) -> None:
+def test_there_and_back(case: dict[str, Any], version: str, target: tuple[str, str]) -> None:
     """What the report calls reversible comes back; the script is read as the words that were meant."""
     config = script(case["arguments"], version, without=case.get("without", ()))
-    there = translate(config, "mindformers", "1.9")
-    yaml_config = config_of(
-        SourceText("x.yaml", mindformers_text(there)), ReadOptions(mindformers="1.9", world_size=8), path="x.yaml"
-    )
+    there = translate(config, "mindformers", *target)
+    options = ReadOptions(mindformers=target[0], dialect=target[1], world_size=8)
+    yaml_config = config_of(SourceText("x.yaml", mindformers_text(there)), options, path="x.yaml")
     back = translate(yaml_config, "megatron", version)
     again = config_of(SourceText("y.sh", megatron_text(back)), ReadOptions(megatron=version), path="y.sh")
     assert again.launch is not None
     assert [argument.text for argument in again.launch.arguments] == megatron_words(back)
     first, last = recipe_of(config), recipe_of(again)
     for row in there.rows:
-        if row.field is not None and row.reversible and row.impact == "numerics" and row.target:
-            assert last.value(row.field) == first.value(row.field), row.field
+        if row.field is not None and row.reversible and row.impact == "numerics":
+            assert (last.value(row.field) or None) == (first.value(row.field) or None), row.field
+
+
+SHIPPED = sorted((Path(__file__).parents[3] / "examples").glob("*/mindformers*.yaml"))
+
+
+@pytest.mark.parametrize("version", ["0.12", "0.16"])
+@pytest.mark.parametrize("path", SHIPPED, ids=[f"{path.parent.name}/{path.name}" for path in SHIPPED])
+def test_shipped_files_there_and_back(path: Path, version: str) -> None:
+    """From a YAML: what is exact without a remark is read from the script, and what is reversible comes back."""
+    config = read_config(str(path), ReadOptions(world_size=8))
+    there = translate(config, "megatron", version)
+    script_config = config_of(SourceText("x.sh", megatron_text(there)), ReadOptions(megatron=version), path="x.sh")
+    back = translate(script_config, "mindformers", config.framework_version, config.dialect)
+    options = ReadOptions(mindformers=config.framework_version, dialect=config.dialect, world_size=8)
+    again = recipe_of(config_of(SourceText("y.yaml", mindformers_text(back)), options, path="y.yaml"))
+    found = recipe_of(script_config)
+    for row in there.rows:
+        if row.field is None or row.impact != "numerics":
+            continue
+        wanted = there.recipe.value(row.field) or None
+        if row.status in ("exact", "made-explicit") and not row.en:
+            assert (found.value(row.field) or None) == wanted, row.field
+        if row.reversible:
+            assert (again.value(row.field) or None) == wanted, row.field
 
 
 @pytest.mark.parametrize("target", [("1.7", "static"), ("1.9", "static"), ("2.1", "dynamic")])

@@ -1,0 +1,137 @@
+"""`accmap playbook` as a user has it: written whole, judged by its own commands, nothing executed from its files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A playbook of the small DeepSeek-V3 pair, beside its files."""
+    import subprocess
+    import sys
+
+    folder = tmp_path_factory.mktemp("playbook")
+    copytree(EXAMPLES / "deepseek_v3", folder / "pair")
+    command = [sys.executable, "-m", "accmap", "playbook", "pair/megatron.sh", "pair/mindformers.yaml", "-d", "book"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def book(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy that a test may change."""
+    copytree(written, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work" / "book"
+
+
+def states(answer: str) -> dict[str, str]:
+    return {entry["check"]: entry["state"] for entry in json.loads(answer)["checks"]}
+
+
+def test_every_stage_has_its_files(written: Path) -> None:
+    names = {str(path.relative_to(written / "book")) for path in (written / "book").rglob("*") if path.is_file()}
+    assert {
+        "README.md",
+        "README.zh-CN.md",
+        "plan.json",
+        "1-configuration/checklist.md",
+        "2-preparation/pair/example.sh",
+        "2-preparation/pair/example_init_weights.yaml",
+        "2-preparation/environment.sh",
+        "2-preparation/seed_megatron.py",
+        "4-long-run/lr-zero/example.yaml",
+        "4-long-run/benchmark/example.sh",
+        "5-scale-up/1-layers/example.sh",
+        "6-acceptance/README.md",
+    } <= names
+    assert not [path for path in written.iterdir() if path.name.startswith(".")]
+    assert str(written) not in (written / "book" / "1-configuration" / "README.md").read_text("utf-8")
+
+
+def test_status_judges_what_is_there(accmap, book: Path) -> None:
+    first = accmap("playbook", "status", str(book), "--format", "json")
+    found = states(first.out)
+    assert found["lint"] == found["schedule"] == found["aligned"] == "passed"
+    assert found["losses"] == found["scores"] == found["models"] == "waiting"
+    answer = json.loads(first.out)
+    assert answer["next"]["check"] == "checklist"
+    checklist = book / "1-configuration" / "checklist.md"
+    checklist.write_text(checklist.read_text("utf-8").replace("[ ]", "[x]"), "utf-8")
+    (book / "1-configuration" / "verify.json").write_text('{"verdict": "match"}', "utf-8")
+    (book / "6-acceptance" / "scores.txt").write_text("mmlu 70.0\n", "utf-8")
+    (book / "6-acceptance" / "benchmark.txt").write_text("mmlu 70.1\n", "utf-8")
+    second = accmap("playbook", "status", str(book), "--format", "json")
+    assert states(second.out)["checklist"] == states(second.out)["models"] == states(second.out)["scores"] == "passed"
+    (book / "6-acceptance" / "scores.txt").write_text("mmlu 60.0\n", "utf-8")
+    third = accmap("playbook", "status", str(book), "--lang", "zh")
+    assert third.code == 1
+    assert "未通过" in third.out
+
+
+def test_a_planted_fault_stops_the_first_stage(accmap, book: Path) -> None:
+    yaml = book.parent / "pair" / "mindformers.yaml"
+    yaml.write_text(yaml.read_text("utf-8").replace("weight_decay: 0.1", "weight_decay: 0.3"), "utf-8")
+    answer = accmap("playbook", "status", str(book), "--format", "json")
+    assert answer.code == 1
+    assert states(answer.out)["lint"] == "failed"
+    assert json.loads(answer.out)["next"]["check"] == "lint"
+    assert "OPT006" in accmap("playbook", "status", str(book)).out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("{", "cannot be used"), ("[]", "cannot be used"), ('{"format": 9}', "version"), (None, "makes a playbook")],
+)
+def test_a_directory_that_is_no_playbook(accmap, tmp_path: Path, text: str | None, said: str) -> None:
+    (tmp_path / "other").mkdir()
+    if text is not None:
+        (tmp_path / "other" / "plan.json").write_text(text, "utf-8")
+    answer = accmap("playbook", "status", "other")
+    assert answer.code == 2
+    assert said in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_nothing_is_overwritten_unasked(accmap, book: Path) -> None:
+    pair = book.parent / "pair"
+    before = (book / "plan.json").read_bytes()
+    answer = accmap("playbook", str(pair / "megatron.sh"), "-d", str(book))
+    assert answer.code == 2
+    assert "--force" in answer.err
+    assert (book / "plan.json").read_bytes() == before
+    (book / "6-acceptance" / "scores.txt").write_text("mine\n", "utf-8")
+    forced = accmap("playbook", str(pair / "megatron.sh"), "-d", str(book), "--force", "--format", "json")
+    assert forced.code == 0, forced.err
+    assert (book / "6-acceptance" / "scores.txt").read_text("utf-8") == "mine\n"
+    assert (book / "configuration" / "example.yaml").is_file()
+    plan = json.loads((book / "plan.json").read_text("utf-8"))
+    assert plan["mindformers"] == "configuration/example.yaml"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("pair/megatron.sh",), "-d DIR"),
+        (("pair/megatron.sh", "pair/megatron.sh", "-d", "x"), "same"),
+        (("-", "-d", "x"), "standard input"),
+        (("gone.sh", "-d", "x"), "gone.sh"),
+        (("pair/megatron.sh", "-d", "no/such/parent/x"), "not a directory"),
+    ],
+)
+def test_wrong_use(accmap, book: Path, words: tuple[str, ...], said: str) -> None:
+    import os
+
+    os.chdir(book.parent)
+    answer = accmap("playbook", *words)
+    assert answer.code == 2
+    assert said in answer.err
+    assert not (book.parent / "x").exists()

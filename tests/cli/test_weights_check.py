@@ -1,0 +1,144 @@
+"""`accmap weights check` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accmap.cli.outputs import OUTPUTS
+
+np = pytest.importorskip("numpy")
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "weights"))
+from weight_files import arrays, pair, write_megatron, write_mindformers  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAME = "decoder.layers.1.mlp.linear_fc2.weight"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str, dict[str, Any]]:
+    script, config = pair("grouped", tmp_path)
+    return script, config, arrays(script)
+
+
+def test_equal_checkpoints(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    script, config, found = files
+    write_megatron(tmp_path / "a", script, found)
+    write_mindformers(tmp_path / "b", config, found)
+    answer = accmap("weights", "check", "a", "b", "--config", config)
+    assert answer.code == 0
+    assert "21 equal" in answer.out
+    assert "No configuration" not in answer.out
+    assert "No configuration" in accmap("weights", "check", "a", "b").out
+    assert NAME in accmap("weights", "check", "a", "b", "--all").out
+
+
+def test_a_difference_is_shown_with_both_sides(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    script, config, found = files
+    write_megatron(tmp_path / "a", script, found)
+    other = {name: array.copy() for name, array in found.items()}
+    other[NAME] *= 2
+    write_mindformers(tmp_path / "b", config, other)
+    answer = accmap("weights", "check", "a", "b", "--config", config)
+    assert answer.code == 1
+    assert f"different  {NAME}" in answer.out
+    assert "0.5 of the largest value" in answer.out
+    assert "20 相同, 1 不同" in accmap("weights", "check", "a", "b", "--config", config, "--lang", "zh").out.replace(
+        "1 不同, 20 相同", "20 相同, 1 不同"
+    )
+    told = json.loads(accmap("weights", "check", "a", "b", "--config", config, "--format", "json").out)
+    OUTPUTS["weights-check"].model_validate(told)
+    assert told["verdict"] == "different"
+    assert told["summary"] == {"equal": 20, "different": 1}
+    (row,) = (row for row in told["rows"] if row["status"] == "different")
+    assert row["b"]["statistics"]["norm"] == pytest.approx(2 * row["a"]["statistics"]["norm"])
+
+
+def test_a_checkpoint_against_a_configuration(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    _, config, found = files
+    write_mindformers(tmp_path / "b", config, found)
+    assert accmap("weights", "check", "b", "train.yaml").code == 0
+    (tmp_path / "other").mkdir()
+    pair("grouped", tmp_path / "other", model={"num_hidden_layers": 3, "intermediate_size": 192})
+    answer = accmap("weights", "check", "b", "other/train.yaml")
+    assert answer.code == 1
+    assert "shapes differ  decoder.layers.0.mlp.linear_fc1.weight" in answer.out
+    assert "[512, 128]" in answer.out
+    assert "[384, 128]" in answer.out
+    assert "only in B  decoder.layers.2.input_layernorm.weight" in answer.out
+
+
+def test_a_changed_file_of_a_conversion_is_named(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    script, config, found = files
+    write_megatron(tmp_path / "a", script, found)
+    assert accmap("weights", "convert", "a", "-o", "out", "--config", config).code == 0
+    assert accmap("weights", "check", "out", config).code == 0
+    path = tmp_path / "out" / "model-00001-of-00001.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-100] ^= 1
+    path.write_bytes(data)
+    answer = accmap("weights", "check", "out", config)
+    assert answer.code == 1
+    assert "EVD042" in answer.err
+    assert "checksum" in answer.err
+
+
+@pytest.mark.procedure("proc.infer.weight_loading")
+def test_an_inference_log(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    log = (
+        "These parameters are not loaded in the network: ['decoder.layers.0.self_attention.linear_qkv.bias']\n"
+        "These parameters are not loaded in the weights: ['global_step']\n"
+    )
+    answer = accmap("weights", "check", "train.yaml", "--log", "infer.log", files={"infer.log": log})
+    assert answer.code == 1
+    assert "built with a bias" in answer.out
+    assert "infer.log:1" in answer.out
+    assert "harmless" in answer.out
+    told = json.loads(accmap("weights", "check", "--log", "infer.log", "--format", "json").out)
+    OUTPUTS["weights-log"].model_validate(told)
+    assert told["verdict"] == "problems"
+    assert told["summary"] == {"names": 2, "problems": 1}
+    empty = "These parameters are not loaded in the network: []\n"
+    answer = accmap("weights", "check", "--log", "empty.log", files={"empty.log": empty})
+    assert answer.code == 0
+    assert "every weight found its place" in answer.out
+    assert "another order" in answer.out
+    piped = accmap("weights", "check", "--log", "-", stdin=log)
+    assert piped.code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "needs a checkpoint, or --log FILE"),
+        (("nowhere",), "EVD040"),
+        (("train.yaml",), "another kind of file"),
+        (("--log", "nowhere.log"), "nowhere.log"),
+        (("--log", "train.yaml"), "EVD042"),
+        (("empty",), "none of its files is one"),
+        (("a", "b", "c"), "one too many"),
+    ],
+)
+def test_wrong_use(accmap: Callable[..., Any], files: Any, words: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    answer = accmap("weights", "check", *words)
+    assert answer.code == 2
+    assert told in answer.err
+
+
+def test_numpy_is_asked_for_by_name(
+    accmap: Callable[..., Any], files: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, config, found = files
+    write_mindformers(tmp_path / "b", config, found)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    answer = accmap("weights", "check", "b", "train.yaml")
+    assert answer.code == 2
+    assert "accmap[evidence]" in answer.err

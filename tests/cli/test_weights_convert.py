@@ -1,0 +1,153 @@
+"""`accmap weights convert` as a user runs it: exit codes, the page, the JSON, and refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accmap.cli.outputs import OUTPUTS
+
+np = pytest.importorskip("numpy")
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "weights"))
+from weight_files import ITERATION_FOLDER, SHARD, arrays, pair, write_megatron, write_mindformers  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.procedure("proc.weights.convert")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str, dict[str, Any]]:
+    script, config = pair("grouped", tmp_path)
+    return script, config, arrays(script)
+
+
+def test_a_page_in_both_languages(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    script, config, found = files
+    write_megatron(tmp_path / "run", script, found)
+    answer = accmap("weights", "convert", "run", "-o", "out", "--config", script, "--config", config)
+    assert answer.code == 0
+    assert answer.out.splitlines()[0] == "megatron torch 7 → mindformers out"
+    assert "21 parameters" in answer.out
+    assert "state of Transformer Engine" in answer.out
+    assert "load_checkpoint: out with load_ckpt_format: safetensors" in answer.out
+    assert answer.err == "1/1 model-00001-of-00001.safetensors\n"
+    again = accmap("weights", "convert", "run", "-o", "out", "--config", config, "--resume", "--lang", "zh")
+    assert again.code == 0
+    assert "其中 1 个文件此前已写好" in again.out
+
+
+def test_the_json_follows_its_schema(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    script, config, found = files
+    write_mindformers(tmp_path / "run", config, found)
+    words = ("weights", "convert", "run", "-o", "out", "--config", script, "--config", config, "--format", "json")
+    answer = accmap(*words, "--tensor-parallel", "2", "--dtype", "bf16")
+    assert answer.code == 0
+    told = json.loads(answer.out)
+    OUTPUTS["weights-convert"].model_validate(told)
+    assert told["target"] == {"framework": "megatron", "directory": "out"}
+    assert [file["path"] for file in told["files"]] == [
+        "release/mp_rank_00/model_optim_rng.pt",
+        "release/mp_rank_01/model_optim_rng.pt",
+        "latest_checkpointed_iteration.txt",
+    ]
+    assert all(os.path.getsize(tmp_path / "out" / file["path"]) == file["size"] for file in told["files"])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "-o DIR"),
+        (("-o", "full"), "--resume continues a conversion, --force overwrites"),
+        (("-o", "run"), "holds the checkpoint itself"),
+        (("-o", "train.yaml"), "is a file"),
+        (("-o", "out", "--tensor-parallel", "0"), "above 0"),
+        (("-o", "out", "--tensor-parallel", "3"), "EVD057"),
+        (("-o", "out", "--pipeline-parallel", "5"), "layers (2) cannot be divided into 5 equal parts"),
+        (("-o", "out", "--expert-parallel", "2"), "--expert-parallel"),
+        (("-o", "out", "--dtype", "int8"), "--dtype is one of bf16, fp32, fp16"),
+        (("-o", "out", "--to", "pytorch"), "--to is one of"),
+        (("-o", "out", "--config", "none.yaml"), "none.yaml"),
+    ],
+)
+def test_wrong_use(accmap: Callable[..., Any], files: Any, words: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    _, config, found = files
+    write_mindformers(tmp_path / "run", config, found)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    answer = accmap("weights", "convert", "run", "--config", "train.yaml", *words)
+    assert answer.code == 2
+    assert told in answer.err
+    assert (tmp_path / "full" / "notes.txt").read_text() == "mine"
+    assert not list((tmp_path / "out").rglob("*.pt"))
+
+
+def test_force_writes_beside_other_files(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    _, config, found = files
+    write_mindformers(tmp_path / "run", config, found)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    assert accmap("weights", "convert", "run", "--config", config, "-o", "out", "--force").code == 0
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
+
+
+class Harm:
+    """What a prepared file would do, were it unpickled."""
+
+    def __reduce__(self) -> Any:
+        return os.system, ("touch harmed",)
+
+
+@pytest.mark.parametrize("place", ["shard", "common", "metadata"])
+def test_a_prepared_checkpoint_runs_nothing(accmap: Callable[..., Any], files: Any, place: str, tmp_path: Path) -> None:
+    script, _, _ = files
+    data = pickle.dumps({"model": {"output_layer.weight": Harm()}, "args": Harm()})
+    folder = tmp_path / "run" / ITERATION_FOLDER
+    path = {"shard": folder / "mp_rank_00" / SHARD, "common": folder / "common.pt", "metadata": folder / ".metadata"}[
+        place
+    ]
+    path.parent.mkdir(parents=True)
+    if place == "metadata":
+        path.write_bytes(data)
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("archive/data.pkl", data)
+            archive.writestr("archive/version", "3")
+    (folder / "__0_0.distcp").write_bytes(b"") if place != "shard" else None
+    for command in (("convert", "run", "-o", "out"), ("check", "run")):
+        answer = accmap("weights", *command, "--config", script)
+        assert answer.code == 2
+        assert "EVD044" in answer.err
+        assert "system" in answer.err
+    assert not (tmp_path / "harmed").exists()
+    assert "未执行" in accmap("weights", "check", "run", "--lang", "zh").err
+
+
+def test_what_is_not_finite_is_an_answer_of_1(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    script, config, found = files
+    found["decoder.final_layernorm.weight"][3] = np.nan
+    write_megatron(tmp_path / "run", script, found)
+    answer = accmap("weights", "convert", "run", "-o", "out", "--config", config)
+    assert answer.code == 1
+    assert "EVD048 decoder.final_layernorm.weight holds 1 NaN" in answer.err
+    assert (tmp_path / "out" / "model-00001-of-00001.safetensors").exists()
+
+
+def test_an_unknown_weight_is_an_answer_of_1(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    script, config, found = files
+    found["decoder.layers.0.mlp.novelty.weight"] = np.ones((2, 2), np.float32)
+    write_megatron(tmp_path / "run", script, found)
+    answer = accmap("weights", "convert", "run", "-o", "out", "--config", config)
+    assert answer.code == 1
+    assert "EVD046" in answer.err
+    assert "decoder.layers.0.mlp.novelty.weight" in answer.err
+    assert not (tmp_path / "out").exists()
