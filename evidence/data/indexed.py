@@ -79,7 +79,7 @@ class IndexedFile(NamedTuple):
         with open(self.bin, "rb") as stream:
             stream.seek(int(self.pointers[sequence]) + offset * self.itemsize)
             raw = stream.read(count * self.itemsize)
-        return np.frombuffer(raw, dtype=token_type(self.dtype))
+        return whole_numbers(np.frombuffer(raw, dtype=token_type(self.dtype)))
 
 
 def token_type(name: str) -> Any:
@@ -88,6 +88,16 @@ def token_type(name: str) -> Any:
 
     kind: Any = np.dtype(name)
     return kind.newbyteorder("<")
+
+
+def whole_numbers(tokens: Any) -> Any:
+    """Tokens as whole numbers: what is stored as a float is cut, and what is none there is -1."""
+    import numpy as np
+
+    if tokens.dtype.kind != "f":
+        return tokens
+    limit = float(2**62)
+    return np.nan_to_num(tokens.astype(np.float64), nan=-1.0).clip(-limit, limit).astype(np.int64)
 
 
 def prefix_of(name: str) -> str | None:
@@ -183,6 +193,8 @@ def _size(path: str, other: str) -> int:
         beside = os.path.exists(other)
         why, why_zh = (f", although {other} is there", f"（但 {other} 存在）") if beside else ("", "")
         unreadable("missing", path, path=path, why=why, why_zh=why_zh)
+    if not os.access(path, os.R_OK):
+        unreadable("missing", path, path=path, why=" that may be read", why_zh="或无读取权限")
     return os.path.getsize(path)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .indexed import token_type
+from .indexed import token_type, whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -141,7 +141,7 @@ def _whole(data: IndexedFile) -> Iterator[tuple[int, Any, Any]]:
             got = _fill(stream, memoryview(buffer)[: count * data.itemsize]) // data.itemsize
             if not got:
                 return
-            yield first, np.frombuffer(buffer, dtype=kind, count=got), ends.until(first + got) - first
+            yield first, whole_numbers(np.frombuffer(buffer, dtype=kind, count=got)), ends.until(first + got) - first
             first += got
 
 

@@ -171,6 +171,24 @@ def test_blends_are_mixed_alike(pair: Run, tmp_path: Path) -> None:
     assert ("EVD076", "error") in pair(script("1 data 2 more"), yaml('"1", data, "1", more'))["codes"]
 
 
+def test_a_blend_whose_datasets_are_not_all_used(pair: Run, tmp_path: Path) -> None:
+    # MindSpore Transformers 1.6 to 2.1 refuse it: the count of the fifth is held against the size of the fourth.
+    words: list[str] = []
+    for weight, name, size in (
+        ("0.3", "a", 400),
+        ("0.05", "b", 400),
+        ("17", "c", 400),
+        ("1", "d", 20),
+        ("17", "e", 400),
+    ):
+        write_data(tmp_path / name, [[1, 2, 3, 99] * (size // 4)])
+        words += [weight, name]
+    listed = ", ".join(f'"{word}"' for word in words)
+    found = pair(script(" ".join(words), length=8, steps=5), yaml(listed, length=8, samples=20))
+    refused = [problem["file"] for problem in found["problems"] if problem["code"] == "EVD063"]
+    assert refused == ["b.yaml"]
+
+
 UNDECIDED = {
     "placeholder": (script("$DATA"), yaml(WEIGHTED), "EVD074"),
     "mock": (script("data", more="--mock-data"), yaml(WEIGHTED), "EVD074"),

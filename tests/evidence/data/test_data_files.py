@@ -145,6 +145,13 @@ def test_files_that_cannot_be_read(name: str, tmp_path: Path) -> None:
     assert any("\u4e00" <= letter <= "\u9fff" for letter in caught.value.diagnostic.message("zh"))
 
 
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_data(tmp_path / "text", GOOD)
+    monkeypatch.setattr("os.access", lambda *_words: False)
+    with pytest.raises(UnreadableError, match="may be read"):
+        read_indexed(str(tmp_path / "text"))
+
+
 @pytest.mark.parametrize("name", FAULTY)
 def test_files_that_are_wrong(name: str, tmp_path: Path) -> None:
     spoil, code, words = FAULTY[name]
@@ -175,6 +182,15 @@ def test_empty_sequences_and_documents_are_counted(tmp_path: Path) -> None:
     data = read_indexed(str(tmp_path / "text"))
     assert (data.empty_sequences, data.empty_documents, data.sound) == (2, 1, True)
     assert data.problems[0].kind.code == "EVD068"
+
+
+@pytest.mark.parametrize("code", [6, 7])
+def test_floats_that_are_no_numbers(tmp_path: Path, code: int) -> None:
+    write_data(tmp_path / "text", [[1, float("nan"), float("inf"), 3.5]], code)  # pyright: ignore[reportArgumentType]
+    data = read_indexed(str(tmp_path / "text"))
+    assert data.problems[0].kind.code == "EVD069"
+    assert data.read(0).tolist() == [1, -1, 2**62, 3]
+    assert scan(data, limits=[10]).outside[0].times == 2
 
 
 def test_no_sequences_at_all(tmp_path: Path) -> None:

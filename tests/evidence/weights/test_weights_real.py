@@ -124,7 +124,7 @@ def test_a_bfloat16_run_and_weights_cast_to_bfloat16(saved: Callable[..., tuple[
     assert accmap("weights", "check", folder / "torch", tmp_path / "plain", "--config", config) == 1
 
 
-@pytest.mark.parametrize("family", ["grouped", "deepseek"])
+@pytest.mark.parametrize("family", ["grouped", "latent", "further"])
 def test_two_tensor_parallel_processes_load_their_shards(
     family: str, saved: Callable[..., tuple[Path, float]], tmp_path: Path
 ) -> None:
