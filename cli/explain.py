@@ -31,12 +31,28 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
 def _explained(word: str, language: Language, form: str) -> str | None:
     from ..rules.pages import page
 
-    described = page(word.upper(), language)
+    described = page(word.upper(), language) or _of_evidence(word.upper(), language)
     if described is not None:
         return _written(described, form)
     from .explain_key import explained_key
 
     return explained_key(word, language, form)
+
+
+def _of_evidence(word: str, language: Language) -> Page | None:
+    """The page of a code that a command of evidence reports."""
+    if not word.startswith("EVD"):
+        return None
+    from ..evidence.codes import codes
+    from ..rules.pages import HEADINGS, Page
+
+    found = codes().get(word)
+    if found is None:
+        return None
+    zh = language == "zh"
+    sentences = "\n".join(f"- {kind.zh if zh else kind.en}" for kind in found.kinds)
+    facts = (found.kinds[0].severity, ", ".join(f"accmap {name}" for name in found.commands.split(", ")))
+    return Page(found.code, found.kinds[0].name, facts, ((HEADINGS["message"][zh], sentences),))
 
 
 def _written(described: Page, form: str) -> str:

@@ -103,8 +103,13 @@ class Diagnostic(NamedTuple):
                     {"file": edit.file, "span": edit.span.to_json(), "text": edit.text} for edit in self.fix.edits
                 ],
             },
-            "url": f"https://github.com/accmap/accmap/blob/main/docs/rules/{kind.code}.md",
+            "url": f"https://github.com/accmap/accmap/blob/main/docs/{_page(kind.code)}",
         }
+
+
+def _page(code: str) -> str:
+    """Where a code is explained: a page of its own, or its heading on the page of all codes of evidence."""
+    return f"evidence-codes.md#{code.lower()}" if code.startswith("EVD") else f"rules/{code}.md"
 
 
 class UnreadableError(Exception):

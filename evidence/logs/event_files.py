@@ -9,6 +9,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
+from .sentences import Both
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
@@ -24,8 +26,8 @@ _TENSOR_FORMS = {1: ("<f", 4), 2: ("<d", 8), 3: ("<i", 4), 9: ("<q", 8)}
 class DamagedError(Exception):
     """A record whose checksum or form is wrong: where, why, and how many were read before it."""
 
-    def __init__(self, offset: int, why: str, records: int) -> None:
-        super().__init__(why)
+    def __init__(self, offset: int, why: Both, records: int) -> None:
+        super().__init__(why.en)
         self.offset = offset
         self.why = why
         self.records = records
@@ -49,7 +51,7 @@ def scalars(stream: BinaryIO) -> Iterator[Scalar]:
     for number, (offset, record) in enumerate(records(stream)):
         found = _scalars(record)
         if found is None:
-            raise DamagedError(offset, "a record is no event", number)
+            raise DamagedError(offset, Both("a record is no event", "记录不是事件"), number)
         yield from found
 
 
@@ -62,17 +64,19 @@ def records(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         if not head:
             return
         if len(head) < 12:
-            raise DamagedError(offset, "it ends in the middle of a record", number)
+            raise DamagedError(offset, Both("it ends in the middle of a record", "在一条记录中间结束"), number)
         length, check = struct.unpack("<QI", head)
         if check != masked_crc(head[:8]):
-            raise DamagedError(offset, "the checksum of a record's length is wrong", number)
+            raise DamagedError(
+                offset, Both("the checksum of a record's length is wrong", "记录长度的校验和错误"), number
+            )
         if length > _LARGEST:
-            raise DamagedError(offset, f"a record of {length} bytes", number)
+            raise DamagedError(offset, Both(f"a record of {length} bytes", f"一条 {length} 字节的记录"), number)
         body = stream.read(length + 4)
         if len(body) < length + 4:
-            raise DamagedError(offset, "it ends in the middle of a record", number)
+            raise DamagedError(offset, Both("it ends in the middle of a record", "在一条记录中间结束"), number)
         if struct.unpack_from("<I", body, length)[0] != masked_crc(body[:length]):
-            raise DamagedError(offset, "the checksum of a record is wrong", number)
+            raise DamagedError(offset, Both("the checksum of a record is wrong", "记录的校验和错误"), number)
         yield offset, body[:length]
         offset += 16 + length
         number += 1

@@ -38,7 +38,7 @@ def _value(name: bytes, wanted: bool) -> bytes:
 FORM = Form(
     framework="megatron",
     dialect="",
-    head=rb"iteration +(\d+)/ *\d+ \|",
+    head=rb"iteration +(\d{1,12})/ *\d+ \|",
     steps=_steps,
     marks=(b"| elapsed time per iteration (", b"| number of skipped iterations:", b"| lm loss: "),
     separator=b"|",

@@ -58,7 +58,7 @@ def _value(name: bytes, wanted: bool) -> bytes:
 STATIC = Form(
     framework="mindformers",
     dialect="static",
-    head=rb"Epoch:\[ *(\d+)/ *\d+\], step:\[ *(\d+)/ *(\d+)\](?=, )",
+    head=rb"Epoch:\[ *(\d{1,9})/ *\d+\], step:\[ *(\d{1,9})/ *(\d{1,9})\](?=, )",
     steps=_epoch_steps,
     marks=(b", per_step_time:", b"], loss:"),
     separator=b", ",
@@ -71,7 +71,7 @@ STATIC = Form(
 DYNAMIC = Form(
     framework="mindformers",
     dialect="dynamic",
-    head=rb"\{ step:\[ *(\d+)/ *\d+\](?=, )",
+    head=rb"\{ step:\[ *(\d{1,12})/ *\d+\](?=, )",
     steps=_steps,
     marks=(b", per_step_time:", b", loss:"),
     separator=b", ",

@@ -16,17 +16,17 @@ PROBLEMS: dict[str, Kind] = {
         "no-training-lines",
         "error",
         "No training line in {lines} lines: expected Megatron-LM's 'iteration N/ M | … | lm loss: … |' or "
-        "MindSpore Transformers' '{{ Epoch:[…], step:[…], loss: … }}'.{hint}",
+        "MindSpore Transformers' '{{ Epoch:[…], step:[…], loss: … }}'.{hint.en}",
         "共 {lines} 行，没有训练日志行：应为 Megatron-LM 的 'iteration N/ M | … | lm loss: … |' 或 "
-        "MindSpore Transformers 的 '{{ Epoch:[…], step:[…], loss: … }}'。{hint}",
+        "MindSpore Transformers 的 '{{ Epoch:[…], step:[…], loss: … }}'。{hint.zh}",
     ),
     "empty": Kind("EVD002", "empty-log", "error", "The log is empty.", "日志为空。"),
     "unparsable": Kind(
         "EVD003",
         "garbled-training-line",
         "error",
-        "A training line that cannot be read: {why}. The line: {text}",
-        "无法读取的训练日志行：{why}。该行内容：{text}",
+        "A training line that cannot be read: {why.en}. The line: {text}",
+        "无法读取的训练日志行：{why.zh}。该行内容：{text}",
     ),
     "truncated": Kind(
         "EVD004",
@@ -79,8 +79,8 @@ PROBLEMS: dict[str, Kind] = {
         "EVD010",
         "worker-chosen",
         "info",
-        "{count} files have training lines; {chosen} counts: {why}.",
-        "{count} 个文件含训练日志行；采用 {chosen}：{why}。",
+        "{count} files have training lines; {chosen} counts: {why.en}.",
+        "{count} 个文件含训练日志行；采用 {chosen}：{why.zh}。",
     ),
     "workers-differ": Kind(
         "EVD011",
@@ -88,6 +88,13 @@ PROBLEMS: dict[str, Kind] = {
         "warning",
         "{other} prints another loss than {chosen}: first at step {step}, {theirs} against {ours}.",
         "{other} 与 {chosen} 的 loss 不同：首个为第 {step} 步，{theirs} 与 {ours}。",
+    ),
+    "worker-not-finite": Kind(
+        "EVD016",
+        "worker-not-finite",
+        "error",
+        "{other} prints a loss that is NaN or infinite: first at step {step}, {theirs}; {chosen} has {ours} there.",
+        "{other} 的 loss 为 NaN 或无穷：首个为第 {step} 步，{theirs}；{chosen} 在该步为 {ours}。",
     ),
     "no-logs": Kind(
         "EVD012",
@@ -101,8 +108,8 @@ PROBLEMS: dict[str, Kind] = {
         "EVD013",
         "damaged-event-file",
         "error",
-        "The event file is damaged at byte {offset}: {why}. The {records} records before it are used.",
-        "事件文件在第 {offset} 字节处损坏：{why}。使用其之前的 {records} 条记录。",
+        "The event file is damaged at byte {offset}: {why.en}. The {records} records before it are used.",
+        "事件文件在第 {offset} 字节处损坏：{why.zh}。使用其之前的 {records} 条记录。",
     ),
     "no-scalars": Kind(
         "EVD014",
@@ -116,23 +123,23 @@ PROBLEMS: dict[str, Kind] = {
         "EVD015",
         "loss-of-another-card",
         "warning",
-        "The log says that with pipeline stages the loss is valid on {card} only; make sure that this is that card's "
+        "The log says that with pipeline stages the loss is valid on {card.en} only; make sure that this is that card's "
         "log.",
-        "日志说明：启用流水线并行时，仅 {card} 的 loss 有效；请确认这是该卡的日志。",
+        "日志说明：启用流水线并行时，仅{card.zh}的 loss 有效；请确认这是该卡的日志。",
     ),
     "no-loss": Kind(
         "EVD017",
         "no-loss-column",
         "error",
-        "No training line gives a loss. {hint}",
-        "没有任何训练行给出 loss。{hint}",
+        "No training line gives a loss. {hint.en}",
+        "没有任何训练行给出 loss。{hint.zh}",
     ),
     "norms-unread": Kind(
         "EVD018",
         "local-norms-unreadable",
         "warning",
-        "A list of local norms that cannot be read: {why}.",
-        "无法读取的 local norm 列表：{why}。",
+        "A list of local norms that cannot be read: its values or its end are missing.",
+        "无法读取的 local norm 列表：缺少数值或结尾。",
     ),
     "compressed": Kind(
         "EVD019",

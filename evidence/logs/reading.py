@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,6 +14,7 @@ from .megatron_lines import FORM as MEGATRON
 from .mindformers_lines import DYNAMIC, FIRST_CARD, LAST_CARD, STATIC
 from .problems import Problem, excerpt, problem, refuse
 from .run import Run, run_of
+from .sentences import Both
 from .sources import Stream, is_event_file, opened, pieces, streams
 from .training_lines import Form, Lines
 
@@ -28,6 +30,9 @@ FORMS: dict[str, tuple[Form, bytes]] = {
 }
 """The forms, each with a word without which a chunk has none of its lines."""
 _WORKERS_TOLERANCE = 1e-5
+_NO_HINT = Both("", "")
+_NO_TEXT = Both(" It has NUL bytes: this is no text.", "文件含 NUL 字节：不是文本。")
+_CARDS = {True: Both("rank 0", " rank 0 "), False: Both("the last card", "最后一张卡")}
 _WARNED_BEFORE = 1000
 """The static graph warns of pipelines before its first line; after so many there is nothing to wait for."""
 
@@ -60,7 +65,7 @@ def _refuse_nothing(name: str, readings: Sequence[_Reading]) -> None:
     if not total:
         refuse("empty", name)
     binary = any(reading.binary for reading in readings)
-    refuse("no-lines", name, None, lines=total, hint=" It has NUL bytes: this is no text." if binary else "")
+    refuse("no-lines", name, None, lines=total, hint=_NO_TEXT if binary else _NO_HINT)
 
 
 def _single(reading: _Reading, name: str, *, several: bool) -> Run:
@@ -68,28 +73,27 @@ def _single(reading: _Reading, name: str, *, several: bool) -> Run:
     assert run is not None
     problems = list(run.problems)
     if not several and (reading.last_card or reading.first_card):
-        problems.append(
-            problem("last-card", run.files[-1], None, card="rank 0" if reading.first_card else "the last card")
-        )
+        problems.append(problem("last-card", run.files[-1], None, card=_CARDS[reading.first_card]))
     return run._replace(name=name, problems=tuple(problems))
 
 
 def _chosen(told: Sequence[_Reading], name: str) -> Run:
     """The run of the process whose loss counts, with what the others say of it."""
     with_loss = [reading for reading in told if reading.run is not None and reading.run.has(LOSS)] or list(told)
-    last = any(reading.last_card for reading in told) and not any(reading.first_card for reading in told)
+    first = any(reading.first_card for reading in told)
+    last = any(reading.last_card for reading in told) and not first
     chosen = with_loss[-1] if last else with_loss[0]
     run = chosen.run
     assert run is not None
     why = (
-        "with pipeline stages the loss of the last card is valid"
+        Both("with pipeline stages the loss of the last card is valid", "启用流水线并行时最后一张卡的 loss 有效")
         if last
-        else "only this one has a loss"
+        else Both("only this one has a loss", "只有它有 loss")
         if len(with_loss) == 1
-        else "it is the first"
+        else Both("it is the first", "它是第一个")
     )
     problems = [*run.problems, problem("workers", name, None, count=len(told), chosen=chosen.stream.name, why=why)]
-    if not last:
+    if not (first or last):
         for other in with_loss:
             if other is not chosen and other.run is not None:
                 problems += _differing(run, other.run, chosen.stream.name, other.stream.name)
@@ -108,6 +112,9 @@ def _differing(run: Run, other: Run, chosen: str, name: str) -> list[Problem]:
         one, two = ours[at], theirs[row]
         if one == two or (one != one and two != two):
             continue
+        if math.isfinite(one) and not math.isfinite(two):
+            values = {"other": name, "chosen": chosen, "step": step, "theirs": f"{two:g}", "ours": f"{one:g}"}
+            return [problem("worker-not-finite", name, other.lines[row] if other.lines else None, **values)]
         if one != one or two != two or abs(one - two) > _WORKERS_TOLERANCE * max(abs(one), abs(two)):
             values = {"other": name, "chosen": chosen, "step": step, "theirs": f"{two:g}", "ours": f"{one:g}"}
             return [problem("workers-differ", name, other.lines[row] if other.lines else None, **values)]
@@ -209,10 +216,7 @@ class LogReader:
         if len(frameworks) > 1:
             problems.append(problem("several-formats", files[-1], None, **frameworks))
         norms = self.norms.lists(most.steps, most.numbers)
-        problems += [
-            problem("norms-unread", files[-1], line, why="its values or its end are missing")
-            for line in self.norms.broken[:3]
-        ]
+        problems += [problem("norms-unread", files[-1], line) for line in self.norms.broken[:3]]
         if not _any_loss(most):
             problems.append(problem("no-loss", files[-1], None, hint=_why_no_loss(most)))
         return run_of(name, most, files, problems, norms, "log")
@@ -223,13 +227,20 @@ def _any_loss(lines: Lines) -> bool:
     return losses is not None and losses.count(ABSENT) < len(losses)
 
 
-def _why_no_loss(lines: Lines) -> str:
+def _why_no_loss(lines: Lines) -> Both:
     if lines.form.framework == "mindformers":
-        return "This process is a pipeline stage without the loss: give the last stage's log."
+        return Both(
+            "This process is a pipeline stage without the loss: give the last stage's log.",
+            "该进程是没有 loss 的流水线阶段：请给出最后一个阶段的日志。",
+        )
     skipped = lines.columns.get(SKIPPED)
     if skipped is not None and len(skipped) and min(skipped) > 0:
-        return "Every iteration was skipped."
+        return Both("Every iteration was skipped.", "所有迭代均被跳过。")
     others = [name for name in lines.columns if name.endswith("loss")]
     if others:
-        return f"There are {', '.join(own_name(name) for name in others)}, but no 'lm loss'."
-    return "Megatron-LM leaves a mean that is NaN out of its line, so every loss was NaN."
+        named = ", ".join(own_name(name) for name in others)
+        return Both(f"There are {named}, but no 'lm loss'.", f"有 {named}，但没有 'lm loss'。")
+    return Both(
+        "Megatron-LM leaves a mean that is NaN out of its line, so every loss was NaN.",
+        "Megatron-LM 不打印为 NaN 的平均值，因此所有 loss 均为 NaN。",
+    )

@@ -84,14 +84,15 @@ SENTENCES: dict[str, Both] = {
     "mismatch": Both("Not within the standard: {names}.", "不符合标准：{names}。"),
     "undecided": Both("Not decidable: {names}.", "无法判定：{names}。"),
     "none-common": Both("the two logs have no step in common", "两份日志没有共同的步"),
+    "none-finite": Both("no step has finite values in both logs", "没有两侧数值均有限的步"),
     "too-few": Both("only {count} common steps, {least} are needed", "只有 {count} 个共同步，至少需要 {least} 个"),
     # criteria
     "finite-ok": Both("no NaN or infinity in either log", "两份日志均无 NaN 或无穷"),
     "finite-bad": Both(
-        "{name} has {count} steps with a loss or norm that is NaN or infinite, the first is step {step}",
-        "{name} 有 {count} 步的 loss 或 norm 为 NaN 或无穷，首个为第 {step} 步",
+        "{name} has {count} steps with a loss, norm or learning rate that is NaN or infinite, the first is step {step}",
+        "{name} 有 {count} 步的 loss、norm 或学习率为 NaN 或无穷，首个为第 {step} 步",
     ),
-    "readable-bad": Both("{count} problems in {name}: {first}", "{name} 有 {count} 个问题：{first}"),
+    "readable-bad": Both("{count} problems in {name}: {first.en}", "{name} 有 {count} 个问题：{first.zh}"),
     "loss-at": Both(
         "loss {a} against {b} at step {step}: {difference} ({relative}); limit {absolute} or {share}",
         "第 {step} 步 loss 为 {a} 与 {b}：差 {difference}（{relative}）；限值 {absolute} 或 {share}",

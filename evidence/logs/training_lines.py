@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .columns import ABSENT, is_loss, own_name
 from .problems import Problem, excerpt, problem
+from .sentences import Both
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -235,24 +236,25 @@ class Lines:
                 if len(self.problems) < _MOST_PROBLEMS:
                     self.problems.append(problem("unparsable", file, number, why=why, text=excerpt(line)))
 
-    def _one(self, line: bytes, number: int) -> str | None:
+    def _one(self, line: bytes, number: int) -> Both | None:
         """Take one line, which may hold several training lines glued together; why not, where it cannot be."""
         heads = list(self._head.finditer(line))
         if not heads:
-            return "it has no step"
+            return Both("it has no step", "没有步数")
         ends = [head.start() for head in heads[1:]] + [len(line)]
         for head, end in zip(heads, ends, strict=True):
             part = line[head.start() : end]
             names = self._layout(line[head.end() : end])
             if not names:
-                return f"it ends before {self.form.last[0]!r}"
+                last = self.form.last[0]
+                return Both(f"it ends before {last!r}", f"在 {last!r} 之前中断")
             if not self._knows(names):
                 self._merge(names)
             found = self._pattern.match(part) if self._pattern is not None else None
             if found is None:
-                return "its columns are damaged or in another order than before"
+                return Both("its columns are damaged or in another order than before", "字段损坏或顺序与之前不同")
             if not self._append([found.groups(b"")], (number,), one_by_one=True):
-                return "a value is not a number"
+                return Both("a value is not a number", "有的值不是数")
         return None
 
     def finished(self) -> dict[str, array[float]]:

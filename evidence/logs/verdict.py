@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS
 from .departure import departure
-from .sentences import NAMES, Said, figure, percent, say
+from .sentences import NAMES, Both, Said, figure, percent, say
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from ...schemas.diagnostic import Language
+    from ...schemas.diagnostic import Diagnostic, Language
     from .alignment import Alignment, Pair
     from .departure import Departure
     from .local_norms import Matching
@@ -147,9 +147,9 @@ def _naming(name: str, criteria: Sequence[Criterion]) -> Said:
 
 
 def bad_steps(run: Run) -> list[int]:
-    """The steps of a run at which a loss or a norm is NaN or infinite."""
+    """The steps of a run at which a loss, a norm or a learning rate is NaN or infinite."""
     bad: set[int] = set()
-    for name in (LOSS, LM_LOSS, GRAD_NORM):
+    for name in (LOSS, LM_LOSS, GRAD_NORM, LEARNING_RATE):
         values = run.columns.get(name)
         if values is not None and not math.isfinite(sum(values)):
             bad.update(
@@ -176,7 +176,7 @@ def _usable(*runs: Run) -> list[Criterion]:
     for run in runs:
         bad = [problem for problem in run.problems if problem.bad]
         if bad:
-            said = say("readable-bad", name=run.name, count=len(bad), first=bad[0].diagnostic.message())
+            said = say("readable-bad", name=run.name, count=len(bad), first=_both(bad[0].diagnostic))
             found.append(Criterion("readable", "fail", said, float(len(bad)), 0.0))
     return found
 
@@ -233,9 +233,9 @@ def _finite_pairs(pair: Pair) -> list[tuple[float, float]]:
 def _mean_loss(loss: Pair) -> Criterion:
     pairs = _finite_pairs(loss)
     if not pairs:
-        return Criterion("mean loss", "undecided", say("none-common"))
-    size = math.fsum(abs(b - a) for a, b in pairs) / len(pairs)
-    share = math.fsum(_difference(a, b)[1] for a, b in pairs) / len(pairs)
+        return Criterion("mean loss", "undecided", say("none-finite"))
+    size = _sum(abs(b - a) for a, b in pairs) / len(pairs)
+    share = _sum(_difference(a, b)[1] for a, b in pairs) / len(pairs)
     said = say(
         "mean-loss",
         difference=figure(size),
@@ -251,7 +251,7 @@ def _mean_norm(norm: Pair) -> Criterion:
     pairs = _finite_pairs(norm)
     if not pairs:
         return Criterion("mean norm", "info", say("no-norm"))
-    share = math.fsum(_norm_share(a, b) for a, b in pairs) / len(pairs)
+    share = _sum(_norm_share(a, b) for a, b in pairs) / len(pairs)
     said = say("mean-norm", relative=percent(share), count=f"{len(pairs):,}", share=percent(MEAN_NORM))
     return Criterion("mean norm", "pass" if share <= MEAN_NORM + _ROUNDING else "fail", said, share, MEAN_NORM)
 
@@ -272,8 +272,8 @@ def _late(loss: Pair) -> list[Criterion]:
     ]
     if not pairs:
         return []
-    gap = math.fsum(b - a for a, b in pairs) / len(pairs)
-    level = abs(math.fsum(a for a, _ in pairs)) / len(pairs)
+    gap = _sum(b - a for a, b in pairs) / len(pairs)
+    level = abs(_sum(a for a, _ in pairs)) / len(pairs)
     share = abs(gap) / level if level else (0.0 if gap == 0 else math.inf)
     one_sided = gap != 0 and (all(b > a for a, b in pairs) or all(b < a for a, b in pairs))
     small = one_sided and share < LATE_GAP and abs(gap) > FIRST_LOSS[0]
@@ -375,7 +375,7 @@ def _every(name: str, sentence: str, pair: Pair, limit: float) -> Criterion:
         if size > largest:
             worst, largest = row, size
     if worst < 0:
-        return Criterion(name, "undecided", say("none-common"))
+        return Criterion(name, "undecided", say("none-finite" if pair.size else "none-common"))
     step = pair.steps[worst]
     values = {
         "difference": figure(largest),
@@ -449,9 +449,9 @@ def _around_zero(pair: Pair, band: Pair) -> Criterion:
     differences = [b - a for a, b in _finite_pairs(pair)]
     own = [b - a for a, b in _finite_pairs(band)]
     if not differences or not own:
-        return Criterion("around zero", "undecided", say("none-common"))
-    mean, mean_own = math.fsum(differences) / len(differences), math.fsum(own) / len(own)
-    spread = math.fsum(map(abs, own)) / len(own)
+        return Criterion("around zero", "undecided", say("none-finite"))
+    mean, mean_own = _sum(differences) / len(differences), _sum(own) / len(own)
+    spread = _sum(map(abs, own)) / len(own)
     moved = [difference for difference in differences if difference]
     positive = sum(1 for difference in moved if difference > 0) / len(moved) if moved else 0.5
     small = abs(mean) <= max(abs(mean_own), spread / 2) + _ROUNDING
@@ -500,7 +500,7 @@ def rate_difference(rate: Pair) -> tuple[int, float] | None:
         size = abs(a - b) / peak if peak else (0.0 if a == b else math.inf)
         if not size <= 1e-5:
             first = row if first < 0 else first
-            largest = max(largest, size)
+            largest = max(largest, size if size == size else math.inf)
     return first, largest
 
 
@@ -509,7 +509,19 @@ def usable_alone(run: Run) -> tuple[Criterion, ...]:
     return tuple(_usable(run))
 
 
+def _both(diagnostic: Diagnostic) -> Both:
+    return Both(diagnostic.message("en"), diagnostic.message("zh"))
+
+
+def _sum(values: Iterable[float]) -> float:
+    """The exact sum; NaN where it is beyond what a number can hold, so that it is within no limit."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return math.nan
+
+
 def column_mean(values: array[float]) -> float:
     """The mean of what is there and finite; NaN where nothing is."""
     known = [value for value in values if math.isfinite(value)]
-    return math.fsum(known) / len(known) if known else math.nan
+    return _sum(known) / len(known) if known else math.nan
