@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.suggestion import closest, suggestion_in_both
 from .parsing import UsageError
 
 if TYPE_CHECKING:
@@ -264,19 +265,17 @@ def check_codes(given: Sequence[str], where: str) -> None:
     """UsageError for a code that does not exist."""
     if not given:
         return
-    from ..rules.selection import every_code, is_known, suggestions
+    from ..rules.selection import every_code, is_known
 
     known = every_code()
     for code in given:
         if not is_known(code, known):
-            raise UsageError(f"{where}: there is no code {code}{suggestions(code, known)[0]}")
+            raise UsageError(f"{where}: there is no code {code}{suggestion_in_both(code, known)[0]}")
 
 
 def _meant(given: str, known: Mapping[str, object]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(given, list(known), 1)
-    return f"; did you mean {close[0]!r}?" if close else f"; the keys are {', '.join(known)}"
+    close = closest(given, known)
+    return f"; did you mean {close!r}?" if close else f"; the keys are {', '.join(known)}"
 
 
 def _captured(pattern: str, path: str) -> tuple[str, ...] | None:

@@ -84,9 +84,9 @@ def _written(described: Page, form: str) -> str:
 
 def _unknown(word: str) -> str:
     from ..rules.pages import every_page
-    from ..rules.selection import suggestions
+    from ..schemas.suggestion import suggestion_in_both
     from .key_search import nearest_names
 
     names = nearest_names(word)
-    hint = f"; did you mean {', '.join(names)}?" if names else suggestions(word, list(every_page()))[0]
+    hint = f"; did you mean {', '.join(names)}?" if names else suggestion_in_both(word.upper(), every_page())[0]
     return f"{word!r} is neither a code nor a key that accmap knows{hint}"

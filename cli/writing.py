@@ -20,14 +20,19 @@ def write_texts(files: dict[str, str], *, force: bool = False) -> None:
         if standing:
             raise UsageError(f"{', '.join(standing)} exists; --force overwrites it")
     waiting: list[tuple[str, str]] = []
+    current = ""
     try:
         for path, text in files.items():
             # Through a link the file it leads to is replaced, and the link stays.
+            current = path
             waiting.append((_beside(os.path.realpath(path), text), os.path.realpath(path)))
         for written, path in waiting:
+            current = path
             os.replace(written, path)
     except OSError as error:
-        raise UsageError(f"{error.filename or next(iter(files))} cannot be written: {error.strerror}") from None
+        raise UsageError(f"{current} cannot be written: {error.strerror}") from None
+    except UnicodeEncodeError:
+        raise UsageError(f"{current} cannot be written: a name in it is not UTF-8") from None
     finally:
         for written, _ in waiting:
             if os.path.lexists(written):

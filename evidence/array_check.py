@@ -2,8 +2,8 @@
 
 The verdict is `equal` (bit for bit), `close` (within the tolerance of its precision) or `different`, with every reason
 by name. Beside it stand the three numbers of the guide's own checker, which `by_guide` makes decisive: cosine above
-0.999, the sums of magnitudes within 1% (the guide's checker forgets the side below), and the Kullback-Leibler divergence
-of the softmax over all elements below 0.005.
+0.999, the sums of magnitudes within 1% (the guide's checker forgets the side below), and the Kullback-Leibler
+divergence of the softmax over all elements below 0.005.
 
 Source: seed 003, "Precision Error"; `tests/utils/precision_utils.py:PrecisionChecker` of MindSpore Transformers 1.7.
 """

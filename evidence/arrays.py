@@ -51,8 +51,9 @@ PROBLEMS = {
         "EVD092",
         "array-of-objects",
         "error",
-        "{path} holds {what}, not numbers; it is not opened, because that would run code from the file.",
-        "{path} 的内容是 {what} 而不是数值；不会打开它，否则会执行文件中的代码。",
+        "{path} holds {what}, not real numbers. Pickled objects are never opened, because that "
+        "would run code from the file.",
+        "{path} 的内容是 {what} 而不是实数，无法比较。不会打开 pickle 对象，否则会执行文件中的代码。",
     ),
     "tensor-unreadable": Kind(
         "EVD094",
@@ -186,7 +187,8 @@ class _Widened:
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         del copy
         wide = (self._np.asarray(self._bits).astype(self._np.uint32) << 16).view(self._np.float32)
-        return wide if dtype is None else wide.astype(dtype)
+        # Of a single number numpy makes a scalar, which is no array.
+        return self._np.asarray(wide, dtype)
 
     def transpose(self, axes: tuple[int, ...]) -> Array:
         return _Widened(self._np, self._bits.transpose(axes))

@@ -294,6 +294,8 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float]]:
         body = rows[1:]
     names = next((header.index(name) for name in _NAMES if name in header), 0)
     column = next((header.index(name) for name in _SCORES if name in header), None)
+    if column is None:
+        _refuse_several(path, header, body, names)
     for line, row in enumerate(body, len(rows) - len(body) + 1):
         if header and len(row) != len(header):
             why = f"line {line} has {len(row)} of {len(header)} columns"
@@ -303,6 +305,15 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float]]:
         if score is not None:
             metric = row[header.index("metric")].strip() if "metric" in header else ""
             yield f"{row[names].strip()}/{metric}" if metric else row[names].strip(), score
+
+
+def _refuse_several(path: str, header: Sequence[str], body: Sequence[Sequence[str]], names: int) -> None:
+    """UnreadableError where more than one column could be that of the scores: which one is meant cannot be told."""
+    named = [at for at in range(len(header)) if at != names and header[at] not in _NOT_SCORES]
+    numbers = [at for at in named if any(at < len(row) and _number(row[at]) is not None for row in body)]
+    if len(numbers) > 1:
+        why = f"several columns hold numbers ({', '.join(header[at] for at in numbers)}); name the right one score"
+        raise UnreadableError(finding(PROBLEMS, "unreadable", path, path=path, why=why))
 
 
 def _last_score(row: Sequence[str], header: Sequence[str]) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING
+from .lenses.stages import accounted, chunks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +48,33 @@ def _is_not_product(value: Value, operand: Value, value_of: Callable[[str], Valu
     return _is_number(value) and value != product
 
 
+def _is_uneven(value: Value) -> bool:
+    """Whether more than the first and the last stage differ, so that it takes more than their sizes to say it."""
+    chunks = chunks_of(value)
+    if chunks is None or accounted(chunks) is not None:
+        return False
+    return isinstance(value, (list, tuple)) and (isinstance(value[0], (list, tuple)) or len(set(chunks[1:-1])) > 1)
+
+
+def _is_indivisible(value: Value, operand: Value, value_of: Callable[[str], Value]) -> bool:
+    """Whether a number is known to leave a remainder when divided by the product of some fields."""
+    return isinstance(value, int) and value % _product(operand, value_of) != 0
+
+
+def _exceeds(value: Value, operand: Value, value_of: Callable[[str], Value]) -> bool:
+    """Whether a number is more than the product of some fields."""
+    return isinstance(value, int) and value > _product(operand, value_of)
+
+
+def _product(fields: Value, value_of: Callable[[str], Value]) -> int:
+    """The product of those fields that are known."""
+    product = 1
+    for name in fields if isinstance(fields, (list, tuple)) else ():
+        factor = value_of(str(name))
+        product *= factor if isinstance(factor, int) and factor > 0 else 1
+    return product
+
+
 COMPARISONS: dict[str, Callable[[Value, Value, Callable[[str], Value]], bool]] = {
     "eq": lambda value, operand, _: _equal(value, operand),
     "ne": lambda value, operand, _: not _equal(value, operand),
@@ -60,7 +88,10 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[str], Value]], bool]] =
     "ne_field": lambda value, operand, other: value != other(str(operand)),
     "gt_field": lambda value, operand, other: _greater(value, other(str(operand))),
     "islist": lambda value, _operand, _: isinstance(value, (list, tuple)),
-    "uneven": lambda value, _operand, _: isinstance(value, (list, tuple)) and len(set(map(str, value[1:-1]))) > 1,
+    "uneven": lambda value, _operand, _: _is_uneven(value),
+    "hollow": lambda value, _operand, _: 0 in (chunks_of(value) or ()),
+    "indivisible": _is_indivisible,
+    "exceeds": _exceeds,
     "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
     "has": lambda value, operand, _: isinstance(value, (list, tuple)) and operand in value,
     "endswith": lambda value, operand, _: isinstance(value, str) and value.endswith(str(operand)),

@@ -48,6 +48,9 @@ _COMPARISONS = {
     "islist": ("{field} is a list", "{field} 为列表"),
     "isfraction": ("{field} is no whole number", "{field} 不是整数"),
     "uneven": ("{field} has unequal entries between its ends", "{field} 首尾之间的各项不相等"),
+    "hollow": ("{field} has an entry of 0", "{field} 有为 0 的项"),
+    "exceeds": ("{field} is more than the product of {value}", "{field} 大于 {value} 之积"),
+    "indivisible": ("{field} is no multiple of {value}", "{field} 不是 {value} 的倍数"),
     "not_product": ("{field} is not the product of {value}", "{field} 不等于 {value} 之积"),
     "has": ("{field} holds {value}", "{field} 含 {value}"),
     "endswith": ("{field} ends with {value}", "{field} 以 {value} 结尾"),
@@ -141,6 +144,9 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
     place = 1 if language == "zh" else 0
     when = conditions(caveat.when, language)
     target = TO[caveat.to][place]
+    for words, version in ((_SINCE, caveat.since), (_UNTIL, caveat.until)):
+        if version is not None:
+            target += " " + words[place].format(version=version)
     sentence = (caveat.zh if place else caveat.en).replace("{", "").replace("}", "")
     if place:
         return f"{target}，若 {when}（{caveat.status}）：{sentence}"

@@ -86,6 +86,7 @@ def _row(topic: str, row: dict[str, Any], only: list[Any]) -> tuple[Any, ...]:
                 tuple(caveat.get("about", ())),
                 caveat["en"],
                 caveat["zh"],
+                *((caveat.get("since"), caveat.get("until")) if caveat.keys() & {"since", "until"} else ()),
             )
             for caveat in row.get("caveats", [])
         ),

@@ -24,6 +24,9 @@ Comparison = Literal[
     "endswith",
     "not_product",
     "uneven",
+    "hollow",
+    "indivisible",
+    "exceeds",
 ]
 FieldName = Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z][a-z0-9_]*)+$")]
 Condition = tuple[FieldName, Comparison] | tuple[FieldName, Comparison, str | int | float | bool | list[Any] | None]
@@ -76,6 +79,8 @@ class Caveat(_Strict):
     status: Literal["exact", "conditional", "approximate", "dropped", "unresolved"]
     instead: dict[FieldName, str | int | float | bool | None] = {}
     about: list[FieldName] = []
+    since: str | None = None
+    until: str | None = None
     en: str
     zh: str
 

@@ -42,12 +42,7 @@ class Side(NamedTuple):
 
     def covers(self, version: str) -> bool:
         """Whether this side speaks for `version`."""
-        if self.since is None and self.until is None:
-            return True
-        number = version_number(version)
-        return (self.since is None or version_number(self.since) <= number) and (
-            self.until is None or number <= version_number(self.until)
-        )
+        return _within(version, self.since, self.until)
 
 
 class Caveat(NamedTuple):
@@ -62,6 +57,14 @@ class Caveat(NamedTuple):
     """The row's fields it speaks of, where its conditions name others too."""
     en: str
     zh: str
+    since: str | None = None
+    """The first version of the target that it speaks of."""
+    until: str | None = None
+    """The last one."""
+
+    def covers(self, version: str) -> bool:
+        """Whether it speaks of a version."""
+        return _within(version, self.since, self.until)
 
 
 class Row(NamedTuple):
@@ -191,6 +194,13 @@ def _names_of(row: Row) -> set[str]:
 
 def _words_of(text: str) -> set[str]:
     return {word.strip(".,;:()").lstrip("-").replace("-", "_") for word in text.split()}
+
+
+def _within(version: str, since: str | None, until: str | None) -> bool:
+    if since is None and until is None:
+        return True
+    number = version_number(version)
+    return (since is None or version_number(since) <= number) and (until is None or number <= version_number(until))
 
 
 def version_number(version: str) -> tuple[int, ...]:

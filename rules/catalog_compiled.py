@@ -1824,6 +1824,7 @@ COMPARED: Any = {'model.implementation': ('RUN001', 'equal', 'mcore', False, 'er
  'parallel.tensor_size': ('PAR002', 'equal', 1, False, {'align': 'warning', 'train': 'info'}),
  'parallel.pipeline_size': ('PAR003', 'equal', 1, False, {'align': 'warning', 'train': 'info'}),
  'parallel.virtual_pipeline_size': ('PAR003', 'equal', 1, False, {'align': 'warning', 'train': 'info'}),
+ 'parallel.context_hierarchy': ('PAR090', 'equal', None, False, 'info'),
  'parallel.pipeline_layers': ('PAR003', 'equal', None, False, 'info'),
  'parallel.context_size': ('PAR009', 'equal', 1, False, {'align': 'warning', 'train': 'info'}),
  'parallel.context_method': ('PAR009', 'equal', None, False, 'info'),

@@ -38,11 +38,3 @@ def expanded(given: Iterable[str]) -> tuple[str, ...]:
 def is_known(code: str, known: Iterable[str]) -> bool:
     """Whether a code, or the first letters of some codes, exists."""
     return code in ("ALL", "EQUAL") or any(name.startswith(code) for name in known)
-
-
-def suggestions(given: str, known: Iterable[str]) -> tuple[str, str]:
-    """`; did you mean X?` in both languages, or nothing."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(given.upper(), list(known), 1)
-    return (f"; did you mean {close[0]}?", f"；是否指 {close[0]}？") if close else ("", "")

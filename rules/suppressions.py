@@ -111,12 +111,12 @@ def _silences(comment: Suppression, entry: Diagnostic) -> bool:
 
 
 def _complaints(comments: Sequence[Suppression], used: set[Suppression], known: frozenset[str]) -> Iterator[Diagnostic]:
-    from .selection import suggestions
+    from ..schemas.suggestion import suggestion_in_both
 
     for comment in comments:
         wrong = [code for code in comment.codes if not any(name.startswith(code) for name in known)]
         for code in wrong:
-            english, chinese = suggestions(code, known)
+            english, chinese = suggestion_in_both(code, known)
             values = (("code", code), ("suggestion", english), ("suggestion_zh", chinese))
             yield Diagnostic(UNKNOWN, comment.file, comment.span, values)
         if comment not in used and not wrong:

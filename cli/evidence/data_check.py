@@ -113,9 +113,9 @@ def _tokenizer(path: str | None, language: Language) -> dict[str, Any]:
     packaged = encoder(path)
     if packaged is None:
         said = (
-            "the package tokenizers is not installed, so texts are decoded but not encoded again"
+            "the package tokenizers is not installed or cannot use this file, so texts are decoded but not encoded again"
             if language == "en"
-            else "未安装 tokenizers 包，因此只解码而不再编码"
+            else "未安装 tokenizers 包或其无法使用该文件，因此只解码而不再编码"
         )
         print(f"accmap data check: {said}", file=sys.stderr)
     return {"tokenizer": read, "encoder": packaged}

@@ -77,6 +77,8 @@ def run(
         raise UsageError(f"--jobs counts from 1, not {jobs}")
     if len(config) > 2:
         raise UsageError("--config is given at most twice: the configurations of A and B")
+    if output is not None and not force and os.path.lexists(output):
+        raise UsageError(f"{output} exists; --force overwrites it")
     judge = Judge(tolerance, exact=exact)
     configs = _configs(config, options, stdin_name)
     if len(files) == 1:
@@ -208,6 +210,7 @@ def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]]) -> di
             "units": sum(unit.agrees is not None for unit in found.units),
             "tensors": sum(tensor.agrees is not None for tensor in tensors),
             "different": sum(tensor.agrees is False for tensor in tensors),
+            "missing": sum(tensor.why == "missing" for tensor in tensors),
         },
         "first_divergence": _divergence_json(
             found.divergence, found.a.level, found.a.content, (found.a.step, found.a.rank), configs
@@ -244,6 +247,7 @@ def _table_json(found: Table, configs: list[tuple[Config, Any]]) -> dict[str, An
             "units": sum(unit.agrees is not None for unit in found.units),
             "tensors": sum(tensor.agrees is not None for tensor in tensors),
             "different": sum(tensor.agrees is False for tensor in tensors),
+            "missing": sum(tensor.why == "missing" for tensor in tensors),
         },
         "first_divergence": _divergence_json(found.divergence, level, content, (None, None), configs),
         "units": [_unit_json(unit) for unit in found.units],

@@ -22,6 +22,11 @@ _WORDS = {
         "{units} units, {tensors} tensors compared by {content}, {different} differ",
         "比较了 {units} 个单元、{tensors} 个张量（{content}），{different} 个不一致",
     ),
+    "missing": (
+        "not compared: {} tensors, which have neither elements nor the same kind of statistics on both sides",
+        "未比较：{} 个张量，两侧既无元素，也无同类统计量",
+    ),
+    "places": ("A is step {}, rank {}; B is step {}, rank {}", "A 为 step {}、rank {}；B 为 step {}、rank {}"),
     "first": ("first divergence", "首个差异"),
     "before": ("before it", "其前"),
     "after": ("after it", "其后"),
@@ -105,7 +110,12 @@ def _part(part: Answer, word: Callable[[str], str], language: Language, *, every
     lines: list[str] = []
     if part["step"] is not None or part["rank"] is not None:
         lines.append(word("step").format(step=part["step"], rank=part["rank"]))
+    places = [(part[side]["step"], part[side]["rank"]) for side in ("a", "b") if side in part]
+    if len(set(places)) > 1 and None not in places[0] + places[1]:
+        lines.append("  " + word("places").format(*places[0], *places[1]))
     lines.append("  " + word("compared").format(content=content, **part["compared"]))
+    if part["compared"]["missing"]:
+        lines.append("  " + word("missing").format(part["compared"]["missing"]))
     if everything:
         lines += [_unit_line(unit, colour) for unit in part["units"]]
     if part["first_divergence"] is not None:

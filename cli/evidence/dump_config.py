@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,10 @@ def run(
         raise UsageError("dump config needs the directory to write to: -d DIR")
     if len(scope) > MOST_ENDS:
         raise UsageError(f"--scope takes one module or two, not {len(scope)}")
+    if kind != "msprobe" and (level != "L0" or precheck or msprobe != "26"):
+        raise UsageError(f"--level, --precheck and --msprobe belong to --kind msprobe; {kind} dumps operators")
+    if summary != "statistics" and task != "statistics":
+        raise UsageError(f"--summary {summary} says what the statistics are: give --task statistics with it")
     request = Request(
         kind,
         level,
@@ -123,7 +128,7 @@ def _page(plan: Plan, names: Sequence[str], language: Language) -> None:
     for name in names:
         print(f"{_WRITTEN[chinese]}: {name}")
     for name, value in plan.environment.items():
-        print(f"export {name}={value}")
+        print(f"export {name}={shlex.quote(value)}")
     for commands in plan.commands.values():
         for command in commands:
             print(f"  {command}")

@@ -77,12 +77,17 @@ def run(
             sys.stdout.write(text)
             sys.stdout.flush()
         else:
-            write_text(output, text, force=force or follow)
+            write_text(output, _encodable(text), force=force or follow)
         return FINE if report.answer == "match" else BAD
 
     if follow:
         return _followed(answer, [*names, *twins], lang)
     return answer(read_run)
+
+
+def _encodable(text: str) -> str:
+    """The text with what UTF-8 cannot hold, as parts of file names, written as on a terminal."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _sorted_out(

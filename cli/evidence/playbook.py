@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -78,7 +79,7 @@ def run(
         return FINE
     zh = lang == "zh"
     print(_WORDS["written"][zh].format(count=len(written), directory=directory))
-    print(_WORDS["next"][zh].format(directory=directory))
+    print(_WORDS["next"][zh].format(directory=shlex.quote(directory)))
     return FINE
 
 

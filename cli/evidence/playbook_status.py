@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _FINDING = re.compile(r"\b[A-Z]{3}\d{3}\b")
 """A line that says what is wrong carries the finding's code; remarks (`info[CODE]`) decide nothing."""
+_VERDICT_FIRST = ("logs", "dump", "check", "lr")
+"""Commands whose answer begins with the verdict."""
 
 _STATES = {
     "passed": ("passed", "通过", "green"),
@@ -72,8 +74,16 @@ def _judged(found: Standing, directory: str, language: Language) -> Standing:
     command = [*PROGRAM, *found.check.judge, "--lang", language]
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, encoding="utf-8", check=False)
     said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    return judged(found, done.returncode, _reason(said, found.check.judge[0]).strip())
+
+
+def _reason(said: Sequence[str], command: str) -> str:
+    """The line of a command's answer that says best why a check has not passed."""
+    if command in _VERDICT_FIRST:
+        return next(iter(said), "")
     findings = [line for line in said if _FINDING.search(line) and " info[" not in line]
-    return judged(found, done.returncode, (findings or said[-1:] or [""])[0].strip())
+    errors = [line for line in findings if " error[" in line]
+    return next(iter(errors or findings or said[-1:]), "")
 
 
 def _page(standings: Sequence[Standing], language: Language) -> None:

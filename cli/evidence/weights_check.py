@@ -7,6 +7,7 @@ a name on a log's list is a problem; 2 where something cannot be read. Progress 
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections import Counter
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from ...evidence.weights.comparison import Check, Row, Statistics, WeightSide
     from ...evidence.weights.not_loaded import Explained
+    from ...mapper.weight_names import Beside
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
 
@@ -83,6 +85,8 @@ def run(
 
     if not files and log is None:
         raise UsageError("weights check needs a checkpoint, or --log FILE")
+    if not 0 <= tolerance < math.inf:
+        raise UsageError("--tolerance is a share, 0 or above")
     names = [*files, *config]
     checkpoints = [name for name in files if checkpoint_at(name) is not None]
     others = [name for name in names if name not in checkpoints]
@@ -159,7 +163,7 @@ def _answer(found: Check, findings: Sequence[Diagnostic], language: Language) ->
             for row in found.rows
         ],
         "summary": dict(Counter(row.status for row in found.rows)),
-        "beside": dict(found.beside),
+        "beside": {_of(what, language): count for what, count in found.beside.items()},
         "findings": [diagnostic.to_json(language) for diagnostic in findings],
         "verdict": "different" if found.bad or findings else "equal",
     }
@@ -191,11 +195,15 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
     counts = Counter(row.status for row in found.rows)
     print(", ".join(f"{count} {_STATUS[status][chinese]}" for status, count in counts.items()))
     for what, count in found.beside.items():
-        print(_WORDS["beside"][chinese].format(count, what))
+        print(_WORDS["beside"][chinese].format(count, _of(what, language)))
     if counts["rounded"]:
         print(_WORDS["rounded"][chinese])
     if found.inferred:
         print(_WORDS["inferred"][chinese])
+
+
+def _of(what: Beside, language: Language) -> str:
+    return what.zh if language == "zh" else what.en
 
 
 def _print_row(row: Row, chinese: bool, colour: bool) -> None:

@@ -7,6 +7,7 @@ configuration do not fit together (then nothing is written); 2 where the checkpo
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...evidence.weights.conversion import Conversion
+    from ...evidence.weights.megatron_form import Ranks
     from ...schemas.config import Framework, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
 
@@ -70,9 +72,10 @@ def run(
     if output is None:
         raise UsageError("weights convert needs a place to write: -o DIR")
     ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel)
-    if min(ranks) < 1 or shard_size <= 0:
+    if min(ranks) < 1 or not 0 < shard_size < math.inf:
         raise UsageError("numbers of ranks and --shard-size are above 0")
     _check_place(output, files[0], resume=resume, force=force)
+    _check_target(files[0], to, ranks, transformer_impl)
     configs = [load(name, options, stdin_name) for name in config]
     request = Request(files[0], output, to, dtype, ranks, int(shard_size * (1 << 30)), transformer_impl, resume=resume)
     try:
@@ -102,6 +105,18 @@ def _check_place(output: str, source: str, *, resume: bool, force: bool) -> None
         raise UsageError(f"{output} is a file; -o names a folder")
     if os.path.isdir(output) and os.listdir(output) and not (resume or force):
         raise UsageError(f"{output} is not empty; --resume continues a conversion, --force overwrites")
+
+
+def _check_target(source: str, to: Framework | None, ranks: Ranks, implementation: str | None) -> None:
+    """What is asked of a Megatron-LM target is not passed over where there is none."""
+    from ...evidence.weights.places import checkpoint_at
+
+    found = checkpoint_at(source)
+    target = to or (None if found is None else "mindformers" if found.framework == "megatron" else "megatron")
+    if target == "mindformers" and (max(ranks) > 1 or implementation is not None):
+        raise UsageError(
+            "ranks and --transformer-impl are for a Megatron-LM target; MindSpore Transformers loads whole weights"
+        )
 
 
 def _complain(diagnostic: Diagnostic, language: Language) -> None:

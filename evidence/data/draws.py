@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from .blend import asked, normalised, turns
 from .gpt_index import GptIndex, Piece, gpt_index
@@ -59,7 +59,7 @@ class Draws:
 
         if self.shares is None or len(self.indices) == 1 or self.size > _MOST_TURNS:
             return
-        used, counts = np.unique(turns(self.shares, self.size)[0], return_counts=True)
+        used, counts = cast("Any", np.unique(turns(self.shares, self.size)[0], return_counts=True))
         places = range(len(used)) if self.plan.framework == "mindformers" else used.tolist()
         for place, count in zip(places, counts.tolist(), strict=True):
             if len(self.indices[place]) < count:

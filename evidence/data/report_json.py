@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from ...schemas.diagnostic import Language
@@ -56,7 +56,7 @@ def _lengths(lengths: Any) -> dict[str, Any] | None:
 
     if not lengths.size:
         return None
-    quarter, half, most = (float(value) for value in np.percentile(lengths, (25, 50, 75)))
+    quarter, half, most = (float(value) for value in cast("Any", np.percentile(lengths, (25, 50, 75))))
     return {
         "minimum": int(lengths.min()),
         "maximum": int(lengths.max()),

@@ -71,13 +71,16 @@ def read_tokenizer(path: str) -> Tokenizer:
 
 
 def encoder(path: str) -> Any | None:
-    """The package's tokenizer, which also turns text into ids; None where the package is not installed."""
+    """The package's tokenizer, which also turns text into ids; None where it is not installed or refuses the file."""
     try:
         from tokenizers import Tokenizer as Packaged  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
     except ImportError:
         return None
     file = os.path.join(path, "tokenizer.json") if os.path.isdir(path) else path
-    return Packaged.from_file(file)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    try:
+        return Packaged.from_file(file)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    except Exception:  # noqa: BLE001 - the package raises nothing narrower
+        return None
 
 
 def _json(file: str) -> Any:

@@ -6,7 +6,7 @@ quick look reads whole sequences spread evenly over the file instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from .indexed import token_type, whole_numbers
 
@@ -96,7 +96,7 @@ class _Tally:
         for token in self.counts:
             if low <= token <= high:
                 self.counts[token] += int(np.count_nonzero(tokens == token))
-        values, times = np.unique(tokens[ends], return_counts=True)
+        values, times = cast("Any", np.unique(tokens[ends], return_counts=True))
         for value, count in zip(values.tolist(), times.tolist(), strict=True):
             self.ends[int(value)] = self.ends.get(int(value), 0) + count
         for limit in self._limits:
@@ -192,7 +192,7 @@ def _spread(data: IndexedFile, count: int) -> Iterator[tuple[int, Any, Any]]:
     import numpy as np
 
     places: Any = np.linspace(0, data.sequences - 1, num=max(2, count))
-    for sequence in np.unique(places.round().astype(np.int64)):
+    for sequence in cast("Any", np.unique(places.round().astype(np.int64))):
         tokens = data.read(int(sequence))
         if tokens.size:
             yield int(data.pointers[sequence]) // data.itemsize, tokens, np.array([tokens.size - 1])

@@ -29,6 +29,8 @@ _LAID_OUT = ("linear_fc1", "linear_qkv", "activation_func", "experts")
 """Modules whose rows are arranged as their weight is, which need not be the same on both sides."""
 _RENAMED_PARAMETERS = {"gamma": "weight", "beta": "bias"}
 _REPORT_EVERY = 200
+_FORMS_DIFFER = ("One is dumped by module and the other by operator.", "一份按模块采集，另一份按算子采集。")
+_NAMES_DIFFER = ("Give --mapping.", "请给出 --mapping。")
 _OWN_RESULT = ("mtp",)
 """Modules that hand on hidden states in one framework and a loss in the other."""
 _ARRANGED = re.compile(r"\.(experts|token_dispatcher)(\.|$)")
@@ -80,8 +82,8 @@ def compare_trees(
     judge = (judge or Judge())._replace(crossing=crossing)
     paired = pair_units(a, b, mapping)
     if not paired.pairs:
-        hint = "One is dumped by module and the other by operator." if a.form != b.form else "Give --mapping."
-        told = {"a": describe(a.units), "b": describe(b.units), "hint": hint}
+        hint, hint_zh = _FORMS_DIFFER if a.form != b.form else _NAMES_DIFFER
+        told = {"a": describe(a.units), "b": describe(b.units), "hint": hint, "hint_zh": hint_zh}
         raise UnreadableError(finding(PROBLEMS, "no-common", a.path, None, **told))
     found: list[UnitResult] = []
     tasks: list[Task] = []
@@ -104,9 +106,13 @@ def compare_trees(
         found.append(UnitResult(one, other, path, (), partners.only_a, partners.only_b))
     results = _compare_all(tasks, judge, jobs, progress)
     units = tuple(unit._replace(tensors=tuple(results.get(at, ()))) for at, unit in enumerate(found))
-    if not any(tensor.agrees is not None for unit in units for tensor in unit.tensors):
-        why = f"{len(tasks)} tensors have neither elements nor statistics on both sides"
-        raise UnreadableError(finding(PROBLEMS, "empty", a.path, path=a.path, why=why))
+    answers = [tensor for unit in units for tensor in unit.tensors]
+    if not any(tensor.agrees is False or (tensor.agrees and tensor.how != "value") for tensor in answers):
+        # Plain arguments that are equal say nothing about what was computed.
+        count = sum(tensor.how != "value" for tensor in answers)
+        why = f"{count} tensors have neither elements nor the same kind of statistics on both sides"
+        why_zh = f"{count} 个张量在两侧既无元素，也无同类统计量"
+        raise UnreadableError(finding(PROBLEMS, "empty", a.path, path=a.path, why=why, why_zh=why_zh))
     return Comparison(a, b, units, paired.only_a, paired.only_b, first_divergence(units), judge)
 
 

@@ -6,6 +6,7 @@ dump of modules and APIs together (`mix`, with that range as `scope`), then the 
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...mapper.modules import fields_of
@@ -36,7 +37,7 @@ class NextDump(NamedTuple):
         """The line that takes it."""
         if not self.kind:
             return None
-        words = ["accmap dump config", *(configs or ("CONFIG_A", "CONFIG_B"))]
+        words = ["accmap dump config", *map(shlex.quote, configs or ("CONFIG_A", "CONFIG_B"))]
         words += ["--kind mindspore-o1"] if self.kind == "mindspore" else [f"--level {self.level}"]
         words.append(f"--task {self.task}")
         if self.scope:

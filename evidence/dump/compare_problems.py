@@ -28,14 +28,14 @@ PROBLEMS = {
         "dump-json-foreign",
         "error",
         "{path} is not a dump.json of msprobe: {why}.",
-        "{path} 不是 msprobe 的 dump.json：{why}。",
+        "{path} 不是 msprobe 的 dump.json：{why_zh}。",
     ),
     "no-common": Kind(
         "EVD034",
         "nothing-in-common",
         "error",
         "No module of A has a partner in B ({a} against {b}). {hint}",
-        "A 与 B 没有任何对应的模块（{a} 与 {b}）。{hint}",
+        "A 与 B 没有任何对应的模块（{a} 与 {b}）。{hint_zh}",
     ),
     "no-common-rank": Kind(
         "EVD035",
@@ -73,6 +73,6 @@ PROBLEMS = {
         "nothing-compared",
         "error",
         "{path}: no tensor could be compared: {why}.",
-        "{path}：没有可比较的张量：{why}。",
+        "{path}：没有可比较的张量：{why_zh}。",
     ),
 }

@@ -61,8 +61,8 @@ def _scope(request: Request, subject: Subject, modules: Sequence[ModulePair]) ->
         module = known.get(record.place)
         if module is None:
             close = closest(record.place, [name for name in known if name.count(".") < 9])
-            hint = f"; did you mean {close}?" if close else ""
-            hint_zh = f"；是否为 {close}？" if close else ""
+            hint = f" (did you mean {close}?)" if close else ""
+            hint_zh = f"（是否为 {close}？）" if close else ""
             yield finding(PROBLEMS, "module", subject.mindformers.file, name=record.place, hint=hint, hint_zh=hint_zh)
         elif module.megatron is None and request.kind == "msprobe":
             instead = module.mindformers.rpartition(".")[0] or "decoder"

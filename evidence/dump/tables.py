@@ -146,7 +146,16 @@ def _comparison(path: str, records: Sequence[Mapping[str, str]], judge: Judge) -
         units[name][2].append(_result(place, theirs[1], record, judge))
     results = tuple(UnitResult(one, other, unit_path(one), tuple(tensors)) for one, other, tensors in units.values())
     if not any(tensor.agrees is not None for unit in results for tensor in unit.tensors):
-        raise UnreadableError(finding(PROBLEMS, "empty", path, path=path, why="no row has numbers on both sides"))
+        raise UnreadableError(
+            finding(
+                PROBLEMS,
+                "empty",
+                path,
+                path=path,
+                why="no row has numbers on both sides",
+                why_zh="没有一行两侧都有数值",
+            )
+        )
     return Table(path, results, tuple(only), first_divergence(results), tuple(dict.fromkeys(marked)))
 
 

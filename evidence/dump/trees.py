@@ -39,7 +39,7 @@ _ROLES: tuple[tuple[str, str, Role], ...] = (
 )
 """The lists of a unit in dump.json, what its tensors are called, and what they are to the unit."""
 _STEP = re.compile(r"step(\d+)")
-_RANK = re.compile(r"(rank|proc)_?(\d*)")
+_RANK = re.compile(r"(rank)_?(\d*)|(proc)_?(\d+)")
 _PROCESS = 1 << 40
 """Added to a process id, so that it is told from a rank."""
 _OPERATOR_PARTS = 6
@@ -194,7 +194,7 @@ def _numbers(path: str, above: int) -> tuple[int | None, int | None]:
         if found := _STEP.fullmatch(part):
             step = int(found[1])
         elif found := _RANK.fullmatch(part):
-            rank = _PROCESS + int(found[2]) if found[1] == "proc" else int(found[2] or 0)
+            rank = _PROCESS + int(found[4]) if found[3] else int(found[2] or 0)
     return step, rank
 
 
@@ -207,7 +207,9 @@ def _read_msprobe(place: Place) -> Tree:
     written = _entries(read_json(place.path))
     data = _entries(written.get("data"))
     if not isinstance(written.get("data"), dict):
-        raise UnreadableError(finding(PROBLEMS, "not-a-dump", place.path, path=place.path, why="it has no `data`"))
+        raise UnreadableError(
+            finding(PROBLEMS, "not-a-dump", place.path, path=place.path, why="it has no `data`", why_zh="没有 `data`")
+        )
     folder = os.path.dirname(place.path)
     notes: list[str] = []
     parents = _parents(os.path.join(folder, "construct.json"), notes)

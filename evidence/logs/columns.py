@@ -11,6 +11,9 @@ import math
 ABSENT = -math.inf
 """Stands where a line has no such value. A loss of minus infinity that was really printed is kept as NaN."""
 
+LARGEST = 1e100
+"""No run computes with larger numbers; what is beyond is as bad as infinity, and sums of the rest cannot overflow."""
+
 LOSS = "loss"
 LM_LOSS = "lm_loss"
 GRAD_NORM = "grad_norm"
@@ -22,6 +25,7 @@ NAN_ITERATIONS = "nan_iterations"
 
 MEGATRON: dict[str, str] = {
     "lm loss": LOSS,
+    "lm-loss": LOSS,
     "learning rate": LEARNING_RATE,
     "grad norm": GRAD_NORM,
     "params norm": "params_norm",
@@ -29,7 +33,7 @@ MEGATRON: dict[str, str] = {
     "number of skipped iterations": SKIPPED,
     "number of nan iterations": NAN_ITERATIONS,
 }
-"""Megatron-LM 0.12 to 0.19, `training.py:training_log`."""
+"""Megatron-LM 0.12 to 0.19, `training.py:training_log`; `lm-loss` is Megatron-DeepSpeed's in public logs of 2021."""
 
 MINDFORMERS: dict[str, str] = {
     "loss": LOSS,
@@ -63,6 +67,13 @@ MINDFORMERS_TAGS: dict[str, str] = {
     "loss-scale": "loss_scale",
 }
 """MindSpore Transformers `MFLossMonitor.print_output_info`; 2.1 `LossCallback._save_monitor_data`."""
+
+
+def told(value: float) -> float:
+    """A value as a column holds it: infinity for what is beyond all numbers, NaN for what would mean an absent one."""
+    if -LARGEST <= value <= LARGEST:
+        return value
+    return math.inf if value > LARGEST else math.nan
 
 
 def is_loss(name: str) -> bool:

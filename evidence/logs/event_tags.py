@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING
 
-from .columns import ABSENT, LOSS, MEGATRON_TAGS, MINDFORMERS_TAGS, is_loss, own_name
+from .columns import ABSENT, LOSS, MEGATRON_TAGS, MINDFORMERS_TAGS, is_loss, own_name, told
 from .event_files import DamagedError, scalars
 from .local_norms import NormList
 from .problems import Problem, problem, refuse
@@ -45,7 +45,7 @@ def _read(path: str, tags: dict[str, dict[int, float]], steps: list[int]) -> Dam
     try:
         with opened(path) as stream:
             for scalar in scalars(stream):
-                tags.setdefault(scalar.tag, {})[scalar.step] = scalar.value
+                tags.setdefault(scalar.tag, {})[scalar.step] = told(scalar.value)
                 if scalar.tag in ("lm loss", "loss"):
                     steps.append(scalar.step)
     except DamagedError as error:

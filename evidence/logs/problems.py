@@ -123,8 +123,8 @@ PROBLEMS: dict[str, Kind] = {
         "EVD015",
         "loss-of-another-card",
         "warning",
-        "The log says that with pipeline stages the loss is valid on {card.en} only; make sure that this is that card's "
-        "log.",
+        "The log says that with pipeline stages the loss is valid on {card.en} only; make sure that this is that "
+        "card's log.",
         "日志说明：启用流水线并行时，仅{card.zh}的 loss 有效；请确认这是该卡的日志。",
     ),
     "no-loss": Kind(

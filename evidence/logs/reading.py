@@ -31,7 +31,10 @@ FORMS: dict[str, tuple[Form, bytes]] = {
 """The forms, each with a word without which a chunk has none of its lines."""
 _WORKERS_TOLERANCE = 1e-5
 _NO_HINT = Both("", "")
-_NO_TEXT = Both(" It has NUL bytes: this is no text.", "文件含 NUL 字节：不是文本。")
+_NO_TEXT = Both(
+    " It has NUL bytes: this is no text, or text in UTF-16 that has to be saved as UTF-8.",
+    "文件含 NUL 字节：不是文本，或为 UTF-16，请另存为 UTF-8。",
+)
 _CARDS = {True: Both("rank 0", " rank 0 "), False: Both("the last card", "最后一张卡")}
 _WARNED_BEFORE = 1000
 """The static graph warns of pipelines before its first line; after so many there is nothing to wait for."""

@@ -245,4 +245,6 @@ def figure(value: float) -> str:
 
 def percent(share: float) -> str:
     """A share as a person reads it."""
+    if math.isnan(share):
+        return "nan"
     return "∞" if math.isinf(share) else f"{share * 100:.3g}%"

@@ -8,12 +8,11 @@ teaches the pattern new columns or ends in a problem that names the line.
 
 from __future__ import annotations
 
-import math
 import re
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
-from .columns import ABSENT, is_loss, own_name
+from .columns import ABSENT, LARGEST, is_loss, own_name, told
 from .problems import Problem, excerpt, problem
 from .sentences import Both
 
@@ -151,7 +150,8 @@ class Lines:
             except ValueError:
                 pass
             else:
-                return values if ABSENT not in values else array("d", (_finite_sign(value) for value in values))
+                usual = max(values) <= LARGEST and min(values) >= -LARGEST
+                return values if usual else array("d", map(told, values))
         values = array("d")
         for text in column:
             value = self._number(text)
@@ -165,7 +165,7 @@ class Lines:
         if text in _NOTHING or text in self.form.nothing:
             return ABSENT
         try:
-            return _finite_sign(float(text))
+            return told(float(text))
         except ValueError:
             return _FLAGS.get(text)
 
@@ -277,8 +277,3 @@ def _with_lines(pattern: re.Pattern[bytes], chunk: bytes, first: int) -> tuple[l
         rows.append(found.groups(b""))
         numbers.append(number)
     return rows, numbers
-
-
-def _finite_sign(value: float) -> float:
-    """The value itself; minus infinity, which stands for an absent one here, is as bad as NaN."""
-    return math.nan if value == ABSENT else value

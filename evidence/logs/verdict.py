@@ -26,7 +26,7 @@ from .sentences import NAMES, Both, Said, figure, percent, say
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from ...schemas.diagnostic import Diagnostic, Language
     from .alignment import Alignment, Pair
@@ -234,8 +234,8 @@ def _mean_loss(loss: Pair) -> Criterion:
     pairs = _finite_pairs(loss)
     if not pairs:
         return Criterion("mean loss", "undecided", say("none-finite"))
-    size = _sum(abs(b - a) for a, b in pairs) / len(pairs)
-    share = _sum(_difference(a, b)[1] for a, b in pairs) / len(pairs)
+    size = math.fsum(abs(b - a) for a, b in pairs) / len(pairs)
+    share = math.fsum(_difference(a, b)[1] for a, b in pairs) / len(pairs)
     said = say(
         "mean-loss",
         difference=figure(size),
@@ -251,7 +251,7 @@ def _mean_norm(norm: Pair) -> Criterion:
     pairs = _finite_pairs(norm)
     if not pairs:
         return Criterion("mean norm", "info", say("no-norm"))
-    share = _sum(_norm_share(a, b) for a, b in pairs) / len(pairs)
+    share = math.fsum(_norm_share(a, b) for a, b in pairs) / len(pairs)
     said = say("mean-norm", relative=percent(share), count=f"{len(pairs):,}", share=percent(MEAN_NORM))
     return Criterion("mean norm", "pass" if share <= MEAN_NORM + _ROUNDING else "fail", said, share, MEAN_NORM)
 
@@ -272,8 +272,8 @@ def _late(loss: Pair) -> list[Criterion]:
     ]
     if not pairs:
         return []
-    gap = _sum(b - a for a, b in pairs) / len(pairs)
-    level = abs(_sum(a for a, _ in pairs)) / len(pairs)
+    gap = math.fsum(b - a for a, b in pairs) / len(pairs)
+    level = abs(math.fsum(a for a, _ in pairs)) / len(pairs)
     share = abs(gap) / level if level else (0.0 if gap == 0 else math.inf)
     one_sided = gap != 0 and (all(b > a for a, b in pairs) or all(b < a for a, b in pairs))
     small = one_sided and share < LATE_GAP and abs(gap) > FIRST_LOSS[0]
@@ -450,8 +450,8 @@ def _around_zero(pair: Pair, band: Pair) -> Criterion:
     own = [b - a for a, b in _finite_pairs(band)]
     if not differences or not own:
         return Criterion("around zero", "undecided", say("none-finite"))
-    mean, mean_own = _sum(differences) / len(differences), _sum(own) / len(own)
-    spread = _sum(map(abs, own)) / len(own)
+    mean, mean_own = math.fsum(differences) / len(differences), math.fsum(own) / len(own)
+    spread = math.fsum(map(abs, own)) / len(own)
     moved = [difference for difference in differences if difference]
     positive = sum(1 for difference in moved if difference > 0) / len(moved) if moved else 0.5
     small = abs(mean) <= max(abs(mean_own), spread / 2) + _ROUNDING
@@ -513,15 +513,7 @@ def _both(diagnostic: Diagnostic) -> Both:
     return Both(diagnostic.message("en"), diagnostic.message("zh"))
 
 
-def _sum(values: Iterable[float]) -> float:
-    """The exact sum; NaN where it is beyond what a number can hold, so that it is within no limit."""
-    try:
-        return math.fsum(values)
-    except (OverflowError, ValueError):
-        return math.nan
-
-
 def column_mean(values: array[float]) -> float:
     """The mean of what is there and finite; NaN where nothing is."""
     known = [value for value in values if math.isfinite(value)]
-    return _sum(known) / len(known) if known else math.nan
+    return math.fsum(known) / len(known) if known else math.nan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ...mapper.align.alignment import align, steps
@@ -109,7 +110,7 @@ def _with(check: Check, values: Mapping[str, str], en: Mapping[str, str], zh: Ma
     return check._replace(
         id=check.id.format(**values),
         title=titles,
-        do=_words(check.do, values),
+        do=_words(check.do, {name: shlex.quote(value) for name, value in values.items()}),
         needs=_words(check.needs, values),
         judge=_words(check.judge, values),
         prepare=_words(check.prepare, values),

@@ -19,6 +19,7 @@ from .weight import BLOCK_BYTES, pieces, rows_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from ...mapper.weight_names import Beside
     from ...schemas.config import Config, Framework, ReadOptions
     from .model import Checkpoint, Model
     from .opening import Sides
@@ -72,7 +73,7 @@ class Check(NamedTuple):
     b: str | None
     kind: Literal["checkpoints", "configuration", "alone"]
     rows: tuple[Row, ...]
-    beside: Mapping[str, int]
+    beside: Mapping[Beside, int]
     inferred: bool = False
     """The arrangement was read off names and shapes because no configuration was given."""
 
@@ -136,11 +137,11 @@ def _model(checkpoint: Checkpoint, sides: Sides | None) -> Model:
     return checkpoint.model(view)
 
 
-def _beside(*models: Model) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _beside(*models: Model) -> dict[Beside, int]:
+    found: dict[Beside, int] = {}
     for model in models:
         for what, count in model.beside.items():
-            found[what.en] = found.get(what.en, 0) + count
+            found[what] = found.get(what, 0) + count
     return found
 
 
@@ -211,10 +212,14 @@ def _difference(x: Array, y: Array) -> float:
 
     if not x.size:
         return 0.0
-    wide = np.float64 if np.float64 in (x.dtype, y.dtype) else np.float32
+    narrow = np.float32 == x.dtype == y.dtype
     with np.errstate(invalid="ignore", over="ignore"):
-        found = float(np.abs(x.astype(wide, copy=False) - y.astype(wide, copy=False)).max())
-    return found if math.isfinite(found) else 0.0
+        found = float(np.abs(x - y).max()) if narrow else math.nan
+        if math.isfinite(found):
+            return found
+        # Whole numbers have more digits than float32, and a difference can be beyond it; NaN is told elsewhere.
+        apart: Array = np.abs(x.astype(np.float64) - y.astype(np.float64))
+        return float(np.nan_to_num(apart, nan=0.0).max())
 
 
 def _against(model: Model, wanted: Mapping[str, Shape], source: str, progress: Callable[[str], None]) -> Iterator[Row]:

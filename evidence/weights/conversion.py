@@ -277,7 +277,7 @@ def _about(request: Request, plan: Plan) -> dict[str, Any]:
     """What makes a conversion this one and no other."""
     return {
         "source": os.path.abspath(plan.checkpoint.folder),
-        "source_state": _state_of(plan.checkpoint.folder),
+        "source_state": _state_of(plan.checkpoint.folder, request.output),
         "from": plan.checkpoint.framework,
         "to": plan.target,
         "dtype": request.dtype,
@@ -287,16 +287,24 @@ def _about(request: Request, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _state_of(folder: str) -> list[list[Any]]:
+def _state_of(folder: str, output: str) -> list[list[Any]]:
     """Names, sizes and times of the source's files, so that a changed checkpoint is noticed."""
     if os.path.isfile(folder):
-        return [[os.path.basename(folder), os.path.getsize(folder), int(os.path.getmtime(folder))]]
+        return [_stamp(folder, os.path.basename(folder))]
     found: list[list[Any]] = []
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(parent, name)
-            found.append([os.path.relpath(path, folder), os.path.getsize(path), int(os.path.getmtime(path))])
+    for parent, inner, names in os.walk(folder):
+        # The target may be a folder within the source.
+        inner[:] = [name for name in inner if os.path.realpath(os.path.join(parent, name)) != os.path.realpath(output)]
+        found.extend(
+            _stamp(os.path.join(parent, name), os.path.relpath(os.path.join(parent, name), folder)) for name in names
+        )
     return sorted(found)
+
+
+def _stamp(path: str, name: str) -> list[Any]:
+    # A link that leads nowhere is no part of the checkpoint, but it must not be a crash either.
+    state = os.lstat(path) if os.path.islink(path) and not os.path.exists(path) else os.stat(path)
+    return [name, state.st_size, state.st_mtime_ns]
 
 
 def _digest(plan: Plan) -> str:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from math import prod
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
 from .megatron_torch import arguments_of
 from .model import Model, View
+from .number_types import STORED
 from .pickled import Record, Tensor, read_pickle
 from .problems import garbled, unreadable
 from .scattered import Chunk, Scattered
@@ -111,6 +113,12 @@ class MegatronDist:
                 if place is None:
                     unreadable("missing-shard", self.folder, file=f"{name} {list(offsets)}", needed=name)
                 file, start, length = place
+                if prod(size) * STORED[dtype][1] > length:
+                    garbled(
+                        os.path.join(self.folder, ".metadata"),
+                        f"a piece {list(size)} of {name} in {dtype} is said to take {length} bytes",
+                        f"{name} 的 {dtype} 分片 {list(size)} 只占 {length} 字节",
+                    )
                 found.append(Chunk(offsets, size, file, _opener(name, file, start, length)))
             whole = Scattered(name, dtype, shape, found)
             whole.check_whole(self.folder)

@@ -54,7 +54,9 @@ def ranks_of(
     experts = 1 + max((expert_of(name) or 0 for name in weights), default=0)
     local = experts // ranks.expert
     if ranks.expert > 1 and (local * ranks.expert != experts or experts == 1):
-        unreadable("split", "", what=f"experts ({experts})", parts=ranks.expert, option="--expert-parallel")
+        unreadable(
+            "split", _place(weights), what=f"experts ({experts})", parts=ranks.expert, option="--expert-parallel"
+        )
     for pipeline, names in enumerate(stages):
         for expert in range(ranks.expert):
             own = {
@@ -107,11 +109,15 @@ def _grouped(held: Mapping[str, Weight]) -> Iterator[tuple[str, Weight]]:
         yield name, changed(stacked, shape, lambda array, shape=shape: array.reshape(shape))
 
 
+def _place(weights: Mapping[str, Weight]) -> str:
+    return next((weight.file for weight in weights.values()), "")
+
+
 def _stages(weights: Mapping[str, Weight], count: int) -> list[dict[str, str]]:
     """For each pipeline stage, its weights and their names within the stage."""
     layers = 1 + max((layer_of(name) or 0 for name in weights), default=0)
     if layers % count:
-        unreadable("split", "", what=f"layers ({layers})", parts=count, option="--pipeline-parallel")
+        unreadable("split", _place(weights), what=f"layers ({layers})", parts=count, option="--pipeline-parallel")
     each = layers // count
     stages: list[dict[str, str]] = [{} for _ in range(count)]
     embedding = "embedding.word_embeddings.weight"

@@ -166,6 +166,7 @@ class MegatronTorch:
             weights[name] = found[0]
             written[name] = next(iter(next(iter(by_stage.values())).values())).written
             copies.extend(Copy(name, found[0], other) for other in found[1:])
+            copies.extend(copy for ranks in by_stage.values() for copy in _copies(name, ranks))
         tied = weights.get("output_layer.weight")
         if tied is not None and view.wanted is not None and "output_layer.weight" not in view.wanted:
             copies.append(Copy("output_layer.weight", weights["embedding.word_embeddings.weight"], tied))
@@ -227,6 +228,15 @@ def _in_order(pieces: Mapping[Rank, _Piece]) -> list[Weight]:
     """One shard for each tensor rank; copies that expert-parallel ranks hold are the same."""
     by_tensor = {rank.tensor: pieces[rank].weight for rank in sorted(pieces, reverse=True)}
     return [by_tensor[tensor] for tensor in sorted(by_tensor)]
+
+
+def _copies(name: str, pieces: Mapping[Rank, _Piece]) -> Iterator[Copy]:
+    """What several expert-parallel ranks hold of one weight."""
+    first: dict[int, Weight] = {}
+    for rank in sorted(pieces):
+        kept = first.setdefault(rank.tensor, pieces[rank].weight)
+        if kept is not pieces[rank].weight:
+            yield Copy(name, kept, pieces[rank].weight)
 
 
 def _ungrouped(name: str, weight: Stored, first: int, count: int) -> Iterator[tuple[str, Weight]]:

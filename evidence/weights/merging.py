@@ -53,21 +53,21 @@ def shard(name: str, weight: Weight, rank: int, ranks: int, *, gated: bool, whol
     if split == "columns":
         if len(weight.shape) == 1:
             return weight
-        step = _share(name, weight.shape[1], ranks)
+        step = _share(name, weight, weight.shape[1], ranks)
         return columns_of(weight, rank * step, (rank + 1) * step)
     if split == "gated" and gated:
         half = weight.shape[0] // 2
-        step = _share(name, half, ranks)
+        step = _share(name, weight, half, ranks)
         gate = rows_of(weight, rank * step, (rank + 1) * step)
         up = rows_of(weight, half + rank * step, half + (rank + 1) * step)
         return joined([gate, up], 0)
-    step = _share(name, weight.shape[0], ranks)
+    step = _share(name, weight, weight.shape[0], ranks)
     return rows_of(weight, rank * step, (rank + 1) * step)
 
 
-def _share(name: str, length: int, ranks: int) -> int:
+def _share(name: str, weight: Weight, length: int, ranks: int) -> int:
     if length % ranks:
-        unreadable("split", name, what=f"{name} ({length})", parts=ranks, option="--tensor-parallel")
+        unreadable("split", weight.file, what=f"{name} ({length})", parts=ranks, option="--tensor-parallel")
     return length // ranks
 
 

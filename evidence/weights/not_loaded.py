@@ -34,7 +34,7 @@ _LISTS: tuple[tuple[re.Pattern[str], Missing], ...] = (
 )
 """Sources: mindformers 1.9.0 parallel_core/inference/base_models/gpt/gpt_model.py:load_weights, trainer/utils.py,
 checkpoint/checkpoint.py:load_parameters; the inference accuracy guide."""
-_NAME = re.compile(r"['\"]([A-Za-z_][\w.\-/]*)['\"]")
+_NAME = re.compile(r"'([^'\s]+)'|\"([^\"\s]+)\"")
 _ITEM = re.compile(r"(?:^|\s)-\s+([A-Za-z_][\w.\-/]*)\s*$")
 _BARE = re.compile(r"(?<![\w.'\"/])([A-Za-z_]\w*(?:\.[\w\-]+)+)(?![\w.'\"/])")
 
@@ -67,7 +67,7 @@ def read_lists(source: SourceText) -> tuple[Entry, ...]:
     found: dict[tuple[str, Missing], Entry] = {}
     seen = False
     current: Missing | None = None
-    depth = 0
+    depth = began = 0
     for number in range(1, source.line_count + 1):
         line = source.line(number)
         heading = _heading(line)
@@ -84,6 +84,7 @@ def read_lists(source: SourceText) -> tuple[Entry, ...]:
             _note(found, rest, which, number)
             depth = rest.count("[") + rest.count("{") - rest.count("]") - rest.count("}")
             current = which if depth > 0 or not rest.strip() else None
+            began = number
             continue
         if current is None:
             continue
@@ -97,6 +98,10 @@ def read_lists(source: SourceText) -> tuple[Entry, ...]:
                 current = None
         elif line.strip():
             current = None
+    if current is not None and depth > 0:
+        why = f"the list that begins on line {began} does not end; the log was cut off in it"
+        why_zh = f"第 {began} 行开始的列表没有结束，日志在此被截断"
+        unreadable("garbled", source.name, file=source.name, why=why, why_zh=why_zh)
     if not seen:
         unreadable(
             "garbled",
@@ -124,7 +129,7 @@ def _two_lists(text: str) -> tuple[str, str] | None:
 
 
 def _note(found: dict[tuple[str, Missing], Entry], text: str, which: Missing, line: int) -> None:
-    names = _NAME.findall(text) or _BARE.findall(text)
+    names: list[str] = [found[1] or found[2] for found in _NAME.finditer(text)] or _BARE.findall(text)
     for name in names:
         found.setdefault((name, which), Entry(name, which, line))
 
@@ -207,13 +212,11 @@ def explain(entries: Sequence[Entry], recipe: Recipe | None = None) -> tuple[Exp
     found: list[Explained] = []
     found.extend(_fused(left))
     found.extend(_renamed(left))
-    for entry in list(left.values()):
+    alike: dict[tuple[str, str], tuple[Explained, list[Entry]]] = {}
+    for entry in left.values():
         one = _single(entry, recipe)
-        known = next((at for at, other in enumerate(found) if other.kind == one.kind and other.en == one.en), None)
-        if known is None:
-            found.append(one)
-        else:
-            found[known] = found[known]._replace(entries=(*found[known].entries, entry))
+        alike.setdefault((one.kind, one.en), (one, []))[1].append(entry)
+    found.extend(one._replace(entries=tuple(together)) for one, together in alike.values())
     return tuple(found)
 
 
@@ -222,16 +225,16 @@ def _fused(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explained]:
     for fused, parts, kind, en, zh in _PARTS:
         groups: list[Entry] = []
         split_side: str | None = None
+        candidates: dict[tuple[Missing, str | None, str], list[Entry]] = {}
+        for (name, side), entry in left.items():
+            candidates.setdefault((side, _module(name, parts), _ending(name)), []).append(entry)
         for (name, missing), entry in list(left.items()):
             place = _module(name, (fused,))
             if place is None or (name, missing) not in left:
                 continue
             other: Missing = "weights" if missing == "network" else "network"
-            matches = [
-                candidate
-                for (there, side), candidate in left.items()
-                if side == other and _module(there, parts) == place and _ending(there) == _ending(name)
-            ]
+            standing = candidates.get((other, place, _ending(name)), ())
+            matches = [one for one in standing if (one.name, one.missing) in left]
             if len(matches) < 1 or (kind != "stacked-experts" and len(matches) < 2):
                 continue
             split_side = "weights" if missing == "network" else "network"
@@ -283,13 +286,14 @@ def _renamed(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explained]:
     """The same parameter under another prefix on either list."""
     groups: dict[tuple[str, str], list[Entry]] = {}
     there = {name: entry for (name, missing), entry in left.items() if missing == "weights"}
+    longer_names: dict[str, list[str]] = {}
+    for name in there:
+        for ending in _endings(name):
+            longer_names.setdefault(ending, []).append(name)
     for (name, missing), entry in list(left.items()):
         if missing != "network":
             continue
-        match = next(
-            (other for other in there if other != name and (other.endswith(f".{name}") or name.endswith(f".{other}"))),
-            None,
-        )
+        match = next((other for other in (*longer_names.get(name, ()), *_endings(name)) if other in there), None)
         if match is None:
             continue
         longer, shorter = sorted((name, match), key=len, reverse=True)
@@ -303,6 +307,13 @@ def _renamed(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explained]:
         en = f"the {whose} names begin with {prefix!r}, the other side's do not; rename the weights in the file."
         zh = f"{whose_zh}中的名称带前缀 {prefix!r}，另一侧没有；请重命名权重。"
         yield Explained(tuple(entries), "prefix", False, en, zh)
+
+
+def _endings(name: str) -> Iterator[str]:
+    """What is left of a name without its first parts."""
+    while (at := name.find(".") + 1) > 0:
+        name = name[at:]
+        yield name
 
 
 def _single(entry: Entry, recipe: Recipe | None) -> Explained:
@@ -391,7 +402,7 @@ def _bias(entry: Entry, name: str, recipe: Recipe | None) -> Explained | None:
     module = name.split(".")[-2]
     is_qkv = module in _QKV
     field = "attention.qkv_bias" if is_qkv else "model.bias_linear"
-    key, value = ("attention_bias", "add_qkv_bias") if is_qkv else ("add_bias_linear", "add_bias_linear")
+    key = "attention_bias (add_qkv_bias)" if is_qkv else "add_bias_linear"
     told = "" if recipe is None else f" (the configuration says {recipe.value(field)})"
     told_zh = "" if recipe is None else f"（配置中为 {recipe.value(field)}）"
     if entry.missing == "network":
@@ -400,17 +411,16 @@ def _bias(entry: Entry, name: str, recipe: Recipe | None) -> Explained | None:
             "bias",
             False,
             f"the network was built with a bias{told} that the weights do not have; its initial values disturb every "
-            f"answer. If the model has none, set {key} ({value}) to False.",
-            f"网络带有 bias{told_zh}，而权重中没有；其初始值会影响所有输出。若模型没有 bias，"
-            f"请将 {key}（{value}）设为 False。",
+            f"answer. If the model has none, set {key} to False.",
+            f"网络带有 bias{told_zh}，而权重中没有；其初始值会影响所有输出。若模型没有 bias，请将 {key} 设为 False。",
             (field,),
         )
     return Explained(
         (entry,),
         "bias",
         False,
-        f"the weights have a bias that the network was built without{told}; it is lost. Set {key} ({value}) to True.",
-        f"权重带有 bias，而网络没有{told_zh}，该 bias 被丢弃。请将 {key}（{value}）设为 True。",
+        f"the weights have a bias that the network was built without{told}; it is lost. Set {key} to True.",
+        f"权重带有 bias，而网络没有{told_zh}，该 bias 被丢弃。请将 {key} 设为 True。",
         (field,),
     )
 

@@ -14,6 +14,7 @@ import pickle
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .number_types import TORCH, TORCH_STORAGES
+from .pickle_sizes import check_sizes
 from .problems import garbled, unreadable
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class _RefusedError(Exception):
 def read_pickle(data: bytes, file: str) -> Any:
     """What a pickle describes; UnreadableError where it is garbled or asks for more than data."""
     try:
+        check_sizes(data)
         return _Reader(io.BytesIO(data)).load()
     except _RefusedError as refused:
         unreadable("refused", file, file=file, name=str(refused))

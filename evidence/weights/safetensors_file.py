@@ -33,7 +33,7 @@ def read_header(path: str) -> dict[str, Stored]:
                 garbled(path, f"its header claims {length} bytes", f"文件头声称长度为 {length} 字节")
             if 8 + length > size:
                 unreadable("truncated", path, file=path, tensor="the header", needed=8 + length, size=size)
-            header: Any = json.loads(stream.read(length))
+            header: Any = json.loads(stream.read(length), object_pairs_hook=lambda pairs: _without_repeats(path, pairs))
     except OSError as error:
         garbled(path, error.strerror or str(error), error.strerror or str(error))
     except (ValueError, RecursionError) as error:
@@ -44,6 +44,16 @@ def read_header(path: str) -> dict[str, Stored]:
     return {
         name: _entry(path, name, entry, 8 + length, size) for name, entry in entries.items() if name != "__metadata__"
     }
+
+
+def _without_repeats(path: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; of two entries with one name the second would take the place of the first unseen."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        garbled(path, f"its header has {twice!r} twice", f"文件头中 {twice!r} 出现两次")
+    return found
 
 
 def _entry(path: str, name: str, entry: Any, base: int, size: int) -> Stored:

@@ -9,7 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from .number_types import STORED
-from .problems import unreadable
+from .problems import garbled, unreadable
 from .weight import Shape, Weight
 
 if TYPE_CHECKING:
@@ -40,7 +40,18 @@ class Scattered(Weight):
 
     def check_whole(self, folder: str) -> None:
         """UnreadableError where the chunks do not make up the whole."""
-        held = sum(prod(chunk.shape) for chunk in self.chunks)
+        for chunk in self.chunks:
+            ends = [start + size for start, size in zip(chunk.offsets, chunk.shape, strict=False)]
+            axes = {len(self.shape), len(chunk.shape), len(chunk.offsets)}
+            if len(axes) > 1 or any(end > size for end, size in zip(ends, self.shape, strict=True)):
+                place = f"{list(chunk.shape)} at {list(chunk.offsets)}"
+                garbled(
+                    folder,
+                    f"a piece {place} of {self.name} lies outside of its shape {list(self.shape)}",
+                    f"{self.name} 的分片 {place} 超出其形状 {list(self.shape)}",
+                )
+        # A piece that is listed twice would hide one that is missing.
+        held = sum(prod(chunk.shape) for chunk in {chunk.offsets: chunk for chunk in self.chunks}.values())
         if held != self.count:
             unreadable(
                 "missing-shard", folder, file=f"{folder}: {self.count - held} of {self.count} numbers", needed=self.name

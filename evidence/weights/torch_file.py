@@ -10,6 +10,7 @@ import io
 import os
 import struct
 import zipfile
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from .number_types import STORED
@@ -59,6 +60,10 @@ class TorchFile:
             if pickle is None or pickle.file_size > _MOST_PICKLE:
                 raise zipfile.BadZipFile("there is no data.pkl in it")
             order = self._entries.get("byteorder")
+            # Unpacking would let a small file take any amount of memory; torch never packs.
+            for entry in (pickle, order):
+                if entry is not None and entry.compress_type != zipfile.ZIP_STORED:
+                    raise zipfile.BadZipFile(f"{_inner(entry.filename)} is compressed")
             if order is not None and archive.read(order) != b"little":
                 raise zipfile.BadZipFile("its numbers are big-endian")
             data = archive.read(pickle)
@@ -104,11 +109,13 @@ class TorchFile:
         if all(tensor.shape):
             steps = zip(tensor.shape, tensor.strides, strict=True)
             reach = tensor.offset + 1 + sum((size - 1) * step for size, step in steps)
-        if reach * width > place[1]:
+        # A stride of 0 repeats numbers: a few bytes could stand for a tensor of any size.
+        needed = max(reach, prod(tensor.shape)) * width
+        if needed > place[1]:
             garbled(
                 self.path,
-                f"{name} needs {reach * width} bytes, its storage has {place[1]}",
-                f"{name} 需要 {reach * width} 字节，而其存储只有 {place[1]} 字节",
+                f"{name} needs {needed} bytes, its storage has {place[1]}",
+                f"{name} 需要 {needed} 字节，而其存储只有 {place[1]} 字节",
             )
         where = Place(self.path, place[0] + tensor.offset * width, place[1])
         return Stored(name, tensor.dtype, tensor.shape, where, tensor.strides)

@@ -80,6 +80,7 @@ class Writer:
         self._paths = frozenset(paths)
         self._about = dict(about)
         self._files: dict[str, dict[str, Any]] = {}
+        self._not_finite: list[tuple[str, int, int, str]] = []
         self.findings: list[Diagnostic] = []
         os.makedirs(folder, exist_ok=True)
         if resume:
@@ -121,11 +122,13 @@ class Writer:
         path = os.path.join(self._folder, *unit.path.split("/"))
         known = self._files.get(unit.path)
         if known is not None and _is(path, known):
+            self.findings.extend(_not_finite(*entry) for entry in known.get("not_finite", ()))
             return Written(unit.path, known["sha256"], known["size"], resumed=True)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         beside = f"{path}.part"
         digest = hashlib.sha256()
         size = 0
+        self._not_finite = []
         try:
             with open(beside, "wb") as stream:
 
@@ -145,6 +148,10 @@ class Writer:
             raise
         written = Written(unit.path, digest.hexdigest(), size, resumed=False)
         self._files[unit.path] = {"sha256": written.sha256, "size": size, "tensors": len(unit.weights)}
+        if self._not_finite:
+            # A conversion that is continued does not read these numbers again, but must tell of them.
+            self._files[unit.path]["not_finite"] = self._not_finite
+            self.findings.extend(_not_finite(*entry) for entry in self._not_finite)
         self._save(complete=False)
         return written
 
@@ -165,9 +172,7 @@ class Writer:
             infinities += found[1]
             yield _raw(block)
         if nans or infinities:
-            self.findings.append(
-                problem("not-finite", weight.file, tensor=name, nans=nans, infinities=infinities, file=weight.file)
-            )
+            self._not_finite.append((name, nans, infinities, weight.file))
 
     def text(self, path: str, text: str) -> Written:
         """Put a small text file in place."""
@@ -194,6 +199,10 @@ class Writer:
         _write_text(os.path.join(self._folder, MANIFEST), text)
 
 
+def _not_finite(tensor: str, nans: int, infinities: int, file: str) -> Diagnostic:
+    return problem("not-finite", file, tensor=tensor, nans=nans, infinities=infinities, file=file)
+
+
 def _raw(block: Any) -> Buffer:
     """The bytes of an array, without another copy where they lie in order."""
     import numpy as np
@@ -210,15 +219,24 @@ def read_manifest(path: str) -> dict[str, dict[str, Any]]:
         about, files = dict(manifest["conversion"]), dict(manifest["files"])
         if not all({"sha256", "size"} <= set(entry) for entry in files.values()):
             raise ValueError("a file without checksum")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        if any(len(found) != 4 for entry in files.values() for found in entry.get("not_finite", ())):
+            raise ValueError("a finding that is none")
+        complete = manifest.get("complete") is True
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         garbled(path, f"it is no manifest of accmap ({error})", f"不是 accmap 的清单（{error}）")
-    return {"conversion": about, "files": files}
+    return {"conversion": about, "files": files, "state": {"complete": complete}}
 
 
 def check_manifest(folder: str) -> list[Diagnostic]:
     """What is wrong with the files that a manifest lists: missing, of another size, changed."""
     found: list[Diagnostic] = []
-    for name, entry in read_manifest(os.path.join(folder, MANIFEST))["files"].items():
+    path = os.path.join(folder, MANIFEST)
+    manifest = read_manifest(path)
+    if not manifest["state"]["complete"]:
+        why = "its conversion was interrupted; accmap weights convert … --resume finishes it"
+        why_zh = "转换被中断；请用 accmap weights convert … --resume 完成"
+        found.append(problem("garbled", path, file=folder, why=why, why_zh=why_zh))
+    for name, entry in manifest["files"].items():
         full = os.path.join(folder, *name.split("/"))
         if not os.path.isfile(full):
             found.append(problem("missing-shard", full, file=full, needed=MANIFEST))

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from .table import Simplification
 
 PLACEHOLDER = "/path/to/data_text_document"
+SHARES = "969,30,1"
+_SHARES = (
+    "With a data path and no --split, Megatron uses these shares; both files name them.",
+    "设置了数据路径而未设 --split 时，Megatron 使用该比例；两个文件均写出该比例。",
+)
+_SPLIT_SOURCE = "megatron 0.12 arguments.py:validate_args"
 _NO_PATH = (
     "Where the data lie cannot be read from the file; both files name the same placeholder, to be filled in.",
     "无法由文件确定数据路径；两个文件写入相同的占位路径，请填写。",
@@ -99,7 +105,12 @@ def with_paths(recipe: Recipe) -> tuple[Recipe, tuple[Change, ...]]:
         return recipe, ()
     blend: Value = [[1, PLACEHOLDER]]
     fields = {**recipe.fields, "data.blend": entry._replace(value=blend, origin="explicit", decided=True)}
-    return recipe._replace(fields=fields), (Change("data.blend", None, blend, *_NO_PATH, ("proc.data.same",)),)
+    changes = [Change("data.blend", None, blend, *_NO_PATH, ("proc.data.same",))]
+    split = recipe.fields.get("data.split")
+    if recipe.framework == "megatron" and split is not None and split.value is None:
+        fields["data.split"] = split._replace(value=SHARES, origin="explicit", decided=True)
+        changes.append(Change("data.split", None, SHARES, *_SHARES, (_SPLIT_SOURCE,)))
+    return recipe._replace(fields=fields), tuple(changes)
 
 
 class _Simplifying:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
 from .lens import OMIT, Lens, integer, items
+from .stages import takes_chunks
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
@@ -23,9 +24,9 @@ def _virtual_get(values: Values, scope: Scope) -> Values:
 
 
 def _virtual_put(values: Values, scope: Scope) -> Written:
-    del scope
     chunks = integer(values[0])
-    return (chunks if chunks and chunks > 1 else OMIT), OMIT, OMIT, OMIT, OMIT
+    said = chunks is not None and chunks > 1 and takes_chunks(scope)
+    return (chunks if said else OMIT), OMIT, OMIT, OMIT, OMIT
 
 
 def _interleave_get(values: Values, scope: Scope) -> Values:
@@ -37,52 +38,6 @@ def _interleave_put(values: Values, scope: Scope) -> Written:
     del scope
     chunks = integer(values[0])
     return (chunks, True, "1f1b") if chunks and chunks > 1 else (OMIT, OMIT, OMIT)
-
-
-def _ends_get(values: Values, scope: Scope) -> Values:
-    first, last, layers, stages = (integer(value) for value in values)
-    del scope
-    if (first is None and last is None) or layers is None or not stages or not 1 < stages <= _MOST_STAGES:
-        return (None,)
-    given = (first or 0) + (last or 0)
-    inner = stages - (first is not None) - (last is not None)
-    each = (layers - given) // inner if inner else 0
-    middle = [each] * inner
-    return ([*([] if first is None else [first]), *middle, *([] if last is None else [last])],)
-
-
-_MOST_STAGES = 4096
-
-
-def _ends_put(values: Values, scope: Scope) -> Written:
-    stages = items(values[0])
-    layers, size = integer(scope.field("model.num_layers")), integer(scope.field("parallel.pipeline_size"))
-    if not stages or len(stages) < 2 or layers is None or not size or any(one != stages[1] for one in stages[1:-1]):
-        return OMIT, OMIT, OMIT, OMIT
-    usual = stages[len(stages) // 2]
-    first = OMIT if stages[0] == usual and len(stages) > 2 else stages[0]
-    last = OMIT if stages[-1] == usual and len(stages) > 2 else stages[-1]
-    return first, last, OMIT, OMIT
-
-
-def _offset_get(values: Values, scope: Scope) -> Values:
-    offsets = items(values[0])
-    layers, stages = integer(scope.field("model.num_layers")), integer(scope.field("parallel.pipeline_size"))
-    if not offsets or layers is None or not stages or len(offsets) != stages:
-        return (None,)
-    whole = [integer(offset) for offset in offsets]
-    if any(offset is None for offset in whole) or not any(whole):
-        return (None,)
-    return ([layers // stages + (offset or 0) for offset in whole],)
-
-
-def _offset_put(values: Values, scope: Scope) -> Written:
-    stages = items(values[0])
-    layers = integer(scope.field("model.num_layers"))
-    if not stages or layers is None:
-        return (OMIT,)
-    usual = layers // len(stages)
-    return ([(integer(stage) or 0) - usual for stage in stages],)
 
 
 def _recompute_get(values: Values, scope: Scope) -> Values:
@@ -170,8 +125,6 @@ def _mode_put(values: Values, scope: Scope) -> Written:
 LENSES = {
     "virtual_pipeline": Lens(_virtual_get, _virtual_put, ((0, 1, 2),)),
     "pipeline_interleave": Lens(_interleave_get, _interleave_put, ((0,),)),
-    "end_stage_layers": Lens(_ends_get, _ends_put, ((0, 1),)),
-    "stage_offset": Lens(_offset_get, _offset_put),
     "megatron_recompute": Lens(_recompute_get, _recompute_put, ((0, 1), (2, 3))),
     "recompute_config": Lens(_config_get, _config_put),
     "recompute_mode": Lens(_mode_get, _mode_put),

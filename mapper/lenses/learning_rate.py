@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
 from .lens import OMIT, Lens, Omitted, integer, number
+from .run import counts_samples
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
@@ -114,6 +115,18 @@ def _megatron_put(values: Values, scope: Scope) -> Written:
     written[7] = OMIT if last is None or last == scope.field("run.train_steps") else last
     if style == "WSD":
         written[9], written[11] = length, tail_style
+    return _in_samples(written, number(warmup), scope) if counts_samples(scope) else tuple(written)
+
+
+def _in_samples(written: list[Value | Omitted], warmup: int | float | None, scope: Scope) -> Written:
+    """The same lengths in samples of the full batch; a run in samples refuses iterations."""
+    batch = integer(scope.field("batch.global_size")) or 1
+    for steps, samples in ((3, 5), (7, 8), (9, 10)):
+        length = warmup if steps == 3 else written[steps]
+        if not isinstance(length, Omitted) and (known := number(length)) is not None:
+            written[samples] = round(known * batch)
+        written[steps] = OMIT
+    written[4] = OMIT
     return tuple(written)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
-from . import layout, learning_rate, network, numerics, run, scalars
+from . import layout, learning_rate, network, numerics, run, scalars, stages
 
 if TYPE_CHECKING:
     from .lens import Lens
@@ -13,6 +13,7 @@ LENSES: dict[str, Lens] = {
     **network.LENSES,
     **numerics.LENSES,
     **layout.LENSES,
+    **stages.LENSES,
     **run.LENSES,
     **learning_rate.LENSES,
 }

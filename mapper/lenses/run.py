@@ -89,8 +89,14 @@ def _length_get(values: Values, scope: Scope) -> Values:
 
 
 def _length_put(values: Values, scope: Scope) -> Written:
-    del scope
+    if values[1] is not None and counts_samples(scope):
+        return OMIT, values[1], OMIT
     return values[0], (values[1] if values[0] is None else OMIT), OMIT
+
+
+def counts_samples(scope: Scope) -> bool:
+    """Whether Megatron measures the run in samples: it has no growing batch in a run of so many iterations."""
+    return bool(items(scope.field("batch.rampup"))) and bool(integer(scope.field("batch.global_size")))
 
 
 def _written_batch(scope: Scope) -> int | None:

@@ -242,11 +242,17 @@ def _copies_get(values: Values, scope: Scope) -> Values:
 
 def _adam(values: Values, scope: Scope) -> Value:
     """Of two keys the one that counts: Muon has its own names for what its AdamW part uses."""
-    return values[1] if scope.field("optimizer.type") == "muon" else values[0]
+    return values[1] if _is_muon(scope) else values[0]
+
+
+def _is_muon(scope: Scope) -> bool:
+    """Whether the side trains with Muon: the static graph up to 1.7 has none, and AdamW takes its place."""
+    has_it = scope.side != "static" or scope.version not in ("1.6", "1.7")
+    return has_it and scope.field("optimizer.type") in ("muon", "dist_muon")
 
 
 def _at_adam(value: Value, scope: Scope) -> Written:
-    return (OMIT, value) if scope.field("optimizer.type") == "muon" else (value, OMIT)
+    return (OMIT, value) if _is_muon(scope) else (value, OMIT)
 
 
 def _betas_get(values: Values, scope: Scope) -> Values:

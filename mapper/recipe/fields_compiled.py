@@ -155,6 +155,7 @@ FIELDS: dict[str, Any] = {
     'parallel.tensor_size': ('int', 'performance', 1, 'Tensor parallel size', '张量并行度', None),
     'parallel.pipeline_size': ('int', 'performance', 1, 'Pipeline stages', '流水线并行度', None),
     'parallel.virtual_pipeline_size': ('int', 'performance', 1, 'Model chunks on one pipeline stage', '虚拟流水线并行度', None),
+    'parallel.context_hierarchy': ('list', 'performance', None, 'Sizes of the inner and the outer groups of context parallel ranks', '上下文并行内外层分组大小', None),
     'parallel.pipeline_layers': ('list', 'performance', None, 'Layers of every pipeline stage where they differ', '各流水线阶段的层数', None),
     'parallel.context_size': ('int', 'performance', 1, 'Context parallel size', '上下文并行度', None),
     'parallel.context_method': ('any', 'performance', None, 'How keys and values travel in context parallelism', '上下文并行通信方式', None),

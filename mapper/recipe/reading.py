@@ -154,7 +154,7 @@ class RecipeReading:
         found = self._found(side)
         entries: dict[str, RecipeValue] = {}
         if all(entry is None for entry in found):
-            return entries
+            return self._absent(row)
         scope = Scope(self.side, self.config.framework_version, side.options, self._asked_for)
         values = tuple([None if entry is None else entry.value for entry in found])
         if len(found) == 1 and found[0] is not None and not found[0].decided:
@@ -166,6 +166,13 @@ class RecipeReading:
             value = got[place] if place < len(got) else None
             entries[field] = self._by_family(field, self._entry(value, drivers, row))
         return entries
+
+    def _absent(self, row: PlannedRow) -> dict[str, RecipeValue]:
+        """What the framework uses where nothing is written and no class names a default: `absent` of the tables."""
+        options = row.side.options
+        if "absent" not in options or self._asked_for(str(options["absent_with"])) is None:
+            return {}
+        return {row.fields[0]: RecipeValue(options["absent"], "default")}
 
     def _by_family(self, field: str, entry: RecipeValue) -> RecipeValue:
         """Some classes do a thing whatever the file says."""

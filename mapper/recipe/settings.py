@@ -118,7 +118,7 @@ _NOTHING: list[Setting] = []
 
 
 def _is_own(name: str, own: set[str]) -> bool:
-    return name in own or any(name.startswith(key + ".") for key in own)
+    return name in own or any(name.startswith((key + ".", key + "[")) for key in own)
 
 
 def _callback_places(config: Config) -> Iterator[tuple[str, int]]:

@@ -483,7 +483,7 @@ class _Translating:
                 return False
             if _mode(row, row.side(self.side, self.version)) == "explicit" and not explicit:
                 return False
-            return not _same(value, fact.default) or (explicit and fact.action == "store")
+            return not _same(value, fact.default) or (explicit and fact.action == "store") or self._claimed(row, value)
         if value is None and not row_allows_null(row, self.side, self.version):
             return False
         if row.write == "explicit":
@@ -495,6 +495,13 @@ class _Translating:
                 one is not None and not _same(one, other) for one, other in zip(current, neutral, strict=True)
             )
         return True
+
+    def _claimed(self, row: Row, value: Value) -> bool:
+        """Whether another field, of another value, would take the argument if this default were left out."""
+        side = row.side(self.side, self.version)
+        other = None if side is None else side.options.get("before")
+        wanted = None if other is None else self._field(str(other))
+        return wanted is not None and not _same(wanted, value)
 
     def _target_keys(self, row: Row) -> tuple[str, ...]:
         side = row.side(self.side, self.version)
@@ -560,6 +567,8 @@ class _Translating:
 
     def _applies(self, caveat: Caveat) -> bool:
         if caveat.to is not None and caveat.to not in (self.framework, self.side):
+            return False
+        if not caveat.covers(self.version):
             return False
         return all(holds(condition, self.recipe.value) for condition in caveat.when)
 

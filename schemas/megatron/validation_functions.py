@@ -75,10 +75,15 @@ def layout_stages(layout: str) -> int:
     megatron/core/transformer/pipeline_parallel_layer_layout.py:parse_str_to_list; first groups are repeated,
     then single characters. ValueError where the layout has other characters than E, t, m, L and |.
     """
+    return len(layout_chunks(layout))
+
+
+def layout_chunks(layout: str) -> list[str]:
+    """The letters of every stage of a layout; ValueError as above."""
     text = _repeat(_repeat(layout.replace(",", ""), groups=True), groups=False)
     if not only_of(text, "EtmL|"):
         raise ValueError(layout)
-    return text.count("|") + 1
+    return text.split("|")
 
 
 def is_layout(layout: str) -> bool:

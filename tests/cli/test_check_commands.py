@@ -129,3 +129,17 @@ def test_scores_that_cannot_be_used(accmap, words: tuple[str, ...]) -> None:
     answer = accmap("check", "scores", *words, files={"bad.json": '{"a": '})
     assert answer.code == 2
     assert answer.err
+
+
+def test_bfloat16_against_float32_names_the_first_element(accmap, arrays: None, tmp_path: Path) -> None:
+    np.save(tmp_path / "bits.npy", np.zeros((4, 5), "V2"))
+    answer = accmap("check", "npy", "bits.npy", "a.npy", "--any-dtype")
+    assert answer.code == 1
+    assert "[0, 0]" in answer.out
+
+
+def test_a_table_with_several_columns_of_numbers_is_not_guessed(accmap) -> None:
+    files = {"s.csv": "task,first,second\nmmlu,0.8,0.7\n"}
+    answer = accmap("check", "scores", "s.csv", "0.7", files=files)
+    assert answer.code == 2
+    assert "first, second" in answer.err

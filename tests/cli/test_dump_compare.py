@@ -8,12 +8,16 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "evidence" / "dump"))
 from small_network import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PAIR = [str(EXAMPLES / "planted" / name) for name in ("megatron.sh", "mindformers.yaml")]
@@ -145,3 +149,69 @@ def test_all_units_and_a_file(accmap, dumps: dict[str, str], tmp_path: Path) -> 
     assert "✗" in text
     assert accmap("dump", "compare", dumps["a"], dumps["b"], "-o", "report.txt").code == 2
     assert accmap("dump", "compare", dumps["a"], dumps["b"], "-o", "report.txt", "--force").code == 0
+
+
+def _tensors(entry: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(entry, dict) and "Max" in entry:
+        yield entry
+    elif isinstance(entry, (dict, list)):
+        for below in entry.values() if isinstance(entry, dict) else entry:
+            yield from _tensors(below)
+
+
+def _rewritten(source: str, folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    shutil.copytree(source, folder)
+    file = folder / "step0/rank0/dump.json"
+    written = json.loads(file.read_text("utf-8"))
+    for unit in written["data"].values():
+        for tensor in _tensors(unit):
+            change(tensor)
+    file.write_text(json.dumps(written), "utf-8")
+
+
+def test_sums_against_statistics_are_no_match(accmap, dumps: dict[str, str], tmp_path: Path) -> None:
+    def sums(tensor: dict[str, Any]) -> None:
+        for key in ("Max", "Min", "Mean", "Norm"):
+            del tensor[key]
+        tensor["md5"] = "00000000"
+
+    _rewritten(dumps["statistics"], tmp_path / "md5", sums)
+    for words in (("md5", dumps["statistics"]), (dumps["statistics"], "md5"), ("md5", dumps["b"])):
+        answer = accmap("dump", "compare", *words)
+        assert answer.code == 2, answer.out
+        assert "EVD039" in answer.err
+    assert "同类统计量" in accmap("dump", "compare", "md5", dumps["b"], "--lang", "zh").err
+    assert accmap("dump", "compare", "md5", "md5").code == 0
+
+
+def test_tensors_that_cannot_be_compared_are_counted(accmap, dumps: dict[str, str], tmp_path: Path) -> None:
+    left = iter(range(1000))
+
+    def emptied(tensor: dict[str, Any]) -> None:
+        if next(left) % 2:
+            tensor.update(Max=None, Min=None, Mean=None, Norm=None)
+
+    _rewritten(dumps["statistics"], tmp_path / "half", emptied)
+    answer = accmap("dump", "compare", "half", dumps["b"])
+    assert answer.code == 0
+    missing = json.loads(accmap("dump", "compare", "half", dumps["b"], "--format", "json").out)["parts"][0]["compared"]
+    assert missing["missing"] > 10
+    assert f"not compared: {missing['missing']} tensors" in answer.out
+
+
+def test_two_single_dumps_of_other_steps_say_so(accmap, dumps: dict[str, str], tmp_path: Path) -> None:
+    shutil.copytree(f"{dumps['a']}/step0", tmp_path / "later/step3")
+    assert "A is step 3, rank 0; B is step 0, rank 0" in accmap("dump", "compare", "later", dumps["b"]).out
+    assert "A is step" not in accmap("dump", "compare", dumps["a"], dumps["b"]).out
+
+
+def test_a_folder_that_is_called_proc(accmap, dumps: dict[str, str], tmp_path: Path) -> None:
+    shutil.copytree(f"{dumps['a']}/step0/rank0", tmp_path / "proc/step0/proc123")
+    assert accmap("dump", "compare", "proc", dumps["b"]).code == 0
+
+
+def test_an_existing_report_is_refused_before_anything_is_compared(accmap, tmp_path: Path) -> None:
+    (tmp_path / "report.txt").write_text("kept")
+    answer = accmap("dump", "compare", "nowhere", "either", "-o", "report.txt")
+    assert answer.code == 2
+    assert "report.txt exists" in answer.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -119,3 +120,32 @@ def test_a_directory_that_cannot_be_made(accmap) -> None:
     answer = accmap("dump", "config", *DENSE, "-d", "file/d", files={"file": "x"})
     assert answer.code == 2
     assert "cannot be made" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--kind", "mindspore-o1", "--level", "L1"), "belong to --kind msprobe"),
+        (("--kind", "mindspore-o0", "--precheck"), "belong to --kind msprobe"),
+        (("--kind", "mindspore-o2", "--msprobe", "8"), "belong to --kind msprobe"),
+        (("--summary", "md5"), "--task statistics"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(accmap, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    answer = accmap("dump", "config", *DENSE, "-d", "d", *words)
+    assert answer.code == 2
+    assert said in answer.err
+    assert not (tmp_path / "d").exists()
+
+
+def test_lines_for_a_shell_are_quoted(accmap) -> None:
+    answer = accmap("dump", "config", DENSE[1], "-d", "a b", "--kind", "mindspore-o0")
+    assert "export MINDSPORE_DUMP_CONFIG='/" in answer.out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that are no UTF-8")
+def test_a_directory_whose_name_is_no_utf8(accmap) -> None:
+    answer = accmap("dump", "config", *DENSE, "-d", "\udcff")
+    assert answer.code == 2
+    assert "not UTF-8" in answer.err
+    assert not os.path.exists("\udcff")

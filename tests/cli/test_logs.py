@@ -45,7 +45,7 @@ FILES = {
     [
         (["a.log", "b.log"], 0, "Within the standard over 200 common steps.", ""),
         (["a.log", "off.log"], 1, "from step 120 on the losses stay apart", ""),
-        (["a.log", "nan.log"], 1, "nan.log has 200 steps with a loss or norm that is NaN", ""),
+        (["a.log", "nan.log"], 1, "nan.log has 200 steps with a loss, norm or learning rate that is NaN", ""),
         (["nan.log", "nan.log"], 1, "Not within the standard: finite values", ""),
         (["a.log"], 0, "last loss", ""),
         (["nan.log"], 1, "finite values", ""),

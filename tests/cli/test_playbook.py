@@ -135,3 +135,31 @@ def test_wrong_use(accmap, book: Path, words: tuple[str, ...], said: str) -> Non
     assert answer.code == 2
     assert said in answer.err
     assert not (book.parent / "x").exists()
+
+
+def test_names_with_spaces_are_quoted_in_every_line_to_run(accmap, tmp_path: Path) -> None:
+    copytree(EXAMPLES / "qwen3_dense", tmp_path / "my pair")
+    answer = accmap("playbook", "my pair/megatron.sh", "my pair/mindformers.yaml", "-d", "my book")
+    assert answer.code == 0, answer.err
+    assert "playbook status 'my book'" in answer.out
+    lines = [
+        line
+        for page in (tmp_path / "my book").rglob("README.md")
+        for line in page.read_text("utf-8").splitlines()
+        if line.startswith("accmap ") and "my pair" in line
+    ]
+    assert len(lines) > 3
+    assert all("'../my pair/" in line for line in lines)
+
+
+def test_a_failed_check_is_explained_by_its_verdict(accmap, book: Path) -> None:
+    from accmap.cli.evidence.playbook_status import _reason  # pyright: ignore[reportPrivateUsage]
+
+    assert _reason(["Not within the standard: first loss.", "a.log:3: EVD005 A restart", "- note"], "logs") == (
+        "Not within the standard: first loss."
+    )
+    assert _reason(["a.yaml:1:1: warning[RUN002] x", "a.yaml:9:1: error[NET001] y"], "lint").endswith("error[NET001] y")
+    (book / "2-preparation/megatron_1.log").write_text("nothing\n")
+    (book / "2-preparation/megatron_2.log").write_text("nothing\n")
+    found = json.loads(accmap("playbook", "status", "book", "--format", "json").out)["checks"]
+    assert any("EVD001" in entry["message"] for entry in found if entry["state"] == "unusable")

@@ -153,8 +153,12 @@ def test_a_pair_keeps_the_run() -> None:
 def test_an_undecided_path_is_the_same_placeholder_on_both_sides() -> None:
     pair = pair_of(small("--data-path $DATA"))
     texts = pair.texts()
-    assert [change.field for change in pair.changes] == ["data.blend"]
+    assert [change.field for change in pair.changes] == ["data.blend", "data.split"]
     assert all("/path/to/data_text_document" in text for text in texts.values())
+    assert all("969,30,1" in text for text in texts.values())
+    said = pair_of(small("--data-path $DATA --split 99,1,0"))
+    assert [change.field for change in said.changes] == ["data.blend"]
+    assert all("99,1,0" in text for text in said.texts().values())
 
 
 @pytest.mark.procedure("proc.pair.initial_weights")

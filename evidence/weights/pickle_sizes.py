@@ -1,0 +1,74 @@
+"""Stops a pickle that claims more memory than its own size can need.
+
+Python's unpickler sets room aside for what an opcode claims before it looks whether it is there: five bytes can make
+it take all memory of the machine. Every object that is remembered takes a byte of the pickle at least, and every
+string stands in it whole, so larger claims are lies.
+"""
+
+from __future__ import annotations
+
+import pickle
+import pickletools
+
+
+def check_sizes(data: bytes) -> None:
+    """UnpicklingError where an opcode claims more than the pickle can hold."""
+    fixed, counted = _SKIPPED, _COUNTED
+    end = len(data)
+    at = 0
+    while at < end:
+        code = data[at]
+        at += 1
+        if code == _STOP:
+            return
+        step = fixed[code]
+        if step >= 0:
+            at += step
+        elif code in counted:
+            width = counted[code]
+            at += width + _checked(int.from_bytes(data[at : at + width], "little"), end)
+        elif code == _LONG_PUT:
+            _checked(int.from_bytes(data[at : at + 4], "little"), end)
+            at += 4
+        else:
+            for _ in range(2 if code in _TWO_LINES else 1):
+                line = data.find(b"\n", at)
+                if line < 0:
+                    return
+                if code == _PUT:
+                    _checked(int(data[at:line]), end)
+                at = line + 1
+
+
+def _checked(claim: int, most: int) -> int:
+    if claim > most:
+        raise pickle.UnpicklingError(f"it claims {claim} bytes or objects and has {most} bytes")
+    return claim
+
+
+def _tables() -> tuple[list[int], dict[int, int]]:
+    """For each opcode, how many bytes of arguments follow it; those that say themselves how many, with the width."""
+    fixed = [0] * 256
+    counted: dict[int, int] = {}
+    widths = {
+        pickletools.TAKEN_FROM_ARGUMENT1: 1,
+        pickletools.TAKEN_FROM_ARGUMENT4: 4,
+        pickletools.TAKEN_FROM_ARGUMENT4U: 4,
+        pickletools.TAKEN_FROM_ARGUMENT8U: 8,
+    }
+    for opcode in pickletools.opcodes:
+        code = ord(opcode.code)
+        if opcode.arg is None:
+            continue
+        fixed[code] = opcode.arg.n if opcode.arg.n >= 0 else -1
+        if opcode.arg.n in widths:
+            counted[code] = widths[opcode.arg.n]
+    fixed[_LONG_PUT] = -1
+    # A frame's length is that of what follows, which is gone through anyway.
+    fixed[_FRAME] = 8
+    return fixed, counted
+
+
+_STOP, _PUT, _LONG_PUT, _FRAME = b"."[0], b"p"[0], b"r"[0], b"\x95"[0]
+_TWO_LINES = b"ci"
+_SKIPPED, _COUNTED = _tables()

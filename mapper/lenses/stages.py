@@ -1,0 +1,227 @@
+"""Lenses of the pipeline's stages: how many layers each of them has, where they differ.
+
+The recipe's list names the layers of every stage in order; with virtual stages it has one such list for every round of
+chunks. None stands for stages of equal size.
+"""
+
+from __future__ import annotations
+
+from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.megatron.validation_functions import layout_chunks
+from .lens import OMIT, Lens, integer, items
+
+if TYPE_CHECKING:
+    from ...schemas.config import Value
+    from .lens import Scope, Values, Written
+
+_MOST_STAGES = 4096
+
+
+def chunks_of(value: Value) -> list[int] | None:
+    """The layers of every chunk in the order of the layers, whether the list has rounds or not."""
+    listed = items(value)
+    if not listed:
+        return None
+    flat = [entry for one in listed for entry in (items(one) or [one])]
+    whole = [number for entry in flat if (number := integer(entry)) is not None]
+    return whole if len(whole) == len(flat) else None
+
+
+def accounted(chunks: list[int]) -> tuple[bool, bool] | None:
+    """Whether the first and the last chunk have one layer less than all others; None where another one differs."""
+    usual = max(chunks)
+    if len(chunks) < 3 or any(one != usual for one in chunks[1:-1]) or min(chunks[0], chunks[-1]) < usual - 1:
+        return None
+    return chunks[0] < usual, chunks[-1] < usual
+
+
+def takes_chunks(scope: Scope) -> bool:
+    """Whether Megatron is told the number of virtual stages: not where a layout, or nothing, says the chunks."""
+    chunks, size = chunks_of(scope.field("parallel.pipeline_layers")), integer(scope.field("parallel.pipeline_size"))
+    if chunks is None or size is None:
+        return True
+    return accounted(chunks) is not None or _ends(chunks, size) is not None
+
+
+def _shaped(chunks: list[int], size: int) -> Value:
+    """Chunks as the recipe has them: rounds of `size` where there is more than one; None where all are equal."""
+    if len(set(chunks)) < 2 or size < 1 or len(chunks) % size:
+        return None
+    if len(chunks) == size:
+        return [*chunks]
+    return [chunks[at : at + size] for at in range(0, len(chunks), size)]
+
+
+def _ends(chunks: list[int], size: int) -> tuple[int, int, int] | None:
+    """The layers of the first, the usual and the last stage, where no other stage differs and all rounds are alike."""
+    first = chunks[:size]
+    if size < 2 or len(chunks) % size or chunks != first * (len(chunks) // size) or len(set(first[1:-1])) > 1:
+        return None
+    rounds = len(chunks) // size
+    return first[0] * rounds, first[len(first) // 2] * rounds, first[-1] * rounds
+
+
+def _megatron_get(values: Values, scope: Scope) -> Values:
+    first, last, layers, stages = (integer(value) for value in values[:4])
+    embedding, loss = bool(values[4]), bool(values[5])
+    layout = values[6] if len(values) > 6 else None
+    if layers is None or not stages or not 1 < stages <= _MOST_STAGES:
+        return (None,)
+    if isinstance(layout, str) and layout:
+        try:
+            return (_shaped([chunk.count("t") for chunk in layout_chunks(layout)], stages),)
+        except ValueError:
+            return (None,)
+    rounds = integer(scope.field("parallel.virtual_pipeline_size")) or 1
+    if first is not None or last is not None:
+        inner = stages - (first is not None) - (last is not None)
+        each = (layers - (first or 0) - (last or 0)) // inner if inner else 0
+        row = [*([] if first is None else [first]), *[each] * inner, *([] if last is None else [last])]
+        if rounds > 1 and any(stage % rounds for stage in row):
+            return (None,)
+        row = [stage // rounds for stage in row]
+        return ([row] * rounds if rounds > 1 else row,)
+    whole = layers + embedding + loss
+    if whole == layers or rounds > _MOST_STAGES or whole % (stages * rounds):
+        return (None,)
+    chunks = [whole // (stages * rounds)] * (stages * rounds)
+    chunks[0] -= embedding
+    chunks[-1] -= loss
+    return (_shaped(chunks, stages),)
+
+
+def _megatron_put(values: Values, scope: Scope) -> Written:
+    laid_out = scope.options.get("layout") is True
+    rest = (OMIT,) * (1 if laid_out else 0)
+    nothing = (OMIT, OMIT, OMIT, OMIT, OMIT, OMIT, *rest)
+    layers, size = integer(scope.field("model.num_layers")), integer(scope.field("parallel.pipeline_size"))
+    if layers is None or not size or not 1 < size <= _MOST_STAGES:
+        return nothing
+    chunks = chunks_of(values[0])
+    if chunks is None or len(chunks) % size or sum(chunks) != layers:
+        rounds = integer(scope.field("parallel.virtual_pipeline_size")) or 1
+        if not layers % (size * rounds):
+            return nothing
+        chunks = _spread(layers, size)
+    ends = _ends(chunks, size)
+    if ends is None and (said := accounted(chunks)) is not None:
+        return OMIT, OMIT, OMIT, OMIT, said[0] or OMIT, said[1] or OMIT, *rest
+    if ends is None and laid_out:
+        return (*nothing[:-1], _layout(chunks, integer(scope.field("mtp.num_layers")) or 0))
+    if ends is None:
+        ends = _nearest_ends(layers, size)
+    first, usual, last = ends
+    if first == usual == last:
+        return nothing
+    return (
+        OMIT if first == usual and size > 2 else first, OMIT if last == usual and size > 2 else last,
+        OMIT, OMIT, OMIT, OMIT, *rest,
+    )  # fmt: skip
+
+
+def _spread(layers: int, stages: int) -> list[int]:
+    """Layers over stages, the first ones with one more where they do not divide."""
+    each, more = divmod(layers, stages)
+    return [each + (at < more) for at in range(stages)]
+
+
+def _nearest_ends(layers: int, size: int) -> tuple[int, int, int]:
+    """Stages of one size but for the first and the last, as near to an even spread as they come."""
+    if layers % size == 0 or size < 3:
+        return layers // size, layers // size, layers - layers // size * (size - 1)
+    usual = max(1, min(-(-layers // size), (layers - 2) // (size - 2)))
+    rest = layers - usual * (size - 2)
+    return rest // 2, usual, rest - rest // 2
+
+
+def _layout(chunks: list[int], predicted: int) -> str:
+    """`Et*3|t*4|t*4mL`."""
+    stages = ["t" if layers == 1 else f"t*{layers}" if layers else "" for layers in chunks]
+    stages[0] = "E" + stages[0]
+    stages[-1] += "m" * predicted + "L"
+    return "|".join(stages)
+
+
+def _offset_get(values: Values, scope: Scope) -> Values:
+    offsets = items(values[0])
+    layers, stages = integer(scope.field("model.num_layers")), integer(scope.field("parallel.pipeline_size"))
+    if not offsets or layers is None or not stages:
+        return (None,)
+    nested = items(offsets[0]) is not None
+    rounds = len(offsets) if nested else integer(scope.field("parallel.virtual_pipeline_size")) or 1
+    whole = chunks_of(offsets)
+    if whole is None or not any(whole):
+        return (None,)
+    if not nested and len(whole) == stages and rounds > 1 and stages * rounds <= _MOST_STAGES:
+        whole = whole * rounds  # one list stands for every round
+    if len(whole) != stages * rounds:
+        return (None,)
+    return (_shaped([layers // len(whole) + offset for offset in whole], stages),)
+
+
+def _offset_put(values: Values, scope: Scope) -> Written:
+    chunks, layers = _trained_on(values[0], scope), integer(scope.field("model.num_layers"))
+    if chunks is None or layers is None:
+        return (OMIT,)
+    usual = layers // len(chunks)
+    offsets = [chunk - usual for chunk in chunks]
+    size = len(items(values[0]) or ())
+    first = (items(values[0]) or [None])[0]
+    if items(first) is None:
+        return (offsets,)
+    each = len(chunks) // size
+    return ([offsets[at : at + each] for at in range(0, len(offsets), each)],)
+
+
+def _trained_on(value: Value, scope: Scope) -> list[int] | None:
+    """The chunks as MindSpore Transformers takes them: none between the ends may be empty, and in the dynamic graph
+    none at all."""
+    chunks = chunks_of(value)
+    if chunks is None:
+        return None
+    needed = chunks if scope.side == "dynamic" else chunks[1:-1]
+    return _spread(sum(chunks), len(chunks)) if any(chunk < 1 for chunk in needed) else chunks
+
+
+def _ranges_get(values: Values, scope: Scope) -> Values:
+    ranks = items(values[0])
+    if not ranks:
+        return (None,)
+    del scope
+    table: list[list[int]] = []
+    for rank in ranks:
+        parts = [_length(part) for part in str(rank).split(",")]
+        whole = [part for part in parts if part is not None]
+        if len(whole) != len(parts):
+            return (None,)
+        table.append(whole)
+    if len({len(row) for row in table}) != 1:
+        return (None,)
+    return (_shaped([row[at] for at in range(len(table[0])) for row in table], len(table)),)
+
+
+def _length(part: str) -> int | None:
+    """How many layers `4-7` names."""
+    first, _, last = part.strip().partition("-")
+    if not first.isdecimal() or not (last or first).isdecimal():
+        return None
+    return int(last or first) - int(first) + 1
+
+
+def _ranges_put(values: Values, scope: Scope) -> Written:
+    chunks, size = _trained_on(values[0], scope), integer(scope.field("parallel.pipeline_size"))
+    if chunks is None or not size or len(chunks) % size:
+        return (OMIT,)
+    ranges: list[str] = []
+    at = 0
+    for layers in chunks:
+        ranges.append(f"{at}-{at + layers - 1}" if layers > 1 else str(at))
+        at += layers
+    return ([",".join(ranges[rank::size]) for rank in range(size)],)
+
+
+LENSES = {
+    "megatron_stages": Lens(_megatron_get, _megatron_put, ((0, 1, 4, 5, 6),)),
+    "stage_offset": Lens(_offset_get, _offset_put),
+    "stage_ranges": Lens(_ranges_get, _ranges_put),
+}
