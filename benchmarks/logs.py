@@ -77,7 +77,7 @@ def measured(command: list[str], runs: int) -> tuple[float, float]:
 
 
 def main() -> int:
-    """Measure and print; 1 where a goal for a million lines is missed."""
+    """Measure and print; 1 where a million lines or more miss a goal. Fewer are a smoke, whose time says little."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=3)
@@ -97,7 +97,7 @@ def main() -> int:
                 print(f"{what:44}{seconds:8.2f} s  <= {goal:.0f} for 1,000,000   {memory:6.1f} MB")
                 log.unlink()
         os.chdir("/")
-    return int(missed)
+    return int(missed and given.lines >= 1_000_000)
 
 
 if __name__ == "__main__":

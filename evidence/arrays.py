@@ -18,6 +18,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..schemas.diagnostic import Kind, UnreadableError, finding
+from ..schemas.files import PROBLEMS as FILE_PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,6 +146,9 @@ def read_array(path: str) -> Array:
             reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _fortran, dtype = reader(stream)
             begins = stream.tell()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UnreadableError(finding(FILE_PROBLEMS, "denied", path, path=path, why=why)) from None
     except Exception as error:  # noqa: BLE001 - the header is Python text: its parser raises whatever garbage makes it
         raise _unreadable(path, _first_line(error)) from None
     if dtype.hasobject:

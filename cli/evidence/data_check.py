@@ -113,7 +113,7 @@ def _tokenizer(path: str | None, language: Language) -> dict[str, Any]:
     packaged = encoder(path)
     if packaged is None:
         said = (
-            "the package tokenizers is not installed or cannot use this file, so texts are decoded but not encoded again"
+            "the package tokenizers is missing or refuses this file, so texts are decoded but not encoded again"
             if language == "en"
             else "未安装 tokenizers 包或其无法使用该文件，因此只解码而不再编码"
         )

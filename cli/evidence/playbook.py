@@ -62,6 +62,8 @@ def run(
     parent = os.path.dirname(os.path.abspath(directory)) or "."
     if not os.path.isdir(parent):
         raise UsageError(f"{parent} is not a directory")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise UsageError(f"{parent} cannot be written to")
     with tempfile.TemporaryDirectory(prefix=".playbook.", dir=parent) as made:
         plan = plan_of(recipe_of(source), _names(by_framework, directory))
         _prepare(plan, by_framework, source, made, options)

@@ -283,13 +283,20 @@ def _framework_of(units: Iterable[Unit]) -> str:
     return ""
 
 
+def _listed(folder: str) -> set[str]:
+    try:
+        return set(os.listdir(folder))
+    except OSError as error:
+        raise _cannot(folder, error) from None
+
+
 class _MsprobeReader:
     """Turns the entries of a dump.json into units."""
 
     def __init__(self, tensors: str | None, parents: Mapping[str, str]) -> None:
         self._tensors = tensors
         self._parents = parents
-        self._files = set(os.listdir(tensors)) if tensors else set[str]()
+        self._files = _listed(tensors) if tensors else set[str]()
         self.notes: list[str] = []
 
     def units(self, data: Mapping[str, Any]) -> Iterator[Unit]:

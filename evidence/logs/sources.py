@@ -87,7 +87,7 @@ def _files(name: str) -> Iterator[tuple[str, str]]:
     """The files below a directory, sorted; not arbitrarily deep nor arbitrarily many."""
     base = name.rstrip(os.sep).count(os.sep)
     seen = 0
-    for folder, below, files in os.walk(name):
+    for folder, below, files in os.walk(name, onerror=_unlisted):
         below.sort()
         if folder.rstrip(os.sep).count(os.sep) - base >= _DEEPEST:
             below.clear()
@@ -96,6 +96,11 @@ def _files(name: str) -> Iterator[tuple[str, str]]:
             if seen > _MOST_FILES:
                 return
             yield folder, file
+
+
+def _unlisted(error: OSError) -> None:
+    path = str(error.filename)
+    _refuse("denied", path, path=path, why=error.strerror or str(error))
 
 
 def is_event_file(path: str) -> bool:

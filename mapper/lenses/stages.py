@@ -174,8 +174,7 @@ def _offset_put(values: Values, scope: Scope) -> Written:
 
 
 def _trained_on(value: Value, scope: Scope) -> list[int] | None:
-    """The chunks as MindSpore Transformers takes them: none between the ends may be empty, and in the dynamic graph
-    none at all."""
+    """The chunks as MindSpore Transformers takes them: none but the ends may be empty, in the dynamic graph none."""
     chunks = chunks_of(value)
     if chunks is None:
         return None

@@ -143,3 +143,13 @@ def test_a_table_with_several_columns_of_numbers_is_not_guessed(accmap) -> None:
     answer = accmap("check", "scores", "s.csv", "0.7", files=files)
     assert answer.code == 2
     assert "first, second" in answer.err
+
+
+def test_an_array_that_may_not_be_read(accmap, arrays: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def locked(path: str, *_words: object) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("builtins.open", locked)
+    answer = accmap("check", "npy", "a.npy", "far.npy")
+    assert answer.code == 2
+    assert "a.npy cannot be read: Permission denied" in answer.err

@@ -215,3 +215,13 @@ def test_an_existing_report_is_refused_before_anything_is_compared(accmap, tmp_p
     answer = accmap("dump", "compare", "nowhere", "either", "-o", "report.txt")
     assert answer.code == 2
     assert "report.txt exists" in answer.err
+
+
+def test_tensors_that_cannot_be_listed(accmap, dumps: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def locked(path: str) -> list[str]:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("os.listdir", locked)
+    answer = accmap("dump", "compare", dumps["a"], dumps["b"])
+    assert answer.code == 2
+    assert "dump_tensor_data: Permission denied" in answer.err

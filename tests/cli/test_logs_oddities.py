@@ -93,6 +93,20 @@ def test_a_loss_of_minus_infinity_in_an_event_file_is_not_an_absent_one(accmap, 
     assert "the first is step 30" in " ".join(answer.out.split())
 
 
+def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(accmap, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = os.scandir
+
+    def locked(path: str) -> object:
+        if str(path).endswith("run"):
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", locked)
+    answer = accmap("logs", "run", files={"run/worker_0.log": GOOD})
+    assert answer.code == 2
+    assert "run: SYN904" in answer.err
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="names that are no UTF-8")
 def test_a_name_that_is_no_utf8_can_be_written_about(accmap, tmp_path: Path) -> None:
     with open(os.fsencode(tmp_path) + b"/\xff.log", "wb") as stream:

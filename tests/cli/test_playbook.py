@@ -163,3 +163,10 @@ def test_a_failed_check_is_explained_by_its_verdict(accmap, book: Path) -> None:
     (book / "2-preparation/megatron_2.log").write_text("nothing\n")
     found = json.loads(accmap("playbook", "status", "book", "--format", "json").out)["checks"]
     assert any("EVD001" in entry["message"] for entry in found if entry["state"] == "unusable")
+
+
+def test_a_place_that_cannot_be_written_to(accmap, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda *_words: False)
+    answer = accmap("playbook", str(EXAMPLES / "qwen3_dense/megatron.sh"), "-d", "book")
+    assert answer.code == 2
+    assert "cannot be written to" in answer.err

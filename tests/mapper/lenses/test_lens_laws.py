@@ -46,7 +46,9 @@ SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "schedule.cycles": st.just(0.5),
     "recompute.granularity": st.sampled_from(["none", "selective", "full"]),
     "recompute.num_layers": st.just(None),
-    "parallel.pipeline_layers": st.sampled_from([None, [3, 5], [5, 3], [[1, 3], [2, 2]], [[1, 2], [2, 3]], [[1, 2], [3, 2]]]),
+    "parallel.pipeline_layers": st.sampled_from(
+        [None, [3, 5], [5, 3], [[1, 3], [2, 2]], [[1, 2], [2, 3]], [[1, 2], [3, 2]]]
+    ),
     "parallel.virtual_pipeline_size": st.integers(1, 4),
     "data.blend": st.sampled_from([None, [[1, "/data/a"]], [[0.3, "/data/a"], [0.7, "/data/b"]]]),
     "data.split": st.sampled_from(["1,0,0", "969,30,1"]),

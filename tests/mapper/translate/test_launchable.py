@@ -23,6 +23,7 @@ BASE = {
 }  # fmt: skip
 YAML: dict[str, Any] = {
     "use_legacy": False, "run_mode": "train", "use_parallel": True, "output_dir": "./output",
+    "trainer": {"type": "CausalLanguageModelingTrainer", "model_name": "deepseekV3"},
     "parallel": {"parallel_mode": 1},
     "runner_config": {"epochs": 1, "batch_size": 1},
     "parallel_config": {"data_parallel": 2, "model_parallel": 1, "pipeline_stage": 1},
@@ -34,7 +35,8 @@ YAML: dict[str, Any] = {
     "model": {"model_config": {
         "model_type": "deepseek_v3", "architectures": "DeepseekV3ForCausalLM", "num_hidden_layers": 4,
         "hidden_size": 64, "num_attention_heads": 8, "intermediate_size": 256, "vocab_size": 1024, "seq_length": 128,
-        "max_position_embeddings": 128, "n_routed_experts": None, "first_k_dense_replace": 0}},
+        "max_position_embeddings": 128, "moe_intermediate_size": 32, "n_routed_experts": 8,
+        "first_k_dense_replace": 0}},
 }  # fmt: skip
 
 
@@ -72,8 +74,10 @@ def test_case(case: dict[str, Any]) -> None:
     statuses = {row.field: row.status for row in translation.rows}
     assert {field: statuses.get(field) for field in case.get("report", {})} == case.get("report", {})
     name = "b.sh" if framework == "megatron" else "b.yaml"
-    options = ReadOptions(megatron=version, world_size=8) if framework == "megatron" else ReadOptions(
-        mindformers=version, dialect=dialect[0], world_size=8
+    options = (
+        ReadOptions(megatron=version, world_size=8)
+        if framework == "megatron"
+        else ReadOptions(mindformers=version, dialect=dialect[0], world_size=8)
     )
     again = config_of(SourceText(name, text), options, path=name)
     assert [one.message() for one in again.problems if one.kind.severity == "error"] == []
