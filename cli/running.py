@@ -21,6 +21,8 @@ def run_command(command: Command, parsed: Parsed) -> int:
     """The exit code of the command."""
     values = dict(parsed.values)
     values["lang"] = language_of(values.get("lang"))
+    if values.get("output") == "-":
+        values["output"] = None  # standard output, as for other programs
     try:
         if command.reads:
             values["options"] = read_options(values)

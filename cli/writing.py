@@ -15,6 +15,8 @@ def write_text(path: str, text: str, *, force: bool = False) -> None:
 
 def write_texts(files: dict[str, str], *, force: bool = False) -> None:
     """Put several texts in place; nothing is written where one of them may not be."""
+    if "-" in files:
+        raise UsageError("- would be a file of that name, not standard output; write ./- if it is meant")
     if not force:
         standing = [path for path in files if os.path.lexists(path)]
         if standing:

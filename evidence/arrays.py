@@ -46,7 +46,7 @@ PROBLEMS = {
         "array-unreadable",
         "error",
         "{path} is not a whole .npy array: {why}. Save it again with numpy.save.",
-        "{path} 不是完整的 .npy 数组：{why}。请用 numpy.save 重新保存。",
+        "{path} 不是完整的 .npy 数组：{why_zh}。请用 numpy.save 重新保存。",
     ),
     "array-objects": Kind(
         "EVD092",
@@ -158,7 +158,8 @@ def read_array(path: str) -> Array:
     expected = begins + math.prod(shape) * dtype.itemsize
     found = os.path.getsize(path)
     if found < expected:
-        raise _unreadable(path, f"{found:,} bytes of {expected:,}; it was cut off")
+        told = f"{found:,} bytes of {expected:,}; it was cut off", f"{expected:,} 字节中只有 {found:,} 字节，文件被截断"
+        raise _unreadable(path, *told)
     try:
         array = np.load(path, mmap_mode="r" if math.prod(shape) else None, allow_pickle=False)
     except (ValueError, OSError) as error:
@@ -409,8 +410,8 @@ def _epsilon(np: Any, a: Array, b: Array) -> float:
     return float(np.finfo(np.result_type(a.dtype, b.dtype, np.float32)).eps)
 
 
-def _unreadable(path: str, why: str) -> UnreadableError:
-    return UnreadableError(finding(PROBLEMS, "array-unreadable", path, path=path, why=why))
+def _unreadable(path: str, why: str, why_zh: str = "") -> UnreadableError:
+    return UnreadableError(finding(PROBLEMS, "array-unreadable", path, path=path, why=why, why_zh=why_zh or why))
 
 
 def _first_line(error: Exception) -> str:

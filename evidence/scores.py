@@ -55,7 +55,7 @@ _LINE = re.compile(
 )
 
 PROBLEMS = {
-    "unreadable": Kind("EVD095", "scores-unreadable", "error", "{path}: {why}.", "{path}：{why}。"),
+    "unreadable": Kind("EVD095", "scores-unreadable", "error", "{path}: {why}.", "{path}：{why_zh}。"),
     "none": Kind(
         "EVD096",
         "no-scores",
@@ -232,9 +232,12 @@ def _json(path: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        place = f" at line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        why = f"the JSON is not whole{place}"
-    raise UnreadableError(finding(PROBLEMS, "unreadable", path, path=path, why=why))
+        place = place_zh = ""
+        if isinstance(error, json.JSONDecodeError):
+            place = f" at line {error.lineno}, column {error.colno}"
+            place_zh = f"，第 {error.lineno} 行第 {error.colno} 列"
+        why = f"the JSON is not whole{place}", f"JSON 不完整{place_zh}"
+    raise _unreadable(path, *why)
 
 
 def _yaml(path: str, text: str) -> Any:
@@ -243,8 +246,9 @@ def _yaml(path: str, text: str) -> Any:
     try:
         return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
-        why = f"the YAML cannot be read ({str(error).splitlines()[0]})"
-    raise UnreadableError(finding(PROBLEMS, "unreadable", path, path=path, why=why))
+        first = str(error).splitlines()[0]
+        why = f"the YAML cannot be read ({first})", f"无法读取 YAML（{first}）"
+    raise _unreadable(path, *why)
 
 
 def _flat(written: Any) -> Iterator[tuple[str, float]]:
@@ -286,7 +290,7 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float]]:
     try:
         rows = [row for row in csv.reader(io.StringIO(text), strict=True) if any(cell.strip() for cell in row)]
     except csv.Error as error:
-        raise UnreadableError(finding(PROBLEMS, "unreadable", path, path=path, why=str(error))) from None
+        raise _unreadable(path, str(error), str(error)) from None
     header = [cell.strip().lower() for cell in rows[0]]
     if any(_number(cell) is not None for cell in rows[0]):
         header, body = [], rows
@@ -299,7 +303,7 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float]]:
     for line, row in enumerate(body, len(rows) - len(body) + 1):
         if header and len(row) != len(header):
             why = f"line {line} has {len(row)} of {len(header)} columns"
-            raise UnreadableError(finding(PROBLEMS, "unreadable", path, path=path, why=why))
+            raise _unreadable(path, why, f"第 {line} 行有 {len(row)} 列，应为 {len(header)} 列")
         at = column if column is not None else _last_score(row, header)
         score = None if at is None else _number(row[at])
         if score is not None:
@@ -312,8 +316,9 @@ def _refuse_several(path: str, header: Sequence[str], body: Sequence[Sequence[st
     named = [at for at in range(len(header)) if at != names and header[at] not in _NOT_SCORES]
     numbers = [at for at in named if any(at < len(row) and _number(row[at]) is not None for row in body)]
     if len(numbers) > 1:
-        why = f"several columns hold numbers ({', '.join(header[at] for at in numbers)}); name the right one score"
-        raise UnreadableError(finding(PROBLEMS, "unreadable", path, path=path, why=why))
+        columns = ", ".join(header[at] for at in numbers)
+        why = f"several columns hold numbers ({columns}); name the right one score"
+        raise _unreadable(path, why, f"有多个数值列（{columns}）；请将得分列命名为 score")
 
 
 def _last_score(row: Sequence[str], header: Sequence[str]) -> int | None:
@@ -331,9 +336,15 @@ def _lines(path: str, text: str) -> Iterator[tuple[str, float]]:
         found = _LINE.match(line)
         score = None if found is None else _number(found["score"])
         if found is None or score is None:
-            why = f"line {number} is no `name score`: {line.strip()[:60]!r}"
-            raise UnreadableError(finding(PROBLEMS, "unreadable", path, path=path, why=why))
+            text = repr(line.strip()[:60])
+            raise _unreadable(
+                path, f"line {number} is no `name score`: {text}", f"第 {number} 行不是“名称 得分”：{text}"
+            )
         yield found["name"].strip(" |:="), score
+
+
+def _unreadable(path: str, why: str, why_zh: str) -> UnreadableError:
+    return UnreadableError(finding(PROBLEMS, "unreadable", path, path=path, why=why, why_zh=why_zh))
 
 
 def _number(written: Any) -> float | None:

@@ -86,7 +86,8 @@ def run(
     except MissingPackageError as missing:
         print(f"accmap: {_missing(missing.package, lang)}", file=sys.stderr)
         return UNUSABLE
-    failed += [UnreadableError(diagnostic) for diagnostic in found.unreadable]
+    found = found._replace(unreadable=(*(error.diagnostic for error in failed), *found.unreadable))
+    failed = [UnreadableError(diagnostic) for diagnostic in found.unreadable]
     for error in failed:
         report_unreadable(error, lang)
     from ...evidence.data.report_json import to_json

@@ -44,6 +44,10 @@ class DataSet(NamedTuple):
     """Of the sequences decoded to text and encoded again, how many came back the same, and how many were tried."""
 
 
+_ANY_ID = 1 << 62
+"""Below this is every id that a vocabulary can have."""
+
+
 def dataset_of(data: IndexedFile, plans: Sequence[Plan], asked: Asked) -> DataSet:
     """Look at the tokens of a file, for the plans that use it."""
     problems: list[Diagnostic] = []
@@ -53,10 +57,19 @@ def dataset_of(data: IndexedFile, plans: Sequence[Plan], asked: Asked) -> DataSe
     ids = ids_to_count(plans, asked.tokenizer)
     if asked.eod is not None:
         ids.append(asked.eod)
-    seen = scan(data, ids, list(limits), asked.quick)
+    # An id below 0 is wrong whatever the vocabulary is.
+    seen = scan(data, ids, list(limits) or [_ANY_ID], asked.quick)
+    if not data.tokens:
+        problems.append(told("refused", data.idx, None, "it holds no tokens", "其中没有 token"))
     problems += [
         finding(
-            PROBLEMS, "outside", data.bin, None, source=limits[beyond.limit], count=beyond.times, **beyond._asdict()
+            PROBLEMS,
+            "outside",
+            data.bin,
+            None,
+            source=limits.get(beyond.limit, "int64"),
+            count=beyond.times,
+            **beyond._asdict(),
         )
         for beyond in seen.outside
     ]

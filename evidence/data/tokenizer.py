@@ -60,14 +60,21 @@ def read_tokenizer(path: str) -> Tokenizer:
         pairs = [(number, entry[0]) for number, entry in enumerate(map(_list, _list(vocabulary))) if entry]
     else:
         unreadable("tokenizer", file, path=file, why="it has no model.vocab", why_zh="缺少 model.vocab")
-    pieces = {number: piece for number, piece in pairs if isinstance(number, int) and isinstance(piece, str)}
+    pieces = {number: piece for number, piece in pairs if _is_id(number) and isinstance(piece, str)}
+    if not pieces or not all(_is_id(number) and isinstance(piece, str) for number, piece in pairs):
+        why, why_zh = "model.vocab does not give every piece an id", "model.vocab 未给每个词元一个 id"
+        unreadable("tokenizer", file, path=file, why=why, why_zh=why_zh)
     added: dict[int, str] = {}
     for entry in map(_object, _list(content.get("added_tokens"))):
-        if isinstance(entry.get("id"), int) and isinstance(entry.get("content"), str):
+        if _is_id(entry.get("id")) and isinstance(entry.get("content"), str):
             added[entry["id"]] = entry["content"]
     pieces.update(added)
     special = _special(os.path.dirname(file), {piece: number for number, piece in pieces.items()})
     return Tokenizer(file, pieces, frozenset(added), special, _written_as(content))
+
+
+def _is_id(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number >= 0
 
 
 def encoder(path: str) -> Any | None:

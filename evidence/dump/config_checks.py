@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ...mapper.recipe.values import Recipe
+    from ...schemas.config import Value
     from ...schemas.diagnostic import Diagnostic
     from .config_modules import ModulePair
     from .config_request import Request
@@ -204,7 +205,7 @@ def _between(subject: Subject) -> Iterator[Diagnostic]:
         yield _advice(subject.mindformers.file, "sink", sink=sink)
 
 
-def _stated(recipe: Recipe, field: str) -> int | list[int] | None:
+def _stated(recipe: Recipe, field: str) -> Value:
     """A count, or the layers of each pipeline stage where there are several; None where it is not known."""
     value = recipe.value(field)
     if field != "parallel.pipeline_layers":
@@ -213,7 +214,7 @@ def _stated(recipe: Recipe, field: str) -> int | list[int] | None:
     if not isinstance(stages, int) or not isinstance(layers, int) or stages < MIN_STAGES:
         return None
     if isinstance(value, list):
-        return [int(str(count)) for count in value]
+        return value
     return None if layers % stages else [layers // stages] * stages
 
 

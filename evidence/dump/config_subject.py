@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...mapper.recipe.values import Recipe
-    from ...schemas.config import Config
+    from ...schemas.config import Config, Value
 
 
 class Subject(NamedTuple):
@@ -106,13 +106,12 @@ def chunks_of(subject: Subject) -> tuple[Chunk, ...]:
         )
     given = recipe.value("parallel.pipeline_layers") if stages > 1 else None
     if isinstance(given, list):
-        counts = [int(str(count)) for count in given]
-        if len(counts) != stages or sum(counts) != layers or any(count % parts for count in counts):
+        table = _told_rounds(given, parts)
+        if len(table) != parts or any(len(row) != stages for row in table) or sum(map(sum, table)) != layers:
             raise LayoutUnknownError(
-                f"the stages have {counts} layers, which are not {layers} in {stages} stages of {parts}",
-                f"各 stage 层数 {counts} 与 {layers} 层、{stages} 个 stage、{parts} 份不符",
+                f"the stages have {given} layers, which are not {layers} in {stages} stages of {parts}",
+                f"各 stage 层数 {given} 与 {layers} 层、{stages} 个 stage、{parts} 份不符",
             )
-        table = [[count // parts for count in counts] for _ in range(parts)]
     else:
         table = _even(config, layers, stages, parts)
     found: list[Chunk] = []
@@ -122,6 +121,15 @@ def chunks_of(subject: Subject) -> tuple[Chunk, ...]:
             found.append(Chunk(stage, part, first, count))
             first += count
     return tuple(sorted(found, key=lambda chunk: (chunk.stage, chunk.part)))
+
+
+def _told_rounds(given: Sequence[Value], parts: int) -> list[list[int]]:
+    """The layers of every stage, one row for each part; nothing where the numbers cannot be cut into the parts."""
+    rounds = [entry for entry in given if isinstance(entry, list)]
+    if rounds:
+        return [[count for count in row if isinstance(count, int)] for row in rounds]
+    counts = [count for count in given if isinstance(count, int)]
+    return [] if any(count % parts for count in counts) else [[count // parts for count in counts]] * parts
 
 
 def _even(config: Config, layers: int, stages: int, parts: int) -> list[list[int]]:

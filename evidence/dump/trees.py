@@ -283,7 +283,7 @@ def _framework_of(units: Iterable[Unit]) -> str:
     return ""
 
 
-def _listed(folder: str) -> set[str]:
+def _file_names(folder: str) -> set[str]:
     try:
         return set(os.listdir(folder))
     except OSError as error:
@@ -296,7 +296,7 @@ class _MsprobeReader:
     def __init__(self, tensors: str | None, parents: Mapping[str, str]) -> None:
         self._tensors = tensors
         self._parents = parents
-        self._files = _listed(tensors) if tensors else set[str]()
+        self._files = _file_names(tensors) if tensors else set[str]()
         self.notes: list[str] = []
 
     def units(self, data: Mapping[str, Any]) -> Iterator[Unit]:

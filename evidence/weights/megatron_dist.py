@@ -20,7 +20,7 @@ from .megatron_torch import arguments_of
 from .model import Model, View
 from .number_types import STORED
 from .pickled import Record, Tensor, read_pickle
-from .problems import garbled, unreadable
+from .problems import garbled, said_twice, unreadable
 from .scattered import Chunk, Scattered
 from .torch_file import TorchFile
 from .weight import joined
@@ -155,7 +155,10 @@ class MegatronDist:
         found: dict[str, tuple[str, Weight]] = {}
         for written, weight in self._tensors.items():
             for name, part in _unstacked(written, weight):
-                found[canonical("megatron", _ONE_EXPERT.sub(".mlp.experts.local_experts.", name))] = written, part
+                name = canonical("megatron", _ONE_EXPERT.sub(".mlp.experts.local_experts.", name))
+                if name in found:
+                    said_twice(self.folder, found[name][0], written)
+                found[name] = written, part
         for first in [name for name in found if name.endswith(_HALVES[0])]:
             name = first.removesuffix(_HALVES[0])
             if name + _HALVES[1] in found:

@@ -25,7 +25,7 @@ from .merging import merged
 from .model import Copy, Model, View
 from .pickled import Record, Tensor
 from .places import SHARD, Found, rank_of
-from .problems import garbled, unreadable
+from .problems import garbled, said_twice, unreadable
 from .torch_file import TorchFile
 from .weight import Stored, changed, rows_of
 
@@ -157,7 +157,10 @@ class MegatronTorch:
                 if table.pairing("megatron", piece.name) is None:
                     unknown.add(piece.written)
                 else:
-                    shards.setdefault(piece.name, {}).setdefault(stage, {})[rank] = piece
+                    held = shards.setdefault(piece.name, {}).setdefault(stage, {})
+                    if rank in held:
+                        said_twice(file.path, held[rank].written, piece.written)
+                    held[rank] = piece
         weights: dict[str, Weight] = {}
         written: dict[str, str] = {}
         copies: list[Copy] = []

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
 from .model import Model, View
-from .problems import garbled, unreadable
+from .problems import garbled, said_twice, unreadable
 from .safetensors_file import read_header
 from .scattered import Chunk, Scattered
 from .weight import Computed, changed, rows_of
@@ -88,6 +88,8 @@ class MindFormersFiles:
                 unknown.append(written)
                 continue
             for part, piece in _parts(table, pairing, weight, view, ranks):
+                if part in weights:
+                    said_twice(weight.file, written_as[part], written)
                 weights[part] = piece
                 written_as[part] = written
         return Model("mindformers", self.folder, weights, written_as, tuple(unknown), beside)

@@ -174,6 +174,11 @@ def garbled(file: str, why: str, why_zh: str) -> NoReturn:
     unreadable("garbled", file, file=file, why=why, why_zh=why_zh)
 
 
+def said_twice(file: str, first: str, second: str) -> NoReturn:
+    """Two names of a checkpoint stand for one weight."""
+    garbled(file, f"{first} and {second} are the same weight", f"{first} 与 {second} 是同一个权重")
+
+
 def listed(names: Iterable[str]) -> str:
     """The first few of many names, and how many more there are."""
     every = list(names)

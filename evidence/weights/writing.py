@@ -11,8 +11,8 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .number_types import FLOATS, not_finite
 from .number_types import cast as cast_numbers
-from .number_types import not_finite
 from .problems import RefusedError, garbled, problem, unreadable
 from .safetensors_file import header_bytes
 from .torch_writer import write_torch
@@ -52,8 +52,14 @@ class Written(NamedTuple):
 
 def cast_to(name: str, weight: Weight, dtype: str | None) -> Weight:
     """A weight in another number type; None keeps its own."""
-    if dtype is None or dtype == weight.dtype or weight.dtype not in ("F64", "F32", "F16", "BF16"):
+    if dtype is None or dtype == weight.dtype:
         return weight
+    if weight.dtype not in FLOATS:
+        garbled(
+            weight.file,
+            f"{name} is stored as {weight.dtype}, which is not cast to {dtype}; without --dtype it is copied as it is",
+            f"{name} 以 {weight.dtype} 存储，无法转换为 {dtype}；不指定 --dtype 则原样复制",
+        )
 
     def in_other_type(block: Any) -> Any:
         found = cast_numbers(block, weight.dtype, dtype)

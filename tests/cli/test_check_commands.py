@@ -153,3 +153,23 @@ def test_an_array_that_may_not_be_read(accmap, arrays: None, monkeypatch: pytest
     answer = accmap("check", "npy", "a.npy", "far.npy")
     assert answer.code == 2
     assert "a.npy cannot be read: Permission denied" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"mmlu": 0.8, ', "JSON 不完整，第 1 行"),
+        ("mmlu 0.8\nhello", "第 2 行不是"),
+        ("task,score\nmmlu\n", "第 2 行有 1 列，应为 2 列"),
+        ("task,a,b\nmmlu,1,2\n", "有多个数值列（a, b）"),
+    ],
+)
+def test_reasons_in_chinese(accmap, text: str, said: str) -> None:
+    answer = accmap("check", "scores", "s", "0.7", "--lang", "zh", files={"s": text})
+    assert answer.code == 2
+    assert said in answer.err
+
+
+def test_a_cut_array_in_chinese(accmap, arrays: None, tmp_path: Path) -> None:
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:-8])
+    assert "文件被截断" in accmap("check", "npy", "cut.npy", "a.npy", "--lang", "zh").err

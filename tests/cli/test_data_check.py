@@ -386,3 +386,43 @@ def test_a_cached_index_of_other_data_is_stale(accmap: Run, data: int, tmp_path:
     found = accmap("data", "check", "a.sh")
     assert found.code == 1
     assert "EVD078" in found.out
+
+
+@pytest.mark.parametrize("weight", ["0", "-1"])
+def test_a_weight_that_is_none_is_refused_in_both_languages(accmap: Run, data: int, weight: str) -> None:
+    files = {"a.sh": script(f"{weight} data 1 data")}
+    assert "every weight must be above 0" in accmap("data", "check", "a.sh", files=files).out
+    answer = accmap("data", "check", "a.sh", "--lang", "zh")
+    assert answer.code == 1
+    assert "框架无法构建该数据集" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [({"steps": 0}, {}), ({"steps": -1}, {}), ({}, {"samples": 0}), ({}, {"samples": -1})]
+)
+def test_no_samples_are_no_agreement(pair: Run, a: dict[str, Any], b: dict[str, Any]) -> None:
+    found = pair(script("data", **a), yaml("data", **b))
+    assert found["exit"] == 1
+    assert found["agreement"] is None
+    assert ("EVD074", "error") in found["codes"]
+
+
+def test_a_negative_id_is_wrong_without_any_vocabulary(accmap: Run, tmp_path: Path) -> None:
+    write_data(tmp_path / "text", [[5, 6], [-1, 7]])
+    answer = accmap("data", "check", "text")
+    assert answer.code == 1
+    assert "the first is -1 at byte 8, token 0 of sequence 1" in answer.out
+
+
+def test_data_without_tokens_are_not_good(accmap: Run, tmp_path: Path) -> None:
+    write_data(tmp_path / "text", [])
+    answer = accmap("data", "check", "text")
+    assert answer.code == 1
+    assert "it holds no tokens" in answer.out
+
+
+def test_a_name_that_is_nowhere_is_not_good(accmap: Run, data: int) -> None:
+    answer = accmap("data", "check", "data", "nowhere", "--format", "json")
+    assert answer.code == 2
+    assert json.loads(answer.out)["verdict"] == "bad"
+    assert len(json.loads(answer.out)["unreadable"]) == 1

@@ -149,3 +149,15 @@ def test_another_network_is_said(accmap) -> None:
     answer = accmap("convert", "run.sh", "--strict", files=files)
     assert answer.code == 1
     assert "pretrain_t5.py trains T5; MindSpore Transformers trains GPT models" in answer.err
+
+
+def test_a_dash_is_standard_output(accmap) -> None:
+    source = str(EXAMPLES / "qwen3_dense" / "megatron.sh")
+    plain = accmap("convert", source)
+    dashed = accmap("convert", source, "-o", "-")
+    assert (dashed.code, dashed.out) == (0, plain.out)
+    report = accmap("convert", source, "-o", "x.yaml", "--report", "-")
+    assert report.code == 2
+    assert "standard output" in report.err
+    assert not Path("-").exists()
+    assert not Path("x.yaml").exists()

@@ -38,6 +38,7 @@ def test_equal_checkpoints(accmap: Callable[..., Any], files: Any, tmp_path: Pat
     assert "No configuration" not in answer.out
     assert "No configuration" in accmap("weights", "check", "a", "b").out
     assert NAME in accmap("weights", "check", "a", "b", "--all").out
+    assert "Transformer Engine 的附加状态" in accmap("weights", "check", "a", "b", "--lang", "zh").out
 
 
 def test_a_difference_is_shown_with_both_sides(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
@@ -124,6 +125,8 @@ def test_an_inference_log(accmap: Callable[..., Any], files: Any, tmp_path: Path
         (("--log", "train.yaml"), "EVD042"),
         (("empty",), "none of its files is one"),
         (("a", "b", "c"), "one too many"),
+        (("train.yaml", "--tolerance", "nan"), "--tolerance is a share"),
+        (("train.yaml", "--tolerance", "-1"), "--tolerance is a share"),
     ],
 )
 def test_wrong_use(accmap: Callable[..., Any], files: Any, words: tuple[str, ...], told: str, tmp_path: Path) -> None:

@@ -96,7 +96,15 @@ def test_a_unigram_vocabulary_is_a_list(tmp_path: Path) -> None:
     assert read_tokenizer(str(write(tmp_path, content))).text([1, 1]) == " hi hi"
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"model": {}}', "{", '{"model": {"vocab": 3}}', "\xff"])
+NO_IDS = [
+    '{"model": {"vocab": {}}}',
+    '{"model": {"vocab": [1, 2]}}',
+    '{"model": {"vocab": {"a": 0, "b": "x"}}}',
+    '{"model": {"vocab": {"a": -4}}}',
+]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"model": {}}', "{", '{"model": {"vocab": 3}}', "\xff", *NO_IDS])
 def test_what_is_no_tokenizer(text: str, tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(UnreadableError) as caught:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from accmap.evidence.weights.not_loaded import Explained, explain, read_lists
+from accmap.evidence.weights.not_loaded import Entry, Explained, explain, read_lists
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.reader import read_config
@@ -66,3 +66,32 @@ def test_a_log_without_the_lists_is_not_an_empty_answer() -> None:
 def test_lines_are_told() -> None:
     log = "first\nThese parameters are not loaded in the network: ['a.b']\nNetwork parameters not loaded:\n  - c.d\n"
     assert [(entry.name, entry.line) for entry in read_lists(SourceText("x", log))] == [("a.b", 2), ("c.d", 4)]
+
+
+def test_a_list_that_is_cut_off_is_no_answer() -> None:
+    log = "These parameters are not loaded in the weights: ['adam_m.x',\n 'decoder.layers.0.mlp"
+    with pytest.raises(UnreadableError, match="the list that begins on line 1 does not end"):
+        read_lists(SourceText("infer.log", log))
+
+
+def test_odd_names_are_not_dropped() -> None:
+    log = "These parameters are not loaded in the weights: ['0.attention.w', 'a[1].b', \"x:y\"]"
+    assert [entry.name for entry in read_lists(SourceText("infer.log", log))] == ["0.attention.w", "a[1].b", "x:y"]
+
+
+def test_long_lists_take_no_long_time() -> None:
+    import time
+
+    network = [Entry(f"decoder.layers.{at}.mlp.experts.weight1", "network", 1) for at in range(100)]
+    network += [Entry(f"decoder.layers.{at}.self_attention.linear_qkv.weight", "network", 1) for at in range(100)]
+    weights = [
+        Entry(f"decoder.layers.{layer}.mlp.experts.local_experts.{at}.linear_fc1.weight", "weights", 2)
+        for layer in range(100)
+        for at in range(300)
+    ]
+    weights += [Entry(f"other.{at}", "weights", 3) for at in range(20000)]
+    start = time.process_time()
+    found = explain((*network, *weights))
+    assert time.process_time() - start < 10
+    assert sum(len(one.entries) for one in found) == len(network) + len(weights)
+    assert [one.kind for one in found if len(one.entries) == 30100] == ["stacked-experts"]

@@ -226,3 +226,19 @@ def test_mindspores_shorter_names_of_experts(tmp_path: Path) -> None:
     short = {name.replace("experts.weight", "experts.w"): array for name, array in laid.items()}
     write_safetensors(tmp_path / "b" / "model.safetensors", short)
     assert statuses(checked(a, tmp_path / "b", config)) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "expected"),
+    [
+        ("<f4", 3e38, -3e38, 6e38),
+        ("<i8", (1 << 40) + 1, 1 << 40, 1.0),
+        ("<f8", 1.0, 1.0 + 2**-40, 2**-40),
+        ("<f4", float("nan"), 1.0, 0.0),
+    ],
+)
+def test_a_difference_beyond_float32_is_one(kind: str, one: float, other: float, expected: float) -> None:
+    from accmap.evidence.weights.comparison import _difference  # pyright: ignore[reportPrivateUsage]
+
+    found = _difference(np.array([one], kind), np.array([other], kind))
+    assert found == pytest.approx(expected, rel=1e-6)

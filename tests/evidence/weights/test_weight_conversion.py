@@ -524,3 +524,41 @@ def test_blocks_of_a_large_weight_are_read_one_after_another(tmp_path: Path, mon
     largest.extend(block.nbytes for block in model.weights["embedding.word_embeddings.weight"].blocks())
     assert len(largest) == 64
     assert max(largest) == 1 << 12
+
+
+def test_a_continued_conversion_still_tells_of_a_nan(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path)
+    found = arrays(script)
+    found["embedding.word_embeddings.weight"][0, 0] = np.nan
+    source = write_megatron(tmp_path / "megatron", script, found)
+    request = Request(str(source), str(tmp_path / "out"), shard_bytes=1 << 18)
+
+    def stop(line: str) -> None:
+        if line.startswith("2/"):
+            raise InterruptionError
+
+    with pytest.raises(InterruptionError):
+        convert(request, configs(script, config), progress=stop)
+    assert "interrupted" in check_manifest(str(tmp_path / "out"))[0].message()
+    done = convert(request._replace(resume=True), configs(script, config))
+    assert [file.resumed for file in done.files][:2] == [True, False]
+    assert [finding.kind.code for finding in done.findings] == ["EVD048"]
+
+
+def test_a_target_within_the_source_can_be_continued(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path)
+    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    request = Request(str(source), str(source / "megatron"))
+    convert(request, configs(script, config))
+    assert convert(request._replace(resume=True), configs(script, config)).files[0].resumed
+
+
+def test_numbers_of_eight_bits_are_not_cast(tmp_path: Path) -> None:
+    script, config = pair("grouped", tmp_path)
+    found = arrays(script)
+    source = write_mindformers(tmp_path / "mindformers", config, found)
+    path = source / "model-00001-of-00001.safetensors"
+    data = path.read_bytes().replace(b'"F32"', b'"I32"', 1)
+    path.write_bytes(data)
+    with pytest.raises(UnreadableError, match="stored as I32, which is not cast to BF16"):
+        convert(Request(str(source), str(tmp_path / "out"), dtype="bf16"), configs(script, config))

@@ -71,6 +71,7 @@ def message_of(found: Any) -> str:
         (lambda data: data.replace(b'"shape"', b'"shabe"', 1), "EVD042 .* incomplete"),
         (lambda data: data.replace(b"[512, 128]", b"[512, 129]", 1), "EVD042 .* takes 264192 bytes, its entry 262144"),
         (lambda data: data.replace(b"[512, 128]", b'[512, "8"]', 1), "EVD042"),
+        (lambda data: data.replace(b"layers.1.mlp", b"layers.0.mlp", 1), r"EVD042 .* its header has '.*' twice"),
     ],
 )
 def test_damaged_safetensors(
@@ -325,3 +326,68 @@ def test_every_message_speaks_both_languages() -> None:
             return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
         assert {name.removesuffix("_zh") for name in names(kind.zh)} == names(kind.en)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "shape", "told"),
+    [
+        (((0, 0), (0, 0)), ((2, 2), (2, 2)), "EVD041.*4 of 8 numbers"),
+        (((0, 0), (3, 0)), ((2, 2), (2, 2)), "EVD042.*lies outside"),
+        (((0,), (2, 0)), ((2, 2), (2, 2)), "EVD042.*lies outside"),
+    ],
+)
+def test_pieces_that_do_not_make_up_the_whole(offsets: Any, shape: Any, told: str) -> None:
+    from accmap.evidence.weights.scattered import Chunk, Scattered
+
+    chunks = [Chunk(at, size, "x.distcp", lambda: None) for at, size in zip(offsets, shape, strict=True)]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UnreadableError) as raised:
+        Scattered("w", "F32", (4, 2), chunks).check_whole("run")
+    import re
+
+    assert re.search(told, message_of(raised.value.diagnostic)), message_of(raised.value.diagnostic)
+
+
+def test_a_chunk_larger_than_its_bytes_is_refused(files: tuple[str, str, Any], tmp_path: Path) -> None:
+    script, _, found = files
+    source = write_distributed(tmp_path / "megatron", script, found)
+    path = source / ITERATION_FOLDER / ".metadata"
+    data = path.read_bytes()
+    assert data.count(b"M\x00\x02K\x80\x86")  # (512, 128)
+    path.write_bytes(data.replace(b"M\x00\x02K\x80\x86", b"M\x00\xffK\x80\x86"))
+    with pytest.raises(UnreadableError, match="is said to take"):
+        open_checkpoint(str(source))
+
+
+def test_expert_ranks_that_disagree_about_a_norm_are_refused(tmp_path: Path) -> None:
+    script, config = pair("moe_softmax", tmp_path)
+    found = arrays(script)
+    source = write_megatron(tmp_path / "megatron", script, found)
+    given = [read_config(script), read_config(config)]
+    made = Request(str(source), str(tmp_path / "two"), to="megatron", ranks=Ranks(expert=2), implementation="local")
+    convert(made, given)
+    again = Request(str(tmp_path / "two"), str(tmp_path / "out"))
+    convert(again, given)
+    found["decoder.final_layernorm.weight"] += 1
+    other = write_megatron(tmp_path / "other", script, found)
+    convert(made._replace(checkpoint=str(other), output=str(tmp_path / "three")), given)
+    second = sorted((tmp_path / "two" / "release").iterdir())[1]
+    shutil.copy(tmp_path / "three" / "release" / second.name / SHARD, second / SHARD)
+    with pytest.raises(RefusedError, match=r"decoder\.final_layernorm\.weight should be the same in"):
+        convert(again._replace(output=str(tmp_path / "refused")), given)
+    assert not (tmp_path / "refused").exists()
+
+
+@pytest.mark.parametrize("form", ["torch", "torch_dist", "safetensors"])
+def test_one_weight_under_two_names_is_refused(form: str, files: tuple[str, str, Any], tmp_path: Path) -> None:
+    script, config, found = files
+    if form == "safetensors":
+        source = write_mindformers(tmp_path / "mindformers", config, found)
+        path = source / "model-00001-of-00001.safetensors"
+        held = dict(read_safetensors(path))
+        held["network.decoder.final_layernorm.weight"] = held["decoder.final_layernorm.weight"] + 1
+        write_safetensors(path, held)
+    else:
+        found = {**found, "module.decoder.final_layernorm.weight": found["decoder.final_layernorm.weight"] + 1}
+        write = write_megatron if form == "torch" else write_distributed
+        source = write(tmp_path / "megatron", script, found)
+    assert "are the same weight" in message_of(refused(source, tmp_path, script, config))

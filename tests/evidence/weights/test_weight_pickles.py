@@ -169,7 +169,7 @@ def test_a_compressed_or_lying_archive_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in entries.items():
             archive.writestr(name, data)
-    with pytest.raises(UnreadableError, match="compressed"):
+    with pytest.raises(UnreadableError, match=r"data\.pkl is compressed"):
         TorchFile(str(path))
     entries["archive/data/0"] = b"\0" * 8
     with zipfile.ZipFile(path, "w") as archive:
@@ -185,3 +185,40 @@ def test_the_format_before_torch_1_6_is_named(tmp_path: Path) -> None:
     path.write_bytes(pickle.dumps(0x1950A86A20F9469CFC6C, protocol=2) + pickle.dumps(1001, protocol=2))
     with pytest.raises(UnreadableError, match=r"1\.6"):
         TorchFile(str(path))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x80\x02Nr\x00\x00\x00\x40.",  # LONG_BINPUT: room for two thousand million objects
+        b"\x80\x02Np1000000000\n.",
+        b"\x80\x04\x8e" + (1 << 40).to_bytes(8, "little") + b".",
+        b"\x80\x05\x96" + (30 << 30).to_bytes(8, "little") + b".",
+        b"\x80\x02X\xff\xff\xff\x7fabc.",
+    ],
+)
+def test_a_few_bytes_cannot_claim_the_machines_memory(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accmap.evidence.weights import pickled
+
+    monkeypatch.setattr(pickled, "_Reader", None)
+    with pytest.raises(UnreadableError, match="it claims") as raised:
+        read_pickle(data, "model.pt")
+    assert raised.value.diagnostic.kind.code == "EVD042"
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_what_pickle_writes_claims_what_it_has(protocol: int) -> None:
+    found: list[Any] = [1, -1, 1 << 40, 1 << 3000, 1.5, None, True, "r" * 70000, b"p\n" * 70000, ("a", [])]
+    found += [{str(number): [number] for number in range(70000)}, found[0], argparse.Namespace(p="r", r=b"p")]
+    read = read_pickle(pickle.dumps(found, protocol), "model.pt")
+    assert read[9] == ("a", [])
+    assert read[10] == found[10]
+
+
+def test_a_tensor_that_repeats_a_few_numbers_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.pt"
+    write_torch(path, {"w": np.arange(4, dtype=np.float32)})
+    file = TorchFile(str(path))
+    repeated = file.content["w"]._replace(shape=(1 << 40,), strides=(0,))
+    with pytest.raises(UnreadableError, match="its storage has 16"):
+        file.weight("w", repeated)
