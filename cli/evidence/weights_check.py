@@ -95,6 +95,8 @@ def run(
         from ...evidence.weights.places import checkpoint_or_stop
 
         checkpoint_or_stop((unclear or list(files))[0])
+    if log is not None and checkpoints and format == "json":
+        raise UsageError("--format json gives one answer: about the checkpoint, or with --log about the log")
     configs = [load(name, options, stdin_name) for name in others]
     code = FINE
     if log is not None:

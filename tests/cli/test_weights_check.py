@@ -35,6 +35,10 @@ def test_equal_checkpoints(accmap: Callable[..., Any], files: Any, tmp_path: Pat
     answer = accmap("weights", "check", "a", "b", "--config", config)
     assert answer.code == 0
     assert "21 equal" in answer.out
+    log = {"infer.log": "These parameters are not loaded in the network: []\n"}
+    both = ("weights", "check", "a", config, "--log", "infer.log")
+    assert "21 equal" in accmap(*both, files=log).out
+    assert "one answer" in accmap(*both, "--format", "json").err
     assert "No configuration" not in answer.out
     assert "No configuration" in accmap("weights", "check", "a", "b").out
     assert NAME in accmap("weights", "check", "a", "b", "--all").out

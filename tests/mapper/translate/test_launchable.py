@@ -65,8 +65,7 @@ def quoted(arguments: str) -> str:
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_case(case: dict[str, Any]) -> None:
     config = source(case)
-    refused = any(one.kind.severity == "error" for one in config.problems)
-    assert refused == case.get("refused", False), [one.message() for one in config.problems]
+    assert [one.message() for one in config.problems if one.kind.severity == "error"] == []
     framework, version, *dialect = case["to"]
     translation = translate(config, framework, version, dialect[0] if dialect else None)
     text = text_of(translation)
