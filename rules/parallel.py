@@ -109,9 +109,10 @@ _UNEVEN = (
 
 
 def _uneven_on_purpose(side: Side) -> bool:
-    if side.value("parallel.pipeline_layers") is not None or side.framework == "mindformers":
-        # MindSpore Transformers spreads a remainder over the stages by itself.
+    if side.value("parallel.pipeline_layers") is not None:
         return True
+    if side.framework == "mindformers" and side.config.dialect != "static":
+        return True  # only the static graph's layers refuse a remainder
     return any(side.config.value(key) for key in _UNEVEN)
 
 
