@@ -14,7 +14,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from ...evidence.playbook.pages import pages
-from ...evidence.playbook.plan import FILE, Names, plan_of
+from ...evidence.playbook.plan import FILE, Names, plan_of, reading_words
 from ...mapper.recipe.reading import recipe_of
 from ..inputs import load
 from ..lean import FINE
@@ -54,6 +54,8 @@ def run(
         raise UsageError("playbook needs the directory to write to: -d DIR")
     if "-" in files:
         raise UsageError("a playbook names its pair's files; standard input has no name")
+    if options.variables and os.environ.items() <= options.variables.items():
+        raise UsageError("a playbook writes down how its files are read; name variables with --var instead of --env")
     configs = [load(name, options, stdin_name) for name in files]
     by_framework = {config.framework: config for config in configs}
     if len(by_framework) < len(configs):
@@ -65,8 +67,8 @@ def run(
     if not os.access(parent, os.W_OK | os.X_OK):
         raise UsageError(f"{parent} cannot be written to")
     with tempfile.TemporaryDirectory(prefix=".playbook.", dir=parent) as made:
-        plan = plan_of(recipe_of(source), _names(by_framework, directory))
-        _prepare(plan, by_framework, source, made, options)
+        plan = plan_of(recipe_of(source), _names(by_framework, directory), reading_words(options))
+        _prepare(plan, by_framework, source, made)
         texts = {**pages(plan), **_texts(made), FILE: json.dumps(plan.to_json(), ensure_ascii=False, indent=1) + "\n"}
     written = {os.path.join(directory, name): text for name, text in sorted(texts.items())}
     _put(written, directory, force=force)
@@ -100,13 +102,12 @@ def _no_option(path: str) -> str:
     return f"./{path}" if path.startswith("-") else path
 
 
-def _prepare(plan: Plan, by_framework: dict[str, Config], source: Config, made: str, options: ReadOptions) -> None:
+def _prepare(plan: Plan, by_framework: dict[str, Config], source: Config, made: str) -> None:
     """Run the table's own commands in `made`, where the pair stands under the names it will have."""
-    read = _reading(options)
     here = {plan.names.megatron: by_framework.get("megatron"), plan.names.mindformers: by_framework.get("mindformers")}
     absolute = {name: os.path.abspath(config.file) for name, config in here.items() if config is not None}
     for name in (name for name, config in here.items() if config is None):
-        _accmap(("convert", os.path.abspath(source.file), "-o", name, *read), made)
+        _accmap(("convert", os.path.abspath(source.file), "-o", name, *plan.reading), made)
     commands = [words for stage in plan.stages for words in stage.prepare]
     commands += [check.prepare for stage in plan.stages for check in stage.checks if check.prepare]
     for words in commands:
@@ -115,8 +116,7 @@ def _prepare(plan: Plan, by_framework: dict[str, Config], source: Config, made: 
                 os.makedirs(os.path.join(made, os.path.dirname(word)), exist_ok=True)
 
     def placed(words: Sequence[str]) -> tuple[str, ...]:
-        named = tuple(absolute.get(word, word) for word in words)
-        return (*named, *read) if named != tuple(words) else named
+        return tuple(absolute.get(word, word) for word in words)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(_accmap, map(placed, commands), repeat(made)))
@@ -127,20 +127,6 @@ def _prepare(plan: Plan, by_framework: dict[str, Config], source: Config, made: 
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w", encoding="utf-8") as stream:
                 stream.write(text)
-
-
-def _reading(options: ReadOptions) -> tuple[str, ...]:
-    """The reading options that decide what the pair's files say, for the commands that read them again."""
-    words: list[str] = []
-    for name in ("megatron", "mindformers", "dialect", "world_size", "launch"):
-        value = getattr(options, name)
-        if value is not None:
-            words += [f"--{name.replace('_', '-')}", str(value)]
-    words += [f"--var={name}={value}" for name, value in options.variables.items()]
-    words += [f"--declare={text}" for text in options.declared]
-    if options.unset_empty:
-        words.append("--unset-empty")
-    return (*words, "--arg", *options.positional) if options.positional else tuple(words)
 
 
 def _accmap(words: Sequence[str], folder: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ...mapper.recipe.values import Recipe
+    from ...schemas.config import ReadOptions
     from .table import Check
 
 
@@ -28,6 +30,8 @@ class Plan(NamedTuple):
     """The stages for one pair."""
 
     names: Names
+    reading: tuple[str, ...]
+    """The reading options without which the pair's own files say something else."""
     rungs: tuple[int, ...]
     stages: tuple[Stage, ...]
 
@@ -36,6 +40,7 @@ class Plan(NamedTuple):
         return {
             "format": FORMAT,
             **self.names._asdict(),
+            "reading": list(self.reading),
             "rungs": list(self.rungs),
             "checks": [f"{stage.id}/{check.id}" for stage in self.stages for check in stage.checks],
         }
@@ -43,17 +48,33 @@ class Plan(NamedTuple):
 
 FILE = "plan.json"
 FORMAT = 1
+_READING = re.compile(r"--unset-empty|--(megatron|mindformers|dialect|world-size|launch|var|declare|arg)=.*", re.DOTALL)
 
 
 class PlanError(ValueError):
     """A `plan.json` that is none."""
 
 
-def plan_of(recipe: Recipe, names: Names) -> Plan:
+def reading_words(options: ReadOptions) -> tuple[str, ...]:
+    """Reading options as words of a command line, each with its value attached."""
+    words = [
+        f"--{name.replace('_', '-')}={getattr(options, name)}"
+        for name in ("megatron", "mindformers", "dialect", "world_size", "launch")
+        if getattr(options, name) is not None
+    ]
+    words += [f"--var={name}={value}" for name, value in options.variables.items()]
+    words += [f"--declare={text}" for text in options.declared]
+    words += [f"--arg={text}" for text in options.positional]
+    return (*words, "--unset-empty") if options.unset_empty else tuple(words)
+
+
+def plan_of(recipe: Recipe, names: Names, reading: tuple[str, ...] = ()) -> Plan:
     """The plan for a recipe: the checks whose conditions hold, and the rungs that give something back."""
     last = len(steps()) - 1
     rungs = tuple(number for number in range(1, last + 1) if number == last or align(recipe, number).returned)
-    return _planned(names, rungs, lambda check: all(holds(condition, recipe.value) for condition in check.when))
+    return _planned(
+        names, reading, rungs, lambda check: all(holds(condition, recipe.value) for condition in check.when)
+    )
 
 
 def plan_from(content: object) -> Plan:
@@ -64,17 +85,20 @@ def plan_from(content: object) -> Plan:
     if found.get("format") != FORMAT:
         raise PlanError("it is not a playbook's plan of this version")
     texts = [found.get(name) for name in Names._fields]
-    rungs, checks = (cast("list[object] | None", found.get(name)) for name in ("rungs", "checks"))
+    reading, rungs, checks = (cast("list[object] | None", found.get(name)) for name in ("reading", "rungs", "checks"))
     known = range(1, len(steps()))
     if not all(isinstance(text, str) and text and not text.startswith("-") for text in texts):
         raise PlanError("it does not name the pair's files")
+    if not isinstance(reading, list) or not all(isinstance(word, str) and _READING.fullmatch(word) for word in reading):
+        raise PlanError("it does not say how the pair's files are read")
     if not isinstance(rungs, list) or not all(type(rung) is int and rung in known for rung in rungs):
         raise PlanError("its rungs are not those of the ladder")
     if not isinstance(checks, list):
         raise PlanError("it does not list its checks")
     chosen = {str(check) for check in checks}
     numbers = tuple(cast("int", rung) for rung in rungs)
-    plan = _planned(Names(*(str(text) for text in texts)), numbers, lambda _check: True)
+    words = tuple(str(word) for word in reading)
+    plan = _planned(Names(*(str(text) for text in texts)), words, numbers, lambda _check: True)
     kept = [
         stage._replace(checks=tuple(check for check in stage.checks if f"{stage.id}/{check.id}" in chosen))
         for stage in plan.stages
@@ -85,37 +109,53 @@ def plan_from(content: object) -> Plan:
     return plan._replace(stages=tuple(stage for stage in kept if stage.checks))
 
 
-def _planned(names: Names, rungs: tuple[int, ...], wanted: Callable[[Check], bool]) -> Plan:
+def _planned(names: Names, reading: tuple[str, ...], rungs: tuple[int, ...], wanted: Callable[[Check], bool]) -> Plan:
+    fill = _Filling(names, reading)
     found: list[Stage] = []
     for stage in stages():
-        checks = tuple(filled for check in stage.checks if wanted(check) for filled in _filled(check, names, rungs))
-        prepare = tuple(_words(words, names._asdict()) for words in stage.prepare)
+        checks = tuple(filled for check in stage.checks if wanted(check) for filled in fill.checks(check, rungs))
+        prepare = tuple(fill.command(words) for words in stage.prepare)
         found.append(stage._replace(checks=checks, prepare=prepare))
-    return Plan(names, rungs, tuple(found))
+    return Plan(names, reading, rungs, tuple(found))
 
 
-def _filled(check: Check, names: Names, rungs: Iterable[int]) -> Iterator[Check]:
-    if check.each is None:
-        yield _with(check, names._asdict(), {}, {})
-        return
-    ladder = steps()
-    for rung in rungs:
-        step = ladder[rung]
-        values = {**names._asdict(), "rung": str(rung), "name": step.name}
-        yield _with(check, values, {"text": step.en}, {"text": step.zh})
+class _Filling:
+    """Puts the pair's names in place of the table's braces."""
 
+    def __init__(self, names: Names, reading: tuple[str, ...]) -> None:
+        self.names = names._asdict()
+        self.reading = reading
 
-def _with(check: Check, values: Mapping[str, str], en: Mapping[str, str], zh: Mapping[str, str]) -> Check:
-    titles = {"en": check.title["en"].format(**values, **en), "zh": check.title["zh"].format(**values, **zh)}
-    return check._replace(
-        id=check.id.format(**values),
-        title=titles,
-        do=_words(check.do, {name: shlex.quote(value) for name, value in values.items()}),
-        needs=_words(check.needs, values),
-        judge=_words(check.judge, values),
-        prepare=_words(check.prepare, values),
-    )
+    def checks(self, check: Check, rungs: Iterable[int]) -> Iterator[Check]:
+        """The check, or one for each rung."""
+        if check.each is None:
+            yield self._check(check, {}, {}, {})
+            return
+        ladder = steps()
+        for rung in rungs:
+            step = ladder[rung]
+            yield self._check(check, {"rung": str(rung), "name": step.name}, {"text": step.en}, {"text": step.zh})
 
+    def command(self, words: tuple[str, ...], further: Mapping[str, str] = {}) -> tuple[str, ...]:
+        """An accmap command; one that reads the pair's own files reads them as the playbook did."""
+        filled = tuple(word.format(**self.names, **further) for word in words)
+        return (*filled, *self.reading) if any(self._names_the_pair(word) for word in words) else filled
 
-def _words(words: Iterable[str], values: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(word.format(**values) for word in words)
+    def _line(self, line: str, further: Mapping[str, str]) -> str:
+        quoted = {name: shlex.quote(value) for name, value in {**self.names, **further}.items()}
+        filled = line.format(**quoted)
+        return f"{filled} {shlex.join(self.reading)}".rstrip() if self._names_the_pair(line) else filled
+
+    def _names_the_pair(self, word: str) -> bool:
+        return any(f"{{{name}}}" in word for name in self.names)
+
+    def _check(self, check: Check, further: Mapping[str, str], en: Mapping[str, str], zh: Mapping[str, str]) -> Check:
+        titles = {"en": check.title["en"].format(**further, **en), "zh": check.title["zh"].format(**further, **zh)}
+        return check._replace(
+            id=check.id.format(**further),
+            title=titles,
+            do=tuple(self._line(line, further) for line in check.do),
+            needs=tuple(name.format(**further) for name in check.needs),
+            judge=self.command(check.judge, further),
+            prepare=self.command(check.prepare, further),
+        )

@@ -170,3 +170,23 @@ def test_a_place_that_cannot_be_written_to(accmap, monkeypatch: pytest.MonkeyPat
     answer = accmap("playbook", str(EXAMPLES / "qwen3_dense/megatron.sh"), "-d", "book")
     assert answer.code == 2
     assert "cannot be written to" in answer.err
+
+
+def test_the_pair_is_read_the_same_way_everywhere(accmap, book: Path) -> None:
+    script = book.parent / "pair" / "megatron.sh"
+    text = script.read_text("utf-8").replace("--weight-decay 0.1", "--weight-decay $2")
+    assert "$2" in text
+    script.write_text(text, "utf-8")
+    words = ("playbook", str(script), str(book.parent / "pair" / "mindformers.yaml"), "-d", "again")
+    read = ("--var", "NOTE=a b", "--arg", "first", "0.3")
+    assert accmap(*words, *read).code == 0
+    page = Path("again/1-configuration/README.md").read_text("utf-8")
+    assert "'--var=NOTE=a b' --arg=first --arg=0.3" in page
+    answer = accmap("playbook", "status", "again", "--format", "json")
+    assert states(answer.out)["lint"] == "failed"
+    assert "OPT006" in accmap("playbook", "status", "again").out
+    aligned = Path("again/2-preparation/pair/example.sh").read_text("utf-8")
+    assert "--weight-decay 0.3" in aligned
+    whole = accmap(*words, "--env", "--force")
+    assert whole.code == 2
+    assert "--var" in whole.err

@@ -82,6 +82,9 @@ def test_only_rungs_that_give_something_back_are_climbed() -> None:
         ({"checks": 3}, "checks"),
         ({"checks": ["configuration/gone"]}, "configuration/gone"),
         ({"megatron": "--fix"}, "files"),
+        ({"reading": ["--fix"]}, "read"),
+        ({"reading": ["--output-file=x"]}, "read"),
+        ({"reading": None}, "read"),
         ({"source": 1}, "files"),
     ],
 )
