@@ -191,7 +191,7 @@ class _Widened:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         del copy
-        wide = (self._np.asarray(self._bits).astype(self._np.uint32) << 16).view(self._np.float32)
+        wide = (self._np.asarray(self._bits).astype(self._np.uint32) << self._np.uint32(16)).view(self._np.float32)
         # Of a single number numpy makes a scalar, which is no array.
         return self._np.asarray(wide, dtype)
 

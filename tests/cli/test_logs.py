@@ -177,7 +177,14 @@ def test_a_growing_log_is_followed(tmp_path: Path) -> None:
         "--format",
         "json",
     ]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell makes its background jobs ignore interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     try:
 
         def waited(steps: int, answer: str) -> dict[str, Any]:

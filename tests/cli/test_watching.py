@@ -20,7 +20,9 @@ def test_a_change_is_seen(tmp_path: Path) -> None:
     words = ["lint", "planted/megatron.sh", "planted/mindformers.yaml", "--watch", "--no-cache", "--no-config"]
     command = [sys.executable, "-u", "-c", "import sys; from accmap.cli.lean import main; sys.exit(main())", *words]
     script = tmp_path / "planted" / "mindformers.yaml"
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as watch:
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=interruptible
+    ) as watch:
         assert watch.stdout is not None
         guard = Timer(30, watch.kill)  # a watch that never answers must not hold the tests
         guard.start()
@@ -34,6 +36,11 @@ def test_a_change_is_seen(tmp_path: Path) -> None:
         watch.stdout.read()
         guard.cancel()
     assert watch.returncode in (0, 1)
+
+
+def interruptible() -> None:
+    """Undo what a shell does to its background jobs, which ignore interrupts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def until_summary(watch: subprocess.Popen[str]) -> str:
