@@ -101,7 +101,6 @@ class Measured(NamedTuple):
     infinite_b: int
     not_finite_apart: int
     """Elements where a NaN stands on either side, or an infinity faces anything but itself."""
-    not_finite_at: tuple[int, ...] | None
     unequal: int
 
     @property
@@ -286,7 +285,6 @@ class _Totals:
         self.sum_a = self.sum_b = self.abs_a = self.abs_b = 0.0
         self.max_abs, self.max_at, self.max_rel = 0.0, 0, 0.0
         self.nan_a = self.nan_b = self.inf_a = self.inf_b = self.apart = 0
-        self.apart_at: int | None = None
         self.highest = [-math.inf, -math.inf]
         self.lowest = [math.inf, math.inf]
 
@@ -301,7 +299,7 @@ class _Totals:
         finite = np.isfinite(left) & np.isfinite(right)
         positions = None
         if not finite.all():
-            self._not_finite(left, right, finite, start)
+            self._not_finite(left, right, finite)
             positions = np.flatnonzero(finite)
             left, right = left[positions], right[positions]
         self.finite += left.size
@@ -344,7 +342,7 @@ class _Totals:
         self.thousandth += int((errors < 0.001).sum())
         self.five += int((errors < 0.005).sum())
 
-    def _not_finite(self, left: Array, right: Array, finite: Array, start: int) -> None:
+    def _not_finite(self, left: Array, right: Array, finite: Array) -> None:
         np = self._np
         self.nan_a += int(np.isnan(left).sum())
         self.nan_b += int(np.isnan(right).sum())
@@ -353,8 +351,6 @@ class _Totals:
         apart = ~finite & ~(left == right)
         if apart.any():
             self.apart += int(apart.sum())
-            if self.apart_at is None:
-                self.apart_at = start + int(apart.argmax())
 
     def measured(self, shape: tuple[int, ...]) -> Measured:
         """The sums as the numbers that are told."""
@@ -386,7 +382,6 @@ class _Totals:
             infinite_a=self.inf_a,
             infinite_b=self.inf_b,
             not_finite_apart=self.apart,
-            not_finite_at=None if self.apart_at is None else index_of(shape, self.apart_at),
             unequal=self.unequal,
         )
 

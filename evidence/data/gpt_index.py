@@ -38,7 +38,6 @@ class GptIndex(NamedTuple):
     """Which cut of the line is drawn first, second, …"""
     epochs: int
     separate_last_epoch: bool
-    tokens_per_epoch: int
     sample_length: int
     extra: int
     """Tokens that a sample takes beyond its length: 1, so that there is a label for the last token."""
@@ -121,7 +120,7 @@ def gpt_index(
     else:
         order = _shuffled(np.arange(total), state)
     ends = np.cumsum(np.asarray(lengths)[documents], dtype=np.int64)
-    return GptIndex(documents, ends, order, epochs, separate, tokens, sample_length, more)
+    return GptIndex(documents, ends, order, epochs, separate, sample_length, more)
 
 
 def _shuffled(array: Any, state: Any) -> Any:

@@ -13,7 +13,7 @@ from .comparison import Comparison, compare
 from .curve import Schedule, UndecidedError
 from .explanation import explain
 from .megatron import MegatronParameters, megatron_schedule
-from .mindformers import LossScale, MindFormersParameters, mindformers_schedule
+from .mindformers import MindFormersParameters, mindformers_schedule
 from .problems import Note, note
 
 if TYPE_CHECKING:
@@ -242,19 +242,3 @@ def mindformers_loss_scale(parameters: MegatronParameters) -> QuantityEquivalent
         "scale_window": int(parameters.loss_scale_window),
     }
     return QuantityEquivalent({"scale_sense": sense}, not notes, 0.0, 0, tuple(notes))
-
-
-def megatron_loss_scale(scale: LossScale) -> QuantityEquivalent:
-    """Megatron-LM's loss-scale arguments for a `scale_sense`."""
-    if scale.type == "DynamicLossScaleUpdateCell":
-        settings: dict[str, object] = {
-            "initial_loss_scale": scale.value,
-            "loss_scale_window": scale.window,
-            "hysteresis": 1,
-            "min_loss_scale": 1.0,
-        }
-        notes = [note("needs-fp16")]
-        if scale.factor != 2:
-            notes.append(note("factor-two", factor=scale.factor))
-        return QuantityEquivalent(settings, scale.factor == 2, 0.0, 0, tuple(notes))
-    return QuantityEquivalent({"loss_scale": scale.value}, scale.type != "AdaptiveLossScaleUpdateCell", 0.0, 0, ())

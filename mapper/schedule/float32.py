@@ -8,9 +8,6 @@ from struct import Struct
 _FORMAT = Struct("<f")
 _pack, _unpack = _FORMAT.pack, _FORMAT.unpack
 
-UNIT = 2.0**-24
-"""Largest relative error of one rounding."""
-
 
 def single(value: float) -> float:
     """`value` rounded to the nearest float32."""

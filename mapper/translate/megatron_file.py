@@ -27,11 +27,6 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 GPUS_PER_NODE = 8
 
 
-def megatron_settings(translation: Translation) -> dict[str, Value]:
-    """Every argument of the written script by destination."""
-    return {setting.key: setting.value for setting in translation.settings}
-
-
 def megatron_words(translation: Translation) -> list[str]:
     """The argument vector, unquoted."""
     arguments = sorted(_arguments(translation), key=lambda entry: _ORDER.index(entry[0]))

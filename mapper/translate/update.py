@@ -114,17 +114,10 @@ class Updated(NamedTuple):
     """What was brought about, but not as one might expect: another model class."""
 
 
-def updated(
-    target_text: str, translation: Translation, target_config: Config, options: ReadOptions | None = None
-) -> str:
-    """The text of the file after the update."""
-    return update(target_text, translation, target_config, options).text
-
-
 def update(
     target_text: str, translation: Translation, target_config: Config, options: ReadOptions | None = None
 ) -> Updated:
-    """As `updated`, with what was changed and what could not be; UnreadableError for a file of another kind."""
+    """The file after the update, what was changed and what could not be; UnreadableError for a file of another kind."""
     return _Updating(target_text, translation, target_config, options or ReadOptions()).done()
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from accmap.mapper.differences import differences
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.translate.translation import Translation, translate
-from accmap.mapper.translate.update import Updated, update, updated
+from accmap.mapper.translate.update import Updated, update
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.reader import config_of, read_config
@@ -141,7 +141,7 @@ def test_nothing_is_touched_where_nothing_differs() -> None:
     translation = translate(read_config(str(EXAMPLES / "qwen3_dense" / "megatron.sh")))
     found = update(text, translation, read_config(str(path)))
     assert set(found.changed) <= {"train_dataset.num_parallel_workers"}
-    assert updated(text, translation, read_config(str(path))) == found.text
+    assert update(text, translation, read_config(str(path))).text == found.text
 
 
 def test_a_missing_section_is_written_whole() -> None:
