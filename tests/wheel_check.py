@@ -23,4 +23,8 @@ for file in files:
     done = subprocess.run([str(command), "show", str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{file}: {done.stderr}"
     assert done.stdout, file
+pair = ["examples/qwen3_dense/megatron.sh", "examples/qwen3_dense/mindformers.yaml"]
+for words in (["dump", "config", *pair, "-d", "dump"], ["playbook", *pair, "-d", "book"], ["doctor"]):
+    done = subprocess.run([str(command), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
 print(f"{len(files)} examples read by the installed wheel")
