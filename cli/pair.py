@@ -16,7 +16,7 @@ from .lean import FINE
 from .loss_report import print_report
 from .parsing import UsageError
 from .terminal import painted, wants_colour
-from .writing import write_texts
+from .writing import write_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ def run(
     texts = pair.texts(comments=not no_comments)
     texts.update({name: readme(pair, language) for language, name in FILES.items()})
     written = {os.path.join(directory, name): text for name, text in texts.items()}
-    _put(directory, written, force=force)
+    write_folder(directory, written, force=force)
     if format == "json":
         answer = {**pair.to_json(lang), "files": list(written)}
         json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
@@ -75,21 +75,6 @@ def run(
         _page(pair, list(written), lang)
         print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), lang)
     return FINE
-
-
-def _put(directory: str, texts: dict[str, str], *, force: bool) -> None:
-    """All files or none; a directory that was made for them goes again where they cannot be written."""
-    made = not os.path.isdir(directory)
-    try:
-        os.makedirs(directory, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{directory} cannot be made: {error.strerror}") from None
-    try:
-        write_texts(texts, force=force)
-    except UsageError:
-        if made:
-            os.rmdir(directory)
-        raise
 
 
 def _page(pair: Pair, names: Sequence[str], language: Language) -> None:

@@ -41,6 +41,30 @@ def write_texts(files: dict[str, str], *, force: bool = False) -> None:
                 os.unlink(written)
 
 
+def write_folder(directory: str, files: dict[str, str], *, force: bool = False) -> None:
+    """Put several texts below a directory; the folders made for them go again where they cannot be written."""
+    made: list[str] = []
+    try:
+        for folder in dict.fromkeys((directory, *map(os.path.dirname, files))):
+            _make(folder, made)
+        write_texts(files, force=force)
+    except (OSError, UsageError) as error:
+        for folder in reversed(made):
+            os.rmdir(folder)
+        if isinstance(error, OSError):
+            raise UsageError(f"{error.filename} cannot be made: {error.strerror}") from None
+        raise
+
+
+def _make(folder: str, made: list[str]) -> None:
+    """Make a folder and those above it that are missing, and note which."""
+    folder = folder.rstrip("/") or folder
+    if folder and not os.path.isdir(folder):
+        _make(os.path.dirname(folder), made)
+        os.mkdir(folder)
+        made.append(folder)
+
+
 def _beside(path: str, text: str) -> str:
     """The text in a new file next to `path`, from where a rename puts it in place at once."""
     folder, name = os.path.split(path)

@@ -16,7 +16,7 @@ from ..inputs import load
 from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import painted, wants_colour
-from ..writing import write_texts
+from ..writing import write_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +85,7 @@ def run(
     if not plan.failed:
         texts = {**plan.files, **{name: readme(plan, language) for language, name in FILES.items()}}
         written = {os.path.join(directory, name): text for name, text in texts.items()}
-        _put(directory, written, force=force)
+        write_folder(directory, written, force=force)
     if format == "json":
         json.dump({**plan.to_json(lang), "files": list(written)}, sys.stdout, ensure_ascii=False, allow_nan=False)
         sys.stdout.write("\n")
@@ -99,21 +99,6 @@ def _spans(option: str, text: str) -> tuple[Span, ...]:
         return spans_of(text)
     except ValueError:
         raise UsageError(f"{option} takes numbers from 0 and ranges such as 0,2-4, or all; not {text!r}") from None
-
-
-def _put(directory: str, texts: dict[str, str], *, force: bool) -> None:
-    """All files or none; a directory that was made for them goes again where they cannot be written."""
-    made = not os.path.isdir(directory)
-    try:
-        os.makedirs(directory, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{directory} cannot be made: {error.strerror}") from None
-    try:
-        write_texts(texts, force=force)
-    except UsageError:
-        if made:
-            os.rmdir(directory)
-        raise
 
 
 def _page(plan: Plan, names: Sequence[str], language: Language) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from ...mapper.recipe.reading import recipe_of
 from ..inputs import load
 from ..lean import FINE
 from ..parsing import UsageError
-from ..writing import write_texts
+from ..writing import write_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +70,7 @@ def run(
         _prepare(plan, by_framework, source, made)
         texts = {**pages(plan), **_texts(made), FILE: json.dumps(plan.to_json(), ensure_ascii=False, indent=1) + "\n"}
     written = {os.path.join(directory, name): text for name, text in sorted(texts.items())}
-    _put(written, directory, force=force)
+    write_folder(directory, written, force=force)
     if format == "json":
         checks = [
             {"stage": stage.id, "check": check.id, "procedure": list(check.sources)}
@@ -146,18 +145,3 @@ def _texts(folder: str) -> dict[str, str]:
             with open(path, encoding="utf-8") as stream:
                 found[os.path.relpath(path, folder)] = stream.read()
     return found
-
-
-def _put(written: dict[str, str], directory: str, *, force: bool) -> None:
-    """All files or none; a directory that was made for them goes again where they cannot be written."""
-    made = not os.path.isdir(directory)
-    try:
-        for path in written:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-        write_texts(written, force=force)
-    except OSError as error:
-        raise UsageError(f"{error.filename} cannot be made: {error.strerror}") from None
-    except UsageError:
-        if made:
-            shutil.rmtree(directory)
-        raise

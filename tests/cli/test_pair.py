@@ -124,3 +124,13 @@ def test_an_experiment_of_the_guide(
     assert ("--deterministic-mode" in written) == (name != "benchmark")
     found = {change["field"]: [change["from"], change["to"]] for change in json.loads(answer.out)["changes"]}
     assert {field: found.get(field) for field in changed} == changed
+
+
+def test_folders_are_made_and_go_again_where_nothing_is_written(accmap) -> None:
+    source = str(EXAMPLES / "qwen3_dense" / "megatron.sh")
+    assert accmap("pair", source, "-d", "new/deeper/pair/").code == 0
+    assert Path("new/deeper/pair/example.sh").is_file()
+    Path("file").write_text("", "utf-8")
+    answer = accmap("pair", source, "-d", "file/below")
+    assert answer.code == 2
+    assert "cannot be made" in answer.err
