@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytestmark = pytest.mark.frameworks
+RUN = Path(__file__).parents[1] / "framework_run.py"
 
 
 def answer(module: str) -> dict[str, Any]:
     """Run a proof in a process of its own: frameworks are not unloaded again."""
     done = subprocess.run(
-        [sys.executable, "-c", f"from {module} import main; main()"],
+        [sys.executable, str(RUN), "-c", f"from {module} import main; main()"],
         capture_output=True,
         text=True,
         check=False,
@@ -26,9 +29,6 @@ def answer(module: str) -> dict[str, Any]:
 
 
 def environment() -> dict[str, str]:
-    import os
-    from pathlib import Path
-
     paths = [str(Path(__file__).parent / "proofs"), *(path for path in sys.path if path)]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from config_pairs import ROOT, pair_of
 
 HERE = Path(__file__).parent
+RUN = (sys.executable, str(HERE.parents[1] / "framework_run.py"))
 OLDER = sorted((ROOT / ".frameworks/msprobe").glob("*"))
 EAGER = {"mindformers": {"context": {"mode": 1, "device_target": "Ascend"}}}
 LOCAL = {**EAGER, "megatron": {"transformer-impl": "local"}}
@@ -116,7 +117,7 @@ print(count)
 
 def parsed(folder: Path, *words: str) -> int:
     paths = "\n".join(map(str, sorted(folder.glob("*/msprobe_*.json"))))
-    out = done([sys.executable, "-c", PARSE, *words], input=paths, env=environment(), cwd=folder)
+    out = done([*RUN, "-c", PARSE, *words], input=paths, env=environment(), cwd=folder)
     return int(out.splitlines()[-1])
 
 
@@ -170,7 +171,7 @@ def dumped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     script, config = folder / "pretrain.sh", folder / "train.yaml"
     for side in ("megatron", "mindformers"):
         words = [side, str(script), str(config), str(folder / f"dump/msprobe_{side}.json")]
-        done([sys.executable, str(HERE / "real_dump.py"), *words], env=environment(), cwd=folder)
+        done([*RUN, str(HERE / "real_dump.py"), *words], env=environment(), cwd=folder)
     return subject, found, folder / "dump"
 
 
@@ -180,11 +181,11 @@ def test_the_precheck_runs_on_a_real_record(tmp_path: Path) -> None:
     subject = pair_of("dense", tmp_path, LOCAL)
     found = written(subject, Request(precheck=True), tmp_path / "dump")
     words = ["mindformers", "pretrain.sh", "train.yaml", "dump/msprobe_precheck.json"]
-    done([sys.executable, str(HERE / "real_dump.py"), *words], env=environment(), cwd=tmp_path)
+    done([*RUN, str(HERE / "real_dump.py"), *words], env=environment(), cwd=tmp_path)
     command = found.commands["precheck"][0].split()[1:]
     command = [str(next((tmp_path / "dump").glob(word))) if "*" in word else word for word in command]
     code = "import mindspore, sys; sys.argv[0] = 'msprobe'; from msprobe.msprobe import main; main()"
-    done([sys.executable, "-c", code, *command], env=environment(), cwd=tmp_path / "dump")
+    done([*RUN, "-c", code, *command], env=environment(), cwd=tmp_path / "dump")
     tables = {path.name.rpartition("_")[0] for path in (tmp_path / "dump/result_precheck").glob("*.csv")}
     assert tables == {"accuracy_checking_result", "accuracy_checking_details"}
 
@@ -199,7 +200,7 @@ def test_a_scope_is_what_is_recorded(tmp_path: Path, side: str) -> None:
     scope = (record_of("decoder.layers.0.mlp"), record_of("decoder.layers.1.self_attention"))
     written(subject, Request(task="statistics", scope=scope), tmp_path / "dump")
     words = [side, "pretrain.sh", "train.yaml", f"dump/msprobe_{side}.json"]
-    done([sys.executable, str(HERE / "real_dump.py"), *words], env=environment(), cwd=tmp_path)
+    done([*RUN, str(HERE / "real_dump.py"), *words], env=environment(), cwd=tmp_path)
     record = json.loads(next((tmp_path / f"dump/{side}/step0").glob("*/dump.json")).read_text())["data"]
     forward = [name.partition(".")[2] for name in record if ".forward." in name]
     assert forward[0].startswith("decoder.layers.0.mlp.linear_fc1.")
@@ -215,7 +216,7 @@ def test_megatron_survives_a_dump_of_its_operators(tmp_path: Path) -> None:
     subject = pair_of("dense", tmp_path, EAGER)
     written(subject, Request(task="statistics", level="mix"), tmp_path / "dump")
     words = ["megatron", "pretrain.sh", "train.yaml", "dump/msprobe_megatron.json"]
-    done([sys.executable, str(HERE / "real_dump.py"), *words], env=environment(), cwd=tmp_path)
+    done([*RUN, str(HERE / "real_dump.py"), *words], env=environment(), cwd=tmp_path)
     record = json.loads((tmp_path / "dump/megatron/step0/rank0/dump.json").read_text())["data"]
     assert {"Functional.silu.0.forward", "Module.decoder.layers.1.mlp.MLP.forward.0"} <= record.keys()
 
@@ -261,7 +262,7 @@ def test_older_msprobe_compares_by_compare_json(dumped: tuple[Subject, Plan, Pat
         shutil.copytree(next(record.parent.glob("proc*")), record)
     words = found.commands["compare"][0].replace("-o result", "-o older").split()[1:]
     code = "import mindspore, sys; sys.argv[0] = 'msprobe'; from msprobe.msprobe import main; main()"
-    done([sys.executable, "-c", code, *words], env=environment(PYTHONPATH=str(older)), cwd=folder)
+    done([*RUN, "-c", code, *words], env=environment(PYTHONPATH=str(older)), cwd=folder)
     assert list((folder / "older").glob("compare_result*.xlsx"))
 
 
@@ -337,7 +338,7 @@ def test_msprobe_pairs_the_layers_of_pipeline_stages(tmp_path: Path, per_chunk: 
             "print(json.dumps(pairs(*sys.argv[1:4])))"
         )
         paths = [str(tmp_path / f"{side}{mapping.stage}/dump.json") for side in ("mindformers", "megatron")]
-        words = [sys.executable, "-c", code, *paths, str(tmp_path / "dump" / name)]
+        words = [*RUN, "-c", code, *paths, str(tmp_path / "dump" / name)]
         pairs = json.loads(done(words, env=environment()).splitlines()[-1])
         chunks = [chunk for chunk in chunks_of(subject) if chunk.stage == mapping.stage]
         met = 0
@@ -372,7 +373,7 @@ def test_msprobe_takes_the_operator_mapping(tmp_path: Path) -> None:
         "theirs = frame([start + 'input.0'], ['input'])\n"
         "print(json.dumps(list(process.assign_npu_df_compare_key(ours, theirs)['compare_key'])))"
     )
-    out = done([sys.executable, "-c", code, str(tmp_path / "api.yaml")], env=environment())
+    out = done([*RUN, "-c", code, str(tmp_path / "api.yaml")], env=environment())
     start = "Functional.rms_norm.0.forward."
     assert json.loads(out.splitlines()[-1]) == [start + "input.0", start + "input.2", start + "output.0"]
 

@@ -20,6 +20,7 @@ from accmap.schemas.files import read_text
 from accmap.schemas.reader import config_of
 
 pytestmark = pytest.mark.frameworks
+RUN = Path(__file__).parents[2] / "framework_run.py"
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 MONITOR = """
 import sys
@@ -83,7 +84,11 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     pytest.importorskip("mindformers")
     home = tmp_path_factory.mktemp(request.param)
     done = subprocess.run(
-        [sys.executable, "-c", MONITOR, request.param], cwd=home, capture_output=True, text=True, timeout=300
+        [sys.executable, str(RUN), "-c", MONITOR, request.param],
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     (home / "worker_0.log").write_text(done.stdout)
@@ -144,7 +149,7 @@ def test_the_order_of_the_real_models_parameters(framework: str, package: str, f
     pytest.importorskip(package)
     files = [str(EXAMPLES / name / file) for name in ("qwen3_dense", "qwen3_moe", "deepseek_v3")]
     done = subprocess.run(
-        [sys.executable, "-c", ORDERS, framework, str(tmp_path / "orders.json"), *files],
+        [sys.executable, str(RUN), "-c", ORDERS, framework, str(tmp_path / "orders.json"), *files],
         capture_output=True,
         text=True,
         timeout=600,

@@ -32,6 +32,7 @@ pytestmark = [
 ]
 
 REAL = Path(__file__).with_name("real")
+RUN = Path(__file__).parents[2] / "framework_run.py"
 COUNTERS = ("fi_accu", "expert_load")
 """Counters of the router that the network keeps and no checkpoint of weights holds."""
 
@@ -39,7 +40,7 @@ COUNTERS = ("fi_accu", "expert_load")
 def run(script: str, *words: object) -> dict[str, Any]:
     """The last line that a script prints, as JSON."""
     environment = {**os.environ, "GLOG_v": "4", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(REAL / script), *map(str, words)]
+    command = [sys.executable, str(RUN), str(REAL / script), *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=500)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.strip().splitlines()[-1])

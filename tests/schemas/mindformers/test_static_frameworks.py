@@ -22,6 +22,7 @@ from accmap.schemas.files import read_text
 from accmap.schemas.mindformers.effective import mindformers_config
 
 HERE = Path(__file__).parent
+RUN = HERE.parents[1] / "framework_run.py"
 CASES: list[dict[str, Any]] = yaml.safe_load((HERE / "static_cases.yaml").read_text(encoding="utf-8"))
 COMPARED = (
     "dense-defaults-of-the-class",
@@ -57,7 +58,7 @@ def test_equals_the_real_conversion(version: str, tmp_path: Path) -> None:
         paths.append(str(path))
     environment = {**os.environ, "PYTHONPATH": folder} if folder else dict(os.environ)
     done = subprocess.run(
-        [sys.executable, str(HERE / "static_oracle.py"), *paths],
+        [sys.executable, str(RUN), str(HERE / "static_oracle.py"), *paths],
         env=environment,
         cwd=folder or tmp_path,
         capture_output=True,

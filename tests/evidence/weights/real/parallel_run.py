@@ -46,6 +46,7 @@ def main(rank: int, folder: Path, checkpoint: Path, store: str) -> None:
             print(json.dumps({"loss": loss}), flush=True)
         torch.distributed.barrier()
         torch.distributed.destroy_process_group()
+    os._exit(0)
 
 
 if __name__ == "__main__":
