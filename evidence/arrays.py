@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..schemas.diagnostic import Kind, UnreadableError, finding
 from ..schemas.files import PROBLEMS as FILE_PROBLEMS
+from ..schemas.system_reasons import system_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,8 +147,8 @@ def read_array(path: str) -> Array:
             shape, _fortran, dtype = reader(stream)
             begins = stream.tell()
     except OSError as error:
-        why = error.strerror or str(error)
-        raise UnreadableError(finding(FILE_PROBLEMS, "denied", path, path=path, why=why)) from None
+        why, why_zh = system_reason(error)
+        raise UnreadableError(finding(FILE_PROBLEMS, "denied", path, path=path, why=why, why_zh=why_zh)) from None
     except Exception as error:  # noqa: BLE001 - the header is Python text: its parser raises whatever garbage makes it
         raise _unreadable(path, _first_line(error)) from None
     if dtype.hasobject:

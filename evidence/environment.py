@@ -181,8 +181,40 @@ def judged(
             findings.append(finding(PROBLEMS, "unlisted", HERE, None, name=owner, version=version, known=known))
             continue
         sets.append(found)
-        findings.extend(_apart(found, version, by_name))
+        if given is not None or _begun(found, by_name):
+            findings.extend(_apart(found, version, by_name))
+        else:
+            findings.extend(_elsewhere(found, version, by_name))
+        if given is not None:
+            findings.extend(_missing(found, version, by_name))
     return tuple(sets), tuple(findings)
+
+
+_SHARED = ("python", "numpy")
+"""What every machine has; it says nothing about what the machine is for."""
+
+
+def _begun(belongs: VersionSet, by_name: Mapping[str, str]) -> bool:
+    """Whether something of a set is here although its framework is not: then this is where it is to run."""
+    names = {*belongs.exact, *belongs.needs, *belongs.reference}.difference(_SHARED)
+    return any(name in by_name for name in names)
+
+
+def _elsewhere(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """What the framework will need of a machine that is not this one."""
+    common = {"owner": belongs.owner, "owner_version": version, "source": belongs.source}
+    for name, wanted in belongs.needs.items():
+        given = by_name.get(name)
+        if given is not None and not satisfies(given, wanted):
+            yield finding(PROBLEMS, "elsewhere", HERE, None, name=name, version=given, wanted=wanted, **common)
+
+
+def _missing(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """What the installed framework demands and is not here; the shared ones come with whatever else is installed."""
+    common = {"owner": belongs.owner, "owner_version": version, "source": belongs.source}
+    for name, wanted in belongs.needs.items():
+        if name not in by_name and name not in _SHARED:
+            yield finding(PROBLEMS, "needed", HERE, None, name=name, wanted=wanted, **common)
 
 
 def _apart(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:

@@ -40,6 +40,20 @@ PROBLEMS: dict[str, Kind] = {
         "The file is read as {name} {read}, but {version} is installed here: give --{option} {version}.",
         "该文件按 {name} {read} 读取，但本机安装的是 {version}：请指定 --{option} {version}。",
     ),
+    "elsewhere": Kind(
+        "EVD086",
+        "needed-elsewhere",
+        "info",
+        "{owner} {owner_version} needs {name} {wanted} ({source}); it is not installed here, and {name} is {version}.",
+        "{owner} {owner_version} 需要 {name} {wanted}（{source}）。本机未安装 {owner}，{name} 为 {version}。",
+    ),
+    "needed": Kind(
+        "EVD087",
+        "needed-and-missing",
+        "warning",
+        "{owner} {owner_version} needs {name} {wanted} ({source}), which is not installed here.",
+        "{owner} {owner_version} 需要 {name} {wanted}（{source}），而本机未安装。",
+    ),
     "unreadable": Kind(
         "EVD085",
         "version-file-unreadable",

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..schemas.diagnostic import Kind, UnreadableError, finding
 from ..schemas.files import read_text
+from ..schemas.yaml_depth import refuse_deep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -244,8 +245,10 @@ def _yaml(path: str, text: str) -> Any:
     import yaml
 
     try:
-        return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
+        loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        refuse_deep(text, loader)
+        return yaml.load(text, loader)
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
         first = str(error).splitlines()[0]
         why = f"the YAML cannot be read ({first})", f"无法读取 YAML（{first}）"
     raise _unreadable(path, *why)
@@ -351,7 +354,10 @@ def _number(written: Any) -> float | None:
     if isinstance(written, bool):
         return None
     if isinstance(written, (int, float)):
-        return float(written)
+        try:
+            return float(written)
+        except OverflowError:  # a whole number of more than three hundred digits
+            return math.inf if written > 0 else -math.inf
     if isinstance(written, str):
         text = written.strip().rstrip("%").strip()
         if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|nan|[-+]?inf", text, re.IGNORECASE):

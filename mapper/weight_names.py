@@ -32,6 +32,7 @@ class _Alias(NamedTuple):
     other: str
     fused: bool
     beside: str | None
+    everywhere: bool
 
 
 class Beside(NamedTuple):
@@ -39,6 +40,8 @@ class Beside(NamedTuple):
 
     en: str
     zh: str
+    anew: bool = False
+    """Without it a run does not go on where the checkpoint was saved, but begins like a new one."""
 
 
 def canonical(framework: Framework, name: str) -> str:
@@ -75,6 +78,22 @@ def spellings(names: Collection[str], *, engine: bool, grouped: bool, newer: boo
         for older, recent in renames.items():
             written = written.replace(f".{older}.", f".{recent}.")
         found[name] = written
+    return found
+
+
+def global_names(names: Collection[str], *, engine: bool, latent: bool) -> dict[str, str]:
+    """What a distributed checkpoint of Megatron-LM calls each of these parameters, layers and experts one by one.
+
+    The local implementation writes its norms as if they were fused, so that either implementation can load them.
+    """
+    if engine:
+        return spellings(names, engine=True, grouped=False)
+    found = {name: name for name in names}
+    for alias in () if latent else _aliases("megatron"):
+        for name in names if alias.everywhere else ():
+            match = alias.back.fullmatch(name)
+            if match is not None:
+                found[name] = filled(alias.other, match.groupdict())
     return found
 
 
@@ -139,6 +158,7 @@ def _aliases(framework: Framework) -> tuple[_Alias, ...]:
             row["other"],
             bool(row.get("fused")),
             row.get("beside"),
+            bool(row.get("global")),
         )
         for row in ALIASES[framework]
     )
@@ -155,7 +175,9 @@ def _splits() -> tuple[tuple[Split, re.Pattern[str]], ...]:
 def _others(framework: Framework) -> tuple[tuple[re.Pattern[str], Beside], ...]:
     from ..mappings.weights_compiled import OTHERS
 
-    return tuple((re.compile(row["pattern"]), Beside(row["en"], row["zh"])) for row in OTHERS[framework])
+    return tuple(
+        (re.compile(row["pattern"]), Beside(row["en"], row["zh"], bool(row.get("anew")))) for row in OTHERS[framework]
+    )
 
 
 def _pattern(template: str) -> re.Pattern[str]:

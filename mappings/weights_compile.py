@@ -19,7 +19,7 @@ _TYPES = {
     "ALIASES": "dict[str, list[dict[str, Any]]]",
     "RENAMES": "dict[str, dict[str, str]]",
     "SPLITS": "dict[str, list[str]]",
-    "OTHERS": "dict[str, list[dict[str, str]]]",
+    "OTHERS": "dict[str, list[dict[str, Any]]]",
 }
 
 

@@ -2,11 +2,13 @@
 
 The frameworks' libraries leave threads behind. A process that takes itself apart while they run aborts now and then
 ("terminate called without an active exception"), long after its answer is written; so this one is not taken apart.
+Only the processes that it began are ended first: one that is left behind holds the answer's pipe open for ever.
 """
 
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 import os
 import runpy
 import sys
@@ -37,4 +39,6 @@ if __name__ == "__main__":
     atexit._run_exitfuncs()  # helper processes of the frameworks end here, too
     sys.stdout.flush()
     sys.stderr.flush()
+    for child in multiprocessing.active_children():
+        child.kill()
     os._exit(done)

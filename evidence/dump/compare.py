@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...schemas.diagnostic import UnreadableError, finding
 from .compare_divergence import Divergence, UnitResult, first_divergence
+from .compare_gaps import Gap, gaps_of
 from .compare_names import FUSED_NORM_LINEAR, crosses, describe, graph_path, module_path, pair_units
 from .compare_problems import PROBLEMS
 from .statistics import EXACT, Judge, TensorResult, compare_routed, compare_tensors
@@ -56,6 +57,7 @@ class Comparison(NamedTuple):
     only_b: tuple[Unit, ...]
     divergence: Divergence | None
     judge: Judge
+    gaps: tuple[Gap, ...] = ()
 
     @property
     def tensors(self) -> tuple[TensorResult, ...]:
@@ -113,7 +115,21 @@ def compare_trees(
         why = f"{count} tensors have neither elements nor the same kind of statistics on both sides"
         why_zh = f"{count} 个张量在两侧既无元素，也无同类统计量"
         raise UnreadableError(finding(PROBLEMS, "empty", a.path, path=a.path, why=why, why_zh=why_zh))
-    return Comparison(a, b, units, paired.only_a, paired.only_b, first_divergence(units), judge)
+    missing = (
+        *gaps_of("a", a.units, paired.only_a, unit_path, crossing=crossing),
+        *gaps_of("b", b.units, paired.only_b, unit_path, crossing=crossing),
+    )
+    return Comparison(a, b, units, paired.only_a, paired.only_b, first_divergence(units), judge, missing)
+
+
+def inside(tree: Tree, modules: Sequence[str]) -> Tree:
+    """The part of a dump that belongs to some modules; all of it where none is named."""
+    wanted = tuple(module_path(name) for name in modules)
+    if not wanted:
+        return tree
+    below = tuple(f"{name}." for name in wanted)
+    kept = (unit for unit in tree.units if (path := unit_path(unit)) in wanted or path.startswith(below))
+    return tree._replace(units=tuple(kept))
 
 
 def unit_path(unit: Unit) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.files import read_text
+from ...schemas.yaml_depth import refuse_deep
 from .compare_problems import PROBLEMS
 
 if TYPE_CHECKING:
@@ -61,11 +62,14 @@ def read_mapping(path: str) -> NameMapping:
 
     text = read_text(path).text
     try:
-        written: Any = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise _broken(path, str(error).splitlines()[0]) from None
+        loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        refuse_deep(text, loader)
+        written: Any = yaml.load(text, loader)
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
+        said = str(error).splitlines()[0]
+        raise _broken(path, said, f"YAML 有误（{said}）") from None
     if not isinstance(written, dict):
-        raise _broken(path, "it holds no names")
+        raise _broken(path, "it holds no names", "其中没有名称")
     children: dict[str, tuple[tuple[str, str], ...]] = {}
     cells: dict[str, str] = {}
     entries: dict[Any, Any] = written  # pyright: ignore[reportUnknownVariableType]
@@ -78,7 +82,9 @@ def read_mapping(path: str) -> NameMapping:
         elif isinstance(value, str):
             cells[_plain(str(key))] = _without_kind(value)
         else:
-            raise _broken(path, f"{key} has neither a name nor names of children")
+            raise _broken(
+                path, f"{key} has neither a name nor names of children", f"{key} 既不是名称，也不是子模块的名称"
+            )
     return NameMapping(children, cells)
 
 
@@ -95,5 +101,5 @@ def _without_kind(name: str) -> str:
     return path if kind[:1].isupper() else plain
 
 
-def _broken(path: str, why: str) -> UnreadableError:
-    return UnreadableError(finding(PROBLEMS, "broken-mapping", path, path=path, why=why))
+def _broken(path: str, why: str, why_zh: str) -> UnreadableError:
+    return UnreadableError(finding(PROBLEMS, "broken-mapping", path, path=path, why=why, why_zh=why_zh))

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from ...schemas.diagnostic import Kind
+from ...schemas.light_typing import NamedTuple
+
+
+class Note(NamedTuple):
+    """A remark about a dump that can be compared all the same, in both languages."""
+
+    en: str
+    zh: str
+
 
 PROBLEMS = {
     "missing": Kind("EVD030", "dump-missing", "error", "There is no {path}.", "{path} 不存在。"),
@@ -21,7 +30,7 @@ PROBLEMS = {
         "error",
         "{path} is not whole: {why} at line {line}, column {column}. The run may have been stopped while it wrote; "
         "take the dump again.",
-        "{path} 不完整：第 {line} 行第 {column} 列 {why}。可能是运行在写入时被中断，请重新采集。",
+        "{path} 不完整：第 {line} 行第 {column} 列 {why_zh}。可能是运行在写入时被中断，请重新采集。",
     ),
     "not-a-dump": Kind(
         "EVD033",
@@ -50,7 +59,7 @@ PROBLEMS = {
         "table-broken",
         "error",
         "{path}: {why}.",
-        "{path}：{why}。",
+        "{path}：{why_zh}。",
     ),
     "foreign-table": Kind(
         "EVD037",
@@ -66,7 +75,7 @@ PROBLEMS = {
         "mapping-broken",
         "error",
         "{path} is not a mapping of modules: {why}. `accmap dump config` writes one.",
-        "{path} 不是模块映射：{why}。可用 `accmap dump config` 生成。",
+        "{path} 不是模块映射：{why_zh}。可用 `accmap dump config` 生成。",
     ),
     "empty": Kind(
         "EVD039",

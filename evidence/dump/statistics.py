@@ -19,6 +19,7 @@ from .trees_torch import read_torch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ...schemas.diagnostic import Diagnostic
     from .trees import Role, Tensor
 
 _ELEMENT = 4.0
@@ -49,7 +50,7 @@ class TensorResult(NamedTuple):
     layout: str = ""
     """How b was laid out to meet a: `transposed (1, 0, 2)`, `reshaped` or `sorted`."""
     note: str = ""
-    unreadable: str = ""
+    unreadable: Diagnostic | None = None
     """Why a file with its elements could not be read; what is left are the statistics."""
 
 
@@ -74,7 +75,7 @@ def compare_tensors(a: Tensor, b: Tensor, judge: Judge, *, laid_out: bool = Fals
             return _elements(a, b, judge, blank, laid_out=laid_out)
         except UnreadableError as error:
             found = _without_elements(a, b, judge, blank)
-            return found._replace(unreadable=str(error), why="unreadable" if found.agrees is None else found.why)
+            return found._replace(unreadable=error.diagnostic, why="unreadable" if found.agrees is None else found.why)
     return _without_elements(a, b, judge, blank)
 
 
@@ -163,7 +164,7 @@ def compare_routed(a: Tensor, b: Tensor, judge: Judge) -> TensorResult:
     try:
         left, right = (np.asarray(_read(side)).reshape(-1) for side in (a, b))
     except UnreadableError as error:
-        return blank._replace(unreadable=str(error), why="unreadable")
+        return blank._replace(unreadable=error.diagnostic, why="unreadable")
     left, right = (np.sort(side[side != 0]) for side in (left, right))
     if left.size != right.size:
         return blank._replace(agrees=False, how="elements", why="shape", note=f"{left.size} | {right.size} weights")

@@ -21,13 +21,14 @@ from ...schemas.diagnostic import UnreadableError, finding
 from ..arrays import TOLERANCES, coarser
 from .compare import unit_path
 from .compare_divergence import Divergence, UnitResult, first_divergence
-from .compare_problems import PROBLEMS
+from .compare_gaps import Gap, gaps_of
+from .compare_problems import PROBLEMS, Note
 from .statistics import EXACT, Judge, TensorResult, compare_tensors
 from .tables_sheet import broken, read_rows
 from .trees import Statistics, Tensor, Unit, dtype_name, number, unit_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .trees import Role
 
@@ -60,6 +61,8 @@ class Table(NamedTuple):
     divergence: Divergence | None
     marked: tuple[str, ...]
     """Units that msprobe itself marked as an error."""
+    only_b: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = ()
 
 
 class Failure(NamedTuple):
@@ -81,7 +84,7 @@ class Precheck(NamedTuple):
     passed: int
     skipped: int
     failures: tuple[Failure, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def form_of(path: str, rows: Sequence[Sequence[str]]) -> Form:
@@ -102,10 +105,15 @@ def read_table(path: str, judge: Judge | None = None) -> Table | Precheck:
         return _comparison(path, _records(path, rows), judge or Judge())
     if form == "precheck":
         beside = _beside(path)
-        notes: tuple[str, ...] = ()
+        notes: tuple[Note, ...] = ()
         details: list[Mapping[str, str]] = []
         if beside is None:
-            notes = ("accuracy_checking_details_*.csv is not beside it: no numbers of single outputs",)
+            notes = (
+                Note(
+                    "accuracy_checking_details_*.csv is not beside it: no numbers of single outputs",
+                    "同目录下没有 accuracy_checking_details_*.csv：无法给出单个输出的数值",
+                ),
+            )
         else:
             details = _records(beside, read_rows(beside))
         return _precheck(path, _records(path, rows), details, notes)
@@ -118,27 +126,29 @@ def _records(path: str, rows: Sequence[Sequence[str]]) -> list[Mapping[str, str]
     for line, row in enumerate(rows[1:], 2):
         # A message may be left out at the end of a row, a column of numbers may not.
         if len(row) < min(len(header), 3):
-            raise broken(path, f"row {line} has {len(row)} of {len(header)} columns; the table was cut off")
+            raise broken(
+                path,
+                f"row {line} has {len(row)} of {len(header)} columns; the table was cut off",
+                f"第 {line} 行只有 {len(header)} 列中的 {len(row)} 列，表被截断",
+            )
         found.append(dict(zip(header, (cell.strip() for cell in row), strict=False)))
     if not found:
-        raise broken(path, "it has a header and no rows")
+        raise broken(path, "it has a header and no rows", "只有表头，没有数据行")
     return found
 
 
 def _comparison(path: str, records: Sequence[Mapping[str, str]], judge: Judge) -> Table:
     units: dict[str, tuple[Unit, Unit, list[TensorResult]]] = {}
-    only: list[str] = []
+    only: tuple[list[str], list[str]] = ([], [])
     marked: list[str] = []
     for record in records:
-        named = _named(record["NPU Name"])
-        if named is None:
-            only.append(record["NPU Name"])
+        named, theirs = _named(record["NPU Name"]), _named(record["Bench Name"])
+        if named is None or theirs is None:
+            for at, column in enumerate(("NPU Name", "Bench Name")):
+                if record[column] not in _NOTHING:
+                    only[at].append(record[column])
             continue
         name, place = named
-        theirs = _named(record["Bench Name"])
-        if theirs is None:
-            only.append(record["NPU Name"])
-            continue
         if record.get("Result", record.get("Accuracy Reached or Not", "")).lower() in ("error", "different", "no"):
             marked.append(name)
         if name not in units:
@@ -156,7 +166,19 @@ def _comparison(path: str, records: Sequence[Mapping[str, str]], judge: Judge) -
                 why_zh="没有一行两侧都有数值",
             )
         )
-    return Table(path, results, tuple(only), first_divergence(results), tuple(dict.fromkeys(marked)))
+    missing = (
+        *_gaps("a", [one for one, _, _ in units.values()], only[0]),
+        *_gaps("b", [other for _, other, _ in units.values()], only[1]),
+    )
+    divergence = first_divergence(results)
+    return Table(path, results, tuple(only[0]), divergence, tuple(dict.fromkeys(marked)), tuple(only[1]), missing)
+
+
+def _gaps(side: Literal["a", "b"], matched: Sequence[Unit], only: Sequence[str]) -> Iterator[Gap]:
+    known = {unit.name for unit in matched}
+    names = dict.fromkeys(found[0] for name in only if (found := _named(name)))
+    alone = [unit_named(name) for name in names if name not in known]
+    return gaps_of(side, [*matched, *alone], alone, unit_path, crossing=True)
 
 
 def _named(written: str) -> tuple[str, str] | None:
@@ -233,7 +255,7 @@ def _beside(path: str) -> str | None:
 
 
 def _precheck(
-    path: str, records: Sequence[Mapping[str, str]], details: Sequence[Mapping[str, str]], notes: tuple[str, ...]
+    path: str, records: Sequence[Mapping[str, str]], details: Sequence[Mapping[str, str]], notes: tuple[Note, ...]
 ) -> Precheck:
     failures: list[Failure] = []
     passed = skipped = 0

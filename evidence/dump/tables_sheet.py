@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.system_reasons import system_reason
 from .compare_problems import PROBLEMS
 
 if TYPE_CHECKING:
@@ -28,25 +29,26 @@ def read_rows(path: str) -> list[list[str]]:
     try:
         rows = list(_sheet(path)) if path.lower().endswith(".xlsx") else list(_csv(path))
     except (OSError, UnicodeDecodeError, csv.Error, zipfile.BadZipFile, KeyError, EOFError) as error:
-        raise broken(path, _why(error)) from None
+        raise broken(path, *why_unreadable(error)) from None
     except ElementTree.ParseError as error:
-        raise broken(path, f"its sheet is not whole ({error})") from None
+        raise broken(path, f"its sheet is not whole ({error})", f"工作表不完整（{error}）") from None
     if not rows:
-        raise broken(path, "the table is empty")
+        raise broken(path, "the table is empty", "表是空的")
     return rows
 
 
-def broken(path: str, why: str) -> UnreadableError:
+def broken(path: str, why: str, why_zh: str) -> UnreadableError:
     """A table that cannot be used."""
-    return UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why))
+    return UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why, why_zh=why_zh))
 
 
-def _why(error: Exception) -> str:
+def why_unreadable(error: Exception) -> tuple[str, str]:
+    """Why a table cannot be read, in English and Chinese."""
     if isinstance(error, OSError):
-        return error.strerror or str(error)
+        return system_reason(error)
     if isinstance(error, UnicodeDecodeError):
-        return f"byte {error.start} is not UTF-8"
-    return f"it cannot be read ({error})"
+        return f"byte {error.start} is not UTF-8", f"第 {error.start} 字节不是 UTF-8"
+    return f"it cannot be read ({error})", f"无法读取（{error}）"
 
 
 def _csv(path: str) -> Iterator[list[str]]:

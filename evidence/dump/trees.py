@@ -21,7 +21,8 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ...schemas.diagnostic import UnreadableError, finding
-from .compare_problems import PROBLEMS
+from ...schemas.system_reasons import system_reason
+from .compare_problems import PROBLEMS, Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -100,7 +101,7 @@ class Tree(NamedTuple):
     step: int | None
     rank: int | None
     units: tuple[Unit, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def content(self) -> str:
@@ -199,8 +200,8 @@ def _numbers(path: str, above: int) -> tuple[int | None, int | None]:
 
 
 def _cannot(path: str, error: OSError) -> UnreadableError:
-    why = error.strerror or str(error)
-    return UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why))
+    why, why_zh = system_reason(error)
+    return UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why, why_zh=why_zh))
 
 
 def _read_msprobe(place: Place) -> Tree:
@@ -211,7 +212,7 @@ def _read_msprobe(place: Place) -> Tree:
             finding(PROBLEMS, "not-a-dump", place.path, path=place.path, why="it has no `data`", why_zh="没有 `data`")
         )
     folder = os.path.dirname(place.path)
-    notes: list[str] = []
+    notes: list[Note] = []
     parents = _parents(os.path.join(folder, "construct.json"), notes)
     tensors = os.path.join(folder, "dump_tensor_data")
     reader = _MsprobeReader(tensors if os.path.isdir(tensors) else None, parents)
@@ -235,26 +236,26 @@ def read_json(path: str) -> Any:
         with open(path, "rb") as stream:
             return json.loads(stream.read().decode("utf-8"))
     except json.JSONDecodeError as error:
-        why, line, column = error.msg, error.lineno, error.colno
+        why, why_zh, line, column = error.msg, f"JSON 有误（{error.msg}）", error.lineno, error.colno
     except UnicodeDecodeError as error:
-        why, line, column = "not UTF-8", error.object.count(b"\n", 0, error.start) + 1, 1
+        why, why_zh = "not UTF-8", "不是 UTF-8"
+        line, column = error.object.count(b"\n", 0, error.start) + 1, 1
     except OSError as error:
         raise _cannot(path, error) from None
     except RecursionError:
-        why, line, column = "nested too deeply", 1, 1
-    raise UnreadableError(
-        finding(PROBLEMS, "broken-json", path, path=path, why=why, line=line, column=column)
-    ) from None
+        why, why_zh, line, column = "nested too deeply", "嵌套过深", 1, 1
+    told = {"why": why, "why_zh": why_zh, "line": line, "column": column}
+    raise UnreadableError(finding(PROBLEMS, "broken-json", path, path=path, **told)) from None
 
 
-def _parents(path: str, notes: list[str]) -> Mapping[str, str]:
+def _parents(path: str, notes: list[Note]) -> Mapping[str, str]:
     """Which unit each one ran inside: msprobe's construct.json; an API's entry may also hold its kind."""
     if not os.path.exists(path):
         return {}
     try:
         written = read_json(path)
     except UnreadableError as error:
-        notes.append(str(error))
+        notes.append(Note(error.diagnostic.message(), error.diagnostic.message("zh")))
         return {}
     found: dict[str, str] = {}
     for name, parent in _entries(written).items():
@@ -297,7 +298,7 @@ class _MsprobeReader:
         self._tensors = tensors
         self._parents = parents
         self._files = _file_names(tensors) if tensors else set[str]()
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
 
     def units(self, data: Mapping[str, Any]) -> Iterator[Unit]:
         gradients: dict[str, tuple[Tensor, ...]] = {}
@@ -305,7 +306,7 @@ class _MsprobeReader:
         for name, entry in data.items():
             unit = self._unit(name, entry)
             if unit is None:
-                self.notes.append(f"{name}: not an entry of a module or API")
+                self.notes.append(Note(f"{name}: not an entry of a module or API", f"{name}：不是模块或 API 的条目"))
             elif unit.kind == "":
                 gradients[unit.scope] = (*gradients.get(unit.scope, ()), *unit.tensors)
             else:
@@ -342,7 +343,7 @@ class _MsprobeReader:
 
     def _leaves(self, entry: object, place: str, role: Role, depth: int = 0) -> Iterator[Tensor]:
         if depth > _NESTED:
-            self.notes.append(f"{place}: nested too deeply")
+            self.notes.append(Note(f"{place}: nested too deeply", f"{place}：嵌套过深"))
             return
         for at, value in enumerate(_listed(entry)):
             yield from self._leaves(value, place if place.startswith("gradient.") else f"{place}.{at}", role, depth + 1)
@@ -369,7 +370,8 @@ class _MsprobeReader:
         if not isinstance(name, str) or name in ("", "-1") or self._tensors is None or os.path.basename(name) != name:
             return None
         if name not in self._files:
-            self.notes.append(f"{name}: named in dump.json, but not in dump_tensor_data")
+            said = f"{name}: named in dump.json, but not in dump_tensor_data"
+            self.notes.append(Note(said, f"{name}：dump.json 中有，但 dump_tensor_data 中没有"))
             return None
         return os.path.join(self._tensors, name)
 

@@ -16,8 +16,8 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...schemas.diagnostic import UnreadableError, finding
-from .compare_problems import PROBLEMS
+from .compare_problems import Note
+from .tables_sheet import broken, why_unreadable
 from .trees import Statistics, Tensor, Tree, Unit, dtype_name, number
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class _Record(NamedTuple):
 
 def read_graph_tree(place: Place) -> Tree:
     """The operators of one iteration of one rank."""
-    notes: list[str] = []
+    notes: list[Note] = []
     files = list(_files(place.path, notes))
     table = os.path.join(place.path, "statistic.csv")
     records = files or (list(_rows(table)) if os.path.exists(table) else [])
@@ -54,14 +54,15 @@ def read_graph_tree(place: Place) -> Tree:
     return Tree(place.path, "mindspore", "mindspore", task, "operator", place.step, place.rank, units, tuple(notes))
 
 
-def _files(folder: str, notes: list[str]) -> Iterator[_Record]:
+def _files(folder: str, notes: list[Note]) -> Iterator[_Record]:
     renamed = _mapping(os.path.join(folder, "mapping.csv"))
     for file in sorted(os.listdir(folder)):
         if not file.endswith(".npy"):
             continue
         found = _FILE.fullmatch(renamed.get(file, file))
         if found is None:
-            notes.append(f"{file}: not named as MindSpore names an operator's tensor")
+            said = f"{file}: not named as MindSpore names an operator's tensor"
+            notes.append(Note(said, f"{file}：不符合 MindSpore 算子张量的命名"))
             continue
         role = "input" if found["io"] == "input" else "output"
         tensor = Tensor(
@@ -81,13 +82,16 @@ def _rows(path: str) -> Iterator[_Record]:
     header = [cell.strip() for cell in rows[0]] if rows else []
     missing = [name for name in _COLUMNS if name not in header]
     if missing:
-        why = f"it has no column {', '.join(missing)}"
-        raise UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why))
+        listed = ", ".join(missing)
+        raise broken(path, f"it has no column {listed}", f"缺少列 {listed}")
     at = {name: header.index(name) for name in (*_COLUMNS, *_STATISTICS, "MD5", "Task ID") if name in header}
     for line, row in enumerate(rows[1:], 2):
         if len(row) < len(header):
-            why = f"line {line} has {len(row)} of {len(header)} columns; the table was cut off"
-            raise UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why))
+            raise broken(
+                path,
+                f"line {line} has {len(row)} of {len(header)} columns; the table was cut off",
+                f"第 {line} 行只有 {len(header)} 列中的 {len(row)} 列，表被截断",
+            )
         cells = {name: row[column].strip() for name, column in at.items()}
         role = "input" if cells["IO"] == "input" else "output"
         highest, lowest, mean, norm = (number(cells.get(name)) for name in _STATISTICS)
@@ -103,8 +107,7 @@ def _table(path: str) -> list[list[str]]:
         with open(path, encoding="utf-8-sig", newline="") as stream:
             return [row for row in csv.reader(stream) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        why = (error.strerror or str(error)) if isinstance(error, OSError) else f"it cannot be read ({error})"
-        raise UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why)) from None
+        raise broken(path, *why_unreadable(error)) from None
 
 
 def _units(records: Iterable[_Record]) -> Iterator[tuple[int, Unit]]:

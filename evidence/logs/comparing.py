@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 from .alignment import align
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from .run import Run
     from .verdict import Experiment, Verdict
 
+_MEAN_DIGITS = 2.1e-6
+"""How far off, relatively, a loss can be that is twice a printed mean less the loss before it: seven digits each."""
+
 
 class Comparison(NamedTuple):
     """One run beside the benchmark."""
@@ -42,7 +46,7 @@ def compare(
 ) -> Comparison:
     """Run B beside run A; `twins` are two runs of the benchmark, whose own difference is the band."""
     extras = extras_of(recipes)
-    losses = comparable(a, b, extras)
+    losses = _as_printed(a, b, comparable(a, b, extras))
     aligned = align(a, b, losses)
     norms, told = _norms(a, b, recipes)
     band = None
@@ -52,6 +56,21 @@ def compare(
     verdict = judge(experiment, a, b, aligned, norms=norms if a.norms or b.norms else None, band=band, twins=twins)
     notes = [*losses.notes, *_sides(a, b, aligned), *_rates(a, b, aligned), *told, *_where(verdict)]
     return Comparison(a, b, losses, aligned, norms, verdict, tuple(notes))
+
+
+def _as_printed(a: Run, b: Run, losses: Losses) -> Losses:
+    """A loss that was taken out of a mean in one log only is the other's where the mean's last digit leaves it open."""
+    single = set(a.recovered) ^ set(b.recovered)
+    if not single:
+        return losses
+    columns = array("d", losses.a), array("d", losses.b)
+    rows = [{step: row for row, step in enumerate(run.steps) if step in single} for run in (a, b)]
+    for step in single.intersection(*rows):
+        taken = int(step in b.recovered)
+        value, other = columns[taken][rows[taken][step]], columns[1 - taken][rows[1 - taken][step]]
+        if value != other and abs(value - other) <= _MEAN_DIGITS * abs(other) < math.inf:
+            columns[taken][rows[taken][step]] = other
+    return losses._replace(a=columns[0], b=columns[1])
 
 
 def _sides(a: Run, b: Run, aligned: Alignment) -> list[Said]:

@@ -4,9 +4,11 @@ Megatron-LM's `lm loss` and the dynamic graph's `loss` are the language model's.
 
     lm loss + coefficient · MoE layers · load_balancing_loss + scale / depths · (mtp_1 loss + mtp_2 loss + …)
 
-of `wrapper.py:grads_for_mcore`, in Megatron-LM's own columns (`load_balancing_loss` is the mean over the MoE layers
-without the coefficient, `router.py`; `mtp_N loss` comes without the scale). From 1.7 on `print_separate_loss` prints
-`lm_loss` beside it, which is then compared. Where only the sum is there, a configuration says what it contains.
+of `wrapper.py:grads_for_mcore`, in Megatron-LM's own columns: `load_balancing_loss` is the sum over all layers with
+experts, those of the further predictions too, without the coefficient, divided by the decoder's such layers and from
+0.13 on by the further predictions as well (`moe_utils.py:track_moe_metrics`); `mtp_N loss` comes without the scale.
+From 1.7 on `print_separate_loss` prints `lm_loss` beside it, which is then compared. Where only the sum is there, a
+configuration says what it contains.
 """
 
 from __future__ import annotations
@@ -25,13 +27,15 @@ if TYPE_CHECKING:
 
 _MEANS_FROM = (0, 15)
 """The first version of Megatron-LM whose `mtp_N loss` is a mean over the log interval."""
+_COUNTS_DEPTHS_FROM = (0, 13)
+"""The first version whose `load_balancing_loss` is divided by the further predictions, too."""
 
 
 class Extras(NamedTuple):
     """What a configuration adds to the language-model loss."""
 
     balancing: float
-    """The coefficient times the number of MoE layers."""
+    """The coefficient times the number of layers that Megatron-LM divides by."""
     mtp: float
     """The scale of one depth."""
     files: tuple[str, ...]
@@ -56,8 +60,11 @@ def extras_of(recipes: Sequence[Recipe]) -> Extras | None:
     version = tuple(int(part) for part in megatron.version.split(".") if part.isdigit()) if megatron else ()
     coefficient, depths = _number(chosen, "moe.aux_loss_coefficient"), _number(chosen, "mtp.num_layers")
     balanced = chosen.value("moe.router.balancing") not in (None, "none")
+    layers = _moe_layers(chosen)
+    if layers and version >= _COUNTS_DEPTHS_FROM:
+        layers += int(depths)
     return Extras(
-        coefficient * _moe_layers(chosen) if balanced else 0.0,
+        coefficient * layers if balanced else 0.0,
         _number(chosen, "mtp.loss_scale") / depths if depths else 0.0,
         (chosen.file,),
         version >= _MEANS_FROM,

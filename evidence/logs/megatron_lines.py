@@ -9,6 +9,8 @@ What stands before `iteration` (the rank that a launcher adds, the time) does no
   were not skipped. `--log-interval N` prints at multiples of N; from 0.16 on also after the first iteration of a
   process, and that line does not begin a new mean: with an interval of 1 the second line is the mean of the first two
   iterations. The second one's loss is taken out of it. These versions print the time with microseconds.
+- Rank 0 says "[before the start of training step]" before a process's first iteration: a run that was resumed where its
+  checkpoint stood begins a new mean there, although its steps go on.
 - A loss is printed only where its mean is > 0 (0.12 to 0.16) or >= 0 (from 0.17): a NaN mean leaves the column out.
 - The learning rate is read after the scheduler's step: it is the next iteration's, in every version.
 - The losses of the auxiliary kind (`load_balancing_loss`, `mtp_1 loss`, …) are not part of `lm loss`. Up to 0.14
@@ -48,4 +50,5 @@ FORM = Form(
     begun=re.compile(rb"iteration +\d+/|iteration {2,}\d*$"),
     ended=re.compile(rb"\|\s*$"),
     later=re.compile(rb"\d:\d\d\.\d+\] iteration"),
+    start=b"[before the start of training step]",
 )

@@ -67,11 +67,12 @@ class Segment(NamedTuple):
     end: int
 
 
-def segments_of(steps: Sequence[int]) -> list[Segment]:
-    """The rows cut where the steps go back: a process was started again."""
-    if all(map(lt, steps, islice(steps, 1, None))):
+def segments_of(steps: Sequence[int], starts: Sequence[int] = ()) -> list[Segment]:
+    """The rows cut where a process was started again: it said so, or the steps go back."""
+    said = {row for row in starts if 0 < row < len(steps)}
+    if not said and all(map(lt, steps, islice(steps, 1, None))):
         return [Segment(0, len(steps))]
-    cuts = [row for row in range(1, len(steps)) if steps[row] < steps[row - 1]]
+    cuts = [row for row in range(1, len(steps)) if row in said or steps[row] < steps[row - 1]]
     return [Segment(start, end) for start, end in zip([0, *cuts], [*cuts, len(steps)], strict=True)]
 
 
@@ -130,13 +131,14 @@ def run_of(
     framework, dialect = lines.form.framework, lines.form.dialect
     steps = lines.steps
     columns = dict(lines.finished())
-    segments = segments_of(steps)
+    segments = segments_of(steps, lines.starts)
     interval = interval_of(steps, segments)
     averaged = framework == "megatron" and source == "log"
     recovered: list[int] = []
     if averaged:
         # A process says a lot before its first line; a log that begins with one was cut, unless that is step 1.
         cut = bool(steps) and steps[0] != 1 and (not lines.numbers or lines.numbers[0] <= _FEW_LINES)
+        cut = cut and 0 not in lines.starts
         windows = mean_windows(steps, segments, interval, keeps_first=lines.keeps_first, cut=cut)
         columns[LOSS] = _with_unprinted_nan(columns, windows)
         if lines.keeps_first and interval == 1:

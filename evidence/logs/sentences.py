@@ -35,9 +35,11 @@ SENTENCES: dict[str, Both] = {
     ),
     "cannot-rebuild": Both(
         "MindSpore Transformers' loss contains {what}, but the other log does not print it ({missing}): the difference "
-        "contains it. Set print_separate_loss: True.",
+        "contains it. Set print_separate_loss: True. Megatron-LM 0.12 and 0.13 print load_balancing_loss only with "
+        "--tensorboard-dir.",
         "MindSpore Transformers 的 loss 含 {what}，但另一侧日志未打印（{missing}）：差异中包含该部分。"
-        "请设置 print_separate_loss: True。",
+        "请设置 print_separate_loss: True。"
+        "Megatron-LM 0.12 与 0.13 仅在设置 --tensorboard-dir 时打印 load_balancing_loss。",
     ),
     "assumed-plain": Both(
         "Assumed: MindSpore Transformers' loss is the language-model loss alone. Neither log prints an auxiliary loss; "
@@ -91,6 +93,11 @@ SENTENCES: dict[str, Both] = {
     "finite-bad": Both(
         "{name} has {count} steps with a loss, norm or learning rate that is NaN or infinite, the first is step {step}",
         "{name} 有 {count} 步的 loss、norm 或学习率为 NaN 或无穷，首个为第 {step} 步",
+    ),
+    "updates-none": Both(
+        "{name} skipped every one of the {count} steps (overflow): no weight was updated, so there is no training to "
+        "judge. Look at the loss scale and the gradients",
+        "{name} 的 {count} 步全部因溢出被跳过：权重从未更新，没有可判断的训练过程。请检查 loss scale 与梯度",
     ),
     "readable-bad": Both("{count} problems in {name}: {first.en}", "{name} 有 {count} 个问题：{first.zh}"),
     "loss-at": Both(
@@ -203,6 +210,7 @@ SENTENCES: dict[str, Both] = {
 NAMES: dict[str, Both] = {
     "finite": Both("finite values", "数值有限"),
     "readable": Both("readable log", "日志可读"),
+    "updates": Both("weight updates", "权重更新"),
     "common": Both("common steps", "共同步"),
     "first loss": Both("first loss", "首步 loss"),
     "second loss": Both("second loss", "第二步 loss"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.files import PROBLEMS as FILE_PROBLEMS
+from ...schemas.system_reasons import system_reason
 from .problems import refuse
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ def _files(name: str) -> Iterator[tuple[str, str]]:
 
 def _unlisted(error: OSError) -> None:
     path = str(error.filename)
-    _refuse("denied", path, path=path, why=error.strerror or str(error))
+    why, why_zh = system_reason(error)
+    _refuse("denied", path, path=path, why=why, why_zh=why_zh)
 
 
 def is_event_file(path: str) -> bool:
@@ -140,7 +142,8 @@ def _file(path: str) -> BufferedReader:
     except IsADirectoryError:
         _refuse("directory", path, path=path)
     except (OSError, ValueError) as error:
-        _refuse("denied", path, path=path, why=getattr(error, "strerror", None) or str(error))
+        why, why_zh = system_reason(error)
+        _refuse("denied", path, path=path, why=why, why_zh=why_zh)
 
 
 def _refuse(name: str, file: str, **values: object) -> NoReturn:

@@ -53,6 +53,8 @@ class Form(NamedTuple):
     """By what a version is known that prints the first iteration of a process without beginning a new mean."""
     suspicious: bytes = b""
     """Where a chunk has this, its values are converted one by one."""
+    start: bytes = b""
+    """What a process says before its first training line."""
 
 
 class Lines:
@@ -68,6 +70,8 @@ class Lines:
         self.unreadable = 0
         self.keeps_first = False
         """Whether the version prints a process's first iteration without beginning a new mean."""
+        self.starts: list[int] = []
+        """Before which rows a process said that its training starts."""
         self._head = re.compile(form.head)
         self._names: list[bytes] = []
         self._pattern: re.Pattern[bytes] | None = None
@@ -81,6 +85,13 @@ class Lines:
 
     def take(self, chunk: bytes, first: int, file: str) -> None:
         """Read the lines of a chunk whose first line has the number `first`."""
+        start = self.form.start
+        if start and start in chunk:
+            before, _, chunk = chunk.partition(start)
+            self.take(before, first, file)
+            self.starts.append(len(self))
+            self.take(chunk, first + before.count(b"\n"), file)
+            return
         marked = max(map(chunk.count, self.form.marks))
         if not marked:
             return

@@ -9,8 +9,8 @@
 - `lr-zero` (stage 3, weights not updated): every loss within 0.001 and every global norm within 0.05.
 - `benchmark`: the difference inside the band that two runs of the benchmark themselves have, and around zero.
 
-In each of them a NaN or an infinity in either log, or a training line that cannot be read, is a bad answer, and too
-few common steps are no answer.
+In each of them a NaN or an infinity in either log, or a training line that cannot be read, is a bad answer; too few
+common steps, or a run that skipped all of them, are no answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from itertools import islice
 from operator import sub
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS
+from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED
 from .departure import departure
 from .sentences import NAMES, Both, Said, figure, percent, say
 
@@ -90,7 +90,7 @@ def judge(
     """Judge run B against run A; `band` aligns the two runs (`twins`) of the benchmark."""
     loss = aligned.loss
     found = departure(loss)
-    criteria = [*_usable(a, b, *twins)]
+    criteria = [*_usable(a, b, *twins), *_updated((a, b, *twins), loss.steps)]
     if loss.size < FEWEST[experiment]:
         criteria.append(_too_few(aligned, FEWEST[experiment]))
     elif experiment == "standard":
@@ -178,6 +178,19 @@ def _usable(*runs: Run) -> list[Criterion]:
         if bad:
             said = say("readable-bad", name=run.name, count=len(bad), first=_both(bad[0].diagnostic))
             found.append(Criterion("readable", "fail", said, float(len(bad)), 0.0))
+    return found
+
+
+def _updated(runs: Sequence[Run], steps: Sequence[int]) -> list[Criterion]:
+    """Whether each run updated its weights at all: where every step was skipped, there is no training to compare."""
+    wanted = set(steps)
+    found: list[Criterion] = []
+    for run in {run.name: run for run in runs}.values():
+        rows = [row for row, step in enumerate(run.steps) if step in wanted]
+        skipped = run.column(SKIPPED)
+        if rows and all(skipped[row] >= run.windows[row] for row in rows):
+            said = say("updates-none", name=run.name, count=f"{len(rows):,}")
+            found.append(Criterion("updates", "undecided", said, 0.0, 1.0))
     return found
 
 
@@ -506,7 +519,7 @@ def rate_difference(rate: Pair) -> tuple[int, float] | None:
 
 def usable_alone(run: Run) -> tuple[Criterion, ...]:
     """The criteria that a single log has to meet."""
-    return tuple(_usable(run))
+    return (*_usable(run), *_updated((run,), run.steps))
 
 
 def _both(diagnostic: Diagnostic) -> Both:

@@ -52,7 +52,11 @@ _READING = re.compile(r"--unset-empty|--(megatron|mindformers|dialect|world-size
 
 
 class PlanError(ValueError):
-    """A `plan.json` that is none."""
+    """A `plan.json` that is none, and why in both languages."""
+
+    def __init__(self, en: str, zh: str) -> None:
+        super().__init__(en)
+        self.en, self.zh = en, zh
 
 
 def reading_words(options: ReadOptions) -> tuple[str, ...]:
@@ -80,21 +84,21 @@ def plan_of(recipe: Recipe, names: Names, reading: tuple[str, ...] = ()) -> Plan
 def plan_from(content: object) -> Plan:
     """The plan that a `plan.json` describes; PlanError where it describes none."""
     if not isinstance(content, dict):
-        raise PlanError("it is not a playbook's plan")
+        raise PlanError("it is not a playbook's plan", "它不是流程目录的 plan")
     found = cast("dict[str, object]", content)
     if found.get("format") != FORMAT:
-        raise PlanError("it is not a playbook's plan of this version")
+        raise PlanError("it is not a playbook's plan of this version", "它不是此版本流程目录的 plan")
     texts = [found.get(name) for name in Names._fields]
     reading, rungs, checks = (cast("list[object] | None", found.get(name)) for name in ("reading", "rungs", "checks"))
     known = range(1, len(steps()))
     if not all(isinstance(text, str) and text and not text.startswith("-") for text in texts):
-        raise PlanError("it does not name the pair's files")
+        raise PlanError("it does not name the pair's files", "其中没有两个文件的名称")
     if not isinstance(reading, list) or not all(isinstance(word, str) and _READING.fullmatch(word) for word in reading):
-        raise PlanError("it does not say how the pair's files are read")
+        raise PlanError("it does not say how the pair's files are read", "其中没有说明如何读取两个文件")
     if not isinstance(rungs, list) or not all(type(rung) is int and rung in known for rung in rungs):
-        raise PlanError("its rungs are not those of the ladder")
+        raise PlanError("its rungs are not those of the ladder", "其中的级别不属于对齐阶梯")
     if not isinstance(checks, list):
-        raise PlanError("it does not list its checks")
+        raise PlanError("it does not list its checks", "其中没有列出检查项")
     chosen = {str(check) for check in checks}
     numbers = tuple(cast("int", rung) for rung in rungs)
     words = tuple(str(word) for word in reading)
@@ -105,7 +109,10 @@ def plan_from(content: object) -> Plan:
     ]
     unknown = chosen - {f"{stage.id}/{check.id}" for stage in plan.stages for check in stage.checks}
     if unknown:
-        raise PlanError(f"it lists checks that this version does not have: {', '.join(sorted(unknown))}")
+        listed = ", ".join(sorted(unknown))
+        raise PlanError(
+            f"it lists checks that this version does not have: {listed}", f"其中列出了此版本没有的检查项：{listed}"
+        )
     return plan._replace(stages=tuple(stage for stage in kept if stage.checks))
 
 

@@ -11,8 +11,9 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ...mapper.weight_layout import OPEN
-from .model import View
-from .number_types import FLOATS, cast, not_finite, widened
+from .copies import disagreeing
+from .model import Amount, View, count
+from .number_types import FLOATS, cast, largest_difference, not_finite, widened
 from .opening import VOCABULARY, inferred_layout, sides_of
 from .weight import BLOCK_BYTES, pieces, rows_of
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ...mapper.weight_names import Beside
     from ...schemas.config import Config, Framework, ReadOptions
+    from ...schemas.diagnostic import Diagnostic
     from .model import Checkpoint, Model
     from .opening import Sides
     from .weight import Shape, Weight
@@ -73,7 +75,11 @@ class Check(NamedTuple):
     b: str | None
     kind: Literal["checkpoints", "configuration", "alone"]
     rows: tuple[Row, ...]
-    beside: Mapping[Beside, int]
+    beside: Mapping[Beside, Amount]
+    copies: int = 0
+    """How many weights stand in a checkpoint twice."""
+    findings: tuple[Diagnostic, ...] = ()
+    """Copies that are not the same."""
     inferred: bool = False
     """The arrangement was read off names and shapes because no configuration was given."""
 
@@ -103,7 +109,8 @@ def compare_checkpoints(
     known = None if sides is None else sides.megatron.recipe.value("model.vocab_size")
     how = _How(tolerance, known if isinstance(known, int) else None)
     rows = tuple(_compared(first.model, second.model, how, progress))
-    return Check(a.folder, b.folder, "checkpoints", rows, _beside(first.model, second.model), _assumed(sides, a, b))
+    told = *_copies(first.model, second.model), _assumed(sides, a, b)
+    return Check(a.folder, b.folder, "checkpoints", rows, _beside(first.model, second.model), *told)
 
 
 def compare_with_configuration(
@@ -116,12 +123,14 @@ def compare_with_configuration(
     sides = sides_of(configs, [a], options)
     if sides is None:
         model = _model(a, None)
-        return Check(a.folder, None, "alone", tuple(_alone(model, progress)), _beside(model), inferred=True)
+        rows = tuple(_alone(model, progress))
+        return Check(a.folder, None, "alone", rows, _beside(model), *_copies(model), inferred=True)
     framework: Framework = configs[0].framework if configs else a.framework
     wanted = sides.wanted(framework)
     source = sides.of(framework).source
     model = _model(a, sides)
-    return Check(a.folder, source, "configuration", tuple(_against(model, wanted, source, progress)), _beside(model))
+    rows = tuple(_against(model, wanted, source, progress))
+    return Check(a.folder, source, "configuration", rows, _beside(model), *_copies(model))
 
 
 def _assumed(sides: Sides | None, *checkpoints: Checkpoint) -> bool:
@@ -137,11 +146,17 @@ def _model(checkpoint: Checkpoint, sides: Sides | None) -> Model:
     return checkpoint.model(view)
 
 
-def _beside(*models: Model) -> dict[Beside, int]:
-    found: dict[Beside, int] = {}
+def _copies(*models: Model) -> tuple[int, tuple[Diagnostic, ...]]:
+    """How many weights stand twice in these checkpoints, and which are not the same in both places."""
+    copies = [copy for model in models for copy in model.copies]
+    return len(copies), tuple(disagreeing(copies))
+
+
+def _beside(*models: Model) -> dict[Beside, Amount]:
+    found: dict[Beside, Amount] = {}
     for model in models:
-        for what, count in model.beside.items():
-            found[what] = found.get(what, 0) + count
+        for what, amount in model.beside.items():
+            count(found, what, amount.size, amount.tensors)
     return found
 
 
@@ -190,7 +205,7 @@ def _pair(name: str, a: Model, first: Weight, b: Model, second: Weight, how: _Ho
     for one, two in zip(pieces(x, count), pieces(y, count), strict=True):
         tallies[0].add(one)
         tallies[1].add(two)
-        difference = _difference(widened(one, x.dtype), widened(two, y.dtype))
+        difference = largest_difference(widened(one, x.dtype), widened(two, y.dtype))
         largest = max(largest, difference)
         if rounded and difference:
             rounded = bool((cast(one, x.dtype, "BF16") == cast(two, y.dtype, "BF16")).all())
@@ -205,21 +220,6 @@ def _pair(name: str, a: Model, first: Weight, b: Model, second: Weight, how: _Ho
 
 def _side(name: str, model: Model, weight: Weight, found: Statistics | None) -> WeightSide:
     return WeightSide(model.written_as.get(name, name), weight.file, weight.dtype, weight.shape, found)
-
-
-def _difference(x: Array, y: Array) -> float:
-    import numpy as np
-
-    if not x.size:
-        return 0.0
-    narrow = np.float32 == x.dtype == y.dtype
-    with np.errstate(invalid="ignore", over="ignore"):
-        found = float(np.abs(x - y).max()) if narrow else math.nan
-        if math.isfinite(found):
-            return found
-        # Whole numbers have more digits than float32, and a difference can be beyond it; NaN is told elsewhere.
-        apart: Array = np.abs(x.astype(np.float64) - y.astype(np.float64))
-        return float(np.nan_to_num(apart, nan=0.0).max())
 
 
 def _against(model: Model, wanted: Mapping[str, Shape], source: str, progress: Callable[[str], None]) -> Iterator[Row]:

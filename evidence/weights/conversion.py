@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from ...mapper.weights import WeightTable
+from .copies import disagreeing
+from .megatron_dist_form import distributed_units
 from .megatron_form import Build, Ranks, ranks_of
 from .megatron_torch import rank_folder
 from .mindformers_files import MAP, as_mindformers
 from .model import View
 from .number_types import CHOSEN
 from .opening import VOCABULARY, Sides, open_checkpoint, sides_of
+from .pickle_writer import Global, Made
 from .places import SHARD, TRACKER
 from .problems import RefusedError, listed, problem, unreadable
 from .weight import joined, rows_of, zeros
@@ -24,7 +27,9 @@ if TYPE_CHECKING:
     from ...mapper.weight_names import Beside
     from ...schemas.config import Config, Framework, ReadOptions
     from ...schemas.diagnostic import Diagnostic
-    from .model import Checkpoint, Model
+    from .model import Amount, Checkpoint, Model
+    from .opening import Side
+    from .places import Form
     from .weight import Shape, Weight
 
 _RELEASE = "release"
@@ -40,6 +45,8 @@ class Request(NamedTuple):
     """`bf16`, `fp32` or `fp16`; None keeps each weight's own."""
     ranks: Ranks = Ranks()
     shard_bytes: int = 4 << 30
+    ckpt_format: Literal["torch", "torch_dist"] = "torch"
+    """Megatron-LM's form to write."""
     implementation: str | None = None
     """`transformer_engine` or `local`; None for what the configuration says."""
     resume: bool = False
@@ -58,13 +65,14 @@ class Conversion(NamedTuple):
     source: Framework
     target: Framework
     form: str
+    target_form: Form
     iteration: int | None
     files: tuple[Written, ...]
     parameters: int
     numbers: int
     dtypes: tuple[str, ...]
     vocabulary: Vocabulary | None
-    beside: Mapping[Beside, int]
+    beside: Mapping[Beside, Amount]
     configuration: tuple[str, ...]
     findings: tuple[Diagnostic, ...]
 
@@ -104,6 +112,7 @@ def convert(
         plan.checkpoint.framework,
         plan.target,
         plan.checkpoint.form,
+        request.ckpt_format if plan.target == "megatron" else "safetensors",
         plan.checkpoint.iteration,
         (*written, *others),
         len(plan.weights),
@@ -185,17 +194,9 @@ def _check_complete(path: str, model: Model, wanted: Mapping[str, Shape], source
 
 def _check_copies(model: Model) -> None:
     """What stands in the checkpoint twice must be the same in both places."""
-    import numpy as np
-
-    for copy in model.copies:
-        if copy.first.shape != copy.second.shape or copy.first.dtype != copy.second.dtype:
-            same = False
-        else:
-            pairs = zip(copy.first.blocks(), copy.second.blocks(), strict=False)
-            same = all(np.array_equal(a.view(np.uint8), b.view(np.uint8)) for a, b in pairs)
-        if not same:
-            first, second = copy.first.file, copy.second.file
-            raise RefusedError(problem("disagree", second, tensor=copy.name, first=first, second=second))
+    found = tuple(disagreeing(model.copies))
+    if found:
+        raise RefusedError(*found)
 
 
 def _with_vocabulary(
@@ -258,9 +259,51 @@ def _megatron_units(
     version = (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 12)
     build = Build(chosen == "transformer_engine", bool(side.recipe.value("moe.grouped_gemm")), version)
     ranks = request.ranks
-    for rank, held in ranks_of(weights, ranks, build, gated=sides.layout.gated):
+    frequency = side.config.value("moe_layer_freq")
+    build = build._replace(
+        latent=sides.layout.mla, alike=frequency is None or (isinstance(frequency, int) and frequency <= 1)
+    )
+    iteration = checkpoint.iteration or 0
+    if request.ckpt_format == "torch_dist":
+        common = {"args": _arguments(side, weights), "checkpoint_version": 3.0, "iteration": iteration}
+        yield from distributed_units(_RELEASE, weights, build, request.shard_bytes, common)
+        return
+    for rank, models in ranks_of(weights, ranks, build, gated=sides.layout.gated):
         folder = rank_folder(rank, pipeline=ranks.pipeline > 1, expert=ranks.expert > 1)
-        yield Unit(f"{_RELEASE}/{folder}/{SHARD}", held, "torch", checkpoint.iteration or 0)
+        held = {
+            name if len(models) == 1 else f"{model}.{name}": weight
+            for model, names in models.items()
+            for name, weight in names.items()
+        }
+        yield Unit(f"{_RELEASE}/{folder}/{SHARD}", held, "torch", iteration, tuple(models))
+
+
+_DESCRIBING = (
+    "num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "group_query_attention",
+    "num_query_groups", "kv_channels", "add_position_embedding", "position_embedding_type", "max_position_embeddings",
+    "make_vocab_size_divisible_by", "tokenizer_type", "normalization", "swiglu", "add_bias_linear", "add_qkv_bias",
+    "untie_embeddings_and_output_weights", "num_experts", "moe_ffn_hidden_size", "moe_layer_freq", "mtp_num_layers",
+    "multi_latent_attention", "seq_length", "transformer_impl",
+)  # fmt: skip
+"""The arguments in a checkpoint that Megatron-LM compares with a run's, and the others that describe the model:
+megatron/training/checkpointing.py:check_checkpoint_args, load_args_from_checkpoint."""
+
+
+def _arguments(side: Side, weights: Mapping[str, Weight]) -> Made:
+    """The run's arguments that stand in a distributed checkpoint: what the model is, and that there is nothing else."""
+    found: dict[str, Any] = {
+        name: value
+        for name in _DESCRIBING
+        if isinstance(value := side.config.value(name), (bool, int, float, str)) or _is_pattern(value)
+    }
+    found["padded_vocab_size"] = weights[VOCABULARY[0]].shape[0]
+    found |= {"tensor_model_parallel_size": 1, "pipeline_model_parallel_size": 1, "no_save_optim": True}
+    found |= {"no_save_rng": True, "ckpt_format": "torch_dist"}
+    return Made(Global("argparse", "Namespace"), found)
+
+
+def _is_pattern(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, int) for item in cast("list[object]", value))
 
 
 def _beside_files(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -281,7 +324,10 @@ def _about(request: Request, plan: Plan) -> dict[str, Any]:
         "from": plan.checkpoint.framework,
         "to": plan.target,
         "dtype": request.dtype,
-        "ranks": list(request.ranks) if plan.target == "megatron" else None,
+        "form": request.ckpt_format if plan.target == "megatron" else "safetensors",
+        "ranks": [list(part) if isinstance(part, tuple) else part for part in request.ranks]
+        if plan.target == "megatron"
+        else None,
         "layout": plan.sides.layout._asdict(),
         "tensors": _digest(plan),
     }

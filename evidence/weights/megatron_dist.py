@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
 from .megatron_torch import arguments_of
-from .model import Model, View
+from .model import Amount, Model, View, count
 from .number_types import STORED
 from .pickled import Record, Tensor, read_pickle
 from .problems import garbled, said_twice, unreadable
@@ -55,7 +54,7 @@ class MegatronDist:
         iteration = table.get("iteration")
         self.iteration = iteration if isinstance(iteration, int) else None
         self.arguments = arguments_of(table.get("args"))
-        self._beside: Counter[Beside] = Counter()
+        self._beside: dict[Beside, Amount] = {}
         self._tensors = self._read_metadata()
 
     def _read_metadata(self) -> dict[str, Scattered]:
@@ -99,7 +98,9 @@ class MegatronDist:
         for name, entry in entries.items():
             what = beside_the_weights("megatron", name)
             if what is not None:
-                self._beside[what] += 1
+                size = entry.get("size")
+                width = 0 if size is None else STORED[_dtype_of(entry.get("properties"))][1]
+                count(self._beside, what, prod(size or ()) * width)
                 continue
             chunks: Any = entry.get("chunks")
             if chunks is None:

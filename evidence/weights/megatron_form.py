@@ -15,20 +15,24 @@ from ...mapper.weight_names import (
 from .megatron_torch import Rank
 from .merging import shard
 from .problems import unreadable
+from .stages import Cut, chunks_of
 from .weight import changed, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from .stages import Chunk
     from .weight import Weight
 
 
 class Ranks(NamedTuple):
-    """How many model-parallel ranks of each kind."""
+    """How many model-parallel ranks of each kind, and how the pipeline is cut."""
 
     tensor: int = 1
     pipeline: int = 1
     expert: int = 1
+    cut: Cut = Cut()
+    """Its own number of ranks is not asked for."""
 
 
 class Build(NamedTuple):
@@ -39,6 +43,10 @@ class Build(NamedTuple):
     grouped: bool = False
     """One module holds the experts (`--moe-grouped-gemm`)."""
     version: tuple[int, int] = (0, 12)
+    latent: bool = False
+    """Attention is latent."""
+    alike: bool = True
+    """All layers are built alike: a distributed checkpoint stacks them."""
 
     @property
     def whole_latent(self) -> bool:
@@ -48,35 +56,37 @@ class Build(NamedTuple):
 
 def ranks_of(
     weights: Mapping[str, Weight], ranks: Ranks, build: Build, *, gated: bool
-) -> Iterator[tuple[Rank, dict[str, Weight]]]:
-    """What each rank holds, under Megatron-LM's own names."""
-    stages = _stages(weights, ranks.pipeline)
+) -> Iterator[tuple[Rank, dict[str, dict[str, Weight]]]]:
+    """What each rank holds: its model chunks by their keys, the weights under Megatron-LM's own names."""
+    chunks = _chunks(weights, ranks, build)
     experts = 1 + max((expert_of(name) or 0 for name in weights), default=0)
     local = experts // ranks.expert
     if ranks.expert > 1 and (local * ranks.expert != experts or experts == 1):
         unreadable(
             "split", _place(weights), what=f"experts ({experts})", parts=ranks.expert, option="--expert-parallel"
         )
-    for pipeline, names in enumerate(stages):
+    for pipeline in range(ranks.pipeline):
+        stages = chunks[pipeline :: ranks.pipeline]
         for expert in range(ranks.expert):
-            own = {
-                name: local_name
-                for name, local_name in names.items()
-                if (at := expert_of(name)) is None or at // local == expert
-            }
             for tensor in range(ranks.tensor):
-                held = {
-                    _with_local_expert(local_name, local): shard(
-                        name,
-                        weights[name],
-                        tensor,
-                        ranks.tensor,
-                        gated=gated,
-                        whole_latent=build.whole_latent,
-                    )
-                    for name, local_name in own.items()
-                }
-                yield Rank(tensor, pipeline, expert), _spelled(held, build)
+                models: dict[str, dict[str, Weight]] = {}
+                for number, names in enumerate(stages):
+                    held = {
+                        _with_local_expert(local_name, local): shard(
+                            name,
+                            weights[name],
+                            tensor,
+                            ranks.tensor,
+                            gated=gated,
+                            whole_latent=build.whole_latent,
+                        )
+                        for local_name, name in names.items()
+                        if (at := expert_of(name)) is None or at // local == expert
+                    }
+                    models["model" if len(stages) == 1 else f"model{number}"] = _spelled(held, build)
+                # A chunk without any weights is not asked for; but a shard without a chunk is none.
+                filled = {key: held for key, held in models.items() if held} or dict(list(models.items())[:1])
+                yield Rank(tensor, pipeline, expert), filled
 
 
 def _with_local_expert(name: str, local: int) -> str:
@@ -113,27 +123,44 @@ def _place(weights: Mapping[str, Weight]) -> str:
     return next((weight.file for weight in weights.values()), "")
 
 
-def _stages(weights: Mapping[str, Weight], count: int) -> list[dict[str, str]]:
-    """For each pipeline stage, its weights and their names within the stage."""
-    layers = 1 + max((layer_of(name) or 0 for name in weights), default=0)
-    if layers % count:
-        unreadable("split", _place(weights), what=f"layers ({layers})", parts=count, option="--pipeline-parallel")
-    each = layers // count
-    stages: list[dict[str, str]] = [{} for _ in range(count)]
-    embedding = "embedding.word_embeddings.weight"
+def layers_of(names: Iterable[str]) -> int:
+    """How many layers the decoder has."""
+    return 1 + max((layer_of(name) or 0 for name in names), default=0)
+
+
+def _chunks(weights: Mapping[str, Weight], ranks: Ranks, build: Build) -> list[dict[str, str]]:
+    """For each model chunk, what its names stand for; the place of a layer is counted within the chunk."""
+    further = any(map(is_further_prediction, weights))
+    cut = ranks.cut._replace(pipeline=ranks.pipeline)
+    stages = chunks_of(cut, layers_of(weights), further=further, place=_place(weights), version=build.version)
+    found: list[dict[str, str]] = [{} for _ in stages]
+    where = {layer: (at, layer - stage.layers.start) for at, stage in enumerate(stages) for layer in stage.layers}
     for name in weights:
         layer = layer_of(name)
         if layer is not None:
-            stages[layer // each][name] = with_layer(name, layer % each)
-        elif name.startswith("embedding."):
-            stages[0][name] = name
-        else:
-            stages[-1][name] = name
-    if count > 1:
-        if any(map(is_further_prediction, weights)):
-            # The last stage embeds tokens for the further predictions: models/gpt/gpt_model.py.
-            stages[-1][embedding] = embedding
-        elif "output_layer.weight" not in weights:
-            # Tied: the last stage holds the embedding as its output layer.
-            stages[-1][embedding] = "output_layer.weight"
-    return stages
+            at, local = where[layer]
+            found[at][with_layer(name, local)] = name
+            continue
+        for at, stage in enumerate(stages):
+            if _stands_in(name, stage):
+                found[at][name] = name
+    if _OUTPUT not in weights:
+        for at, stage in enumerate(stages):
+            # Tied: such a stage holds the embedding as its output layer, too: models/gpt/gpt_model.py.
+            if (stage.loss or stage.predicts) and not stage.embedding:
+                found[at][_OUTPUT] = _EMBEDDING
+    return found
+
+
+_EMBEDDING = "embedding.word_embeddings.weight"
+_OUTPUT = "output_layer.weight"
+
+
+def _stands_in(name: str, stage: Chunk) -> bool:
+    """Whether a weight that belongs to no layer is part of a model chunk."""
+    if name.startswith("embedding."):
+        # Further predictions embed tokens, too, and have an output layer at hand.
+        return stage.embedding or stage.predicts
+    if name == _OUTPUT:
+        return stage.loss or stage.predicts
+    return stage.predicts if is_further_prediction(name) else stage.norm

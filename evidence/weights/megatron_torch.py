@@ -9,7 +9,7 @@ from how many the ranks before hold (megatron/training/checkpointing.py:get_chec
 from __future__ import annotations
 
 import os
-from collections import Counter
+from math import prod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from ...mapper.weight_names import (
@@ -21,8 +21,9 @@ from ...mapper.weight_names import (
     with_layer,
 )
 from ...mapper.weights import WeightTable
-from .merging import merged
-from .model import Copy, Model, View
+from .merging import is_replicated, merged
+from .model import Amount, Copy, Model, View, count
+from .number_types import STORED
 from .pickled import Record, Tensor
 from .places import SHARD, Found, rank_of
 from .problems import garbled, said_twice, unreadable
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
 _GROUPED = {"weight1": "linear_fc1", "weight2": "linear_fc2"}
 """The two matrices of `GroupedMLP`, which hold all local experts: transformer/moe/experts.py."""
+
+
+_APART = "distrib_optim.pt"
+"""Where the distributed optimizer has its state: megatron/training/checkpointing.py."""
 
 
 class Rank(NamedTuple):
@@ -66,7 +71,7 @@ class MegatronTorch:
         self._files = {rank: TorchFile(path) for rank, path in files.items()}
         for file in self._files.values():
             content: Any = file.content
-            if not isinstance(content, dict) or not ("model" in content or "model0" in content):
+            if not isinstance(content, dict) or not ("model" in content or _chunks(cast("dict[str, Any]", content))):
                 garbled(file.path, "there is no model in it", "其中没有模型")
             single: Any = cast("dict[str, Any]", content).get("model")
             if isinstance(single, dict) and "language_model" in single:
@@ -148,8 +153,8 @@ class MegatronTorch:
 
     def model(self, view: View) -> Model:
         table = WeightTable(view.layout)
-        shards: dict[str, dict[tuple[int, int], dict[Rank, _Piece]]] = {}
-        beside: Counter[Beside] = Counter()
+        held_by: dict[str, dict[tuple[int, int], dict[Rank, _Piece]]] = {}
+        beside = self._beside()
         unknown: set[str] = set()
         stages = self._stages()
         for rank, file in self._files.items():
@@ -157,15 +162,19 @@ class MegatronTorch:
                 if table.pairing("megatron", piece.name) is None:
                     unknown.add(piece.written)
                 else:
-                    held = shards.setdefault(piece.name, {}).setdefault(stage, {})
+                    held = held_by.setdefault(piece.name, {}).setdefault(stage, {})
                     if rank in held:
                         said_twice(file.path, held[rank].written, piece.written)
                     held[rank] = piece
         weights: dict[str, Weight] = {}
         written: dict[str, str] = {}
         copies: list[Copy] = []
-        for name, by_stage in shards.items():
-            found = [merged(name, _in_order(by_stage[stage]), view) for stage in sorted(by_stage)]
+        for name, by_stage in held_by.items():
+            parts = [_in_order(by_stage[stage]) for stage in sorted(by_stage)]
+            found = [merged(name, shards, view) for shards in parts]
+            for first, *others in parts:
+                if others and is_replicated(name, first, view):
+                    copies.extend(Copy(name, first, other) for other in others)
             weights[name] = found[0]
             written[name] = next(iter(next(iter(by_stage.values())).values())).written
             copies.extend(Copy(name, found[0], other) for other in found[1:])
@@ -175,6 +184,21 @@ class MegatronTorch:
             copies.append(Copy("output_layer.weight", weights["embedding.word_embeddings.weight"], tied))
             del weights["output_layer.weight"]
         return Model("megatron", self.folder, weights, written, tuple(sorted(unknown)), beside, tuple(copies))
+
+    def _beside(self) -> dict[Beside, Amount]:
+        """What the shards hold beside the model, and beside them: the optimizer's state, and that of the run."""
+        found: dict[Beside, Amount] = {}
+        for file in self._files.values():
+            for key, value in cast("dict[str, Any]", file.content).items():
+                what = beside_the_weights("megatron", f"{key}.")
+                tensors = list(_tensors(value)) if what is not None else []
+                if what is not None and tensors:
+                    count(found, what, sum(map(_bytes_of, tensors)), len(tensors))
+            apart = os.path.join(os.path.dirname(file.path), _APART)
+            what = beside_the_weights("megatron", "optimizer.")
+            if what is not None and os.path.basename(file.path) == SHARD and os.path.isfile(apart):
+                count(found, what, os.path.getsize(apart))
+        return found
 
     def _stages(self) -> dict[tuple[int, int], int]:
         """How many layers stand before each pipeline stage's part of each model chunk."""
@@ -204,7 +228,7 @@ class MegatronTorch:
         file: TorchFile,
         view: View,
         stages: Mapping[tuple[int, int], int],
-        beside: Counter[Beside],
+        beside: dict[Beside, Amount],
     ) -> Iterator[tuple[_Piece, tuple[int, int]]]:
         ranks = len({other.expert for other in self._files})
         local = view.layout.experts // ranks if view.layout.experts else 0
@@ -212,7 +236,7 @@ class MegatronTorch:
             what = beside_the_weights("megatron", written)
             if what is not None or not isinstance(value, Tensor):
                 if what is not None:
-                    beside[what] += 1
+                    count(beside, what, _bytes_of(value))
                 continue
             stage = (chunk, rank.pipeline)
             name = canonical("megatron", written)
@@ -266,12 +290,36 @@ def _transposed(whole: Weight, at: int) -> Weight:
     return changed(rows_of(whole, at, at + 1), tuple(reversed(whole.shape[1:])), lambda array: array[0].T)
 
 
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """Every tensor in something, however deep; what holds itself is gone through once."""
+    waiting = [value]
+    seen: set[int] = set()
+    while waiting:
+        found = waiting.pop()
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        if isinstance(found, Tensor):
+            yield found
+        elif isinstance(found, dict):
+            waiting.extend(cast("dict[Any, Any]", found).values())
+        elif isinstance(found, (list, tuple)):
+            waiting.extend(cast("list[Any]", found))
+        elif isinstance(found, Record):
+            waiting.extend((found.state, found.args, found.items, found.entries))
+
+
+def _bytes_of(value: Any) -> int:
+    return prod(value.shape) * STORED[value.dtype][1] if isinstance(value, Tensor) and value.dtype in STORED else 0
+
+
 def _entries(file: TorchFile) -> Iterator[tuple[int, str, Any]]:
     """Model chunk, name and value of everything in a shard's model."""
     content = cast("dict[str, Any]", file.content)
     single = content.get("model")
-    chunks = [single] if single is not None else [content[key] for key in _chunks(content)]
-    for number, chunk in enumerate(chunks):
+    # A chunk without any weights is not saved at all, so the keys count and not how many there are.
+    chunks = {0: single} if single is not None else {int(key[5:]): content[key] for key in _chunks(content)}
+    for number, chunk in chunks.items():
         if not isinstance(chunk, dict):
             garbled(file.path, "its model is no table of parameters", "其中的模型不是参数表")
         for name, value in cast("dict[Any, Any]", chunk).items():
@@ -279,7 +327,7 @@ def _entries(file: TorchFile) -> Iterator[tuple[int, str, Any]]:
 
 
 def _chunks(content: Mapping[str, Any]) -> list[str]:
-    keys = [key for key in content if key.startswith("model") and key[5:].isdigit()]
+    keys = [key for key in content if isinstance(key, str) and key.startswith("model") and key[5:].isdecimal()]  # pyright: ignore[reportUnnecessaryIsInstance]
     return sorted(keys, key=lambda key: int(key[5:]))
 
 

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING
 
 from ...mapper.weight_names import split_of
 from .problems import unreadable
-from .weight import Computed, Shape, Weight, columns_of, joined, rows_of
+from .weight import Shape, Weight, columns_of, joined, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
     from .model import View
 
 
 def merged(name: str, parts: Sequence[Weight], view: View) -> Weight:
-    """One weight out of the shards that the tensor-parallel ranks hold, in the order of the ranks."""
+    """One weight out of the shards that the tensor-parallel ranks hold, in the order of the ranks.
+
+    Of a weight that all of them hold whole the first one stands for all; `copies` compares them.
+    """
     first = parts[0]
     wanted = None if view.wanted is None else view.wanted.get(name)
     for other in parts[1:]:
@@ -26,11 +28,11 @@ def merged(name: str, parts: Sequence[Weight], view: View) -> Weight:
     is_vocabulary = name in ("embedding.word_embeddings.weight", "output_layer.weight")
     if len(parts) == 1:
         found = first
-    elif split is None or (split == "columns" and len(first.shape) == 1):
-        found = _replicated(name, parts)
-    elif not is_vocabulary and wanted is not None and first.shape == wanted:
-        # Latent projections, and experts whose own tensor parallelism is 1, are whole on every rank.
-        found = _replicated(name, parts)
+    elif is_replicated(name, first, view):
+        for part in parts[1:]:
+            if part.shape != first.shape:
+                _wrong(name, part, str(list(first.shape)), first.file)
+        found = first
     elif split == "columns":
         found = joined(parts, 1)
     elif split == "gated" and view.layout.gated:
@@ -43,6 +45,17 @@ def merged(name: str, parts: Sequence[Weight], view: View) -> Weight:
     if wanted is not None and view.strict and not is_vocabulary and found.shape != wanted:
         _wrong(name, first, str(list(wanted)), view.source, list(found.shape))
     return found
+
+
+def is_replicated(name: str, part: Weight, view: View) -> bool:
+    """Whether every tensor-parallel rank holds a weight whole, given what one of several has of it."""
+    split = split_of(name)
+    if split is None or (split == "columns" and len(part.shape) == 1):
+        return True
+    if name in ("embedding.word_embeddings.weight", "output_layer.weight") or view.wanted is None:
+        return False
+    # Latent projections, and experts whose own tensor parallelism is 1.
+    return part.shape == view.wanted.get(name)
 
 
 def shard(name: str, weight: Weight, rank: int, ranks: int, *, gated: bool, whole_latent: bool) -> Weight:
@@ -69,25 +82,6 @@ def _share(name: str, weight: Weight, length: int, ranks: int) -> int:
     if length % ranks:
         unreadable("split", weight.file, what=f"{name} ({length})", parts=ranks, option="--tensor-parallel")
     return length // ranks
-
-
-def _replicated(name: str, parts: Sequence[Weight]) -> Weight:
-    """A weight that every rank holds whole; that they agree is seen when it is read."""
-    first = parts[0]
-
-    def blocks() -> Iterator[Any]:
-        import numpy as np
-
-        for pieces in zip(*(part.blocks() for part in parts), strict=True):
-            for part, piece in zip(parts, pieces, strict=True):
-                if piece.shape != pieces[0].shape or not np.array_equal(piece.view("u1"), pieces[0].view("u1")):
-                    unreadable("disagree", part.file, tensor=name, first=first.file, second=part.file)
-            yield pieces[0]
-
-    for part in parts[1:]:
-        if part.shape != first.shape:
-            _wrong(name, part, str(list(first.shape)), first.file)
-    return Computed(first.dtype, first.shape, first.file, blocks)
 
 
 def _wrong(name: str, part: Weight, wanted: str, source: str, found: object = None) -> None:

@@ -12,12 +12,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
-from .model import Model, View
+from .model import Amount, Copy, Model, View, count
 from .problems import garbled, said_twice, unreadable
 from .safetensors_file import read_header
 from .scattered import Chunk, Scattered
@@ -45,13 +44,14 @@ class MindFormersFiles:
 
     def __init__(self, found: Found) -> None:
         self.folder = found.folder
+        self._copies: list[Copy] = []
         if os.path.isfile(found.folder):
             self._tensors: dict[str, Weight] = dict(read_header(found.folder))
             return
         names = sorted(os.listdir(found.folder))
         metadata = os.path.join(found.folder, "metadata.json")
         if os.path.isfile(metadata):
-            self._tensors = dict(_sliced(found.folder, metadata))
+            self._tensors = dict(_sliced(found.folder, metadata, self._copies))
         else:
             self._tensors = dict(_whole(found.folder, names))
         common = os.path.join(found.folder, "common.json")
@@ -76,12 +76,12 @@ class MindFormersFiles:
         weights: dict[str, Weight] = {}
         written_as: dict[str, str] = {}
         unknown: list[str] = []
-        beside: Counter[Beside] = Counter()
+        beside: dict[Beside, Amount] = {}
         for written, weight in self._tensors.items():
             name = canonical("mindformers", written)
             what = beside_the_weights("mindformers", name)
             if what is not None:
-                beside[what] += 1
+                count(beside, what, weight.size)
                 continue
             pairing = table.pairing("mindformers", name)
             if pairing is None:
@@ -92,7 +92,8 @@ class MindFormersFiles:
                     said_twice(weight.file, written_as[part], written)
                 weights[part] = piece
                 written_as[part] = written
-        return Model("mindformers", self.folder, weights, written_as, tuple(unknown), beside)
+        copies = tuple(copy for copy in self._copies if beside_the_weights("mindformers", copy.name) is None)
+        return Model("mindformers", self.folder, weights, written_as, tuple(unknown), beside, copies)
 
 
 def _query_ranks(tensors: Mapping[str, Weight]) -> dict[str, int]:
@@ -182,8 +183,8 @@ def _whole(folder: str, names: list[str]) -> Iterator[tuple[str, Weight]]:
             yield name, weight
 
 
-def _sliced(folder: str, path: str) -> Iterator[tuple[str, Weight]]:
-    """The parameters of a parallel run, put together from its slices."""
+def _sliced(folder: str, path: str, copies: list[Copy]) -> Iterator[tuple[str, Weight]]:
+    """The parameters of a parallel run, put together from its slices; a slice that several ranks saved is a copy."""
     metadata = _json(path)
     try:
         entries: dict[str, Any] = metadata["state_dict_metadata"]
@@ -204,6 +205,12 @@ def _sliced(folder: str, path: str) -> Iterator[tuple[str, Weight]]:
                     unreadable("missing-shard", file, file=f"{name} in {file}", needed=f"metadata.json: {name}")
                 stored = headers[file][name]
                 dtype = stored.dtype
+                for other in places[(name, offsets)][1:]:
+                    again = os.path.join(folder, os.path.basename(other["file_name"]))
+                    if again not in headers and os.path.isfile(again):
+                        headers[again] = read_header(again)
+                    if again != file and name in headers.get(again, {}):
+                        copies.append(Copy(canonical("mindformers", name), stored, headers[again][name]))
                 offsets = offsets if len(offsets) == len(shape) else (0,) * len(shape)
                 chunks.append(Chunk(offsets, stored.shape, file, lambda stored=stored: stored))
             whole = Scattered(name, dtype, shape, chunks)

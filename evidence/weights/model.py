@@ -34,6 +34,23 @@ class Copy(NamedTuple):
     second: Weight
 
 
+class Amount(NamedTuple):
+    """How much there is of something."""
+
+    tensors: int = 0
+    size: int = 0
+    """In bytes."""
+
+    def and_also(self, other: Amount) -> Amount:
+        """Both together."""
+        return Amount(self.tensors + other.tensors, self.size + other.size)
+
+
+def count(found: dict[Beside, Amount], what: Beside, size: int = 0, tensors: int = 1) -> None:
+    """Count something that is no weight."""
+    found[what] = found.get(what, Amount()).and_also(Amount(tensors, size))
+
+
 class Model(NamedTuple):
     """The weights of a checkpoint."""
 
@@ -44,8 +61,8 @@ class Model(NamedTuple):
     """What the checkpoint itself calls a weight, where that is another name."""
     unknown: tuple[str, ...] = ()
     """Tensors that no row of the weight table knows."""
-    beside: Mapping[Beside, int] = {}
-    """What else is in the checkpoint, and how many tensors of it."""
+    beside: Mapping[Beside, Amount] = {}
+    """What else is in the checkpoint, and how much of it."""
     copies: tuple[Copy, ...] = ()
 
 

@@ -322,7 +322,7 @@ def _single(entry: Entry, recipe: Recipe | None) -> Explained:
     one = (entry,)
     beside = beside_the_weights("mindformers", name)
     if beside is not None or name.endswith(("inv_freq", "freqs_cis")):
-        en, zh = ("rotary frequencies", "旋转位置编码频率") if beside is None else beside
+        en, zh = ("rotary frequencies", "旋转位置编码频率") if beside is None else beside[:2]
         return Explained(one, "beside", True, f"{en}: no weight of the model.", f"{zh}：不是模型权重。")
     layers = None if recipe is None else recipe.value("model.num_layers")
     layer = _LAYER.search(name)

@@ -6,6 +6,7 @@ ties to even, as both frameworks do.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -100,3 +101,19 @@ def not_finite(array: Array, dtype: str) -> tuple[int, int]:
     if np.isfinite(array).all():
         return 0, 0
     return int(np.isnan(array).sum()), int(np.isinf(array).sum())
+
+
+def largest_difference(x: Array, y: Array) -> float:
+    """The largest difference of two arrays of one shape, number by number."""
+    import numpy as np
+
+    if not x.size:
+        return 0.0
+    narrow = np.float32 == x.dtype == y.dtype
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = float(np.abs(x - y).max()) if narrow else math.nan
+        if math.isfinite(found):
+            return found
+        # Whole numbers have more digits than float32, and a difference can be beyond it; NaN is told elsewhere.
+        apart: Array = np.abs(x.astype(np.float64) - y.astype(np.float64))
+        return float(np.nan_to_num(apart, nan=0.0).max())

@@ -40,13 +40,18 @@ class Record:
     """An object of a class that is not there: what it was called with, and the state it was given."""
 
     name = ""
+    args: tuple[object, ...]
+    kwargs: dict[str, object]
+    state: Any
+    items: list[object]
+    entries: dict[object, object]
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        self.args = args
-        self.kwargs = kwargs
-        self.state: Any = None
-        self.items: list[object] = []
-        self.entries: dict[object, object] = {}
+    def __new__(cls, *args: object, **kwargs: object) -> Record:
+        """A pickle may make an object without its initialiser, so nothing is left to that."""
+        self = super().__new__(cls)
+        self.args, self.kwargs = args, kwargs
+        self.state, self.items, self.entries = None, [], {}
+        return self
 
     def __setstate__(self, state: object) -> None:
         self.state = state

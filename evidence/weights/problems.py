@@ -123,8 +123,8 @@ PROBLEMS: dict[str, Kind] = {
         "EVD055",
         "copies-differ",
         "error",
-        "{tensor} should be the same in {first} and {second}, and is not.",
-        "{tensor} 在 {first} 与 {second} 中应相同，但实际不同。",
+        "{tensor} should be the same in {first} and {second}, and is not: {difference}.",
+        "{tensor} 在 {first} 与 {second} 中应相同，但实际不同：{difference_zh}。",
     ),
     "unsupported": Kind(
         "EVD056",
@@ -153,6 +153,13 @@ PROBLEMS: dict[str, Kind] = {
         "error",
         "{path} has {found} rows for {vocabulary} tokens; the target has room for {wanted}.",
         "{path} 有 {found} 行词表（{vocabulary} 个词元）；目标只能容纳 {wanted} 行。",
+    ),
+    "cut": Kind(
+        "EVD100",
+        "pipeline-cut",
+        "error",
+        "Megatron-LM does not cut a pipeline this way: {why}.",
+        "Megatron-LM 无法这样切分流水线：{why_zh}。",
     ),
 }
 

@@ -1,6 +1,6 @@
 """Writes what `torch.load` reads: a zip archive with a pickle of the names and one stored entry for each tensor.
 
-The pickle is put together instruction by instruction, so that neither torch nor anything else need be imported.
+Neither torch nor anything else need be imported: `pickle_writer` names the classes, and the zip is put together here.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any
 
+from .pickle_writer import Called, Global, Ordered, Persistent, pickled
+from .weight import contiguous
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from typing_extensions import Buffer
 
-    from .weight import Weight
+    from .weight import Shape, Weight
 
 _STORAGES = {
     "F64": "DoubleStorage", "F32": "FloatStorage", "F16": "HalfStorage", "BF16": "BFloat16Storage",
@@ -24,83 +27,47 @@ _STORAGES = {
 _STATEFUL = ("linear_", "eh_proj", "output_layer")
 _ALIGNMENT = 64
 _FOLDER = "model_optim_rng"
+_REBUILT = Global("torch._utils", "_rebuild_tensor_v2")
 
 
-def write_torch(
-    write: Callable[[Buffer], Any],
-    weights: Mapping[str, Weight],
-    iteration: int,
-    blocks: Callable[[str], Iterator[Buffer]],
-) -> None:
-    """Write a Megatron-LM shard; `blocks` gives the bytes of a weight, once."""
+def shard_content(models: Mapping[str, Mapping[str, Weight]], iteration: int) -> Any:
+    """What a Megatron-LM shard holds; `models` are its model chunks by their keys."""
+    content: dict[str, Any] = {"checkpoint_version": 3.0, "iteration": iteration}
+    number = 0
+    for key, weights in models.items():
+        entries: dict[str, Any] = {}
+        for name, weight in weights.items():
+            entries[name] = tensor(weight, number)
+            number += 1
+            module, _, last = name.rpartition(".")
+            if last in ("weight", "weight0") and module.rpartition(".")[2].startswith(_STATEFUL):
+                # A linear layer has a state of its own there, which is empty where nothing is in FP8.
+                entries[f"{module}._extra_state"] = None
+        content[key] = Ordered(entries)
+    return content
+
+
+def tensor(weight: Weight, number: int, shape: Shape | None = None) -> Called:
+    """A weight as a tensor that looks into the archive's storage of this number."""
+    storage = ("storage", Global("torch", _STORAGES[weight.dtype]), str(number), "cpu", weight.count)
+    sizes = weight.shape if shape is None else shape
+    return Called(_REBUILT, (Persistent(storage), 0, sizes, contiguous(sizes), False, Ordered({})))
+
+
+def write_archive(
+    write: Callable[[Buffer], Any], content: Any, storages: Iterable[tuple[int, Iterator[Buffer] | None]]
+) -> int:
+    """Write what `torch.load` reads, and say how long it is; a storage is its size and its bytes.
+
+    Without bytes nothing but the length of a storage counts: so the place of the next archive is known beforehand.
+    """
     archive = _Archive(write)
-    archive.add("data.pkl", _pickle(weights, iteration))
+    archive.add("data.pkl", pickled(content))
     archive.add("byteorder", b"little")
-    for number, name in enumerate(weights):
-        archive.stream(f"data/{number}", weights[name].size, blocks(name))
+    for number, (size, blocks) in enumerate(storages):
+        archive.stream(f"data/{number}", size, blocks)
     archive.add("version", b"3\n")
-    archive.close()
-
-
-def _pickle(weights: Mapping[str, Weight], iteration: int) -> bytes:
-    entries: list[bytes] = []
-    for number, (name, weight) in enumerate(weights.items()):
-        entries.append(_text(name) + _tensor(weight, str(number)))
-        module, _, last = name.rpartition(".")
-        if last in ("weight", "weight0") and module.rpartition(".")[2].startswith(_STATEFUL):
-            # A linear layer has a state of its own there, which is empty where nothing is in FP8.
-            entries.append(_text(f"{module}._extra_state") + b"N")
-    model = b"ccollections\nOrderedDict\n)R(" + b"".join(entries) + b"u"
-    content = (
-        b"}("
-        + _text("checkpoint_version") + b"G" + struct.pack(">d", 3.0)
-        + _text("iteration") + _number(iteration)
-        + _text("model") + model
-        + b"u"
-    )  # fmt: skip
-    return b"\x80\x02" + content + b"."
-
-
-def _tensor(weight: Weight, key: str) -> bytes:
-    from .weight import contiguous
-
-    storage = (
-        b"("
-        + _text("storage")
-        + b"ctorch\n" + _STORAGES[weight.dtype].encode() + b"\n"
-        + _text(key)
-        + _text("cpu")
-        + _number(weight.count)
-        + b"tQ"
-    )  # fmt: skip
-    return (
-        b"ctorch._utils\n_rebuild_tensor_v2\n("
-        + storage
-        + _number(0)
-        + _numbers(weight.shape)
-        + _numbers(contiguous(weight.shape))
-        + b"\x89"
-        + b"ccollections\nOrderedDict\n)R"
-        + b"tR"
-    )
-
-
-def _numbers(values: tuple[int, ...]) -> bytes:
-    return b"(" + b"".join(map(_number, values)) + b"t"
-
-
-def _number(value: int) -> bytes:
-    if 0 <= value < 256:
-        return b"K" + bytes([value])
-    if 0 <= value < 1 << 31:
-        return b"J" + struct.pack("<i", value)
-    data = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
-    return b"\x8a" + bytes([len(data)]) + data
-
-
-def _text(value: str) -> bytes:
-    data = value.encode()
-    return b"X" + struct.pack("<I", len(data)) + data
+    return archive.close()
 
 
 class _Archive:
@@ -119,8 +86,8 @@ class _Archive:
         """A small entry."""
         self.stream(name, len(data), iter((data,)))
 
-    def stream(self, name: str, size: int, blocks: Iterator[Buffer]) -> None:
-        """An entry of a known size whose checksum follows it."""
+    def stream(self, name: str, size: int, blocks: Iterator[Buffer] | None) -> None:
+        """An entry of a known size whose checksum follows it; without blocks room for it is counted."""
         path = f"{_FOLDER}/{name}".encode()
         start = self._at
         # Bit 3: the checksum and sizes stand behind the data; the sizes are in the header all the same.
@@ -134,16 +101,19 @@ class _Archive:
         )
         checksum = 0
         written = 0
-        for block in blocks:
+        for block in () if blocks is None else blocks:
             checksum = zlib.crc32(block, checksum)
             written += memoryview(block).nbytes
             self._put(block)
+        if blocks is None:
+            self._at += size
+            written = size
         assert written == size, (name, written, size)
         self._put(b"PK\x07\x08" + struct.pack("<LQQ", checksum, size, size))
         self._entries.append((path, start, size, checksum))
 
-    def close(self) -> None:
-        """The directory of the archive."""
+    def close(self) -> int:
+        """The directory of the archive; the length of the whole."""
         directory = self._at
         for path, start, size, checksum in self._entries:
             extra = struct.pack("<HHQQQ", 1, 24, size, size, start)
@@ -163,3 +133,4 @@ class _Archive:
         self._put(struct.pack("<4sLQL", b"PK\x06\x07", 0, end, 1))
         few = min(count, 0xFFFF)
         self._put(struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, few, few, 0xFFFFFFFF, 0xFFFFFFFF, 0))
+        return self._at

@@ -15,7 +15,7 @@ from .number_types import FLOATS, not_finite
 from .number_types import cast as cast_numbers
 from .problems import RefusedError, garbled, problem, unreadable
 from .safetensors_file import header_bytes
-from .torch_writer import write_torch
+from .torch_writer import shard_content, tensor, write_archive
 from .weight import Computed
 
 if TYPE_CHECKING:
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from ...schemas.diagnostic import Diagnostic
-    from .weight import Weight
+    from .weight import Shape, Weight
 
 MANIFEST = "accmap-weights.json"
 _VERSION = 1
+_PARTS = (".safetensors", ".pt", ".distcp", ".metadata")
+"""What a reader of the target would take for a part of it."""
 
 
 class Unit(NamedTuple):
@@ -37,8 +39,14 @@ class Unit(NamedTuple):
     """Below the target folder, with `/`."""
     weights: Mapping[str, Weight]
     form: str
-    """`safetensors`, or `torch` for a Megatron-LM shard."""
+    """`safetensors`, `torch` for a Megatron-LM shard, `distcp` for pieces of a distributed one, `bytes` for `start`."""
     iteration: int = 0
+    models: tuple[str, ...] = ("model",)
+    """A shard's model chunks; with several, a weight's name begins with that of its chunk."""
+    start: bytes = b""
+    """What stands before the weights."""
+    shapes: Mapping[str, Shape] = {}
+    """The shape under which a piece is stored, where it is one of several."""
 
 
 class Written(NamedTuple):
@@ -96,17 +104,18 @@ class Writer:
             self._save(complete=False)
 
     def _clear(self) -> None:
-        """Take away what an earlier conversion left and this one does not write; refuse what is not ours."""
+        """Take away what an earlier conversion left; refuse what is not ours."""
         path = os.path.join(self._folder, MANIFEST)
         for name in read_manifest(path)["files"] if os.path.isfile(path) else ():
             old = os.path.join(self._folder, *str(name).split("/"))
-            if name not in self._paths and ".." not in str(name) and os.path.isfile(old):
+            # Old and new files together would be neither checkpoint, were this conversion interrupted.
+            if ".." not in str(name) and os.path.isfile(old):
                 os.unlink(old)
         for parent, _, names in os.walk(self._folder):
             for name in names:
                 full = os.path.join(parent, name)
                 relative = os.path.relpath(full, self._folder).replace(os.sep, "/")
-                if name.endswith((".safetensors", ".pt")) and relative not in self._paths:
+                if name.endswith(_PARTS) and relative not in self._paths:
                     why, why_zh = "it would be read as a part of this checkpoint", "它会被当作本权重的一部分读取"
                     unreadable("resume", full, path=full, why=why, why_zh=why_zh)
 
@@ -162,11 +171,17 @@ class Writer:
         return written
 
     def _fill(self, unit: Unit, write: Callable[[Buffer], None]) -> None:
+        weights = unit.weights
         if unit.form == "torch":
-            write_torch(write, unit.weights, unit.iteration, lambda name: self._bytes(name, unit.weights[name]))
+            storages = ((weight.size, self._bytes(name, weight)) for name, weight in weights.items())
+            write_archive(write, shard_content(_by_chunk(unit), unit.iteration), storages)
             return
-        write(header_bytes(unit.weights.items()))
-        for name, weight in unit.weights.items():
+        write(unit.start if unit.form != "safetensors" else header_bytes(weights.items()))
+        for name, weight in weights.items():
+            if unit.form == "distcp":
+                content = tensor(weight, 0, unit.shapes[name])
+                write_archive(write, content, [(weight.size, self._bytes(name, weight))])
+                continue
             for block in self._bytes(name, weight):
                 write(block)
 
@@ -205,8 +220,20 @@ class Writer:
         _write_text(os.path.join(self._folder, MANIFEST), text)
 
 
-def _not_finite(tensor: str, nans: int, infinities: int, file: str) -> Diagnostic:
-    return problem("not-finite", file, tensor=tensor, nans=nans, infinities=infinities, file=file)
+def _by_chunk(unit: Unit) -> Mapping[str, Mapping[str, Weight]]:
+    """A shard's weights by model chunk, in the order of the unit."""
+    if len(unit.models) == 1:
+        return {unit.models[0]: unit.weights}
+    return {
+        model: {
+            name.partition(".")[2]: weight for name, weight in unit.weights.items() if name.partition(".")[0] == model
+        }
+        for model in unit.models
+    }
+
+
+def _not_finite(name: str, nans: int, infinities: int, file: str) -> Diagnostic:
+    return problem("not-finite", file, tensor=name, nans=nans, infinities=infinities, file=file)
 
 
 def _raw(block: Any) -> Buffer:

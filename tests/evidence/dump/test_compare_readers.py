@@ -111,7 +111,7 @@ def test_renamed_files_are_found_through_their_table(tmp_path: Path) -> None:
     assert not tree.notes
     assert any(tensor.path and tensor.path.endswith("123.npy") for unit in tree.units for tensor in unit.tensors)
     (folder / "mapping.csv").unlink()
-    assert any("123.npy" in note for note in read_tree(find_places(str(root))[0]).notes)
+    assert any("123.npy" in note.en for note in read_tree(find_places(str(root))[0]).notes)
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n", HEADER + "\nMatMul,x,0,0,1,input"])

@@ -9,6 +9,7 @@ import tempfile
 import zipfile
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 import pytest
@@ -20,6 +21,9 @@ from accmap.schemas.diagnostic import UnreadableError
 
 sys.path.insert(0, str(Path(__file__).parent))
 from small_network import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BASIC = [
     "NPU Name", "Bench Name", "NPU Dtype", "Bench Dtype", "NPU Tensor Shape", "Bench Tensor Shape",
@@ -159,6 +163,20 @@ def test_the_first_divergence_of_a_table(fault: str, columns: str, form: str, tm
     assert found.divergence.unit.a.direction == ("backward" if fault == "backward" else "forward")
 
 
+@pytest.fixture
+def accmap_table(tmp_path: Path) -> Callable[[list[dict[str, str]]], Table]:
+    """The table that holds some rows."""
+
+    def read(rows: list[dict[str, str]]) -> Table:
+        path = tmp_path / "compare_result_1.csv"
+        path.write_text(as_csv(rows, COLUMNS["elements"]))
+        found = read_table(str(path))
+        assert isinstance(found, Table)
+        return found
+
+    return read
+
+
 def test_an_equal_table_matches_and_unmatched_rows_are_listed(tmp_path: Path) -> None:
     rows = table("", "elements")
     rows[3]["Bench Name"] = "N/A"
@@ -168,6 +186,18 @@ def test_an_equal_table_matches_and_unmatched_rows_are_listed(tmp_path: Path) ->
     assert isinstance(found, Table)
     assert found.divergence is None
     assert found.only_a == (rows[3]["NPU Name"],)
+    assert found.only_b == ()
+    assert found.gaps == ()
+
+
+def test_a_table_of_half_a_model_is_not_a_match(accmap_table: Callable[[list[dict[str, str]]], Table]) -> None:
+    rows = table("", "elements")
+    for row in rows:
+        if "layers.1." in row["NPU Name"] and "forward" in row["NPU Name"]:
+            row["NPU Name"] = "N/A"
+    found = accmap_table(rows)
+    assert "N/A" not in found.only_a + found.only_b
+    assert [(gap.side, gap.part, gap.direction) for gap in found.gaps] == [("b", "decoder.layers.1", "forward")]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accmap.evidence.dump.compare import Comparison, compare_trees
+from accmap.evidence.dump.compare import Comparison, compare_trees, inside
 from accmap.evidence.dump.compare_mapping import read_mapping
 from accmap.evidence.dump.compare_next import next_dump, settings_behind
 from accmap.evidence.dump.statistics import Judge, compare_tensors
@@ -216,6 +216,48 @@ def test_what_has_no_partner_is_listed(tmp_path: Path) -> None:
     assert comparison.divergence is None
 
 
+def keep(folder: Path, share: float) -> None:
+    """Cut a dump as a run that was stopped does: its last units are gone."""
+    path = folder / "step0/rank0/dump.json"
+    written = json.loads(path.read_text())
+    names = list(written["data"])
+    written["data"] = {name: written["data"][name] for name in names[: int(len(names) * share)]}
+    path.write_text(json.dumps(written))
+
+
+@pytest.mark.parametrize("frameworks", [("pytorch", "pytorch"), ("pytorch", "mindspore"), ("mindspore", "pytorch")])
+@pytest.mark.parametrize("share", [0.33, 0.5, 0.8])
+def test_a_dump_that_was_cut_has_gaps(frameworks: tuple[str, str], share: float, tmp_path: Path) -> None:
+    a, b = (run(tmp_path / str(at), framework) for at, framework in enumerate(frameworks))
+    assert compared(a, b).gaps == ()
+    keep(b, share)
+    comparison = compared(a, b)
+    assert comparison.divergence is None
+    gaps = {(gap.side, gap.part, gap.direction) for gap in comparison.gaps}
+    assert ("a", "decoder.layers.0", "backward") in gaps
+    assert all(side == "a" for side, _, _ in gaps)
+    assert {(gap.side, gap.part) for gap in compared(b, a).gaps} == {("b", gap.part) for gap in comparison.gaps}
+
+
+def test_many_single_units_without_a_partner_are_a_gap_within_one_framework(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a"), run(tmp_path / "b")
+    path = a / "step0/rank0/dump.json"
+    written = json.loads(path.read_text())
+    written["data"] = {name: entry for name, entry in written["data"].items() if "layernorm" not in name}
+    path.write_text(json.dumps(written))
+    (gap,) = compared(a, b).gaps
+    assert (gap.side, gap.part) == ("b", "")
+    assert 0.1 <= gap.units / gap.of < 0.5
+
+
+def test_a_part_of_a_dump(tmp_path: Path) -> None:
+    tree = read_tree(find_places(str(run(tmp_path / "a")))[0])
+    found = inside(tree, ["decoder.layers.1.mlp"])
+    assert {unit.scope.rpartition("layers.")[2].split(".")[:2][1] for unit in found.units} == {"mlp"}
+    assert inside(tree, []) == tree
+    assert not inside(tree, ["decoder.layers.1.ml"]).units
+
+
 def test_axes_in_another_order_are_found(tmp_path: Path) -> None:
     a, b = run(tmp_path / "a", "mindspore", fault="weights"), run(tmp_path / "b")
     transpose(a)
@@ -277,7 +319,8 @@ def test_a_tensor_that_cannot_be_read_falls_back_to_its_statistics_and_is_told(b
             files[0].write_bytes({"cut": data[: len(data) // 2], "garbled": b"\x00" * 400, "empty": b""}[broken])
         comparison = compared(a, b)
         assert comparison.divergence is None
-        told = [tensor.unreadable for tensor in comparison.unreadable] + list(comparison.a.notes)
+        told = [tensor.unreadable.message() for tensor in comparison.unreadable if tensor.unreadable]
+        told += [note.en for note in comparison.a.notes]
         assert any(files[0].name in line for line in told), told
 
 
@@ -312,7 +355,7 @@ def test_entries_that_are_no_units_are_noted(tmp_path: Path) -> None:
     path.write_text(json.dumps(written))
     comparison = compared(a, b)
     assert comparison.divergence is None
-    assert any("nonsense" in note for note in comparison.a.notes)
+    assert any("nonsense" in note.en for note in comparison.a.notes)
 
 
 def test_a_nan_is_named_where_it_appears_first(tmp_path: Path) -> None:

@@ -54,6 +54,24 @@ def test_a_file_alone_names_its_set() -> None:
     assert not findings
 
 
+@pytest.mark.parametrize(
+    ("versions", "codes"),
+    [
+        ({"python": "3.11.7", "numpy": "2.4.6"}, ["EVD086"]),  # nothing of either framework: numpy may be what it likes
+        ({"numpy": "1.26.4"}, []),
+        ({"numpy": "2.4.6", "mindspore": "2.9.0"}, ["EVD080"]),  # this machine is to run MindSpore Transformers
+        ({"numpy": "2.4.6", "mindspore": "2.7.1"}, ["EVD080", "EVD080"]),
+        ({"numpy": "2.4.6", "mindformers": "1.9.0"}, ["EVD080", "EVD087"]),
+        ({"numpy": "1.26.4", "mindformers": "1.9.0", "mindspore": "2.9.0"}, []),
+        ({"numpy": "2.4.6", "torch": "2.7.0"}, ["EVD086", "EVD082"]),
+    ],
+)
+def test_what_the_files_need_of_a_machine_without_their_frameworks(versions: dict[str, str], codes: list[str]) -> None:
+    configs = [read_config(str(EXAMPLE / name)) for name in ("mindformers.yaml", "megatron.sh")]
+    _sets, findings = judged(here(versions), configs)
+    assert [finding.kind.code for finding in findings] == codes
+
+
 @pytest.mark.procedure("proc.pair.versions")
 def test_the_guides_table_is_there() -> None:
     found = set_of("megatron-core", "0.12.0")
@@ -93,7 +111,7 @@ def test_the_linters_item_says_what_the_table_says() -> None:
 
 
 def test_every_problem_is_met() -> None:
-    met = {code for case in CASES for code in case["findings"]} | {"EVD084", "EVD085"}
+    met = {code for case in CASES for code in case["findings"]} | {"EVD084", "EVD085", "EVD086"}
     assert met == {kind.code for kind in PROBLEMS.values()}
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accmap.evidence.logs.run import Run
-    from accmap.evidence.logs.verdict import Criterion
+    from accmap.evidence.logs.verdict import Criterion, Experiment
     from accmap.mapper.recipe.values import Recipe
 
 
@@ -118,8 +118,24 @@ torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 4 --hidden-size 64 --nu
 """
 
 
-def recipe(words: str) -> Recipe:
-    return recipe_of(config_of(SourceText("run.sh", RECIPE.format(words)), ReadOptions(), path="run.sh"))
+def recipe(words: str, version: str = "0.12") -> Recipe:
+    options = ReadOptions(megatron=version)
+    return recipe_of(config_of(SourceText("run.sh", RECIPE.format(words)), options, path="run.sh"))
+
+
+def test_a_resumed_run_repeats_one_that_was_not() -> None:
+    losses = [2.0000001 + 0.1234567 * step for step in range(1, 41)]
+    whole = megatron_run(losses)
+    printed = [*losses]
+    for first in (0, 20):  # 0.16 and later: the second line of a process is the mean of its first two iterations
+        printed[first + 1] = (losses[first] + losses[first + 1]) / 2
+    begun = "[before the start of training step]\n"
+    lines = megatron_run(printed).replace("10:00:00]", "10:00:00.123456]").splitlines(keepends=True)
+    resumed = begun + "".join(lines[:20]) + begun + "".join(lines[20:])
+    assert judged(whole, resumed, experiment="repeat").verdict.answer == "match"
+    assert judged(resumed, whole, experiment="repeat").verdict.answer == "match"
+    other = resumed.replace(f"{printed[21]:.6E}", f"{printed[21] + 2e-5:.6E}")
+    assert judged(whole, other, experiment="repeat").verdict.answer == "mismatch"
 
 
 @pytest.mark.procedure("proc.logs.loss_sum")
@@ -143,6 +159,17 @@ class TestComposition:
         assert "0.03 * load_balancing_loss" in notes(found)
         assert judged(static_run([total] * 5), a, recipes=[recipe(words)]).verdict.answer == "match"
         assert judged(a, static_run([total] * 5)).verdict.answer == "mismatch"
+
+    def test_later_versions_divide_by_the_further_predictions_too(self) -> None:
+        words = "--num-experts 4 --moe-router-load-balancing-type aux_loss --moe-aux-loss-coeff 0.01"
+        words += " --moe-layer-freq [0,1,1,1] --mtp-num-layers 1 --mtp-loss-scaling-factor 0.1"
+        balance = 4.0  # three layers of the decoder, one of the further prediction, 1 each
+        for version, layers in (("0.12", 3), ("0.13", 4), ("0.16", 4)):
+            more = f" load_balancing_loss: {balance / layers:.6E} | mtp_1 loss: 3.000000E+00 |"
+            a = "".join(megatron_line(step, 2.0, more=more) for step in range(1, 6))
+            found = judged(a, static_run([2.0 + 0.01 * balance + 0.3] * 5), recipes=[recipe(words, version)])
+            assert found.verdict.answer == "match"
+            assert f"{0.01 * layers:g} * load_balancing_loss" in notes(found)
 
     def test_what_is_assumed_is_said(self) -> None:
         assert "Assumed" in notes(judged(megatron_run([2.0] * 5), static_run([2.0] * 5)))
@@ -236,6 +263,23 @@ class TestStandard:
     def test_nan_iterations_are_never_good(self) -> None:
         text = megatron_run(falling(9)) + megatron_line(10, 2.0, skipped=1, nan=1)
         assert judged(text, megatron_run(falling(10))).verdict.answer == "mismatch"
+
+    @pytest.mark.parametrize("experiment", ["standard", "repeat", "first-steps", "lr-zero"])
+    def test_a_run_that_skipped_every_step_is_not_judged(self, experiment: Experiment) -> None:
+        fine, idle = megatron_run(falling(20), rate=0.0), megatron_run(falling(20), rate=0.0, skipped=1)
+        for texts in ((idle, idle), (fine, idle), (idle, fine)):
+            found = judged(*texts, experiment=experiment)
+            assert criterion(found, "updates").status == "undecided"
+            assert found.verdict.answer == "undecided"
+        some = megatron_run(falling(19), rate=0.0, skipped=1) + megatron_line(20, falling(20)[-1], rate=0.0)
+        assert judged(some, fine).verdict.answer == "match" or experiment == "first-steps"
+        assert not [one for one in judged(some, fine, experiment=experiment).verdict.criteria if one.name == "updates"]
+
+    def test_overflow_in_every_step_of_the_static_graph(self) -> None:
+        text = static_run(falling(20))
+        assert "overflow cond: False" in text
+        found = judged(text.replace("overflow cond: False", "overflow cond: True"), text)
+        assert criterion(found, "updates").status == "undecided"
 
     def test_a_bad_line_is_never_good(self) -> None:
         text = megatron_run(falling(9))

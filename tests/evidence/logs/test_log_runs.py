@@ -274,6 +274,20 @@ def test_the_second_line_of_later_versions_is_taken_apart(tmp_path: Path) -> Non
     )
 
 
+def test_a_run_that_was_resumed_where_it_stood(tmp_path: Path) -> None:
+    begun = "training ...\n[before the start of training step] datetime: 2025-01-01 10:00:00.123456 \n"
+    again = megatron_line(5, 7.0) + megatron_line(6, 6.5) + megatron_line(7, 5.0)
+    text = begun + later(megatron_run([11.0, 10.5, 9.0, 8.0])) + "more\n" * 3 + begun + later(again)
+    run = read(tmp_path / "a.log", text)
+    assert list(run.column(LOSS)) == [11.0, 10.0, 9.0, 8.0, 7.0, 6.0, 5.0]
+    assert run.recovered == (2, 6)
+    assert [found.diagnostic.kind.code for found in run.problems] == ["EVD005"]
+    assert list(run.lines) == [3, 4, 5, 6, 12, 13, 14]
+    # The words alone, in the middle of a chunk or of a version that begins no mean twice, change nothing else.
+    assert list(read(tmp_path / "b.log", begun + again).column(LOSS)) == [7.0, 6.5, 5.0]
+    assert list(read(tmp_path / "c.log", begun + later(again)).column(LOSS)) == [7.0, 6.0, 5.0]
+
+
 @pytest.mark.parametrize(
     ("skipped", "losses"), [((1, 1), [-math.inf, 10.5]), ((0, 1), [11.0, -math.inf]), ((1, 2), [-math.inf, -math.inf])]
 )

@@ -238,7 +238,7 @@ def test_mindspores_shorter_names_of_experts(tmp_path: Path) -> None:
     ],
 )
 def test_a_difference_beyond_float32_is_one(kind: str, one: float, other: float, expected: float) -> None:
-    from accmap.evidence.weights.comparison import _difference  # pyright: ignore[reportPrivateUsage]
+    from accmap.evidence.weights.number_types import largest_difference
 
-    found = _difference(np.array([one], kind), np.array([other], kind))
+    found = largest_difference(np.array([one], kind), np.array([other], kind))
     assert found == pytest.approx(expected, rel=1e-6)

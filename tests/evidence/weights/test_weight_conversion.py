@@ -409,7 +409,29 @@ def test_optimizer_state_and_counters_are_left_out_and_named(tmp_path: Path) -> 
     folder.mkdir()
     write_safetensors(folder / "model.safetensors", laid)
     done = convert(Request(str(folder), str(tmp_path / "out")), configs(script, config))
+    sizes = {what.en: amount.size for what, amount in done.beside.items()}
+    assert sizes["optimizer state"] == sum(array.nbytes for array in found.values())
     assert {what.en for what in done.beside} == {"optimizer state", "counters of the router", "state of the run"}
+
+
+def test_megatrons_optimizer_state_is_never_dropped_unseen(tmp_path: Path) -> None:
+    """It stands beside the model, in a file of its own with the distributed optimizer, or among the tensors."""
+    script, config = pair("grouped", tmp_path)
+    found = arrays(script)
+    moments = {at: {"exp_avg": np.zeros((4, 8), np.float32), "exp_avg_sq": np.zeros(3, np.float32)} for at in range(2)}
+    around: dict[str, Any] = {"optimizer": {"state": moments, "param_groups": [{"lr": 0.1}]}}
+    around["optimizer"]["again"] = around["optimizer"]["state"]
+    source = write_megatron(tmp_path / "megatron", script, found, **around, rng_state=[np.zeros(5, np.float32)])
+    (source / ITERATION_FOLDER / "mp_rank_00" / "distrib_optim.pt").write_bytes(bytes(1000))
+    done = convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
+    amounts = {what.en: (amount.tensors, amount.size) for what, amount in done.beside.items()}
+    assert amounts["optimizer state"] == (4 + 1, 2 * 4 * (32 + 3) + 1000)
+    assert amounts["state of the run"] == (1, 20)
+    assert [what.en for what in done.beside if what.anew] == ["optimizer state"]
+    distributed = write_distributed(tmp_path / "distributed", script, found)
+    done = convert(Request(str(distributed), str(tmp_path / "other")), configs(script, config))
+    amounts = {what.en: (amount.tensors, amount.size) for what, amount in done.beside.items()}
+    assert amounts["optimizer state"] == (1, 12)
 
 
 def test_many_small_files_and_one_framework(tmp_path: Path) -> None:

@@ -125,15 +125,120 @@ def test_a_bfloat16_run_and_weights_cast_to_bfloat16(saved: Callable[..., tuple[
     assert accmap("weights", "check", folder / "torch", tmp_path / "plain", "--config", config) == 1
 
 
-@pytest.mark.parametrize("family", ["grouped", "latent", "further"])
-def test_two_tensor_parallel_processes_load_their_shards(
+@pytest.mark.parametrize("family", ["grouped", "tied", "moe_softmax", "deepseek"])
+def test_megatrons_own_loader_takes_the_distributed_form(
     family: str, saved: Callable[..., tuple[Path, float]], tmp_path: Path
 ) -> None:
+    """Strictly in both directions: nothing is missing, and nothing is there that the model does not ask for."""
     folder, loss = saved(family)
     script, config = folder / "pretrain.sh", folder / "train.yaml"
-    there, shards = tmp_path / "mindformers", tmp_path / "shards"
+    there, back = tmp_path / "mindformers", tmp_path / "megatron"
+    given = ("--config", script, "--config", config)
+    assert accmap("weights", "convert", folder / "torch", "-o", there, *given) == 0
+    words = ("weights", "convert", there, "-o", back, *given, "--ckpt-format", "torch_dist", "--shard-size", 0.001)
+    assert accmap(*words) == 0
+    assert run("megatron_run.py", "load", folder, back)["loss"] == loss
+    assert accmap("weights", "check", folder / "torch_dist", back, "--config", script) == 0
+
+
+@pytest.mark.parametrize("form", ["torch", "torch_dist"])
+def test_experts_in_one_module_take_either_form(
+    form: str, saved: Callable[..., tuple[Path, float]], tmp_path: Path
+) -> None:
+    """`GroupedMLP` from a checkpoint of single experts."""
+    folder, loss = saved("moe_softmax")
+    script, _ = pair("moe_softmax", tmp_path / "grouped", megatron={"moe-grouped-gemm": True})
+    place = tmp_path / "megatron"
+    given = ("--config", script, "--to", "megatron", "--ckpt-format", form)
+    assert accmap("weights", "convert", folder / "torch", "-o", place, *given) == 0
+    assert run("megatron_run.py", "load", tmp_path / "grouped", place, "--grouped")["loss"] == loss
+
+
+@pytest.mark.parametrize(
+    ("family", "kind", "form"),
+    [
+        ("latent", "tensor", "torch"),
+        ("further", "tensor", "torch"),
+        ("deepseek", "tensor", "torch"),
+        ("moe_sigmoid", "expert", "torch"),
+        ("grouped", "tensor", "torch_dist"),
+        ("moe_softmax", "tensor", "torch_dist"),
+        ("deepseek", "expert", "torch_dist"),
+    ],
+)
+def test_two_processes_load_their_parts(
+    family: str, kind: str, form: str, saved: Callable[..., tuple[Path, float]], tmp_path: Path
+) -> None:
+    """Tensor- and expert-parallel ranks: their shards, or what they take out of the distributed form themselves."""
+    folder, loss = saved(family)
+    script, config = folder / "pretrain.sh", folder / "train.yaml"
+    there, parts = tmp_path / "mindformers", tmp_path / "parts"
     given = ("--config", script, "--config", config)
     assert accmap("weights", "convert", folder / "torch_dist", "-o", there, *given) == 0
-    assert accmap("weights", "convert", there, "-o", shards, *given, "--tensor-parallel", 2) == 0
-    found = run("parallel_run.py", folder, shards, tmp_path / "store")["loss"]
+    how = (f"--{kind}-parallel", 2) if form == "torch" else ("--ckpt-format", form)
+    assert accmap("weights", "convert", there, "-o", parts, *given, *how) == 0
+    found = run("parallel_run.py", folder, parts, tmp_path / "store", kind)["loss"]
     assert relative(found, loss) <= 1e-5
+
+
+EIGHT = {"megatron": {"num-layers": 8}, "model": {"num_hidden_layers": 8}}
+EIGHT_MIXED = {"megatron": {"num-layers": 8, "moe-layer-freq": "[0]*1+[1]*7"}, "model": {"num_hidden_layers": 8}}
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "cut", "words"),
+    [
+        (
+            "grouped",
+            EIGHT,
+            {"pipeline": 2, "rounds": 2},
+            ("--pipeline-parallel", 2, "--num-layers-per-virtual-pipeline-stage", 2),
+        ),
+        (
+            "tied",
+            EIGHT,
+            {"pipeline": 3, "first": 1, "last": 3},
+            (
+                *("--pipeline-parallel", 3, "--decoder-first-pipeline-num-layers", 1),
+                *("--decoder-last-pipeline-num-layers", 3),
+            ),
+        ),
+        (
+            "deepseek",
+            EIGHT_MIXED,
+            {"pipeline": 3, "rounds": 2, "first": 4, "last": 2},
+            (
+                *("--pipeline-parallel", 3, "--num-virtual-stages-per-pipeline-rank", 2),
+                *("--decoder-first-pipeline-num-layers", 4, "--decoder-last-pipeline-num-layers", 2),
+            ),
+        ),
+        (
+            "grouped",
+            EIGHT,
+            {"pipeline": 5, "embedding": True, "loss": True},
+            (
+                *("--pipeline-parallel", 5, "--account-for-embedding-in-pipeline-split"),
+                "--account-for-loss-in-pipeline-split",
+            ),
+        ),
+    ],
+    ids=["virtual", "uneven", "both", "accounted"],
+)
+def test_every_chunk_of_a_pipeline_loads(
+    family: str,
+    changes: dict[str, Any],
+    cut: dict[str, Any],
+    words: tuple[object, ...],
+    saved: Callable[..., tuple[Path, float]],
+    tmp_path: Path,
+) -> None:
+    """Megatron-Core builds each chunk itself and takes its part strictly; together they compute the same loss."""
+    folder, loss = saved(family, **json.loads(json.dumps(changes)))
+    script = folder / "pretrain.sh"
+    place = tmp_path / "pipeline"
+    given = ("--config", script, "--to", "megatron")
+    assert accmap("weights", "convert", folder / "torch_dist", "-o", place, *given, *words) == 0
+    found = run("pipeline_run.py", folder, place, json.dumps(cut))
+    assert found["loss"] == loss
+    assert [layer for chunk in found["layers"] for layer in chunk] == list(range(8))
+    assert accmap("weights", "check", folder / "torch", place, "--config", script) == 0

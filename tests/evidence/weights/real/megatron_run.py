@@ -1,4 +1,4 @@
-"""Saves and loads checkpoints with the real Megatron-Core: `… save|load FOLDER [CHECKPOINT] [--bf16]`.
+"""Saves and loads checkpoints with the real Megatron-Core: `… save|load FOLDER [CHECKPOINT] [--bf16] [--grouped]`.
 
 The folder holds a pair of `tests/verifier/pairs`; the answer is one line of JSON with the loss. Weights are the
 verifier's own draws, so that norms and biases are no ones and zeros.
@@ -10,13 +10,14 @@ import argparse
 import functools
 import json
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from accmap.schemas.reader import read_config
-from accmap.verifier import megatron_side
+from accmap.verifier import megatron_model, megatron_side
 from accmap.verifier.blueprint import InputPlan
 from accmap.verifier.draw import tokens, weight
 from accmap.verifier.megatron_model import MegatronBackend
@@ -29,9 +30,13 @@ def main() -> None:
     what, folder = sys.argv[1], Path(sys.argv[2])
     rounded = "--bf16" in sys.argv
     backend = MegatronBackend()
+    if "--grouped" in sys.argv:
+        group_experts()
     config = read_config(str(folder / "pretrain.sh"))
     blueprint = megatron_side.blueprint(config, megatron_side.sizes_of(config))
     built = backend.build(blueprint, seed=11)
+    # The verifier spells the pattern of layers out; with Megatron-LM's own number all layers are stacked.
+    built.model.config.moe_layer_freq = config.value("moe_layer_freq")
     if what == "save":
         drawn = {name: weight(name, array.shape, 21) for name, array in built.weights().items()}
         built.load(drawn)
@@ -41,6 +46,18 @@ def main() -> None:
     else:
         load(built.model, Path(sys.argv[3]))
     print(json.dumps({"loss": built.forward(tokens(*BATCH))["loss"]}))
+
+
+def group_experts() -> None:
+    """All experts in one module, `GroupedMLP`; torch multiplies for the kernel, expert by expert."""
+    from megatron.core.transformer.moe import grouped_gemm_util
+
+    def gmm(rows: Any, matrices: Any, counts: Any, trans_b: bool = False) -> Any:
+        parts = rows.split(counts.tolist())
+        return torch.cat([part @ (one.T if trans_b else one) for part, one in zip(parts, matrices, strict=True)])
+
+    grouped_gemm_util.grouped_gemm = grouped_gemm_util.ops = types.SimpleNamespace(gmm=gmm)
+    megatron_model.NEUTRAL.update(moe_grouped_gemm=True, moe_use_legacy_grouped_gemm=True)
 
 
 def as_loaded(name: str, array: Any) -> Any:
@@ -86,11 +103,28 @@ def save_distributed(common: dict[str, Any], model: Any, place: Path) -> None:
 def load(model: Any, checkpoint: Path) -> None:
     """As Megatron-LM loads a release: strictly."""
     assert (checkpoint / "latest_checkpointed_iteration.txt").read_text().strip() == "release"
-    path = checkpoint / "release" / "mp_rank_00" / "model_optim_rng.pt"
-    state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    if (checkpoint / "release" / "metadata.json").exists():
+        state = load_distributed(model, checkpoint / "release")
+    else:
+        path = checkpoint / "release" / "mp_rank_00" / "model_optim_rng.pt"
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     assert state["checkpoint_version"] == 3.0
     assert state["iteration"] == ITERATION or state["iteration"] == 0
     model.load_state_dict(state["model"], strict=True)
+
+
+def load_distributed(model: Any, place: Path) -> dict[str, Any]:
+    """What `dist_checkpointing.load` finds; nothing may be missing, and nothing be there that it does not ask for."""
+    from megatron.core import dist_checkpointing
+
+    state, missing, unexpected = dist_checkpointing.load(
+        {"model": model.sharded_state_dict()}, str(place), strict="return_all"
+    )
+    assert (missing, unexpected) == (set(), set())
+    args = state["args"]
+    assert args.num_layers == model.config.num_layers
+    assert (args.tensor_model_parallel_size, args.pipeline_model_parallel_size, args.no_save_optim) == (1, 1, True)
+    return state
 
 
 if __name__ == "__main__":
