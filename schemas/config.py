@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Literal, TypeAlias
 
-    from .diagnostic import Diagnostic
+    from .diagnostic import Diagnostic, Language
     from .source import Span
 
 Scalar: TypeAlias = "str | int | float | bool | None"
@@ -66,11 +66,19 @@ class Unresolved(NamedTuple):
     argv_index: int | None = None
     may_split: bool = False
 
-    def to_json(self) -> dict[str, object]:
+    def why(self, language: Language) -> str:
+        """The reason, for a person."""
+        if language != "zh":
+            return self.reason
+        from .shell.reasons import in_chinese
+
+        return in_chinese(self.reason)
+
+    def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's entry of `unresolved`."""
         return {
             "text": self.text,
-            "reason": self.reason,
+            "reason": self.why(language),
             "span": self.span.to_json(),
             "argv_index": self.argv_index,
             "may_split": self.may_split,

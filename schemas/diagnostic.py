@@ -10,7 +10,7 @@ from __future__ import annotations
 from .light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Literal, TypeAlias
 
     from .source import Span
@@ -70,8 +70,15 @@ class Diagnostic(NamedTuple):
 
     def message(self, language: Language = "en") -> str:
         """The sentence for a person."""
-        template = self.kind.zh if language == "zh" else self.kind.en
-        return template.format_map(dict(self.values))
+        if language != "zh":
+            return self.kind.en.format_map(dict(self.values))
+        from .phrases import SLOTS, in_chinese
+
+        words = {
+            name: in_chinese(value) if isinstance(value, str) and (name in SLOTS or value == "unset") else value
+            for name, value in self.values
+        }
+        return self.kind.zh.format_map(words)
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's `diagnostic`."""
@@ -121,6 +128,26 @@ class UnreadableError(Exception):
 
     def __str__(self) -> str:
         return self.diagnostic.message()
+
+
+def once(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Every finding once: where code, file and place are the same, the sentence decides."""
+    seen: dict[object, Diagnostic | set[str]] = {}
+    kept: list[Diagnostic] = []
+    for entry in found:
+        mark = entry.kind.code, entry.file, entry.span
+        earlier = seen.get(mark)
+        if earlier is None:
+            seen[mark] = entry
+        else:
+            if isinstance(earlier, Diagnostic):
+                earlier = seen[mark] = {earlier.message()}
+            message = entry.message()
+            if message in earlier:
+                continue
+            earlier.add(message)
+        kept.append(entry)
+    return kept
 
 
 def finding(

@@ -37,7 +37,7 @@ PROBLEMS = {
         "{path} 是目录，请指定其中的文件。",
     ),
     "not-regular": Kind("SYN903", "not-a-file", "error", "{path} is not a regular file.", "{path} 不是普通文件。"),
-    "denied": Kind("SYN904", "unreadable", "error", "{path} cannot be read: {why}.", "无法读取 {path}：{why}。"),
+    "denied": Kind("SYN904", "unreadable", "error", "{path} cannot be read: {why}.", "无法读取 {path}：{why_zh}。"),
     "too-large": Kind(
         "SYN905",
         "too-large",
@@ -73,7 +73,7 @@ def read_text(path: str, shown: str | None = None) -> SourceText:
             _refuse("dangling", name, path=name, target=os.readlink(path))
         _refuse("missing", name, path=name)
     except (OSError, ValueError) as error:
-        _refuse("denied", name, path=name, why=_why(error))
+        _deny(name, error)
     if stat.S_ISDIR(status.st_mode):
         _refuse("directory", name, path=name)
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
@@ -82,9 +82,9 @@ def read_text(path: str, shown: str | None = None) -> SourceText:
         _refuse("too-large", name, size=status.st_size, limit=MAX_BYTES)
     try:
         with open(path, "rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+            data = stream.read() if stat.S_ISREG(status.st_mode) else stream.read(MAX_BYTES + 1)
     except OSError as error:
-        _refuse("denied", name, path=name, why=_why(error))
+        _deny(name, error)
     return decode(data, name)
 
 
@@ -119,12 +119,15 @@ def _refuse(problem: str, name: str, span: Span | None = None, **values: object)
     raise UnreadableError(finding(PROBLEMS, problem, name, span, **values))
 
 
+def _deny(name: str, error: Exception) -> NoReturn:
+    from .system_reasons import system_reason
+
+    why, why_zh = system_reason(error)
+    _refuse("denied", name, path=name, why=why, why_zh=why_zh)
+
+
 def _place(data: bytes, offset: int) -> Span:
     line = data.count(b"\n", 0, offset) + 1
     start = data.rfind(b"\n", 0, offset) + 1
     column = len(data[start:offset].decode("utf-8-sig", "replace")) + 1
     return Span(line, column, line, column + 1)
-
-
-def _why(error: Exception) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

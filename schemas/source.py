@@ -7,6 +7,7 @@ Lines and columns count from 1, columns in characters, and an end is exclusive: 
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import accumulate
 
 from .light_typing import NamedTuple
 
@@ -63,13 +64,18 @@ class SourceText:
 
     def span(self, start: int, end: int) -> Span:
         """The span between two character offsets."""
-        return Span(*self.position(start), *self.position(end))
+        starts = self._starts
+        line = bisect_right(starts, start)
+        first = starts[line - 1] - 1
+        if start <= end and (line == len(starts) or end < starts[line]):
+            return _span((line, start - first, line, end - first, None))
+        return Span(line, start - first, *self.position(end))
+
+
+_span = Span._make
 
 
 def _line_starts(text: str) -> list[int]:
-    starts = [0]
-    at = text.find("\n")
-    while at >= 0:
-        starts.append(at + 1)
-        at = text.find("\n", at + 1)
+    starts = list(accumulate([len(line) + 1 for line in text.split("\n")], initial=0))
+    del starts[-1]
     return starts

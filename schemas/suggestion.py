@@ -16,16 +16,32 @@ def closest(name: str, known: Iterable[str]) -> str | None:
 
     A launch script is compared with eight hundred options, for which difflib would take longer than everything else.
     """
+    size = len(name)
+    candidates = [
+        (other, _known.get(other) or _learnt(other)) for other in known if -_LONGER <= len(other) - size <= _LONGER
+    ]
     pairs = _pairs(name)
+    mine = sum([_bits[pair] for pair in pairs if pair in _bits])  # a pair that no candidate has is shared with none
     best, score = None, _CLOSE
-    for other in known:
-        if abs(len(other) - len(name)) > _LONGER:
-            continue
-        others = _pairs(other)
-        alike = 2 * len(pairs & others) / (len(pairs) + len(others) or 1)
+    for other, (theirs, count) in candidates:
+        alike = 2 * (mine & theirs).bit_count() / (len(pairs) + count or 1)
         if alike > score:
             best, score = other, alike
     return best
+
+
+_MOST_KNOWN = 5_000
+_known: dict[str, tuple[int, int]] = {}
+"""The pairs of names that something was compared with, a bit each, and how many: the same names are compared often."""
+_bits: dict[str, int] = {}
+
+
+def _learnt(name: str) -> tuple[int, int]:
+    pairs = _pairs(name)
+    found = sum([_bits.setdefault(pair, 1 << len(_bits)) for pair in pairs]), len(pairs)
+    if len(_known) < _MOST_KNOWN:
+        _known[name] = found
+    return found
 
 
 def suggestion_in_both(name: str, known: Iterable[str]) -> tuple[str, str]:

@@ -97,9 +97,23 @@ class _Lines:
                 if content[end] != ":":
                     raise Beyond
             name = content[:end]
-            place = Span(number, indent + 1, number, indent + 1 + end)
+            place = _span((number, indent + 1, number, indent + 1 + end, None))
             rest = content[end + 1 :].lstrip(" ")
             at = indent + len(content) - len(rest)
+            if (
+                rest in _scalars
+                and name in _names
+                and name not in own
+                and name != "<<"
+                and rows[self.at + 1][1] <= indent
+            ):
+                self.at += 1
+                span = _span((number, at + 1, number, at + len(rest) + 1, None))
+                child = own[name] = _node(
+                    ("scalar", _scalars[rest], span, place, _NOTHING, (), None, None, rest, True, False, 1)
+                )
+                size += 2
+                continue
             if name == "<<":
                 if merged or rest[:1] != "*":
                     raise Beyond
@@ -188,7 +202,16 @@ class _Lines:
             ":" in text and (text[-1] == ":" or ": " in text)
         ):
             raise Beyond
-        return self.scalar(number, at, text, key, anchor)
+        noted = len(self.reader.problems)
+        node = self.scalar(number, at, text, key, anchor)
+        if (
+            anchor is None
+            and len(text) == len(rest) < _LONGEST_SCALAR
+            and len(_scalars) < _MOST_SCALARS
+            and len(self.reader.problems) == noted
+        ):
+            _scalars[rest] = node.value
+        return node
 
     def below(
         self, number: int, indent: int, depth: int, key: Span | None, anchor: tuple[str, int, int] | None, after: int
@@ -304,6 +327,14 @@ class _Cursor:
 
 _PLAIN_TYPES = frozenset((str, int, float, bool, type(None)))
 
+
+_span, _node = Span._make, Node._make
+_NOTHING: dict[Any, Node] = {}
+
+_LONGEST_SCALAR = 60
+_MOST_SCALARS = 10_000
+_scalars: dict[str, str | int | float | bool | None] = {}
+"""What the text behind a colon means, where it is a plain scalar about which there is nothing to say."""
 
 _names: set[str] = set()
 """Keys that were found to be names: the same few hundred stand in every file."""

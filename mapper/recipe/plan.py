@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...mappings.tables import table
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..lenses.registry import LENSES
+from .reuse import Dependencies
 from .values import RecipeValue
 
 if TYPE_CHECKING:
@@ -12,14 +13,7 @@ if TYPE_CHECKING:
 
     from ...mappings.tables import Row, Side, SideName
     from ..lenses.lens import Lens
-
-
-class Remembered(NamedTuple):
-    """What a row gave once, and everything it asked for; the same answers give the same again."""
-
-    asked: tuple[tuple[str, str, object], ...]
-    """The kind of question, its name, and the answer."""
-    entries: Mapping[str, RecipeValue]
+    from .reuse import Previous, Remembered
 
 
 class PlannedRow(NamedTuple):
@@ -34,6 +28,7 @@ class PlannedRow(NamedTuple):
     """Every key and alias."""
     fixed: Mapping[str, RecipeValue] | None
     memory: list[Remembered]
+    """The answers that the last files gave, and what came of them."""
 
 
 class Plan(NamedTuple):
@@ -41,10 +36,17 @@ class Plan(NamedTuple):
 
     rows: tuple[PlannedRow | None, ...]
     row_of: Mapping[str, int]
+    numbers: frozenset[int]
+    """The places of the rows."""
     names: frozenset[str]
     """The keys that some row takes up."""
     names_by_type: tuple[str, ...]
     """Those that name a callback by its type."""
+    environment: Mapping[str, str]
+    """The fields that are environment variables."""
+    dependencies: Dependencies
+    previous: list[Previous]
+    """The last reading, where there was one."""
 
 
 _plans: dict[tuple[SideName, str, str | None], Plan] = {}
@@ -65,8 +67,16 @@ def plan_of(side: SideName, version: str, family: str | None) -> Plan:
         found = _plans[key] = Plan(
             planned,
             row_of,
+            frozenset(range(len(rows))),
             frozenset(name for name in names if "{" not in name),
             tuple(name for name in names if "{" in name),
+            {
+                one.fields[0]: one.side.environment
+                for one in planned
+                if one is not None and one.fixed is None and one.side.environment is not None
+            },
+            Dependencies(),
+            [],
         )
     return found
 

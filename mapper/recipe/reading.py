@@ -7,21 +7,21 @@ user wrote and no row takes up is `unmapped`, with the reason: nothing disappear
 from __future__ import annotations
 
 from ...mappings.tables import table
-from ...schemas.config import Setting
-from ...schemas.light_typing import TYPE_CHECKING, cast
+from ...schemas.light_typing import TYPE_CHECKING
 from ..conditions import holds
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
-from .plan import Remembered, plan_of
+from .plan import plan_of
+from .reuse import Previous, Remembered, alike, changed_settings
 from .settings import SettingsView
 from .values import Recipe, RecipeValue, Unmapped
 from .vocabulary import vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...mappings.tables import Row, Side, SideName, Table
-    from ...schemas.config import Config, Origin, Value
+    from ...schemas.config import Config, Origin, Setting, Value
     from .plan import PlannedRow
     from .settings import Found
 
@@ -57,8 +57,8 @@ def side_of(config: Config) -> SideName:
 class RecipeReading:
     """One reading; `entries` grow as fields are asked for.
 
-    Most of what two files say is the same: the frameworks' defaults. So each row remembers what it asked for and what
-    came of it, and a row whose questions have the same answers in another file is not worked out again.
+    Most of what two files say is the same: the frameworks' defaults. So a reading begins with what the last one found,
+    and reads the rows again that something in this file touches (`reuse`).
     """
 
     def __init__(self, config: Config) -> None:
@@ -68,38 +68,113 @@ class RecipeReading:
         self.table: Table = table()
         self.entries: dict[str, RecipeValue] = {}
         self._open: set[int] = set()
+        self._stale: set[str] = set()
+        """Fields that another file had and that are still to be read in this one."""
+        self._placed: set[str] = set()
+        """Fields that stand somewhere in the file."""
         model_type = None if self.side == "megatron" else self._model_type()
         self.family = family_of(model_type, self.side)
         self.plan = plan_of(self.side, config.framework_version, str(model_type) if self.family is not None else None)
 
     def recipe(self) -> Recipe:
         """Read everything."""
-        for field in self.plan.row_of:
-            self.value(field)
-        entries = self.entries
+        if self.plan.previous:
+            for number in sorted(self._begin(self.plan.previous[0])):
+                row = self.plan.rows[number]
+                for field in () if row is None else row.fields:
+                    self.value(field)
+        else:
+            for field in self.plan.row_of:
+                self.value(field)
+        fields = entries = self.entries
+        if not self.plan.previous or fields.keys() != self.plan.previous[0].fields.keys():
+            fields = {name: entries[name] for name in vocabulary() if name in entries}
+        settings, placed = self.config.settings, frozenset(self._placed)
+        self.plan.previous[:] = [Previous(settings, self.view.callbacks, self._environment_now(), fields, placed)]
         return Recipe(
             self.config.file,
             self.config.framework,
             self.config.framework_version,
             self.config.dialect,
-            {name: entries[name] for name in vocabulary() if name in entries},
+            fields,
             tuple(self._unmapped()),
             None if self.config.launch is None else self.config.launch.world_size,
         )
 
+    def _begin(self, previous: Previous) -> set[int]:
+        """Take over what is the same as in another file; the rows that are left to read."""
+        plan, view = self.plan, self.view
+        dependencies, rows = plan.dependencies, plan.rows
+        touched = dependencies.touched(changed_settings(previous.settings, self.config.settings))
+        if previous.callbacks != view.callbacks:
+            touched |= dependencies.by_callback
+        if previous.environment != self._environment_now():
+            touched.update([plan.row_of[field] for field in plan.environment])
+        waiting = list(touched)
+        while waiting:
+            row = rows[waiting.pop()]
+            for field in () if row is None else row.fields:
+                for number in dependencies.by_field.get(field, ()):
+                    if number not in touched:
+                        touched.add(number)
+                        waiting.append(number)
+        self.entries = entries = dict(previous.fields)
+        for number in touched:
+            row = rows[number]
+            if row is not None:
+                self._stale.update(row.fields)
+        self._open = set(plan.numbers - touched)
+        self._placed = set(previous.placed - self._stale)
+        self._place(self._placed, entries)
+        return touched
+
+    def _place(self, fields: Iterable[str], entries: dict[str, RecipeValue]) -> None:
+        """Put what was found in another file where this one says it."""
+        settings, launch = self.config.settings, self.config.launch
+        environment = self.plan.environment
+        for field in fields:
+            entry = entries[field]
+            if field in environment:
+                span = None if launch is None else launch.env_spans.get(environment[field])
+            elif entry[2] is None:
+                continue
+            else:
+                span = settings[entry[3][0]].span
+            if span != entry[2]:
+                entries[field] = _made((entry[0], entry[1], span, entry[3], entry[4]))
+
+    def _environment_now(self) -> tuple[object, ...]:
+        """What the launch's environment says of each variable that is a field."""
+        launch = self.config.launch
+        if launch is None:
+            return ()
+        return tuple([(name, launch.env[name]) for name in self.plan.environment.values() if name in launch.env])
+
     def value(self, field: str) -> Value:
         """The value of one field, read now if it was not yet."""
         found = self.entries.get(field)
-        if found is None:
+        if found is None or field in self._stale:
+            found = None
             number = self.plan.row_of.get(field)
             if number is None or number in self._open:
                 return None
             self._open.add(number)
             row = self.plan.rows[number]
             if row is not None:
-                self._row(row)
+                self._take(row, self._row(row))
             found = self.entries.get(field)
         return None if found is None else found.value
+
+    def _take(self, row: PlannedRow, found: Mapping[str, RecipeValue]) -> None:
+        """What a row says, in place of what it said in another file."""
+        for field in row.fields:
+            self._stale.discard(field)
+            if field in found:
+                entry = self.entries[field] = found[field]
+                if entry[2] is not None or field in self.plan.environment:
+                    self._placed.add(field)
+            else:
+                self.entries.pop(field, None)
 
     def _model_type(self) -> Value:
         found = self.view.find("model.model_type" if self.side == "dynamic" else "model.model_config.model_type")
@@ -107,24 +182,23 @@ class RecipeReading:
 
     # --- one row ---
 
-    def _row(self, row: PlannedRow) -> None:
+    def _row(self, row: PlannedRow) -> Mapping[str, RecipeValue]:
         if row.fixed is not None:
-            self.entries.update(row.fixed)
-            return
+            return row.fixed
         if row.side.environment is not None:
-            self._environment(row.fields[0], row.side.environment)
-            return
+            return self._environment(row.fields[0], row.side.environment)
         for remembered in row.memory:
             if self._same_answers(remembered):
-                self.entries.update(remembered.entries)
-                return
+                found = dict(remembered.entries)
+                self._place(remembered.entries, found)
+                return found
         outer, self.view.asked = self.view.asked, []
-        entries = self._read(row)
-        asked, self.view.asked = self.view.asked, outer
-        self.entries.update(entries)
-        if not any(_is_written(answer) for _, _, answer in asked):
-            row.memory.insert(0, Remembered(tuple(asked), entries))
-            del row.memory[_MOST_REMEMBERED:]
+        found = self._read(row)
+        asked, self.view.asked = tuple(self.view.asked), outer
+        self.plan.dependencies.learn(self.plan.row_of[row.fields[0]], asked)
+        row.memory.insert(0, Remembered(asked, found))
+        del row.memory[_MOST_REMEMBERED:]
+        return found
 
     def _same_answers(self, remembered: Remembered) -> bool:
         view, settings = self.view, self.config.settings
@@ -139,7 +213,7 @@ class RecipeReading:
                 found = self.value(name)
             else:
                 found = view.place_of(name)
-            if not _alike(found, known):
+            if not alike(found, known):
                 return False
         return True
 
@@ -211,27 +285,34 @@ class RecipeReading:
         origin: Origin = "explicit" if written else _origin(settings)
         return RecipeValue(value, origin, written[0].span if written else None, tuple(keys), decided)
 
-    def _environment(self, field: str, name: str) -> None:
+    def _environment(self, field: str, name: str) -> Mapping[str, RecipeValue]:
         launch = self.config.launch
-        if launch is not None and name in launch.env:
-            value = launch.env[name]
-            span = launch.env_spans.get(name)
-            self.entries[field] = RecipeValue(value, "explicit", span, (name,), value is not None)
+        if launch is None or name not in launch.env:
+            return {}
+        value = launch.env[name]
+        span = launch.env_spans.get(name)
+        return {field: RecipeValue(value, "explicit", span, (name,), value is not None)}
 
     # --- nothing disappears ---
 
     def _taken_up(self) -> Callable[[str], bool]:
         """Whether some row speaks of a key, or of a section that holds it."""
         settings, plan = self.config.settings, self.plan
-        names = plan.names.union(map(self.view.real, plan.names_by_type))
+        names, own = plan.names, set(map(self.view.real, plan.names_by_type))
 
         def taken(key: str) -> bool:
-            if key in names:
+            if key in names or key in own:
+                return True
+            if (bracket := key.find("[")) > 0 and key[:bracket] in names and key[:bracket] not in settings:
                 return True
             at = key.find(".", key.find(".") + 1)
             while at >= 0:
                 section = key[:at]
-                if section in names and section not in settings and not section.startswith("resolved."):
+                if (
+                    (section in names or section in own)
+                    and section not in settings
+                    and not section.startswith("resolved.")
+                ):
                     return True
                 at = key.find(".", at + 1)
             return False
@@ -243,7 +324,7 @@ class RecipeReading:
         taken = self._taken_up()
         types = {self.view.real(f"callbacks{{{name}}}.type") for name in _KNOWN_CALLBACKS}
         for key, setting in self.config.settings.items():
-            if setting.origin != "explicit":
+            if setting[2] != "explicit":
                 continue
             if setting.acceptance != "accepted":
                 en, zh = _ACCEPTANCE[setting.acceptance]
@@ -270,29 +351,7 @@ _KNOWN_CALLBACKS = ("MFLossMonitor", "CheckpointMonitor", "TrainCallBack")
 
 
 _MOST_REMEMBERED = 3
-
-
-def _is_written(answer: object) -> bool:
-    """Whether the file itself says it: it would stand at another place in another file."""
-    if isinstance(answer, Setting):
-        return answer.span is not None
-    return isinstance(answer, list) and any(map(_is_written, cast("list[object]", answer)))
-
-
-def _alike(found: object, known: object) -> bool:
-    """The same answer, down to the types: 1, 1.0 and True are three."""
-    if found is known:
-        return True
-    if type(found) is not type(known) or found != known:
-        return False
-    if isinstance(found, Setting):
-        return _alike(found.value, cast("Setting", known).value)
-    if isinstance(found, (list, tuple)):
-        return all(map(_alike, cast("Sequence[object]", found), cast("Sequence[object]", known)))
-    return type(found) in _ATOMS or repr(found) == repr(known)
-
-
-_ATOMS = frozenset((str, int, float, bool))
+_made = RecipeValue._make
 
 
 def _by_default(found: Found) -> bool:

@@ -31,7 +31,8 @@ class SettingsView:
         self.asked: list[tuple[str, str, object]] = []
         """Each question with its answer, in order; whoever wants them puts an empty list here."""
         self._settings = config.settings
-        self._callbacks = dict(_callback_places(config)) if config.framework == "mindformers" else {}
+        self.callbacks = dict(_callback_places(config)) if config.framework == "mindformers" else {}
+        """Where in the list each type of callback stands."""
         self._sections: set[str] | None = None
         self._leaves: dict[str, list[Setting]] = {}
 
@@ -47,7 +48,7 @@ class SettingsView:
 
     def place_of(self, callback: str) -> int | None:
         """Where in the list the callback of a type stands."""
-        return self._callbacks.get(callback)
+        return self.callbacks.get(callback)
 
     def find(self, name: str) -> Found | None:
         """The value of a key (`a|b` takes the first that exists); None where there is none."""

@@ -46,9 +46,7 @@ def megatron_config(
             acceptance="accepted" if given.fact is not None else "unknown",
             decided=given.decided,
         )
-    for dest, setting in _defaults(known).items():
-        if dest not in settings:
-            settings[dest] = setting
+    settings = {**settings, **_defaults(known), **settings}  # what is given first, then what is left
     validated = validate(settings, version, file=file, options=options, launch=launch)
     settings, outside = with_overridable(validated.settings, file)
     if parsed.overridable is not None:

@@ -13,7 +13,7 @@ from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..source import Span
 from .argument_list import split_words
-from .catalog import DEFAULT_VERSION, normalise_version
+from .catalog import DEFAULT_VERSION, catalog, normalise_version
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class _Reader:
         self.variables: dict[str, str] = dict(options.variables)
         self.options = options
         version = DEFAULT_VERSION if options.megatron is None else normalise_version(options.megatron)
+        self.version = version
         self.re_read = version >= _RE_READ_SINCE
         self.quoted = _QUOTED[version >= _QUOTES_METACHARACTERS_SINCE]
         self.problems: list[Diagnostic] = []
@@ -82,8 +83,11 @@ class _Reader:
     def root(self) -> Any:
         import yaml
 
+        from ..yaml_depth import refuse_deep
+
         loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
+            refuse_deep(self.source.text, loader)
             node: Any = cast("Any", yaml).compose(self.source.text, Loader=loader)
         except (yaml.YAMLError, RecursionError, ValueError) as error:
             mark = getattr(error, "problem_mark", None)
@@ -127,7 +131,17 @@ class _Reader:
         words.append(Argument(flag, span))
         if text == "true" or (text in ("", "null", "~") and node.tag.endswith(":null")):
             return
-        words.extend(self.words(node, len(words), again=self.re_read))
+        values = self.words(node, len(words), again=self.re_read)
+        if len(values) == 1 and " " in values[0].text and self._takes_several(flag):
+            why = f'it hands over "{text}" as one word; write "[{text}]"'
+            why_zh = f'"{text}" 会作为一个词传递；请写作 "[{text}]"'
+            self.problem("recipe-value", node, key=flag, why=why, why_zh=why_zh)
+        words.extend(values)
+
+    def _takes_several(self, flag: str) -> bool:
+        """Whether an argument takes more words than one."""
+        fact = catalog(self.version).by_option.get(flag)
+        return fact is not None and fact.nargs not in (None, "?", 1)
 
     def words(self, node: Any, index: int, *, again: bool) -> list[Argument]:
         span = self.span(node)

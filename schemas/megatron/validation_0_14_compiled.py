@@ -188,6 +188,7 @@ ROWS = (
     ('ignored', 'ckpt_fully_parallel_save_deprecated', '', 'ckpt_fully_parallel_save_deprecated', 'validation', '', None, lambda v: v['ckpt_fully_parallel_save_deprecated']),
     ('ignored', 'use_dist_ckpt_deprecated', '', 'use_dist_ckpt_deprecated', 'validation', '', None, lambda v: v['use_dist_ckpt_deprecated']),
     ('ignored', 'dist_ckpt_format_deprecated', '', 'dist_ckpt_format_deprecated', 'validation', '', None, lambda v: v['dist_ckpt_format_deprecated']),
+    ('require', '', 'not swiglu', 'squared_relu', 'training', '', lambda v: not v['swiglu'], lambda v: v['squared_relu']),
     ('let', 'vocabulary', 'tokenizer_vocabulary(tokenizer_type)', 'tokenizer_type is not None', 'training', '', lambda v: v.tokenizer_vocabulary(v['tokenizer_type']), lambda v: v['tokenizer_type'] is not None),
     ('let', 'vocabulary', 'vocab_size + 1', "tokenizer_type == 'NullTokenizer' and vocab_size is not None", 'training', '', lambda v: v['vocab_size'] + 1, lambda v: v['tokenizer_type'] == 'NullTokenizer' and v['vocab_size'] is not None),
     ('let', 'vocabulary', 'vocab_size', "tokenizer_type == 'TikTokenizer' and vocab_size is not None", 'training', '', lambda v: v['vocab_size'], lambda v: v['tokenizer_type'] == 'TikTokenizer' and v['vocab_size'] is not None),

@@ -271,6 +271,8 @@ ROWS = (
     ('ignored', 'use_dist_ckpt_deprecated', '', 'use_dist_ckpt_deprecated', 'validation', '', None, lambda v: v['use_dist_ckpt_deprecated']),
     ('ignored', 'dist_ckpt_format_deprecated', '', 'dist_ckpt_format_deprecated', 'validation', '', None, lambda v: v['dist_ckpt_format_deprecated']),
     ('ignored', 'mtp_hybrid_override_pattern', '', 'mtp_hybrid_override_pattern is not None and hybrid_layer_pattern is None', 'validation', '', None, lambda v: v['mtp_hybrid_override_pattern'] is not None and v['hybrid_layer_pattern'] is None),
+    ('require', '', 'not swiglu', 'squared_relu', 'training', '', lambda v: not v['swiglu'], lambda v: v['squared_relu']),
+    ('require', '', 'not swiglu', 'quick_geglu', 'training', '', lambda v: not v['swiglu'], lambda v: v['quick_geglu']),
     ('let', 'vocabulary', 'tokenizer_vocabulary(tokenizer_type)', 'tokenizer_type is not None', 'training', '', lambda v: v.tokenizer_vocabulary(v['tokenizer_type']), lambda v: v['tokenizer_type'] is not None),
     ('let', 'vocabulary', 'vocab_size + 1', "tokenizer_type == 'NullTokenizer' and vocab_size is not None", 'training', '', lambda v: v['vocab_size'] + 1, lambda v: v['tokenizer_type'] == 'NullTokenizer' and v['vocab_size'] is not None),
     ('let', 'vocabulary', 'vocab_size', "tokenizer_type == 'TikTokenizer' and vocab_size is not None", 'training', '', lambda v: v['vocab_size'], lambda v: v['tokenizer_type'] == 'TikTokenizer' and v['vocab_size'] is not None),

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _MAX_MAPPING_DEPTH = 10
 """`tools/check_rules.py:check_yaml_depth_before_loading`, 1.6-2.1."""
 _MAX_BASE_FILES = 20
+_MAY_HOLD_PLACEHOLDERS = ("$", "{{", "\\")
+"""A text without any of these holds no placeholder; an escape could spell one."""
 _NEEDED = (("trainer", "type"), ("model", "model_config"))
 """Sections without defaults from which something is built."""
 
@@ -82,7 +84,8 @@ def _static_config(
         reading.note("version-stand-in", None, asked=version, used=used)
     _check_depth(reading, root)
     given = _with_base_files(reading, source.name, root, open_file)
-    given = without_placeholders(given, "", reading)
+    if overrides or "base_config" in root.value or any(mark in source.text for mark in _MAY_HOLD_PLACEHOLDERS):
+        given = without_placeholders(given, "", reading)
     for change in overrides:
         if change.path == "run_mode":
             given["run_mode"] = change.value
@@ -117,11 +120,11 @@ def _static_config(
 
 
 def _check_depth(reading: Reading, root: Node) -> None:
-    deepest = 0
+    if not _deeper(root, _MAX_MAPPING_DEPTH):
+        return
     stack = [(root, 0)]
     while stack:
         node, depth = stack.pop()
-        deepest = max(deepest, depth)
         if depth > _MAX_MAPPING_DEPTH:
             span = node.key_span or node.span
             problem = finding(
@@ -130,6 +133,13 @@ def _check_depth(reading: Reading, root: Node) -> None:
             reading.problems.append(problem)
             return
         stack.extend((child, depth + 1) for child in node.items.values())
+
+
+def _deeper(node: Node, limit: int) -> bool:
+    """Whether some key stands in more than `limit` mappings."""
+    if limit == 0:
+        return bool(node.items)
+    return any(_deeper(child, limit - 1) for child in node.items.values() if child.items)
 
 
 def _with_base_files(
@@ -274,28 +284,27 @@ def _settings(reading: Reading) -> dict[str, Setting]:
     """The leaves of the filled template: the written ones in file order, then the defaults."""
     leaves: dict[str, Any] = {}
     _gather("", reading.values, leaves)
-    places = reading.places
+    places, options = reading.places, reading.options
     written = sorted((path for path in places if path in leaves), key=lambda path: places[path][:2])
     settings: dict[str, Setting] = {}
     for path in written:
         value = leaves[path]
         decided = not isinstance(value, Undecided)
-        settings[path] = Setting(
-            path,
-            plain_value(value) if decided else None,
-            "explicit",
-            places[path],
-            flag=reading.options.get(path),
-            decided=decided,
+        held = plain_value(value) if decided else None
+        settings[path] = _setting(
+            (path, held, "explicit", places[path], None, options.get(path), (), False, "accepted", decided)
         )
     for path, value in leaves.items():
         if path not in settings:
-            option = reading.options.get(path)
+            option = options.get(path)
             if option is None:
                 settings[path] = default_setting(path, value)
             else:
                 settings[path] = Setting(path, plain_value(value), "explicit", flag=option)
     return settings
+
+
+_setting = Setting._make
 
 
 def _gather(path: str, value: Any, leaves: dict[str, Any]) -> None:

@@ -64,13 +64,10 @@ class Reading:
     def get(self, path: str, default: Any = None) -> Any:
         """The value at a dotted path of mappings."""
         value: Any = self.values
-        for step in path.split("."):
-            if not is_mapping(value):
+        for step in _steps.get(path) or _steps_of(path):
+            if not isinstance(value, dict) or step not in value:
                 return default
-            mapping: dict[Any, Any] = value
-            if step not in mapping:
-                return default
-            value = mapping[step]
+            value = cast("dict[Any, Any]", value)[step]
         return value
 
     def section(self, path: str) -> dict[Any, Any]:
@@ -80,17 +77,22 @@ class Reading:
 
     def resolve(self, key: str, value: Any, *sources: str, decided: bool = True) -> None:
         """Record what the framework derives; `sources` are the paths that decided it, the first ones first."""
-        if not sources and decided and not isinstance(value, Undecided):
-            self.resolved[key] = default_setting(key, value)
-            return
-        written = [source for source in sources if source in self.places]
         decided = decided and not isinstance(value, Undecided)
+        span: Span | None = None
+        for source in sources:
+            if source in self.places:
+                span = self.places[source]
+                break
+        else:
+            if decided:
+                self.resolved[key] = default_setting(key, value, sources)
+                return
         self.resolved[key] = Setting(
             key,
             plain_value(value) if decided else None,
-            "derived" if written or not decided else "default",
-            self.places[written[0]] if written else None,
-            derived_from=tuple(dict.fromkeys(sources)),
+            "derived",
+            span,
+            derived_from=sources if len(sources) < 2 else tuple(dict.fromkeys(sources)),
             decided=decided,
         )
 
@@ -109,17 +111,34 @@ class Reading:
                 stack.append((f"{here}[{place}]", child))
 
 
-_defaults: dict[tuple[str, type, Any], Setting] = {}
+_MOST_STEPS = 2_000
+_steps: dict[str, tuple[str, ...]] = {}
 
 
-def default_setting(key: str, value: Any) -> Setting:
-    """The setting of a value that the framework has by itself: one and the same for every file."""
+def _steps_of(path: str) -> tuple[str, ...]:
+    steps = tuple(path.split("."))
+    if len(_steps) < _MOST_STEPS:
+        _steps[path] = steps
+    return steps
+
+
+_MOST_DEFAULTS = 20_000
+_defaults: dict[tuple[str, type, Any, tuple[str, ...]], Setting] = {}
+
+
+def default_setting(key: str, value: Any, sources: tuple[str, ...] = ()) -> Setting:
+    """The setting of a value that the framework has by itself: one and the same for every file.
+
+    `sources` are keys that would decide it, and that the file does not give.
+    """
     kind = cast("type[Any]", type(value))
     if kind not in _ATOMS:
-        return Setting(key, plain_value(value), "default")
-    found = _defaults.get((key, kind, value))
-    if found is None:
-        found = _defaults[key, kind, value] = Setting(key, value, "default")
+        return Setting(key, plain_value(value), "default", derived_from=tuple(dict.fromkeys(sources)))
+    found = _defaults.get((key, kind, value, sources))
+    if found is None or (value == 0 and kind is float):  # 0.0 and -0.0 are equal
+        found = Setting(key, value, "default", derived_from=tuple(dict.fromkeys(sources)))
+        if len(_defaults) < _MOST_DEFAULTS:
+            _defaults[key, kind, value, sources] = found
     return found
 
 
@@ -165,7 +184,7 @@ def _holds_placeholder(text: str) -> bool:
 
 def plain_value(value: Any) -> Value:
     """A value as `Setting` holds it: dates and other rare YAML types as text."""
-    if isinstance(value, (bool, int, float, str)) or value is None:
+    if type(value) in _ATOMS or isinstance(value, (bool, int, float, str)):
         return value
     if is_mapping(value):
         mapping: dict[Any, Any] = value

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
 from .parallelism import Sourced
-from .reading import Undecided
+from .reading import Undecided, default_setting
 from .shape import is_list, is_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ..config import Setting
     from .reading import Reading
 
 DTYPES = {
@@ -113,12 +114,29 @@ def _defaults(catalog: dict[str, Any], *, mla: bool) -> dict[str, Sourced]:
     return found
 
 
+_settings: dict[tuple[str, bool], dict[str, Setting]] = {}
+
+
+def _default_settings(catalog: dict[str, Any], *, mla: bool) -> dict[str, Setting]:
+    """What `resolved.transformer.` says of the class's own fields: the same for every file."""
+    key: tuple[str, bool] = catalog["version"], mla
+    found = _settings.get(key)
+    if found is None:
+        paths = {f"resolved.transformer.{name}": known.value for name, known in _defaults(catalog, mla=mla).items()}
+        found = _settings[key] = {path: default_setting(path, value) for path, value in paths.items()}
+    return found
+
+
 def transformer_config(reading: Reading, fields: dict[str, Sourced], *, mla: bool) -> Transformer:
     """The fields of the (MLA)TransformerConfig, recorded under `resolved.transformer.`."""
     work = Transformer(reading, fields, mla=mla)
     for step in _STEPS:
         _attempt(work, step)
+    known, own = _defaults(reading.catalog, mla=mla), _default_settings(reading.catalog, mla=mla)
+    reading.resolved.update(own)
     for name, one in {**work.fields, **work.extra}.items():
+        if one is known.get(name) and name not in work.failed:
+            continue  # what the class has by itself
         decided = one.decided and not isinstance(one.value, Undecided) and name not in work.failed
         reading.resolve(f"resolved.transformer.{name}", one.value, *one.sources, decided=decided)
     return work

@@ -28,8 +28,8 @@ class Field:
 
     __slots__ = ("pattern", "pieces", "split")
 
-    def __init__(self) -> None:
-        self.pieces: list[Piece] = []
+    def __init__(self, text: Text = ()) -> None:
+        self.pieces: list[Piece] = [*text]
         self.split = False
         self.pattern = False
 
@@ -46,6 +46,21 @@ def _loosened(text: Text) -> Text:
     return tuple(
         piece if piece.doubt is None else piece._replace(doubt=piece.doubt._replace(loose=True)) for piece in text
     )
+
+
+def plain_text(word: Word) -> Text | None:
+    """What a word becomes that is nothing but plain characters: itself. None for every other word."""
+    parts = word.parts
+    if len(parts) != 1:
+        return None
+    part = parts[0]
+    if not isinstance(part, Bare):
+        return None
+    string = part.string
+    if "{" in string or "~" in string or "*" in string or "?" in string or "[" in string:
+        return None
+    text = part.text
+    return text if len(text) == 1 and text[0].doubt is None else None
 
 
 class _Builder:
@@ -88,6 +103,11 @@ class Expander:
         """The fields that a command line's words become."""
         found: list[Field] = []
         for word in words:
+            sure = plain_text(word)
+            if sure is not None:
+                found.append(Field(sure))
+                self.shell.spend(1)
+                continue
             parts = word.parts
             if len(parts) == 1 and isinstance(parts[0], Bare):
                 string = parts[0].string
@@ -401,7 +421,7 @@ class Expander:
 
         def read(name: str, index: str | None) -> str:
             self.shell.spend(3)
-            found = self._numeric(name, index, evaluator, place)
+            found = self._numeric(name, index, running[0], place)
             string = known(found)
             if string is None:
                 self.shell.doubted(found)
@@ -412,11 +432,14 @@ class Expander:
             key: int | str | None = None
             if index is not None:
                 variable = self.shell.state.variables.get(name)
-                key = index if variable is not None and variable.keyed else evaluator.value(index)
+                key = index if variable is not None and variable.keyed else running[0].value(index)
             self.shell.assign(name, plain(str(value), place), key, place=place)
 
-        evaluator = Evaluator(read, write)
-        return evaluator.value(expression)
+        running = [Evaluator(read, write)]
+        try:
+            return running[0].value(expression)
+        finally:
+            running.clear()  # it holds the two functions, and they hold it
 
     def _numeric(self, name: str, index: str | None, evaluator: Evaluator, place: Place) -> Text:
         if index is None:

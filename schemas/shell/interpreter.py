@@ -12,7 +12,7 @@ from ..diagnostic import Diagnostic, UnreadableError
 from ..light_typing import TYPE_CHECKING
 from . import builtins, conditions, launchers, pattern
 from .arithmetic import ExpressionError, UndecidedError
-from .expansion import Expander, Field
+from .expansion import Expander, Field, plain_text
 from .flow import Discard, ExhaustedError, Exit, Leave, Return, Stop
 from .parser import Parser, ShellSyntaxError
 from .problems import PROBLEMS
@@ -134,20 +134,6 @@ class Shell:
         self.expand = Expander(self)
         self.state = State()
         self.state.cwd = cwd
-        self.actions: dict[type, Callable[[Any], None]] = {
-            Pipeline: self._pipeline,
-            If: self._if,
-            Case: self._case,
-            While: self._while,
-            For: self._for,
-            ArithmeticFor: self._arithmetic_for,
-            Group: self._group,
-            Subshell: self._subshell,
-            ArithmeticCommand: self._arithmetic_command,
-            Test: self._test,
-            Function: self._function,
-            Redirected: self._redirected,
-        }
         self.problems: list[Diagnostic] = []
         self.found: list[Found] = []
         self.steps = 0
@@ -443,11 +429,21 @@ class Shell:
                 if isinstance(place_key, int):
                     following = place_key + 1
                 continue
+            sure = plain_text(element.value)
+            if sure is not None:
+                items[following] = sure
+                following += 1
+                self.spend(1)
+                continue
             for field in self.expand.fields([element.value]):
                 items[following] = self.settled(field)
                 following += 1
         self.spend(len(items) // 2)
         self.state.variables[name] = old._replace(value=None, items=items, place=assignment.place)
+
+    def part(self) -> None:
+        """The reading is over: the shell and its expander let go of each other, so that their memory goes at once."""
+        del self.expand
 
     # Running code
 
@@ -506,7 +502,7 @@ class Shell:
         elif kind is AndOr:
             self._and_or(command)  # type: ignore[arg-type]
         else:
-            self.actions[kind](command)
+            _ACTIONS[kind](self, command)
         if (
             self.state.status
             and "errexit" in self.state.options
@@ -1194,6 +1190,22 @@ class Shell:
         if len(self.found) < 200:
             why = self.unsure[0] if self.unsure else None
             self.found.append(Found(started, place, straight=not self.unsure, why=why))
+
+
+_ACTIONS: dict[type, Callable[[Shell, Any], None]] = {
+    Pipeline: Shell._pipeline,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    If: Shell._if,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    Case: Shell._case,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    While: Shell._while,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    For: Shell._for,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    ArithmeticFor: Shell._arithmetic_for,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    Group: Shell._group,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    Subshell: Shell._subshell,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    ArithmeticCommand: Shell._arithmetic_command,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    Test: Shell._test,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    Function: Shell._function,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    Redirected: Shell._redirected,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+}
 
 
 def _empty(name: str) -> SourceText:

@@ -69,6 +69,11 @@ MOST_PARTS = 100_000
 
 _DECLARING = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
 _METACHARACTERS = frozenset(" \t\n;&|<>()")
+_SURE_ENDS = frozenset(" \t\n;&|()")
+"""What ends a word whatever follows."""
+_UNPLAIN = frozenset(";&|<>()$`\"'\\#[")
+"""What a line of nothing but plain words lacks: all that ends or quotes a word, comments, subscripts."""
+_make_word, _make_bare, _make_element = Word._make, Bare._make, Element._make
 _CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", "in"))
 _SPECIAL = frozenset("@*#?-$!")
 _DOUBLE_ESCAPES = frozenset('$`"\\')
@@ -420,19 +425,25 @@ class Parser:
             self._refuse(start)
         return Function(name, body, self.code, self.code.place(start, self.at))
 
-    def _simple(self) -> Command:
+    def _simple(self) -> Command:  # noqa: C901 - one grammar, read in one place
         start = self.at
         assignments: list[Assignment] = []
         words: list[Word | Assignment] = []
         redirects: list[Redirect] = []
         declaring = False
-        end = start
+        end = tried = start
         text = self.text
         while True:
             self._blanks()
             at = self.at
             if at >= self.size:
                 break
+            if at > tried and words and not declaring:
+                tried, run = self._plain_run()
+                if run:
+                    words += run
+                    end = self.at
+                    continue
             char = text[at]
             if char in "<>&0123456789{":
                 found = self._redirect()
@@ -508,10 +519,16 @@ class Parser:
         self.at += 1
         self._enter(opened)
         elements: list[Element] = []
+        tried = self.at
         while True:
             self._gap()
             if self.at >= self.size:
                 raise ShellSyntaxError("unfinished", self.code.place(opened, opened + 1), ")")
+            if self.at > tried:
+                tried, run = self._plain_run()
+                if run:
+                    elements += [_make_element((None, word, False)) for word in run]
+                    continue
             char = self.text[self.at]
             if char == ")":
                 self.at += 1
@@ -590,8 +607,13 @@ class Parser:
         self.words += 1
         if self.words > MOST_WORDS:
             raise ShellSyntaxError("too-much-work", self.code.place(start, start + 1))
-        parts: list[Part] = []
         text, size = self.text, self.size
+        end = run_end(text, start, size, PLAIN_ENDS)
+        if end > start and (end == size or text[end] in _SURE_ENDS):  # nothing but plain characters: nearly every word
+            self.at = end
+            place = self.code.place(start, end)
+            return _make_word(((_make_bare((self.code.pieces(start, end), text[start:end])),), place))
+        parts: list[Part] = []
         while self.at < size:
             end = run_end(text, self.at, size, PLAIN_ENDS)
             if end > self.at:
@@ -608,6 +630,29 @@ class Parser:
         if not parts and not may_be_empty and self.at == start:
             self._refuse(self.at)
         return Word(tuple(parts), self.code.place(start, self.at))
+
+    def _plain_run(self) -> tuple[int, list[Word]]:
+        """The words up to the end of the line where all of them are plain, and that end; they are most of a launch."""
+        text, at = self.text, self.at
+        stop = text.find("\n", at)
+        stop = self.size if stop < 0 else stop
+        line = text[at:stop]
+        if line[-2:] == " \\":
+            line = line[:-1]
+        if not (line.isascii() and line.isprintable() and _UNPLAIN.isdisjoint(line)):
+            return stop, []
+        if self.words + len(line) > MOST_WORDS:
+            return stop, []  # word by word, up to the one that is too many
+        place, pieces = self.code.place, self.code.pieces
+        found: list[Word] = []
+        for string in line.split(" "):
+            end = at + len(string)
+            if string:
+                found.append(_make_word(((_make_bare((pieces(at, end), string)),), place(at, end))))
+                self.at = end
+            at = end + 1
+        self.words += len(found)
+        return stop, found
 
     def _quoting(self, char: str, parts: list[Part]) -> None:
         """Reads a quoted or expanded part that begins with `char` outside double quotes."""

@@ -10,6 +10,7 @@ from ..config import Argument, Launch, Unresolved
 from ..diagnostic import Diagnostic, UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from .problems import PROBLEMS
+from .text import Code, known, shown, written_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +46,6 @@ def read_script(
     """Everything that the script starts; UnreadableError where it starts no training program."""
     from .flow import ExhaustedError, Exit, Stop
     from .interpreter import Shell
-    from .text import Code
 
     shell = Shell(options, open_file, path=path, cwd=cwd, home=source)
     try:
@@ -58,7 +58,10 @@ def read_script(
         shell.note("too-much-work", shell.place)
     except RecursionError:
         shell.note("too-deep", shell.place)
-    return _answer(shell, source, options)
+    try:
+        return _answer(shell, source, options)
+    finally:
+        shell.part()
 
 
 def looks_like_script(source: SourceText) -> bool:
@@ -152,8 +155,6 @@ def _launch(found: Found, home: str) -> Launch:
     started = found.launch
     env: dict[str, str | None] = {}
     spans: dict[str, Span] = {}
-    from .text import known
-
     for name, variable in started.env.items():
         if variable.value is None:
             continue
@@ -172,11 +173,15 @@ def _launch(found: Found, home: str) -> Launch:
 
 
 def _argument(field: Field, found: Found, home: str) -> Argument:
-    from .text import shown, written_at
-
     text = field.text()
+    if len(text) == 1 and not field.split:
+        written, place, _, _, doubt = text[0]
+        return _argument_of((written, place.span(home), doubt is None, False))
     place = written_at(text, found.place)
     return Argument(shown(text), place.span(home), field.known() is not None, field.split)
+
+
+_argument_of = Argument._make
 
 
 def _unresolved(field: Field, argument: Argument, reason: str, number: int | None) -> Unresolved:
@@ -184,10 +189,11 @@ def _unresolved(field: Field, argument: Argument, reason: str, number: int | Non
 
 
 def _stray_backslashes(shell: Shell, found: Found, launch: Launch) -> None:
-    for field, argument in zip(found.launch.arguments, launch.arguments, strict=True):
+    for number, argument in enumerate(launch.arguments):
         text = argument.text
-        if not (text == "\\" or (text and not text.strip(" \t"))):
+        if text != "\\" and (not text or text.strip(" \t")):
             continue
+        field = found.launch.arguments[number]
         place = field.pieces[0].place if field.pieces else found.place
         before = place.source.text[place.start - 1 : place.start]
         if text == "\\" or before == "\\":

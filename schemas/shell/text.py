@@ -72,6 +72,7 @@ class Piece(NamedTuple):
         return Piece(self.text[start:end], place, self.verbatim, self.chain, self.doubt)
 
 
+_place, _piece = Place._make, Piece._make
 Text: TypeAlias = "tuple[Piece, ...]"
 
 
@@ -88,6 +89,8 @@ def known(text: Text) -> str | None:
 
 def shown(text: Text) -> str:
     """The text for a person: what is known, and the source text of what is not."""
+    if len(text) == 1:
+        return text[0].text
     return "".join([piece.text for piece in text])
 
 
@@ -111,6 +114,10 @@ def unknown(reason: str, place: Place, *, atomic: bool = False) -> Text:
 
 def passed_through(text: Text, site: Place) -> Text:
     """The text after the expansion at `site` produced it."""
+    if len(text) == 1:
+        written, place, verbatim, chain, doubt = text[0]
+        if written and len(chain) < LONGEST_CHAIN:
+            return (_piece((written, place, verbatim, (*chain, site), doubt)),)
     return tuple(
         [
             Piece(
@@ -187,14 +194,14 @@ class Code:
     def place(self, start: int, end: int) -> Place:
         """Where the code between two offsets was written."""
         if self._text is None:
-            return Place(self.source, start, end)
+            return _place((self.source, start, end))
         return written_at(self.pieces(start, max(end, start)), self.site or Place(self.source, 0, 0))
 
     def pieces(self, start: int, end: int) -> Text:
         """The code between two offsets as text."""
         made_of = self._text
         if made_of is None:
-            return (Piece(self.text[start:end], Place(self.source, start, end), True),)
+            return (_piece((self.text[start:end], _place((self.source, start, end)), True, (), None)),)
         found: list[Piece] = []
         index = max(bisect_right(self._starts, start) - 1, 0)
         while index < len(made_of) and self._starts[index] < end:

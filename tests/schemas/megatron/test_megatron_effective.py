@@ -111,6 +111,16 @@ def test_a_refused_requirement_says_condition_and_values() -> None:
     assert config.value("ffn_hidden_size") == 512
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("flags", "refused"), [("--swiglu --squared-relu", True), ("--swiglu", False), ("--squared-relu", False)]
+)
+def test_two_activations_are_refused(flags: str, refused: bool, version: str) -> None:
+    text = "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --micro-batch-size 2 --seq-length 64"
+    config = read(f"{text} --max-position-embeddings 64 {flags}", version)
+    assert any(entry.kind.code == "MAP030" for entry in config.problems) is refused
+
+
 def test_without_device_count_what_depends_on_it_stays_open() -> None:
     config = read(TABLE["smallest"], world_size=None)
     for key in ("world_size", "data_parallel_size", "global_batch_size"):

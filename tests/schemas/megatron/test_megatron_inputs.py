@@ -199,6 +199,19 @@ def test_recipe_values_are_split_as_that_versions_driver_does() -> None:
     assert read["0.17"][-2:] == ["--layout", "Et\\|x"]
 
 
+def test_several_numbers_in_one_word_are_named() -> None:
+    """From 0.13 the driver quotes what has blanks: `2 2` is one word, which no number is; `[2 2]` is two."""
+    text = "MODEL_ARGS:\n  --hierarchical-context-parallel-sizes: {}\n  --lr: 1\n"
+    for version, value, words, problems in (
+        ("0.12", "2 2", ["2", "2"], []),
+        ("0.16", "2 2", ["2 2"], ["recipe-value"]),
+        ("0.16", '"[2 2]"', ["2", "2"], []),
+    ):
+        recipe = read_recipe(SourceText("x", text.format(value)), ReadOptions(megatron=version))
+        assert [word.text for word in recipe.arguments[1:-2]] == words
+        assert [problem.kind.name for problem in recipe.problems] == problems
+
+
 def test_an_unset_variable_stays_open() -> None:
     recipe = read_recipe(SourceText("x", RECIPE), ReadOptions())
     assert [entry.text for entry in recipe.unresolved] == ["${DATA}/text"]

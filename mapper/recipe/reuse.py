@@ -1,0 +1,140 @@
+"""What one reading leaves for the next: of a second file only the rows that it touches are read again.
+
+A row is read through questions alone: for a setting, the leaves of a section, the place of a callback, an environment
+variable, or another field. Its lens is a function of the answers, and nothing else. So a reading keeps the answers
+with what came of them, and where the next file of the same side, version and model class gives the same answers, the
+row says the same again. Answers are the same down to their types; only where a value stands is not part of one: the
+span of a field is that of the setting it comes from, and is taken from the file at hand.
+
+One reading a plan is kept, and it is never changed, so this holds one configuration's settings at a time.
+"""
+
+from __future__ import annotations
+
+from ...schemas.config import Setting
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from .values import RecipeValue
+
+    Asked = tuple[str, str, object]
+    """The kind of question, its name, and the answer."""
+
+
+class Remembered(NamedTuple):
+    """What a row gave once, and everything it asked for; the same answers give the same again."""
+
+    asked: tuple[Asked, ...]
+    entries: Mapping[str, RecipeValue]
+
+
+class Previous(NamedTuple):
+    """The last reading of a plan."""
+
+    settings: Mapping[str, Setting]
+    callbacks: Mapping[str, int]
+    environment: tuple[object, ...]
+    fields: Mapping[str, RecipeValue]
+    placed: frozenset[str]
+    """The fields that stand somewhere in the file."""
+
+
+class Dependencies:
+    """Which rows have ever asked for what: all that a change can touch, and some that it does not."""
+
+    __slots__ = ("by_callback", "by_field", "by_section", "by_setting", "ordered")
+
+    def __init__(self) -> None:
+        self.by_setting: dict[str, set[int]] = {}
+        self.by_section: dict[str, set[int]] = {}
+        self.by_field: dict[str, set[int]] = {}
+        self.by_callback: set[int] = set()
+        self.ordered: set[int] = set()
+        """Rows that were given a section with something in it: the order of its keys counts, too."""
+
+    def learn(self, row: int, asked: Iterable[Asked]) -> None:
+        """Take note of a row's questions."""
+        for kind, name, answer in asked:
+            if kind == "setting":
+                self.by_setting.setdefault(name, set()).add(row)
+            elif kind == "field":
+                self.by_field.setdefault(name, set()).add(row)
+            elif kind == "section":
+                self.by_section.setdefault(name, set()).add(row)
+                if answer:
+                    self.ordered.add(row)
+            else:
+                self.by_callback.add(row)
+
+    def touched(self, changed: Iterable[str]) -> set[int]:
+        """The rows that asked for one of these settings, or for a section that holds one."""
+        by_setting, by_section = self.by_setting, self.by_section
+        found = set(self.ordered)
+        for key in changed:
+            if key in by_setting:
+                found |= by_setting[key]
+            at = key.rfind(".")
+            while at > 0:
+                section = key[:at]
+                if section in by_section:
+                    found |= by_section[section]
+                at = key.rfind(".", 0, at)
+        return found
+
+
+def changed_settings(before: Mapping[str, Setting], now: Mapping[str, Setting]) -> list[str]:
+    """The keys whose setting is another one, has come, or has gone."""
+    changed: list[str] = []
+    known = before.get
+    new = 0
+    for key, setting in now.items():
+        old = known(key)
+        if old is setting:
+            continue
+        if old is None:
+            new += 1
+            changed.append(key)
+        elif not same_setting(old, setting):
+            changed.append(key)
+    if len(before) != len(now) - new:
+        changed += [key for key in before if key not in now]
+    return changed
+
+
+def same_setting(one: Setting, other: Setting) -> bool:
+    """Whether two settings say the same, wherever they stand and however they are written."""
+    value, known = one[1], other[1]
+    return (
+        one[2] == other[2]
+        and (value is known or alike(value, known))
+        and one[6:] == other[6:]
+        and one[5] == other[5]
+        and one[0] == other[0]
+    )
+
+
+def alike(found: object, known: object) -> bool:
+    """The same answer, down to the types: 1, 1.0 and True are three, and -0.0 is not 0.0."""
+    if found is known:
+        return True
+    kind = type(found)
+    if kind is not type(known):
+        return False
+    if kind is Setting:
+        return same_setting(cast("Setting", found), cast("Setting", known))
+    if found != known:
+        return isinstance(found, list) and _all_alike(cast("Sequence[object]", found), cast("Sequence[object]", known))
+    if kind in _ATOMS:
+        return kind is not float or bool(found) or repr(found) == repr(known)
+    if isinstance(found, (list, tuple)):
+        return _all_alike(cast("Sequence[object]", found), cast("Sequence[object]", known))
+    return repr(found) == repr(known)
+
+
+def _all_alike(found: Sequence[object], known: Sequence[object]) -> bool:
+    return len(found) == len(known) and all(map(alike, found, known))
+
+
+_ATOMS = frozenset((str, int, float, bool))
