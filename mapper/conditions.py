@@ -66,6 +66,14 @@ def _exceeds(value: Value, operand: Value, value_of: Callable[[str], Value]) -> 
     return isinstance(value, int) and value > _product(operand, value_of)
 
 
+def _is_other_quotient(value: Value, operand: Value, value_of: Callable[[str], Value]) -> bool:
+    """Whether a number is known to hold another field another number of times than the operand says."""
+    if not isinstance(operand, (list, tuple)) or not isinstance(value, int):
+        return False
+    divisor = value_of(str(operand[0]))
+    return isinstance(divisor, int) and divisor > 0 and value // divisor != operand[1]
+
+
 def _product(fields: Value, value_of: Callable[[str], Value]) -> int:
     """The product of those fields that are known."""
     product = 1
@@ -92,6 +100,8 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[str], Value]], bool]] =
     "hollow": lambda value, _operand, _: 0 in (chunks_of(value) or ()),
     "indivisible": _is_indivisible,
     "exceeds": _exceeds,
+    "quotient_ne": _is_other_quotient,
+    "short_of": lambda value, operand, other: isinstance(value, int) and value < _product(operand, other),
     "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
     "has": lambda value, operand, _: isinstance(value, (list, tuple)) and operand in value,
     "endswith": lambda value, operand, _: isinstance(value, str) and value.endswith(str(operand)),

@@ -33,6 +33,12 @@ TO = {
     "static": ("to the static graph", "转为静态图时"),
     "dynamic": ("to the dynamic graph", "转为动态图时"),
 }
+_FROM = {
+    "megatron": ("from Megatron-LM", "自 Megatron-LM"),
+    "mindformers": ("from MindFormers", "自 MindFormers"),
+    "static": ("from the static graph", "自静态图"),
+    "dynamic": ("from the dynamic graph", "自动态图"),
+}
 _COMPARISONS = {
     "eq": ("{field} is {value}", "{field} 为 {value}"),
     "ne": ("{field} is not {value}", "{field} 不为 {value}"),
@@ -50,6 +56,11 @@ _COMPARISONS = {
     "uneven": ("{field} has unequal entries between its ends", "{field} 首尾之间的各项不相等"),
     "hollow": ("{field} has an entry of 0", "{field} 有为 0 的项"),
     "exceeds": ("{field} is more than the product of {value}", "{field} 大于 {value} 之积"),
+    "short_of": ("{field} is less than the product of {value}", "{field} 小于 {value} 之积"),
+    "quotient_ne": (
+        "{field} is not {value} (whole quotient by a field, number)",
+        "{field} 除以所列字段的整数商不为所列数值（{value}）",
+    ),
     "indivisible": ("{field} is no multiple of {value}", "{field} 不是 {value} 的倍数"),
     "not_product": ("{field} is not the product of {value}", "{field} 不等于 {value} 之积"),
     "has": ("{field} holds {value}", "{field} 含 {value}"),
@@ -144,6 +155,8 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
     place = 1 if language == "zh" else 0
     when = conditions(caveat.when, language)
     target = TO[caveat.to][place]
+    if caveat.source is not None:
+        target = (_FROM[caveat.source][place] + ("" if place else " ")) + target
     for words, version in ((_SINCE, caveat.since), (_UNTIL, caveat.until)):
         if version is not None:
             target += " " + words[place].format(version=version)

@@ -86,7 +86,7 @@ def _row(topic: str, row: dict[str, Any], only: list[Any]) -> tuple[Any, ...]:
                 tuple(caveat.get("about", ())),
                 caveat["en"],
                 caveat["zh"],
-                *((caveat.get("since"), caveat.get("until")) if caveat.keys() & {"since", "until"} else ()),
+                *_last_known((caveat.get("since"), caveat.get("until"), caveat.get("source"))),
             )
             for caveat in row.get("caveats", [])
         ),
@@ -95,6 +95,13 @@ def _row(topic: str, row: dict[str, Any], only: list[Any]) -> tuple[Any, ...]:
         note["zh"],
         *((row["part_of"],) if "part_of" in row else ()),
     )
+
+
+def _last_known(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Without what is not said at the end."""
+    while values and values[-1] is None:
+        values = values[:-1]
+    return values
 
 
 def _condition(entry: list[Any]) -> tuple[Any, ...]:

@@ -27,6 +27,8 @@ Comparison = Literal[
     "hollow",
     "indivisible",
     "exceeds",
+    "quotient_ne",
+    "short_of",
 ]
 FieldName = Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z][a-z0-9_]*)+$")]
 Condition = tuple[FieldName, Comparison] | tuple[FieldName, Comparison, str | int | float | bool | list[Any] | None]
@@ -75,6 +77,7 @@ class Caveat(_Strict):
     """When the row is not carried over as it is."""
 
     to: Literal["megatron", "mindformers", "static", "dynamic"] | None = None
+    source: Literal["megatron", "mindformers", "static", "dynamic"] | None = None
     when: list[Condition]
     status: Literal["exact", "conditional", "approximate", "dropped", "unresolved"]
     instead: dict[FieldName, str | int | float | bool | None] = {}
@@ -172,6 +175,57 @@ class Skeleton(_Strict):
     order: list[str]
     until: dict[str, dict[str, str | int | float | bool | None]] = {}
     settings: dict[str, str | int | float | bool | list[str | int] | None]
+
+
+class Harmless(_Strict):
+    """Why a field of the TransformerConfig may differ without effect."""
+
+    when: list[Condition]
+    megatron: list[str | int | float | bool | None] | None = None
+    mindformers: list[str | int | float | bool | None] | None = None
+    dialect: Literal["static", "dynamic"] | None = Field(default=None, alias="in")
+    since: str | None = None
+    until: str | None = None
+    en: str
+    zh: str
+    sources: Annotated[list[str], Field(min_length=1)]
+
+
+class SharedField(_Strict):
+    """One field that the TransformerConfig of both frameworks has."""
+
+    name: str
+    arguments: list[str] | None = Field(default=None, alias="from")
+    take: Literal[
+        "value", "negated", "either", "any", "first_true", "item", "dtype", "otherwise", "constant", "mup_scale"
+    ] = "value"
+    values: list[str | int | float | bool | None] = []
+    here: str | bool | None = None
+    asked: bool = False
+    latent: bool = False
+    since_megatron: str | None = None
+    until_megatron: str | None = None
+    about: list[str] = []
+    harmless: list[str | Harmless] = []
+
+
+class TransformerConfigFile(_Strict):
+    """The fields that both frameworks' TransformerConfig have under one name."""
+
+    reasons: dict[str, Harmless]
+    fields: list[SharedField]
+
+    @model_validator(mode="after")
+    def _named(self) -> TransformerConfigFile:
+        missing = {
+            reason
+            for field in self.fields
+            for reason in field.harmless
+            if isinstance(reason, str) and reason not in self.reasons
+        }
+        if missing:
+            raise ValueError(f"no such reason: {', '.join(sorted(missing))}")
+        return self
 
 
 def json_schema() -> dict[str, Any]:

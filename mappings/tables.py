@@ -42,7 +42,7 @@ class Side(NamedTuple):
 
     def covers(self, version: str) -> bool:
         """Whether this side speaks for `version`."""
-        return _within(version, self.since, self.until)
+        return within(version, self.since, self.until)
 
 
 class Caveat(NamedTuple):
@@ -61,10 +61,12 @@ class Caveat(NamedTuple):
     """The first version of the target that it speaks of."""
     until: str | None = None
     """The last one."""
+    source: str | None = None
+    """The framework, or its dialect, that it comes from; any where it is not said."""
 
     def covers(self, version: str) -> bool:
         """Whether it speaks of a version."""
-        return _within(version, self.since, self.until)
+        return within(version, self.since, self.until)
 
 
 class Row(NamedTuple):
@@ -196,7 +198,8 @@ def _words_of(text: str) -> set[str]:
     return {word.strip(".,;:()").lstrip("-").replace("-", "_") for word in text.split()}
 
 
-def _within(version: str, since: str | None, until: str | None) -> bool:
+def within(version: str, since: str | None, until: str | None) -> bool:
+    """Whether a version lies between two others, both included; None leaves an end open."""
     if since is None and until is None:
         return True
     number = version_number(version)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from ..mappings.tables import within
 from . import dimensions as size
 from .blueprint import Blueprint, OptimizerPlan
 
@@ -36,6 +37,7 @@ _SIZES = {
     size.SEQUENCE: "seq_length",
     size.POSITIONS: "max_position_embeddings",
 }
+_SCALED_FROM = 4096
 _LATENT = "attention.latent."
 _EXPERT = ("moe.", "moe.router.")
 
@@ -55,9 +57,14 @@ def sizes_of(config: Config) -> size.Sizes:
     latent = bool(values.get("multi_latent_attention"))
     kind = values.get("position_embedding_type")
     found["position.type"] = (values.get("rope_type") or "yarn") if latent and kind == "rope" else kind
+    if latent and found["position.type"] == "yarn" and not within(config.framework_version, None, "0.13"):
+        # Megatron-Core 0.14 and later; the one that is installed scales from max_position_embeddings.
+        found[size.POSITIONS] = _SCALED_FROM
     return found
 
 
+_RENAMED = {"layernorm_epsilon": "norm_epsilon", "layernorm_zero_centered_gamma": "apply_layernorm_1p"}
+"""Arguments that Megatron-LM keeps under another name from 0.16 on, with the one that the worker knows."""
 _OTHER_MODELS = {
     "use_legacy_models": "the legacy model code is not Megatron-Core",
     "spec": "a custom layer specification is code of its own",
@@ -78,7 +85,7 @@ def obstacle(config: Config) -> str | None:
 def settings_of(config: Config) -> dict[str, Any]:
     """The arguments' effective values, with what argument validation derives where the reader left it open."""
     values: dict[str, Any] = {
-        key: setting.value
+        _RENAMED.get(key, key): setting.value
         for key, setting in config.settings.items()
         if setting.decided and setting.acceptance == "accepted"
     }

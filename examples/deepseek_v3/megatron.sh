@@ -10,8 +10,6 @@ GLOBAL_BATCH=1
 export CUDA_DEVICE_MAX_CONNECTIONS=1
 
 MODEL_ARGS=(
-    --transformer-impl local
-    --no-persist-layer-norm
     --num-layers 4
     --hidden-size 512
     --ffn-hidden-size 1024

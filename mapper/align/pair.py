@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from ...schemas.config import ReadOptions
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.reader import config_of
+from ...schemas.source import SourceText
 from ..recipe.reading import recipe_of
 from ..translate.megatron_file import megatron_text
 from ..translate.mindformers_file import mindformers_text
 from ..translate.report import summary
+from ..translate.shared_fields import with_shared_fields
 from ..translate.translation import TargetSetting, Translation, translate_recipe
 from .alignment import Alignment, Change, align, experiment, with_paths
 from .table import alignment_table
@@ -104,6 +108,8 @@ def pair_of(
     changed = {change.field for change in changes}
     script = _noted(translate_recipe(recipe, config, "megatron", megatron), changed)
     configuration = _noted(translate_recipe(recipe, config, "mindformers", mindformers, dialect), changed)
+    if config.framework == "megatron":
+        configuration = with_shared_fields(configuration, _as_read(script))
     across, along = (configuration, script) if config.framework == "megatron" else (script, configuration)
     return Pair(
         script,
@@ -114,6 +120,12 @@ def pair_of(
         config.file,
         _saving_once(configuration) if initial_weights else None,
     )
+
+
+def _as_read(script: Translation) -> Config:
+    """What Megatron-LM makes of the script that is written."""
+    options = ReadOptions(megatron=script.version)
+    return config_of(SourceText(SCRIPT, megatron_text(script, comments=False)), options, path=SCRIPT)
 
 
 def _joined(first: tuple[Change, ...], then: tuple[Change, ...]) -> tuple[Change, ...]:

@@ -40,6 +40,19 @@ def _interleave_put(values: Values, scope: Scope) -> Written:
     return (chunks, True, "1f1b") if chunks and chunks > 1 else (OMIT, OMIT, OMIT)
 
 
+def _filled_get(values: Values, scope: Scope) -> Values:
+    del scope
+    return values
+
+
+def _filled_put(values: Values, scope: Scope) -> Written:
+    """The dynamic graph has no piece without layers: with fewer layers than pieces, every stage gets one."""
+    rounds, layers = integer(values[0]), integer(scope.field("model.num_layers"))
+    size = integer(scope.field("parallel.pipeline_size"))
+    short = rounds is not None and layers is not None and size is not None and layers < size * rounds
+    return (1 if short else values[0],)
+
+
 def _recompute_get(values: Values, scope: Scope) -> Values:
     granularity, activations, count, method, _, _ = values
     del scope
@@ -125,6 +138,7 @@ def _mode_put(values: Values, scope: Scope) -> Written:
 LENSES = {
     "virtual_pipeline": Lens(_virtual_get, _virtual_put, ((0, 1, 2),)),
     "pipeline_interleave": Lens(_interleave_get, _interleave_put, ((0,),)),
+    "filled_pieces": Lens(_filled_get, _filled_put),
     "megatron_recompute": Lens(_recompute_get, _recompute_put, ((0, 1), (2, 3))),
     "recompute_config": Lens(_config_get, _config_put),
     "recompute_mode": Lens(_mode_get, _mode_put),

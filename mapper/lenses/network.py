@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
 from .lens import OMIT, Lens, integer, items
-from .scalars import dtype_name, float_list
+from .scalars import dtype_name, enum_key, float_list, looked_up
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
@@ -62,6 +62,33 @@ def _is_gpt2(scope: Scope) -> bool:
     file = scope.field("tokenizer.vocab_file")
     named = scope.field("tokenizer.type") in (None, "GPT2BPETokenizer")
     return named and isinstance(file, str) and file.endswith(".json")
+
+
+_SCALED_FROM = 4096
+"""MLATransformerConfig.original_max_position_embeddings of Megatron-Core 0.14 to 0.19, which no argument sets."""
+
+
+def _scaled_length_get(values: Values, scope: Scope) -> Values:
+    return (_SCALED_FROM if _scales(scope) else values[0],)
+
+
+def _scaled_length_put(values: Values, scope: Scope) -> Written:
+    """The argument only has to cover the sequence, where YaRN does not read it."""
+    wanted, length = integer(values[0]), integer(scope.field("data.sequence_length"))
+    if wanted is None or length is None or not _scales(scope):
+        return (OMIT if values[0] is None else values[0],)
+    return (max(wanted, length),)
+
+
+def _scales(scope: Scope) -> bool:
+    """Whether multi-latent attention scales its rotary positions with YaRN."""
+    factor = scope.field("position.yarn.factor")
+    return (
+        scope.field("attention.latent.enabled") is True
+        and scope.field("position.type") == "yarn"
+        and isinstance(factor, (int, float))
+        and factor > 1
+    )
 
 
 def _query_groups_get(values: Values, scope: Scope) -> Values:
@@ -251,6 +278,54 @@ def _group_topk_put(values: Values, scope: Scope) -> Written:
     return (values[0], OMIT) if scope.side == "megatron" else (values[0],)
 
 
+def _head_dim_get(values: Values, scope: Scope) -> Values:
+    """Multi-latent attention has sizes of its own."""
+    return (None if scope.field("attention.latent.enabled") else values[0],)
+
+
+def _head_dim_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return values
+
+
+def _coefficients(scope: Scope) -> list[Value]:
+    """The coefficients of the kinds of balancing loss, in their order."""
+    value = scope.field("moe.aux_loss_coefficient")
+    listed = items(value)
+    return [value] if listed is None else listed
+
+
+def _balancing_get(values: Values, scope: Scope) -> Values:
+    """One kind stands for none where its coefficient is 0: the one that `none` is written as."""
+    kind = values[0]
+    if kind is not None and kind == scope.options.get("idle") and not any(_coefficients(scope)):
+        return ("none",)
+    return (looked_up(kind, scope),)
+
+
+def _balancing_put(values: Values, scope: Scope) -> Written:
+    kind = values[0]
+    listed = items(kind)
+    if listed:
+        weights = _coefficients(scope)
+        weighed = [one for place, one in enumerate(listed) if weights[place if place < len(weights) else -1]]
+        kind = (weighed or listed)[0]
+    return (scope.options.get("idle") if kind == "none" else enum_key(kind, scope),)
+
+
+def _one_coefficient_get(values: Values, scope: Scope) -> Values:
+    del scope
+    return (float_list(values[0]),)
+
+
+def _one_coefficient_put(values: Values, scope: Scope) -> Written:
+    """Of several the first that is not 0, which is the kind that is written."""
+    del scope
+    value = float_list(values[0])
+    listed = items(value)
+    return (value if listed is None else next((one for one in listed if one), 0.0),)
+
+
 def _coefficient_get(values: Values, scope: Scope) -> Values:
     coefficient, balancing = values
     del scope
@@ -351,11 +426,15 @@ LENSES = {
     "activation_flags": Lens(_activation_flags_get, _activation_flags_put),
     "hidden_act": Lens(_hidden_act_get, _hidden_act_put),
     "gelu_form": Lens(_gelu_form_get, _gelu_form_put, ((0,),)),
+    "scaled_length": Lens(_scaled_length_get, _scaled_length_put),
     "position_type": Lens(_position_get, _position_put, ((0, 1, 3, 4),)),
     "flash": Lens(_flash_get, _flash_put),
     "router_dtype": Lens(_router_dtype_get, _router_dtype_put, ((0,),)),
     "score_function": Lens(_score_get, _score_put, ((0, 1),)),
     "group_topk": Lens(_group_topk_get, _group_topk_put, ((0,),)),
+    "head_dim": Lens(_head_dim_get, _head_dim_put),
+    "balancing": Lens(_balancing_get, _balancing_put),
+    "one_coefficient": Lens(_one_coefficient_get, _one_coefficient_put),
     "balancing_coefficient": Lens(_coefficient_get, _coefficient_put, ((0,),)),
     "normalize_topk": Lens(_normalize_get, _normalize_put, ((0,),)),
     "norm_topk_prob": Lens(_norm_topk_get, _norm_topk_put),

@@ -126,13 +126,21 @@ def _epochs_put(values: Values, scope: Scope) -> Written:
 
 
 def _steps_get(values: Values, scope: Scope) -> Values:
-    steps, whole = integer(values[0]), integer(scope.field("batch.global_size"))
-    return steps, (None if steps is None or not whole else steps * whole)
+    """The dynamic graph counts steps, and draws from a set of so many samples, again and again where they run out."""
+    steps, listed = integer(values[0]), items(values[1])
+    told = listed and not items(scope.field("batch.rampup"))  # of a growing batch the run's length is its steps
+    samples = integer(listed[0]) if listed and told else _samples(steps, scope)
+    return steps, (None if steps is None else samples)
 
 
 def _steps_put(values: Values, scope: Scope) -> Written:
-    del scope
-    return (values[0],)
+    samples = _samples(integer(values[0]), scope) if values[1] is None else integer(values[1])
+    return values[0], (OMIT if samples is None else [samples, 0, 0])
+
+
+def _samples(steps: int | None, scope: Scope) -> int | None:
+    whole = integer(scope.field("batch.global_size"))
+    return None if steps is None or not whole else steps * whole
 
 
 def _weight(value: Value) -> Value:
@@ -200,7 +208,7 @@ LENSES = {
     "dynamic_batch": Lens(_dynamic_batch_get, _dynamic_batch_put, ((0,), (1,), (2,), (0, 1, 2), (2,))),
     "train_length": Lens(_length_get, _length_put, ((0, 1), (1,))),
     "epochs_and_sizes": Lens(_epochs_get, _epochs_put),
-    "dynamic_steps": Lens(_steps_get, _steps_put),
+    "dynamic_steps": Lens(_steps_get, _steps_put, ((0,), (0, 1))),
     "data_path": Lens(_data_get, _data_put, ((0,), (1,))),
     "blended_dataset": Lens(_data_get, _blended_put, ((0,), (1,))),
 }

@@ -139,31 +139,34 @@ def _nothing_written(values: Values, scope: Scope) -> Written:
 
 
 def _enum_get(values: Values, scope: Scope) -> Values:
-    names = scope.options.get("values")
-    table = names if isinstance(names, dict) else {}
-    return tuple(_looked_up(value, table) for value in values)
+    return tuple(looked_up(value, scope) for value in values)
 
 
 def _enum_put(values: Values, scope: Scope) -> Written:
+    written: list[Value] = []
+    for value in values:
+        listed = items(value)
+        written.append(enum_key(listed[0] if listed else value, scope))
+    return tuple(written)
+
+
+def looked_up(value: Value, scope: Scope) -> Value:
+    """What a side's name for something means, by the side's `values`; other names as they are."""
+    names = scope.options.get("values")
+    return names.get(_key_text(value), value) if isinstance(names, dict) else value
+
+
+def enum_key(value: Value, scope: Scope) -> Value:
+    """The side's name for a value, by its `values`, else the `nearest` one, else the value itself."""
     names = scope.options.get("values")
     near = scope.options.get("nearest")
     table = names if isinstance(names, dict) else {}
     nearest = near if isinstance(near, dict) else {}
-    written: list[Value] = []
-    for value in values:
-        listed = items(value)
-        if listed:
-            value = listed[0]
-        key = _key_text(value)
-        found = next((_as_key(name) for name, meaning in table.items() if _key_text(meaning) == key), None)
-        if found is None and value is not None:
-            found = nearest.get(key)
-        written.append(value if found is None else found)
-    return tuple(written)
-
-
-def _looked_up(value: Value, table: dict[str, Value]) -> Value:
-    return table.get(_key_text(value), value)
+    key = _key_text(value)
+    found = next((_as_key(name) for name, meaning in table.items() if _key_text(meaning) == key), None)
+    if found is None and value is not None:
+        found = nearest.get(key)
+    return value if found is None else found
 
 
 def _key_text(value: Value) -> str:
@@ -291,6 +294,12 @@ def _first(value: Value) -> Value:
     return _as_float(listed[0]) if listed else None if listed is not None else _as_float(value)
 
 
+def _switched_off_put(values: Values, scope: Scope) -> Written:
+    """A kernel that can be left out by name alone: to ask for it takes more than the key."""
+    del scope
+    return tuple(False if value is False else OMIT for value in values)
+
+
 def _resumes_get(values: Values, scope: Scope) -> Values:
     """Megatron goes on where a checkpoint stopped, unless it is told to fine-tune or to leave the optimizer's state."""
     del scope
@@ -311,12 +320,39 @@ def _dynamic_resumes_put(values: Values, scope: Scope) -> Written:
 def _loads_optimizer_get(values: Values, scope: Scope) -> Values:
     """Megatron leaves the optimizer's state when it is told so, and when it fine-tunes."""
     del scope
-    return (not (values[0] or values[1]),)
+    return (not (values[0] or _fine_tunes(*values[1:])),)
+
+
+def _fine_tunes(told: Value, path: Value, pretrained: Value) -> bool:
+    """Megatron fine-tunes when it is told so, and from a pretrained checkpoint."""
+    return bool(told) or (path is None and pretrained is not None)
+
+
+def _finetunes_get(values: Values, scope: Scope) -> Values:
+    del scope
+    return (_fine_tunes(values[0], values[2], values[3]),)
+
+
+def _finetunes_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return bool(values[0]), OMIT, OMIT, OMIT
 
 
 def _loads_optimizer_put(values: Values, scope: Scope) -> Written:
     del scope
-    return values[0] is False, OMIT
+    return values[0] is False, OMIT, OMIT, OMIT
+
+
+def _async_get(values: Values, scope: Scope) -> Values:
+    del scope
+    return (bool(values[0]),)
+
+
+def _async_put(values: Values, scope: Scope) -> Written:
+    """Newer versions save in the background only with a worker that stays."""
+    since = scope.options.get("worker_since")
+    alone = not isinstance(since, int) or int(scope.version.partition(".")[2] or 0) < since
+    return values[0], (OMIT if alone or not values[0] else True)
 
 
 def _load_path_get(values: Values, scope: Scope) -> Values:
@@ -342,7 +378,9 @@ def _save_path_put(values: Values, scope: Scope) -> Written:
 
 LENSES = {
     "save_path": Lens(_unchanged, _save_path_put),
-    "loads_optimizer": Lens(_loads_optimizer_get, _loads_optimizer_put, ((0,),)),
+    "loads_optimizer": Lens(_loads_optimizer_get, _loads_optimizer_put, ((0, 1),)),
+    "finetunes": Lens(_finetunes_get, _finetunes_put, ((0, 1),)),
+    "async_save": Lens(_async_get, _async_put, ((0,),)),
     "load_path": Lens(_load_path_get, _load_path_put),
     "dynamic_resumes": Lens(_dynamic_resumes_get, _dynamic_resumes_put, ((0,),)),
     "resumes": Lens(_resumes_get, _resumes_put, ((0, 1),)),
@@ -353,6 +391,7 @@ LENSES = {
     "number": each(_as_number, _as_float),
     "float": each(_as_float, _as_float),
     "negate": each(_not, _not),
+    "switched_off": Lens(_unchanged, _switched_off_put),
     "truth": each(_true, _unit),
     "not_truth": each(_negated_truth, _negated_truth),
     "enum": Lens(_enum_get, _enum_put),

@@ -113,10 +113,8 @@ def _megatron_put(values: Values, scope: Scope) -> Written:
     first, usual, last = ends
     if first == usual == last:
         return nothing
-    return (
-        OMIT if first == usual and size > 2 else first, OMIT if last == usual and size > 2 else last,
-        OMIT, OMIT, OMIT, OMIT, *rest,
-    )  # fmt: skip
+    # Of two stages only one is told: Megatron-LM 0.12 divides what is left among the others.
+    return OMIT if first == usual else first, OMIT if last == usual else last, OMIT, OMIT, OMIT, OMIT, *rest
 
 
 def _spread(layers: int, stages: int) -> list[int]:
@@ -179,7 +177,12 @@ def _trained_on(value: Value, scope: Scope) -> list[int] | None:
     if chunks is None:
         return None
     needed = chunks if scope.side == "dynamic" else chunks[1:-1]
-    return _spread(sum(chunks), len(chunks)) if any(chunk < 1 for chunk in needed) else chunks
+    if all(chunk > 0 for chunk in needed):
+        return chunks
+    pieces, size = len(chunks), integer(scope.field("parallel.pipeline_size"))
+    if scope.side == "dynamic" and sum(chunks) < pieces and size:
+        pieces = size  # fewer layers than pieces: one piece a stage
+    return _spread(sum(chunks), pieces)
 
 
 def _ranges_get(values: Values, scope: Scope) -> Values:

@@ -69,9 +69,10 @@ def _phases(a: Schedule, b: Schedule) -> list[Note]:
         found.append(note("shape", a=one.shape, b=two.shape))
     if not _close(one.hold_end, two.hold_end) and not _follows_warmup(one, two):
         found.append(note("hold", a=one.hold_end, b=two.hold_end))
-    if not _close(one.end, two.end):
+    # A constant rate has no end: that its shape is another one says it all.
+    if not _close(one.end, two.end) and None not in (one.end, two.end):
         found.append(note("end", a=one.end, b=two.end))
-    if not _close(one.final, two.final):
+    if not _close(one.final, two.final) and None not in (one.final, two.final):
         found.append(_final(a, b))
     extras = {**dict(one.extra), **dict(two.extra)}
     for name in extras:

@@ -12,6 +12,22 @@ if TYPE_CHECKING:
 STATUSES: tuple[Status, ...] = ("exact", "conditional", "approximate", "made-explicit", "dropped", "unresolved")
 
 
+class FieldValues(NamedTuple):
+    """One field of the TransformerConfig that both frameworks have, and what each holds in the end."""
+
+    name: str
+    megatron: Value
+    mindformers: Value
+
+    def to_json(self) -> dict[str, object]:
+        """The contract's entry of `transformer_config`."""
+        return {
+            "field": self.name,
+            "megatron": json_value(self.megatron),
+            "mindformers": json_value(self.mindformers),
+        }
+
+
 class ReportRow(NamedTuple):
     """What became of one field, or of one key without a field."""
 
@@ -26,10 +42,12 @@ class ReportRow(NamedTuple):
     zh: str = ""
     explicit: bool = True
     """Whether the source writes it; otherwise it is a default."""
+    resolved: tuple[FieldValues, ...] = ()
+    """Fields of the TransformerConfig that this row speaks of, where they differ."""
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's row."""
-        return {
+        row: dict[str, object] = {
             "field": self.field,
             "from": list(self.source),
             "to": list(self.target),
@@ -40,6 +58,9 @@ class ReportRow(NamedTuple):
             "origin": "explicit" if self.explicit else "default",
             "message": self.zh if language == "zh" else self.en,
         }
+        if self.resolved:
+            row["transformer_config"] = [values.to_json() for values in self.resolved]
+        return row
 
 
 def summary(rows: tuple[ReportRow, ...]) -> dict[str, int]:

@@ -7,14 +7,16 @@ into a YAML or a script, and the rows of the loss report.
 from __future__ import annotations
 
 from ...mappings.tables import table
+from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog
+from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog, normalise_version
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
 from ..lenses.lens import Omitted, Scope
 from ..lenses.registry import LENSES
 from ..recipe.reading import recipe_of, side_of
 from ..recipe.vocabulary import vocabulary
+from .problems import PROBLEMS
 from .report import ReportRow, summary
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 TOKENIZER = "/path/to/tokenizer"
 """Stands for the tokenizer that MindSpore Transformers does not know."""
 DEFAULT_MINDFORMERS = {"static": "1.9", "dynamic": "2.1"}
+WRITTEN = {"static": ("1.6", "1.7", "1.8", "1.9", "2.0", "2.1"), "dynamic": ("1.9", "2.0", "2.1")}
+"""The versions of MindSpore Transformers that can be written, by dialect."""
 
 
 class TargetSetting(NamedTuple):
@@ -75,7 +79,12 @@ def translate(
     family: str | None = None,
 ) -> Translation:
     """The other framework's settings for a configuration; of model classes that are equally near, `family`."""
-    return translate_recipe(recipe_of(config), config, to, version, dialect, family)
+    translation = translate_recipe(recipe_of(config), config, to, version, dialect, family)
+    if config.framework == "megatron" and translation.target_framework == "mindformers":
+        from .shared_fields import with_shared_fields
+
+        return with_shared_fields(translation, config)
+    return translation
 
 
 def translate_recipe(
@@ -90,11 +99,23 @@ def translate_recipe(
     framework: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
     if framework == "megatron":
         side: SideName = "megatron"
-        version = version or DEFAULT_VERSION
+        version = normalise_version(version or DEFAULT_VERSION)
     else:
-        side = "dynamic" if (dialect or _dialect_of(version)) == "dynamic" else "static"
-        version = version or DEFAULT_MINDFORMERS[side]
-    return _Translating(recipe, config, framework, side, ".".join(version.split(".")[:2]), family).done()
+        dialect = dialect or _dialect_of(version)
+        side = "dynamic" if dialect == "dynamic" else "static"
+        version = _written_version(version or DEFAULT_MINDFORMERS[side], dialect)
+    return _Translating(recipe, config, framework, side, version, family).done()
+
+
+def _written_version(given: str, dialect: str) -> str:
+    """The version to write; UnreadableError where it, or its dialect, is none that can be written."""
+    version = ".".join(given.lstrip("vr").split(".")[:2])
+    if version not in WRITTEN.get(dialect, ()):
+        known = "; ".join(f"{name}: {', '.join(versions)}" for name, versions in WRITTEN.items())
+        raise UnreadableError(
+            finding(PROBLEMS, "unknown-target", "--mindformers", given=given, dialect=dialect, known=known)
+        )
+    return version
 
 
 def _dialect_of(version: str | None) -> str:
@@ -232,6 +253,7 @@ class _Translating:
             or target.environment is not None
             or target.lens == "nothing"
             or _mode(row, target) == "never"
+            or self._is_unsaid(entries, target)
         ):
             self._without_place(row, entries, target)
         elif target.fixed is not None:
@@ -247,6 +269,16 @@ class _Translating:
                 text = (caveat.en, caveat.zh)
                 self.rows.append(ReportRow(row.fields[0], (), (), None, "unresolved", impact, False, *text))
 
+    def _is_unsaid(self, entries: list[RecipeValue | None], target: Side) -> bool:
+        """Whether the other side could be told, and there is nothing to tell: a default, or what it has no word for."""
+        if target.lens != "switched_off":
+            return False
+        if not any(entry is not None and entry.origin == "explicit" for entry in entries):
+            return True
+        values = tuple(None if entry is None else entry.value for entry in entries)
+        put = LENSES[target.lens].put(values, Scope(self.side, self.version, target.options, self._field))
+        return all(isinstance(value, Omitted) for value in put)
+
     def _inert(self, row: Row, entries: list[RecipeValue | None]) -> None:
         for field, entry in zip(row.fields, entries, strict=True):
             if entry is not None and entry.origin == "explicit":
@@ -255,9 +287,13 @@ class _Translating:
     def _without_place(self, row: Row, entries: list[RecipeValue | None], target: Side | None) -> None:
         note = (row.en, row.zh) if row.en else _NO_PLACE
         for field, entry in zip(row.fields, entries, strict=True):
-            if entry is None or not (entry.origin == "explicit" or self._tells(row, field, entry)):
+            if entry is None:
                 continue
-            if target is not None and target.fixed is not None and _same(entry.value, target.fixed[0]):
+            alike = target is not None and _does_unasked(target, entry.value)
+            told = self._tells(row, field, entry) or (alike and self._matters(row, field, entry))
+            if entry.origin != "explicit" and not told:
+                continue
+            if alike:
                 self._report(field, entry, (), "exact", self._impact(row, field), _ALWAYS, reversible=True)
                 continue
             impact = "none" if _mode(row, target) == "never" and row.loss == "one-way" else self._impact(row, field)
@@ -272,7 +308,8 @@ class _Translating:
                 continue
             told = source is not None and source.lens != "nothing"
             if told and entry.decided and _same(entry.value, vocabulary()[field].default):
-                self._report(field, entry, (), "exact", impact, note, reversible=self._returns(entry))
+                kept = self._returns(entry) and _mode(row, source) != "always"
+                self._report(field, entry, (), "exact", impact, note, reversible=kept)
             else:
                 self._report(field, entry, (), "dropped", impact, note, reversible=False)
 
@@ -568,6 +605,8 @@ class _Translating:
     def _applies(self, caveat: Caveat) -> bool:
         if caveat.to is not None and caveat.to not in (self.framework, self.side):
             return False
+        if caveat.source is not None and caveat.source not in (self.config.framework, self.source_side):
+            return False
         if not caveat.covers(self.version):
             return False
         return all(holds(condition, self.recipe.value) for condition in caveat.when)
@@ -666,6 +705,13 @@ def _without(recipe: Recipe, fields: Mapping[str, str]) -> Recipe:
     for field in fields:
         entries[field] = entries[field]._replace(value=None, decided=False)
     return recipe._replace(fields=entries)
+
+
+def _does_unasked(side: Side, value: Value) -> bool:
+    """Whether a side is known to do something where nothing is written."""
+    if side.fixed is not None:
+        return _same(value, side.fixed[0])
+    return "absent" in side.options and _same(value, side.options["absent"])
 
 
 def _by_launch(side: Side, field: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...mappings.tables import Row, Side, table
 from ...schemas.config import Config, ReadOptions
-from ...schemas.diagnostic import Kind, UnreadableError, finding
+from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
@@ -21,6 +21,7 @@ from ..recipe.vocabulary import vocabulary
 from .edits import Edit, applied
 from .megatron_file import megatron_text
 from .mindformers_file import mindformers_document, mindformers_settings, mindformers_text
+from .problems import PROBLEMS
 from .script_edits import ScriptEditor
 from .translation import TargetSetting, Translation
 from .yaml_edits import YamlEditor
@@ -33,22 +34,6 @@ if TYPE_CHECKING:
     from ...schemas.diagnostic import Language
     from ..recipe.values import Recipe
 
-PROBLEMS = {
-    "other-target": Kind(
-        "SYN920",
-        "update-other-target",
-        "error",
-        "This is a {found} file, but the translation is for {wanted}; name the right file, or pin --to and --dialect.",
-        "该文件是 {found}，而转换目标是 {wanted}；请指定正确的文件，或用 --to 与 --dialect 固定。",
-    ),
-    "no-text": Kind(
-        "SYN921",
-        "update-not-possible",
-        "error",
-        "Only a launch script of Megatron-LM or the YAML itself can be updated; this file is neither.",
-        "只能更新 Megatron-LM 启动脚本或 YAML 本身；该文件两者都不是。",
-    ),
-}
 _ROUNDS = 4
 _NOT_COMPARED = frozenset(("parallel.world_size", "batch.accumulation_steps", "run.train_samples"))
 """Fields that follow from others of their row."""
@@ -65,6 +50,13 @@ _ENABLERS = {
     },
 }
 """Keys without which the keys of a topic do nothing."""
+_RESOLVED = {
+    "lr_schedule": "resolved.schedule",
+    "lr_scheduler": "resolved.schedule",
+    "optimizer": "resolved.optimizer",
+    "runner_wrapper": "resolved.wrapper",
+}
+"""Where the readers keep what a section's class makes of it."""
 _DEVICES = (
     "The launch starts {found} devices, {wanted} are wanted; change its launch line.",
     "启动命令使用 {found} 个设备，应为 {wanted} 个；请修改启动命令。",
@@ -317,13 +309,20 @@ class _Updating:
                 written = current.settings.get(editor.real(key))
                 if key in named or written is None or written.origin != "explicit":
                     continue
-                if effort or not same(written.value, self.wanted.value(key)):
+                if effort or not same(written.value, self._in_effect(key)):
                     edits += editor.drop(key)
             if effort >= 2:
                 for key in _ENABLERS.get(self.side, {}).get(row.topic, ()):
                     if (enabler := self.wanted.settings.get(key)) is not None:
                         edits += editor.put(key, enabler.value)
         return [*edits, *editor.rest()]
+
+    def _in_effect(self, key: str) -> Value:
+        """What a new file has for a key: what it says, or what its class takes where it says nothing."""
+        section, _, name = key.partition(".")
+        if key in self.wanted.settings or section not in _RESOLVED:
+            return self.wanted.value(key)
+        return self.wanted.value(f"{_RESOLVED[section]}.{name}")
 
     def _own(self, side: Side) -> list[str]:
         """The keys that belong to a row and to no other."""

@@ -181,10 +181,17 @@ class YamlEditor:
             yield Edit(end - 1, end - 1, f", {inner}" if section.items else inner, key)
             return
         if section.kind == "mapping" and section.items:
-            first = next((node for node in section.items.values() if node.key_span is not None), None)
-            if first is None or first.key_span is None:
+            place = section.span
+            # A merged key stands where its own mapping does.
+            own = (
+                node.key_span
+                for node in section.items.values()
+                if node.key_span is not None and place.line <= node.key_span.line <= place.end_line
+            )
+            first = next(own, None)
+            if first is None:
                 return
-            indent, last = first.key_span.column - 1, section.span.end_line
+            indent, last = first.column - 1, place.end_line
         elif section.kind == "scalar" and section.text == "" and section.key_span is not None:
             indent, last = section.key_span.column + 1, section.key_span.line
         else:

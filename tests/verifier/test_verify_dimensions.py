@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.reader import config_of
+from accmap.schemas.source import SourceText
 from accmap.verifier import dimensions as d
+from accmap.verifier import megatron_side
 
 DENSE = {
     d.LAYERS: 32, d.HIDDEN: 4096, d.FFN: 11008, d.HEADS: 32, d.GROUPS: 8, d.HEAD: 128, d.VOCABULARY: 151936,
@@ -95,3 +99,30 @@ def test_the_summary_says_both_sides_where_they_differ() -> None:
     told = d.summary(DENSE, other, one, two)
     assert told[d.FFN][0] == {"a": 11008, "b": 8192}
     assert told[d.HIDDEN] == [4096, one[d.HIDDEN]]
+
+
+@pytest.mark.parametrize("version", ["0.12", "0.15", "0.16", "0.19"])
+def test_arguments_that_later_versions_keep_under_another_name(version: str) -> None:
+    words = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --norm-epsilon 1e-6 --apply-layernorm-1p"
+    config = config_of(
+        SourceText("run.sh", f"python pretrain_gpt.py {words}"), ReadOptions(megatron=version), path="run.sh"
+    )
+    values = megatron_side.settings_of(config)
+    assert (values["norm_epsilon"], values["apply_layernorm_1p"]) == (1e-6, True)
+
+
+@pytest.mark.parametrize(
+    ("version", "more", "length"),
+    [
+        ("0.12", "--rotary-scaling-factor 40", 64),
+        ("0.13", "--rotary-scaling-factor 40", 64),
+        ("0.14", "--rotary-scaling-factor 40", 4096),
+        ("0.16", "--rotary-scaling-factor 40", 4096),
+        ("0.16", "--rope-type rope", 64),
+    ],
+)
+def test_the_length_that_latent_attention_scales_from(version: str, more: str, length: int) -> None:
+    words = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --max-position-embeddings 64"
+    text = f"python pretrain_gpt.py {words} --multi-latent-attention --position-embedding-type rope {more}"
+    config = config_of(SourceText("run.sh", text), ReadOptions(megatron=version), path="run.sh")
+    assert megatron_side.sizes_of(config)[d.POSITIONS] == length

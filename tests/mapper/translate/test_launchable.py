@@ -47,7 +47,7 @@ def source(case: dict[str, Any]) -> Config:
             if section == "model_config":
                 content["model"]["model_config"].update(entries)
             elif isinstance(entries, dict):
-                content[section].update(entries)
+                content.setdefault(section, {}).update(entries)
             else:
                 content[section] = entries
         text = SourceText("a.yaml", yaml.safe_dump(content))
@@ -73,6 +73,8 @@ def test_case(case: dict[str, Any]) -> None:
     assert [part for part in case.get("lacks", ()) if part in text] == []
     statuses = {row.field: row.status for row in translation.rows}
     assert {field: statuses.get(field) for field in case.get("report", {})} == case.get("report", {})
+    told = {key: row.impact for row in translation.rows for key in row.source}
+    assert {key: told.get(key) for key in case.get("idle", ())} == dict.fromkeys(case.get("idle", ()), "none")
     name = "b.sh" if framework == "megatron" else "b.yaml"
     options = (
         ReadOptions(megatron=version, world_size=8)

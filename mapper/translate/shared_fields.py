@@ -1,0 +1,240 @@
+"""What the TransformerConfig of both frameworks holds in the end, field by field, and which differences have no effect.
+
+Both classes have about a hundred fields of one name. A translation can be right and yet leave some of them different:
+a router's type in a model without experts, a flag that only one side reads. Each such field is named in the loss
+report, either at the row that says what is lost, or in a row of its own that says why nothing is.
+"""
+
+from __future__ import annotations
+
+from ...mappings.tables import within
+from ...mappings.transformer_config import shared_fields
+from ...schemas.config import ReadOptions
+from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.files import PROBLEMS
+from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.megatron.catalog import catalog
+from ...schemas.mindformers.effective import mindformers_config
+from ...schemas.source import SourceText
+from ..conditions import holds
+from .mindformers_file import mindformers_text
+from .report import FieldValues, ReportRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...mappings.transformer_config import Harmless, SharedField
+    from ...schemas.config import Config, Setting, Value
+    from .translation import Translation
+
+_PREFIX = "resolved.transformer."
+_TOLD = ("exact", "made-explicit")
+"""Statuses of rows that speak of no difference."""
+_DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
+_NO_EFFECT = (
+    "{name} of the TransformerConfig is {megatron} in Megatron-LM and {mindformers} in MindSpore Transformers: {why}",
+    "TransformerConfig 的 {name} 在 Megatron-LM 中为 {megatron}，在 MindSpore Transformers 中为 {mindformers}：{why}",
+)
+_NO_REASON = (
+    "no row of this report says why; compare them by hand.",
+    "报告中没有说明原因，请人工确认。",
+)
+
+
+def with_shared_fields(translation: Translation, megatron: Config) -> Translation:
+    """The translation of a Megatron-LM run, its report naming each shared field that differs in the written YAML."""
+    mindformers = _as_read(translation)
+    rows = list(translation.rows)
+    more: list[ReportRow] = []
+    for field in shared_fields():
+        if not within(megatron.framework_version, field.since, field.until):
+            continue
+        if field.latent and megatron.value("multi_latent_attention") is not True:
+            continue
+        there = mindformers.settings.get(_PREFIX + field.name)
+        taken = _taken(field, megatron)
+        if there is None or not there.decided or taken is None or _is_forks(field, translation, megatron):
+            continue
+        (one,) = taken
+        if one is None and field.asked:
+            continue
+        other = there.value if field.here is None else field.here
+        if _alike(one, other):
+            continue
+        values = FieldValues(field.name, one, other)
+        place = _told(field, rows)
+        if place is None:
+            more.append(_own_row(translation, field, values, megatron, mindformers, there))
+        else:
+            rows[place] = rows[place]._replace(resolved=(*rows[place].resolved, values))
+    return translation._replace(rows=(*rows, *more))
+
+
+def _as_read(translation: Translation) -> Config:
+    """What MindSpore Transformers makes of the YAML that is written."""
+    text = mindformers_text(translation, comments=False)
+    options = ReadOptions(mindformers=translation.version, dialect=translation.dialect)
+
+    return mindformers_config(SourceText("", text), options, _no_other)
+
+
+def _no_other(path: str) -> SourceText:
+    """What is written is not on the disk, and nothing beside it is read."""
+    raise UnreadableError(finding(PROBLEMS, "missing", path, None, path=path))
+
+
+def _told(field: SharedField, rows: Sequence[ReportRow]) -> int | None:
+    """The row that says already what becomes of this field."""
+    for place, row in enumerate(rows):
+        names = row.source if row.field is None else (row.field,)
+        if row.status not in _TOLD and any(name in field.about for name in names):
+            return place
+    return None
+
+
+def _own_row(
+    translation: Translation,
+    field: SharedField,
+    values: FieldValues,
+    megatron: Config,
+    mindformers: Config,
+    there: Setting,
+) -> ReportRow:
+    reason = _reason(translation, field, values)
+    why = _NO_REASON if reason is None else (reason.en, reason.zh)
+    arguments = [setting for setting in _settings(field, megatron) if setting is not None]
+    written = (key for key in there.derived_from if _is_written(mindformers, key))
+    en, zh = (
+        text.format(name=field.name, megatron=_shown(values.megatron), mindformers=_shown(values.mindformers), why=said)
+        for text, said in zip(_NO_EFFECT, why, strict=True)
+    )
+    return ReportRow(
+        None,
+        tuple(setting.key for setting in arguments),
+        tuple(written),
+        values.megatron,
+        "conditional",
+        "numerics" if reason is None else "none",
+        True,
+        en,
+        zh,
+        any(setting.origin == "explicit" for setting in arguments),
+        (values,),
+    )
+
+
+def _is_written(config: Config, key: str) -> bool:
+    setting = config.settings.get(key)
+    return setting is not None and setting.origin == "explicit"
+
+
+def _reason(translation: Translation, field: SharedField, values: FieldValues) -> Harmless | None:
+    """Why the difference has no effect in this run; None where nothing is known."""
+    for reason in field.harmless:
+        if (
+            reason.covers(translation.dialect, translation.version)
+            and _is_among(values.megatron, reason.megatron)
+            and _is_among(values.mindformers, reason.mindformers)
+            and all(holds(condition, translation.recipe.value) for condition in reason.when)
+        ):
+            return reason
+    return None
+
+
+def _is_among(value: Value, wanted: tuple[Value, ...] | None) -> bool:
+    return wanted is None or any(_alike(value, one) for one in wanted)
+
+
+def _alike(one: Value, other: Value) -> bool:
+    """Whether two values are the same to the letter; a truth value is no number."""
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(_alike(a, b) for a, b in zip(one, other, strict=True))
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _shown(value: Value) -> str:
+    if value is None:
+        return "None"
+    return str(list(value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+# --- what Megatron-LM's own core_transformer_config_from_args makes of the arguments ---
+
+
+def _settings(field: SharedField, megatron: Config) -> tuple[Setting | None, ...]:
+    """The arguments that decide a field, in the table's order; None for one that this version does not have."""
+    known = megatron.settings
+    return tuple(next((known[one] for one in name.split("|") if one in known), None) for name in field.arguments)
+
+
+def _taken(field: SharedField, megatron: Config) -> tuple[Value] | None:
+    """The field's value in Megatron-LM; None where it cannot be told, or the version has no such field."""
+    settings = _settings(field, megatron)
+    if settings[0] is None and field.take not in _WITHOUT_ARGUMENTS:
+        return None
+    arguments = catalog(megatron.framework_version).by_dest
+    for setting in settings:
+        # A fork's own argument is known by its words alone.
+        if setting is not None and (
+            not setting.decided or (setting.origin == "explicit" and setting.key not in arguments)
+        ):
+            return None
+    given = tuple(None if setting is None else setting.value for setting in settings)
+    return (TAKES[field.take](given, field.values),)
+
+
+def _is_forks(field: SharedField, translation: Translation, megatron: Config) -> bool:
+    """Whether a fork's own argument decides what the field stands for: what it makes of it is not known."""
+    arguments = catalog(megatron.framework_version).by_dest
+    entries = (translation.recipe.fields.get(name) for name in field.about)
+    written = (megatron.settings.get(key) for entry in entries if entry is not None for key in entry.keys)
+    return any(one is not None and one.origin == "explicit" and one.key not in arguments for one in written)
+
+
+def _either(given: tuple[Value, ...], _: tuple[Value, ...]) -> Value:
+    which, then, otherwise = given
+    return then if which else otherwise
+
+
+def _first_true(given: tuple[Value, ...], values: tuple[Value, ...]) -> Value:
+    """The value that stands at the first switch which is on; the last value where none is."""
+    return next((values[place] for place, switch in enumerate(given) if switch), values[-1])
+
+
+def _item(given: tuple[Value, ...], _: tuple[Value, ...]) -> Value:
+    """The item of a list that has one only."""
+    value = given[0]
+    return value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value
+
+
+def _otherwise(given: tuple[Value, ...], values: tuple[Value, ...]) -> Value:
+    """The argument, or the class's own value where there is none."""
+    return values[0] if given[0] is None else given[0]
+
+
+def _dtype(given: tuple[Value, ...], _: tuple[Value, ...]) -> Value:
+    return _DTYPES.get(str(given[0]), given[0])
+
+
+def _mup_scale(given: tuple[Value, ...], _: tuple[Value, ...]) -> Value:
+    """The scale of the scores under maximal update parametrisation; the usual one without."""
+    if not given[0]:
+        return None
+    base, width, power = (one if isinstance(one, (int, float)) and one > 0 else 1 for one in given[1:])
+    return base**0.5 / width**power
+
+
+TAKES: dict[str, Callable[[tuple[Value, ...], tuple[Value, ...]], Value]] = {
+    "value": lambda given, _: given[0],
+    "negated": lambda given, _: not given[0],
+    "either": _either,
+    "any": lambda given, _: any(given),
+    "first_true": _first_true,
+    "item": _item,
+    "dtype": _dtype,
+    "otherwise": _otherwise,
+    "constant": lambda _, values: values[0],
+    "mup_scale": _mup_scale,
+}
+"""How a field comes from its arguments (`core_transformer_config_from_args`), by the table's word for it."""
+_WITHOUT_ARGUMENTS = ("otherwise", "constant")
