@@ -7,14 +7,18 @@ A command line that runs never comes here; `lean.py` parses it from the same tab
 from __future__ import annotations
 
 import inspect
+import re
+import sys
+from contextlib import redirect_stdout
 from enum import Enum
+from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .commands import ALL_COMMANDS, members
 from .options import Command, Option, options_of
-from .running import language_of
+from .running import language_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,18 +29,57 @@ _ABOUT = {
 }
 
 
+_USAGE = re.compile(r"Usage: accmap\b([a-z ]*)(?=\[).*\n(?: .*\n)*")
+_USAGE_WORDS = {"en": ("Usage: ", "[OPTIONS]"), "zh": ("用法：", "[选项]")}
+_MEMBERS = {"en": "COMMAND [ARGS]...", "zh": "命令 [参数]..."}
+_CHINESE = (
+    (r"(?m)^Options:$", "选项："),
+    (r"(?m)^Commands:$", "命令："),
+    (r"Print\s+the\s+version\.", "显示版本。"),
+    (r"Show\s+this\s+message\s+and\s+exit\.", "显示本页。"),
+    (r"Install\s+completion\s+for\s+the\s+current\s+shell\.", "为当前 shell 安装命令补全。"),
+    (
+        r"Show\s+completion\s+for\s+the\s+current\s+shell,\s+to\s+copy\s+it\s+or\s+customize\s+the\s+installation\.",
+        "显示当前 shell 的命令补全脚本，以便复制或自行安装。",
+    ),
+)
+"""Typer's own words on a help page."""
+
+
 def run_application(words: Sequence[str]) -> int:
     """Answer a request for help or completion; the exit code."""
-    application = build_application(_requested_language(words))
+    language = language_in(words)
+    application = build_application(language)
     given = list(words)
     if given and given[0] in ALL_COMMANDS and " ".join(given[:2]) in ALL_COMMANDS:
         # `playbook` takes operands itself, so that `playbook status` cannot be a member of a group.
         given[:2] = [" ".join(given[:2])]
+    page = StringIO()
+    code: object = 0
     try:
-        application(args=given or ["--help"], prog_name="accmap")
+        with redirect_stdout(page):
+            application(args=given or ["--help"], prog_name="accmap")
     except SystemExit as done:
-        return done.code if isinstance(done.code, int) else 0
-    return 0
+        code = done.code
+    sys.stdout.write(_in_our_words(page.getvalue(), language))
+    return code if isinstance(code, int) else 0
+
+
+def _in_our_words(page: str, language: str) -> str:
+    """A help page with the table's own usage line, and in Chinese where that was asked for; other texts as they are."""
+    given = _USAGE.match(page)
+    if given is None:
+        return page
+    name = given[1].strip()
+    command = ALL_COMMANDS.get(name)
+    operands = _MEMBERS[language] if command is None else command.operands
+    begin, options = _USAGE_WORDS[language]
+    usage = f"{begin}{' '.join(filter(None, ('accmap', name)))} {options} {operands}\n"
+    rest = page[given.end() :]
+    if language == "zh":
+        for pattern, text in _CHINESE:
+            rest = re.sub(pattern, text, rest)
+    return usage + rest
 
 
 def build_application(language: str = "en") -> typer.Typer:
@@ -72,14 +115,7 @@ def build_application(language: str = "en") -> typer.Typer:
 def _group_help(first: str, language: str) -> str:
     """What a group of commands is for: the lines of its members."""
     rows = [ALL_COMMANDS[f"{first} {second}"] for second in members(first)]
-    return " ".join(row.help_zh if language == "zh" else row.help for row in rows)
-
-
-def _requested_language(words: Sequence[str]) -> str:
-    for before, word in zip(("", *words), words, strict=False):
-        if word.startswith("--lang=") or before == "--lang":
-            return language_of(word.rpartition("=")[2])
-    return language_of(None)
+    return "".join(row.help_zh for row in rows) if language == "zh" else " ".join(row.help for row in rows)
 
 
 def _callback(command: Command, language: str) -> Callable[..., None]:
@@ -92,7 +128,9 @@ def _callback(command: Command, language: str) -> Callable[..., None]:
         "files",
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[list[str] | None, typer.Argument(metavar=command.operands, show_default=False)],
+        annotation=Annotated[
+            list[str] | None, typer.Argument(metavar=command.operands, show_default=False, hidden=True)
+        ],
     )
     options = [_parameter(option, language) for option in options_of(command)]
     callback.__signature__ = inspect.Signature([files, *options])  # type: ignore[attr-defined]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from ..schemas.light_typing import TYPE_CHECKING
 from .evidence.options import EVIDENCE_COMMANDS
 from .options import COMMANDS
@@ -17,6 +19,12 @@ ALL_COMMANDS: dict[str, Command] = {**COMMANDS, **EVIDENCE_COMMANDS}
 def named(words: Sequence[str]) -> Command | None:
     """The command that the first words name; a name of two words goes before one of its first."""
     return ALL_COMMANDS.get(" ".join(words[:2])) or ALL_COMMANDS.get(words[0])
+
+
+def is_known(words: Sequence[str]) -> bool:
+    """Whether the words before the first option name a command, a group of them, or nothing at all."""
+    plain = list(takewhile(lambda word: not word.startswith("-"), words[:2]))
+    return not plain or named(words) is not None or (len(plain) == 1 and bool(members(plain[0])))
 
 
 def members(group: str) -> tuple[str, ...]:

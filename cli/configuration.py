@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.suggestion import closest, suggestion_in_both
+from ..schemas.suggestion import suggestion_in_both
 from .parsing import UsageError
 
 if TYPE_CHECKING:
@@ -122,7 +122,10 @@ class Configuration(NamedTuple):
 
     def partner(self, file: str) -> str | None:
         """The other file of the pair that `file` belongs to, where the configuration names one."""
-        relative = os.path.relpath(os.path.abspath(file), self.directory).replace(os.sep, "/")
+        absolute, inside = os.path.abspath(file), os.path.join(self.directory, "")
+        below = absolute.startswith(inside)
+        relative = absolute[len(inside) :] if below else os.path.relpath(absolute, self.directory)
+        relative = relative.replace(os.sep, "/")
         for one, other in self.pairs:
             for mine, theirs in ((one, other), (other, one)):
                 captured = _captured(mine, relative)
@@ -139,7 +142,7 @@ def find_configuration(
     if given is not None:
         text = reader(given)
         if text is None:
-            raise UsageError(f"there is no configuration file {given}")
+            raise UsageError(f"there is no configuration file {given}", f"没有配置文件 {given}")
         table = _table(given, text, required=True)
         return _checked(given, table or {}, reader, ())
     directory = os.path.abspath(os.path.dirname(start) or ".")
@@ -174,7 +177,7 @@ def _read(path: str) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
+        raise UsageError(f"{path} cannot be read: {error}", f"无法读取 {path}：{error}") from None
 
 
 def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
@@ -190,7 +193,7 @@ def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
     try:
         parsed = cast("dict[str, object]", tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path} is not valid TOML: {error}") from None
+        raise UsageError(f"{path} is not valid TOML: {error}", f"{path} 不是合法的 TOML：{error}") from None
     if not inside:
         return parsed
     tool = parsed.get("tool", {})
@@ -203,7 +206,8 @@ def _checked(
 ) -> Configuration:
     for key, value in table.items():
         if key not in KEYS:
-            raise UsageError(f"{path}: there is no key {key!r}{_meant(key, KEYS)}")
+            hint, hint_zh = _meant(key, KEYS)
+            raise UsageError(f"{path}: there is no key {key!r}{hint}", f"{path}：没有键 {key!r}{hint_zh}")
         _check_type(path, key, value, KEYS[key][0])
     for key, limits in (("per-file-ignores", None), ("severity", None), ("rules", None)):
         del limits
@@ -220,10 +224,12 @@ def _checked(
     if isinstance(above, str):
         other = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(path)), above))
         if other in seen or other == os.path.abspath(path):
-            raise UsageError(f"{path}: extend leads back to {other}")
+            raise UsageError(f"{path}: extend leads back to {other}", f"{path}：extend 又指回 {other}")
         text = read(other)
         if text is None:
-            raise UsageError(f"{path}: extend names {above}, which does not exist")
+            raise UsageError(
+                f"{path}: extend names {above}, which does not exist", f"{path}：extend 指定的 {above} 不存在"
+            )
         base = _checked(other, _table(other, text, required=True) or {}, read, (*seen, os.path.abspath(path)))
         table = {**base.values, **table}
     return Configuration(path, table)
@@ -234,13 +240,19 @@ def _check_type(path: str, key: str, value: object, schema: dict[str, object]) -
     if choices is not None:
         if value not in cast("list[object]", choices):
             listed = ", ".join(map(str, cast("list[object]", choices)))
-            raise UsageError(f"{path}: {key} is {value!r}; it must be one of {listed}")
+            raise UsageError(
+                f"{path}: {key} is {value!r}; it must be one of {listed}",
+                f"{path}：{key} 是 {value!r}；应为 {listed} 之一",
+            )
         return
     expected = cast("dict[object, type]", {"string": str, "array": list, "object": dict, "integer": int})[
         schema["type"]
     ]
     if not isinstance(value, expected) or isinstance(value, bool):
-        raise UsageError(f"{path}: {key} must be a TOML {schema['type']}, not {value!r}")
+        kind = schema["type"]
+        raise UsageError(
+            f"{path}: {key} must be a TOML {kind}, not {value!r}", f"{path}：{key} 应为 TOML {kind}，而不是 {value!r}"
+        )
     items = cast("dict[str, object] | None", schema.get("items"))
     if items is not None and isinstance(value, list):
         for entry in cast("list[object]", value):
@@ -254,10 +266,11 @@ def _check_type(path: str, key: str, value: object, schema: dict[str, object]) -
         given = cast("dict[str, object]", value)
         for name in cast("list[str]", schema.get("required", [])):
             if name not in given:
-                raise UsageError(f"{path}: an entry of {key} needs {name}")
+                raise UsageError(f"{path}: an entry of {key} needs {name}", f"{path}：{key} 的每一项都需要 {name}")
         for name, entry in given.items():
             if name not in properties:
-                raise UsageError(f"{path}: {key} has no {name!r}{_meant(name, properties)}")
+                hint, hint_zh = _meant(name, properties)
+                raise UsageError(f"{path}: {key} has no {name!r}{hint}", f"{path}：{key} 没有 {name!r}{hint_zh}")
             _check_type(path, f"{key}.{name}", entry, properties[name])
 
 
@@ -270,12 +283,15 @@ def check_codes(given: Sequence[str], where: str) -> None:
     known = every_code()
     for code in given:
         if not is_known(code, known):
-            raise UsageError(f"{where}: there is no code {code}{suggestion_in_both(code, known)[0]}")
+            hint, hint_zh = suggestion_in_both(code, known)
+            raise UsageError(f"{where}: there is no code {code}{hint}", f"{where}：没有代码 {code}{hint_zh}")
 
 
-def _meant(given: str, known: Mapping[str, object]) -> str:
-    close = closest(given, known)
-    return f"; did you mean {close!r}?" if close else f"; the keys are {', '.join(known)}"
+def _meant(given: str, known: Mapping[str, object]) -> tuple[str, str]:
+    """What was probably meant instead, or what there is, in English and Chinese."""
+    listed = ", ".join(known)
+    found = suggestion_in_both(given, known)
+    return found if found[0] else (f"; the keys are {listed}", f"；可用的键有 {listed}")
 
 
 def _captured(pattern: str, path: str) -> tuple[str, ...] | None:

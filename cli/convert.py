@@ -10,7 +10,7 @@ from ..mapper.translate.writing import text_of
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load, read_input
 from .lean import BAD, FINE
-from .loss_report import print_report
+from .loss_report import print_problems, print_report
 from .parsing import UsageError
 from .writing import write_text, write_texts
 
@@ -38,7 +38,10 @@ def run(
 ) -> int:
     """Write the translation; 1 under --strict where something that changes numbers is not exact."""
     if output is not None and update is not None:
-        raise UsageError("--output writes a new file and --update changes one; give one of them")
+        raise UsageError(
+            "--output writes a new file and --update changes one; give one of them",
+            "--output 写出新文件，--update 修改已有文件；请只给出其中一个",
+        )
     config = load(files[0], options, stdin_name)
     target: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
     version = options.megatron if target == "megatron" else options.mindformers
@@ -56,6 +59,7 @@ def run(
     write_texts(new_files, force=force)
     if output is None and update is None:
         sys.stdout.write(text)
+    print_problems(config, lang)
     print_report(translation, lang)
     return BAD if strict and _loses(translation) else FINE
 
@@ -69,6 +73,7 @@ class _Standing:
         self.path = path
         self.options = options
         self.source = read_input(path, None)
+        self.mark = _byte_order_mark(path)
         self.config = config_of(self.source, options, path=path)
 
     @property
@@ -91,10 +96,19 @@ class _Standing:
         from ..mapper.translate.update import update
 
         found = update(self.source.text, translation, self.config, self.options)
-        write_text(self.path, found.text, force=True)
+        write_text(self.path, self.mark + found.text, force=True)
         for refusal in found.refused + found.remarks:
             named = ", ".join(refusal.keys) or refusal.field
             print(f"{self.path}: {named}: {refusal.reason(language)}", file=sys.stderr)
+
+
+def _byte_order_mark(path: str) -> str:
+    """What a text file may begin with; readers take it off."""
+    try:
+        with open(path, "rb") as file:
+            return "\ufeff" if file.read(3) == b"\xef\xbb\xbf" else ""
+    except OSError:
+        return ""
 
 
 def _loses(translation: Translation) -> bool:

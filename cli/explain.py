@@ -21,7 +21,7 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
     for word in files:
         found = _explained(word, lang, format)
         if found is None:
-            print(f"accmap: {_unknown(word)}", file=sys.stderr)
+            print(f"accmap: {_unknown(word, lang)}", file=sys.stderr)
             code = UNUSABLE
         else:
             sys.stdout.write(found)
@@ -82,11 +82,18 @@ def _written(described: Page, form: str) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def _unknown(word: str) -> str:
+def _unknown(word: str, language: Language) -> str:
     from ..rules.pages import every_page
     from ..schemas.suggestion import suggestion_in_both
     from .key_search import nearest_names
 
     names = nearest_names(word)
-    hint = f"; did you mean {', '.join(names)}?" if names else suggestion_in_both(word.upper(), every_page())[0]
+    listed = ", ".join(names)
+    hint, hint_zh = (
+        (f"; did you mean {listed}?", f"；是否应为 {listed}？")
+        if names
+        else suggestion_in_both(word.upper(), every_page())
+    )
+    if language == "zh":
+        return f"{word!r} 既不是 accmap 知道的代码，也不是其知道的键{hint_zh}"
     return f"{word!r} is neither a code nor a key that accmap knows{hint}"

@@ -13,16 +13,26 @@ if TYPE_CHECKING:
     from .lint import Report
 
 
+_WHOLE = 0
+"""The place of a comment that is about the whole file."""
+
+
 def add_comments(report: Report, language: Language) -> int:
-    """One comment a line with findings; above a command that is continued, because bash allows none inside."""
+    """One comment a line with findings, above a command or a text that goes on; one a file for what has no line."""
+    from ..rules.text_lines import first_line, lines_inside
     from .mending import _write  # pyright: ignore[reportPrivateUsage]
 
+    inside: dict[str, frozenset[int]] = {}
     wanted: dict[str, dict[int, list[str]]] = {}
     for entry in report.diagnostics:
         source = report.sources.get(entry.file)
-        if source is None or entry.span is None:
+        if source is None:
             continue
-        line = _start(source, entry.span.line)
+        if entry.file not in inside:
+            inside[entry.file] = lines_inside(source)
+        line = _WHOLE if entry.span is None else first_line(source, entry.span.line, inside[entry.file])
+        if line == 1 and source.text.startswith("#!"):
+            line = _WHOLE  # nothing may stand above it
         codes = wanted.setdefault(entry.file, {}).setdefault(line, [])
         if entry.kind.code not in codes:
             codes.append(entry.kind.code)
@@ -34,22 +44,15 @@ def add_comments(report: Report, language: Language) -> int:
     return UNUSABLE if report.unreadable else FINE
 
 
-def _start(source: SourceText, line: int) -> int:
-    """The first line of the command that a line continues."""
-    while line > 1 and source.line(line - 1).rstrip().endswith("\\"):
-        line -= 1
-    return line
-
-
 def _commented(source: SourceText, places: dict[int, list[str]]) -> str:
-    newline = "\r\n" if "\r\n" in source.text else "\n"
-    lines = source.text.split(newline)
+    ending = "\r" if "\r\n" in source.text else ""
+    lines = source.text.split("\n")
     for number in sorted(places, reverse=True):
+        codes = f"[{', '.join(places[number])}]{ending}"
+        if number == _WHOLE:
+            lines.insert(int(lines[0].startswith("#!")), f"# accmap: ignore-file{codes}")
+            continue
         line = lines[number - 1]
         indent = line[: len(line) - len(line.lstrip())]
-        comment = f"{indent}# accmap: ignore[{', '.join(places[number])}]"
-        if number == 1 and line.startswith("#!"):
-            lines.insert(1, f"# accmap: ignore-file[{', '.join(places[number])}]")
-        else:
-            lines.insert(number - 1, comment)
-    return newline.join(lines)
+        lines.insert(number - 1, f"{indent}# accmap: ignore{codes}")
+    return "\n".join(lines)

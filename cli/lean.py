@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FINE, BAD, UNUSABLE, BROKEN = 0, 1, 2, 3
-_HELP = ("-h", "--help", "--install-completion", "--show-completion")
+_WHERE_TO_LOOK = (
+    "`accmap --help` lists the commands, `accmap COMMAND --help` the options",
+    "`accmap --help` 列出命令，`accmap COMMAND --help` 列出选项",
+)
+_HELP = ("-h", "--help")
+_COMPLETION = ("--install-completion", "--show-completion")
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -35,6 +40,9 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _guarded(given: list[str]) -> int:
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us (`>&-`): nobody wants to read it
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 - it stays open to the end
     for stream in (sys.stdout, sys.stderr):
         # What the terminal's encoding lacks is written as \uXXXX, which JSON reads back.
         reconfigure = getattr(stream, "reconfigure", None)
@@ -50,7 +58,15 @@ def _guarded(given: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
     except OSError as error:
-        print(f"accmap: the answer cannot be written: {error.strerror or error}", file=sys.stderr)
+        from ..schemas.system_reasons import system_reason
+        from .running import language_in
+
+        why, why_zh = system_reason(error)
+        chinese = language_in(given) == "zh"
+        print(
+            f"accmap: 无法写出结果：{why_zh}" if chinese else f"accmap: the answer cannot be written: {why}",
+            file=sys.stderr,
+        )
         return UNUSABLE
     except KeyboardInterrupt:
         return 130
@@ -70,7 +86,12 @@ def _main(words: list[str]) -> int:
         known = replay(words, __version__)
         if known is not None:
             return known
-    if not words or any(word in _HELP for word in words) or "_ACCMAP_COMPLETE" in os.environ:
+    asks = any(word in _HELP for word in words) or words[:1] in ([word] for word in _COMPLETION)
+    if not words or asks or "_ACCMAP_COMPLETE" in os.environ:
+        from .commands import is_known
+
+        if asks and not is_known(words):
+            return _usage(_unknown(words), words)
         from .app import run_application
 
         return run_application(words)
@@ -82,33 +103,43 @@ def _main(words: list[str]) -> int:
 
         command = named(words)
     if command is None:
-        return _usage(_unknown(words))
+        return _usage(_unknown(words), words)
     from .parsing import UsageError, parse
 
     try:
         parsed = parse(command, words[len(command.name.split()) :])
     except UsageError as error:
-        return _usage(str(error))
+        return _usage((error.en, error.zh), words)
     from .running import run_command
 
     return run_command(command, parsed)
 
 
-def _unknown(words: list[str]) -> str:
-    """What is wrong with the name of a command, and what was probably meant."""
+def _unknown(words: list[str]) -> tuple[str, str]:
+    """What is wrong with the name of a command, and what was probably meant, in English and Chinese."""
     from ..schemas.suggestion import closest
     from .commands import ALL_COMMANDS, members
 
     group = members(words[0])
     if group:
-        given = f", not {words[1]!r}" if len(words) > 1 else ""
-        return f"{words[0]} is followed by {' or '.join(group)}{given}"
+        given, given_zh = (f", not {words[1]!r}", f"，而不是 {words[1]!r}") if len(words) > 1 else ("", "")
+        return (
+            f"{words[0]} is followed by {' or '.join(group)}{given}",
+            f"{words[0]} 之后应为 {' 或 '.join(group)}{given_zh}",
+        )
     close = closest(words[0], ALL_COMMANDS)
-    hint = f"did you mean {close}?" if close else f"the commands are {', '.join(ALL_COMMANDS)}"
-    return f"there is no command {words[0]!r}; {hint}"
+    hint, hint_zh = (
+        (f"did you mean {close}?", f"是否应为 {close}？")
+        if close
+        else (f"the commands are {', '.join(ALL_COMMANDS)}", f"命令有 {', '.join(ALL_COMMANDS)}")
+    )
+    return f"there is no command {words[0]!r}; {hint}", f"没有命令 {words[0]!r}；{hint_zh}"
 
 
-def _usage(message: str) -> int:
-    print(f"accmap: {message}", file=sys.stderr)
-    print("accmap: `accmap --help` lists the commands, `accmap COMMAND --help` the options", file=sys.stderr)
+def _usage(message: tuple[str, str], words: Sequence[str]) -> int:
+    from .running import language_in
+
+    zh = language_in(words) == "zh"
+    print(f"accmap: {message[zh]}", file=sys.stderr)
+    print(f"accmap: {_WHERE_TO_LOOK[zh]}", file=sys.stderr)
     return UNUSABLE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ..schemas.diagnostic import UnreadableError
+from ..schemas.diagnostic import once
 from ..schemas.files import MAX_BYTES, decode, read_text
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .configuration import Configuration, check_codes, find_configuration
@@ -61,16 +61,22 @@ class Report(NamedTuple):
 class Reader:
     """Reads files once, and remembers what was read or looked for."""
 
-    def __init__(self, stdin_name: str | None = None, texts: Mapping[str, SourceText] | None = None) -> None:
+    def __init__(
+        self,
+        stdin_name: str | None = None,
+        texts: Mapping[str, SourceText] | None = None,
+        *,
+        digests: bool = False,
+    ) -> None:
         self.stdin_name = stdin_name
         self.texts = dict(texts or {})
         self.read: dict[str, bytes | None] = {}
+        """A digest of every file that was read or looked for, which only an answer that is remembered needs."""
+        self._digests = digests
         self.sources: dict[str, SourceText] = {}
 
     def open(self, path: str, shown: str | None = None) -> SourceText:
         """The text of a file."""
-        from .cache import content_digest
-
         known = self.texts.get(path) or self.sources.get(path)
         if known is not None:
             self.sources[path] = known
@@ -79,13 +85,14 @@ class Reader:
             source = decode(sys.stdin.buffer.read(MAX_BYTES + 1), self.stdin_name or "<stdin>")
             self.sources[source.name] = source
             return source
-        absolute = os.path.abspath(path)
         try:
             source = read_text(path, shown)
-        except UnreadableError:
-            self.read[absolute] = content_digest(absolute)
-            raise
-        self.read[absolute] = content_digest(absolute)
+        finally:
+            if self._digests:
+                from .cache import content_digest
+
+                absolute = os.path.abspath(path)
+                self.read[absolute] = content_digest(absolute)
         self.sources[source.name] = source
         return source
 
@@ -103,7 +110,7 @@ class Reader:
         try:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise UsageError(f"{path} is not UTF-8: {error}") from None
+            raise UsageError(f"{path} is not UTF-8: {error}", f"{path} 不是 UTF-8：{error}") from None
 
 
 def run(
@@ -134,10 +141,13 @@ def run(
 ) -> int:
     """Lint, and answer with the exit code of the contract."""
     if "-" in files and (fix or add_ignores):
-        raise UsageError("standard input cannot be changed; name the file instead of -")
+        raise UsageError(
+            "standard input cannot be changed; name the file instead of -", "无法修改标准输入；请给出文件名而不是 -"
+        )
     if unsafe and not (fix or diff):
-        raise UsageError("--unsafe goes with --fix or --diff")
-    reader = Reader(stdin_name)
+        raise UsageError("--unsafe goes with --fix or --diff", "--unsafe 须与 --fix 或 --diff 合用")
+    repeatable = not (no_cache or jobs or fix or diff or write_baseline or output_file)
+    reader = Reader(stdin_name, digests=repeatable)
     start = files[0] if files[0] != "-" else stdin_name or ""
     found = Configuration() if no_config else find_configuration(start, reader.text, config)
     settings = _settings(found, options, profile, select, ignore, extend_select)
@@ -154,7 +164,7 @@ def run(
     if fix or diff:
         from .mending import mend_files
 
-        reader, report = mend_files(settings, files, stdin_name, unsafe=unsafe, write=fix and not diff)
+        reader, report = mend_files(settings, files, stdin_name, language, unsafe=unsafe, write=fix and not diff)
         if diff:
             return report_diff(report)
     else:
@@ -167,7 +177,7 @@ def run(
     text = rendered(report, format, language, statistics=statistics)
     code = exit_code(report, fail_on or found.text("fail-on") or "error")
     _emit(text, output_file)
-    if not (no_cache or jobs or fix or diff or write_baseline or output_file or code > BAD or settings.plugins):
+    if repeatable and code <= BAD and not settings.plugins:
         _remember(reader, text, code)
     return code
 
@@ -215,7 +225,7 @@ def lint(
         if with_subjects:
             subjects.append(_subject(group, settings))
     unreadable = gathering.unreadable
-    kept, suppressed = _silenced(unlike([*unreadable, *found]), reader, settings)
+    kept, suppressed = _silenced(once([*unreadable, *found]), reader, settings)
     return Report(
         tuple(kept),
         suppressed,
@@ -272,18 +282,6 @@ def _silenced(diagnostics: list[Diagnostic], reader: Reader, settings: Settings)
 
     kept, silent = silence(diagnostics, comments, every_code())
     return kept, silent + dropped
-
-
-def unlike(found: list[Diagnostic]) -> list[Diagnostic]:
-    """Every finding once, file by file: a script may stand in several pairs."""
-    seen: set[tuple[str, str, object, str]] = set()
-    kept: list[Diagnostic] = []
-    for entry in found:
-        mark = (entry.kind.code, entry.file, entry.span, entry.message())
-        if mark not in seen:
-            seen.add(mark)
-            kept.append(entry)
-    return kept
 
 
 def _settings(
@@ -357,7 +355,10 @@ def _against_baseline(report: Report, path: str | None, write: str | None) -> Re
         with open(path, encoding="utf-8") as stream:
             accepted = read(stream.read())
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"the baseline {path} cannot be used: {error}") from None
+        from ..schemas.system_reasons import system_reason
+
+        why, why_zh = system_reason(error)
+        raise UsageError(f"the baseline {path} cannot be used: {why}", f"基线 {path} 无法使用：{why_zh}") from None
     kept, known = without(report.diagnostics, accepted, report.sources)
     return report._replace(diagnostics=tuple(kept), suppressed=report.suppressed + known)
 

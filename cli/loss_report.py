@@ -11,9 +11,11 @@ from .terminal import painted
 if TYPE_CHECKING:
     from ..mapper.translate.report import ReportRow
     from ..mapper.translate.translation import Translation
-    from ..schemas.diagnostic import Language
+    from ..schemas.config import Config
+    from ..schemas.diagnostic import Diagnostic, Language
 
 _STYLE = {"dropped": "red", "unresolved": "red", "approximate": "yellow", "conditional": "cyan"}
+_STYLE_OF = {"error": "red", "warning": "yellow"}
 _RANK = ("unresolved", "dropped", "approximate", "conditional")
 _IMPACT = ("numerics", "performance", "none")
 _STATUS_ZH = {
@@ -24,7 +26,36 @@ _STATUS_ZH = {
     "dropped": "未转换",
     "unresolved": "未解析",
 }
+_SILENT = (
+    "{} fields of the TransformerConfig that differ without effect (named in the JSON report)",
+    "TransformerConfig 中有 {} 个字段不同但无影响（见 JSON 报告）",
+)
 _IMPACT_ZH = {"numerics": "影响数值", "performance": "影响性能", "none": "无影响"}
+
+
+_MOST_PROBLEMS = 10
+_MORE = ("{count} more: accmap show {file}", "另有 {count} 条，见 accmap show {file}")
+_SEVERITY_ZH = {"error": "错误", "warning": "警告"}
+
+
+def print_problems(config: Config, language: Language) -> None:
+    """Print to stderr what is wrong with the source itself, so that its translation is not taken for a run's."""
+    telling = [problem for problem in config.problems if _is_grave(problem)]
+    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    for problem in telling[:_MOST_PROBLEMS]:
+        span, severity = problem.span, problem.kind.severity
+        place = config.file if span is None else f"{span.file or config.file}:{span.line}:{span.column}"
+        word = painted(_SEVERITY_ZH[severity] if language == "zh" else severity, _STYLE_OF[severity], colour)
+        print(f"{place}: {word} {problem.kind.code} {problem.message(language)}", file=sys.stderr)
+    if len(telling) > _MOST_PROBLEMS:
+        more = _MORE[language == "zh"].format(count=len(telling) - _MOST_PROBLEMS, file=config.file)
+        print(more, file=sys.stderr)
+
+
+def _is_grave(problem: Diagnostic) -> bool:
+    """What a framework stops at, and what makes a file read otherwise than it looks; keys have rows of the report."""
+    severity = problem.kind.severity
+    return severity == "error" or (severity == "warning" and problem.kind.code.startswith("SYN"))
 
 
 def print_report(translation: Translation, language: Language) -> None:
@@ -34,30 +65,46 @@ def print_report(translation: Translation, language: Language) -> None:
     # A default that is only about speed is in the report for programs.
     telling = [row for row in telling if row.explicit or row.impact == "numerics" or row.status == "unresolved"]
     said: set[tuple[tuple[str, ...], str]] = set()
+    lines: dict[tuple[object, ...], tuple[ReportRow, list[str]]] = {}
     for row in sorted(telling, key=lambda row: (_IMPACT.index(row.impact), _RANK.index(row.status))):
         if row.impact == "none" and row.status != "unresolved":
             continue
         if row.source and (row.source, row.en) in said:
             continue  # two fields of one key, with one thing to say
         said.add((row.source, row.en))
-        print(_line(row, language, colour), file=sys.stderr)
+        # Keys without a field, and with one reason, stand in one line.
+        line = (row.status, row.impact, row.en) if row.field is None and row.source else (row.field, row.source, row.en)
+        lines.setdefault(line, (row, []))[1].extend(map(_whole, row.source))
+    for row, names in lines.values():
+        print(_line(row, list(dict.fromkeys(names)), language, colour), file=sys.stderr)
     print(_count(translation, language), file=sys.stderr)
 
 
-def _line(row: ReportRow, language: Language, colour: bool) -> str:
+def _whole(key: str) -> str:
+    """The list that a key is an entry of, or the key itself."""
+    return key.rpartition("[")[0] if key.endswith("]") else key
+
+
+def _line(row: ReportRow, names: list[str], language: Language, colour: bool) -> str:
     chinese = language == "zh"
     status = _STATUS_ZH[row.status] if chinese else row.status
     impact = _IMPACT_ZH[row.impact] if chinese else row.impact
-    named = ", ".join(row.source) or row.field or ""
+    named = ", ".join(names) or row.field or ""
     named = f" {named}" if named else ""
     return f"{painted(status, _STYLE[row.status], colour)} ({impact}){named}: {row.zh if chinese else row.en}"
 
 
 def _count(translation: Translation, language: Language) -> str:
     counts: dict[str, int] = {}
+    silent = 0
     for row in translation.rows:
-        counts[row.status] = counts.get(row.status, 0) + 1
-    named = (
+        if row.field is None and row.resolved and row.impact == "none":
+            silent += 1
+        else:
+            counts[row.status] = counts.get(row.status, 0) + 1
+    named = [
         f"{count} {_STATUS_ZH[status] if language == 'zh' else status}" for status, count in sorted(counts.items())
-    )
+    ]
+    if silent:
+        named.append(_SILENT[language == "zh"].format(silent))
     return f"{translation.source}: " + ", ".join(named)

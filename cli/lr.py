@@ -16,6 +16,7 @@ from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .inputs import load
 from .lean import BAD, FINE, UNUSABLE
+from .parsing import counts_from_one
 from .writing import write_text
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def run(
 ) -> int:
     """Print or write the curves; 1 where two of them differ, 2 where one cannot be computed."""
     if steps is not None and steps < 1:
-        return _complain(f"accmap: --steps counts from 1, not {steps}")
+        raise counts_from_one("--steps", steps)
     try:
         schedules = [schedule_of(load(name, options, stdin_name), steps) for name in files]
         count = shared_steps(schedules, steps)

@@ -9,13 +9,13 @@ from ..schemas.light_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..schemas.diagnostic import Diagnostic
+    from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
     from .lint import Reader, Report, Settings
 
 
 def mend_files(
-    settings: Settings, files: Sequence[str], stdin_name: str | None, *, unsafe: bool, write: bool
+    settings: Settings, files: Sequence[str], stdin_name: str | None, language: Language, *, unsafe: bool, write: bool
 ) -> tuple[Reader, Report]:
     """Fix the files (or print what would change), and lint what came out."""
     from ..rules.fixes import mend
@@ -39,9 +39,15 @@ def mend_files(
         else:
             sys.stdout.write(difference(name, before.text, source.text))
     if not mended.converged:
-        print("accmap: fixes of different rules undo one another; the last state is kept", file=sys.stderr)
+        text = (
+            "不同规则的修复相互抵消；保留最后的状态"
+            if language == "zh"
+            else "fixes of different rules undo one another; the last state is kept"
+        )
+        print(f"accmap: {text}", file=sys.stderr)
     if mended.fixed and write:
-        print(f"accmap: fixed {len(mended.fixed)}", file=sys.stderr)
+        count = len(mended.fixed)
+        print(f"accmap: 已修复 {count} 处" if language == "zh" else f"accmap: fixed {count}", file=sys.stderr)
     last = Reader(stdin_name, mended.texts)
     return last, lint(settings, names, last, with_subjects=True)
 
@@ -67,7 +73,11 @@ def _write(name: str, text: str) -> None:
             stream.write(mark + text.encode("utf-8"))
         os.chmod(temporary, os.stat(target).st_mode)
         os.replace(temporary, target)
-    except OSError:
+    except OSError as error:
+        from ..schemas.system_reasons import system_reason
+        from .parsing import UsageError
+
         if os.path.exists(temporary):
             os.unlink(temporary)
-        raise
+        why, why_zh = system_reason(error)
+        raise UsageError(f"{name} cannot be written: {why}", f"无法写入 {name}：{why_zh}") from None

@@ -128,6 +128,14 @@ class LrJson(Open):
     tolerance: float
 
 
+class TransformerFieldJson(Open):
+    """A field of both frameworks' TransformerConfig, and what each holds in the end."""
+
+    field: str
+    megatron: Any
+    mindformers: Any
+
+
 class ReportRowJson(Open):
     """What became of one field, or of one key without a field."""
 
@@ -140,6 +148,8 @@ class ReportRowJson(Open):
     reversible: bool
     origin: Literal["explicit", "default"]
     message: str
+    transformer_config: list[TransformerFieldJson] | None = None
+    """The fields that this row speaks of, where they differ; left out where there are none."""
 
 
 class ConvertJson(Open):

@@ -13,7 +13,7 @@ from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
 from .lean import FINE
-from .loss_report import print_report
+from .loss_report import print_problems, print_report
 from .parsing import UsageError
 from .terminal import painted, wants_colour
 from .writing import write_folder
@@ -49,10 +49,10 @@ def run(
 ) -> int:
     """Write the pair; nothing is written where one of its files may not be."""
     if directory is None:
-        raise UsageError("pair needs the directory to write to: -d DIR")
+        raise UsageError("pair needs the directory to write to: -d DIR", "pair 需要写入的目录：-d DIR")
     last = len(steps()) - 1
     if step is not None and not 0 <= step <= last:
-        raise UsageError(f"--step takes 0 to {last}, not {step}")
+        raise UsageError(f"--step takes 0 to {last}, not {step}", f"--step 为 0 到 {last}，而不是 {step}")
     config = load(files[0], options, stdin_name)
     pair = pair_of(
         config,
@@ -73,6 +73,7 @@ def run(
         sys.stdout.write("\n")
     else:
         _page(pair, list(written), lang)
+        print_problems(config, lang)
         print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), lang)
     return FINE
 

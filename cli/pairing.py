@@ -30,11 +30,12 @@ class Gathering:
         """Every name that was read, and the file's own name; None for one that cannot be read."""
         self._sides: dict[str, Side] = {}
         self._unreadable: dict[str, Diagnostic] = {}
+        self._absolute: dict[str, str] = {}
 
     @property
     def files(self) -> tuple[str, ...]:
         """The files that were read: those that were named, then the partners that were pulled in."""
-        order = (*self._names, *(name for name in self._files if name not in self._names))
+        order = dict.fromkeys((*self._names, *self._files))
         return tuple(file for name in order if (file := self._files.get(name)) is not None)
 
     @property
@@ -65,10 +66,10 @@ class Gathering:
         configuration = self._settings.configuration
         shown = {name: (self._reader.stdin_name or "<stdin>") if name == "-" else name for name in self._names}
         partners = {name: configuration.partner(shown[name]) for name in self._names} if configuration.pairs else {}
-        places = {os.path.abspath(shown[name]): name for name in reversed(self._names)}
+        places = {self._place(shown[name]): name for name in reversed(self._names)}
         last: dict[str, str] = {}
         for name in self._names:
-            for place in _places(shown[name], partners.get(name)):
+            for place in self._places(shown[name], partners.get(name)):
                 last[place] = name
         paired: set[str] = set()
         for name in self._names:
@@ -81,7 +82,7 @@ class Gathering:
                 else:
                     paired.update((file, other.config.file))
                     yield self._group(*sorted((side, other), key=lambda entry: entry.framework))
-            for place in _places(shown[name], partner):
+            for place in self._places(shown[name], partner):
                 if last[place] == name:
                     self._sides.pop(self._files.get(places.get(place, "")) or "", None)
 
@@ -89,15 +90,25 @@ class Gathering:
         self.pairs.append((script.config.file, yaml.config.file))
         return script, yaml
 
+    def _place(self, name: str) -> str:
+        """Where a file is, whatever it is called."""
+        known = self._absolute.get(name)
+        if known is None:
+            known = self._absolute[name] = os.path.abspath(name)
+        return known
+
+    def _places(self, *names: str | None) -> list[str]:
+        return [self._place(name) for name in names if name is not None]
+
     def _partner(self, partner: str, places: dict[str, str]) -> Side | None:
         """The configured partner, among the named files or beside them."""
-        name = places.get(os.path.abspath(partner))
+        name = places.get(self._place(partner))
         file = None if name is None else self._take(name)
         if file is None:
             name = os.path.relpath(partner)
             file = self._take(name)
             if file is not None:
-                places[os.path.abspath(partner)] = name
+                places[self._place(partner)] = name
         return None if file is None else self._sides[file]
 
     def _take(self, name: str) -> str | None:
@@ -124,10 +135,6 @@ class Gathering:
         self._sides[side.config.file] = side
         self._files[name] = side.config.file
         return side.config.file
-
-
-def _places(*names: str | None) -> list[str]:
-    return [os.path.abspath(name) for name in names if name is not None]
 
 
 def read_side(name: str, settings: Settings, reader: Reader) -> Side:

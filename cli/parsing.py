@@ -7,7 +7,7 @@ every commit cannot afford; so every command line is parsed here, and Typer is i
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ..schemas.suggestion import closest
+from ..schemas.suggestion import suggestion_in_both
 from .options import Command, Option, options_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,20 @@ if TYPE_CHECKING:
 
 
 class UsageError(Exception):
-    """A command line that accmap does not understand: exit code 2."""
+    """A command line that accmap does not understand: exit code 2, and what is wrong in both languages."""
+
+    def __init__(self, en: str, zh: str) -> None:
+        super().__init__(en)
+        self.en, self.zh = en, zh
+
+    def message(self, language: str) -> str:
+        """What is wrong, for a person."""
+        return self.zh if language == "zh" else self.en
+
+
+def counts_from_one(option: str, number: int) -> UsageError:
+    """A number of things that is none."""
+    return UsageError(f"{option} counts from 1, not {number}", f"{option} 从 1 开始，而不是 {number}")
 
 
 class Parsed(NamedTuple):
@@ -48,10 +61,11 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
             operands.append(word)
             continue
         if option is None:
-            raise UsageError(f"{command.name} has no option {name}{_suggestion(name, by_name)}")
+            hint, hint_zh = suggestion_in_both(name, by_name)
+            raise UsageError(f"{command.name} has no option {name}{hint}", f"{command.name} 没有选项 {name}{hint_zh}")
         if option.kind == "flag":
             if equals:
-                raise UsageError(f"{name} takes no value")
+                raise UsageError(f"{name} takes no value", f"{name} 不带值")
             values[option.dest] = True
             continue
         if equals:
@@ -66,7 +80,8 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
         else:
             taken, at = list(words[at : at + 1]), at + 1
         if not taken:
-            raise UsageError(f"{name} needs a value{f' {option.metavar}' if option.metavar else ''}")
+            named = f" {option.metavar}" if option.metavar else ""
+            raise UsageError(f"{name} needs a value{named}", f"{name} 需要一个值{named}")
         _store(values, option, name, taken)
     return Parsed(_operands(command, operands, borrowed, lender, values), values)
 
@@ -87,15 +102,15 @@ def _store(values: dict[str, object], option: Option, name: str, taken: list[str
 
 def _converted(option: Option, name: str, text: str) -> object:
     if option.choices and text not in option.choices:
-        raise UsageError(f"{name} is one of {', '.join(option.choices)}, not {text!r}")
+        listed = ", ".join(option.choices)
+        raise UsageError(f"{name} is one of {listed}, not {text!r}", f"{name} 应为 {listed} 之一，而不是 {text!r}")
     if option.type is str:
         return text
     try:
         return option.type(text)
     except ValueError:
-        raise UsageError(
-            f"{name} takes {'a whole number' if option.type is int else 'a number'}, not {text!r}"
-        ) from None
+        wanted, wanted_zh = ("a whole number", "整数") if option.type is int else ("a number", "数值")
+        raise UsageError(f"{name} takes {wanted}, not {text!r}", f"{name} 需要{wanted_zh}，而不是 {text!r}") from None
 
 
 def _operands(
@@ -109,12 +124,11 @@ def _operands(
         assert isinstance(known, list)
         values[lender] = known[:-missing]  # pyright: ignore[reportUnknownVariableType]
     if len(operands) < command.minimum:
-        raise UsageError(f"{command.name} needs {command.operands}")
+        raise UsageError(f"{command.name} needs {command.operands}", f"{command.name} 需要 {command.operands}")
     if command.maximum is not None and len(operands) > command.maximum:
-        raise UsageError(f"{command.name} takes {command.operands}; {operands[command.maximum]!r} is one too many")
+        surplus = operands[command.maximum]
+        raise UsageError(
+            f"{command.name} takes {command.operands}; {surplus!r} is one too many",
+            f"{command.name} 只接受 {command.operands}；{surplus!r} 是多余的",
+        )
     return tuple(operands)
-
-
-def _suggestion(name: str, known: dict[str, Option]) -> str:
-    close = closest(name, known)
-    return f"; did you mean {close}?" if close else ""

@@ -50,8 +50,8 @@ def _page(recipe: Recipe, language: Language) -> None:
             print("\n" + painted(topic, "bold", colour))
         value = "?" if not found.decided else _shown(found.value)
         place = "" if found.span is None else f"{found.span.file or ''}:{found.span.line}:{found.span.column}"
-        origin = painted(f"{found.origin} {place} {', '.join(found.keys)}".replace("  ", " "), "dim", colour)
-        print(f"  {name:<40} {shortened(value, max(20, width() - 70)):<20} {origin}")
+        origin = painted(f"{found.origin} {place} {', '.join(found.keys)}".replace("  ", " ").rstrip(), "dim", colour)
+        print(f"  {name:<40} {shortened(value, max(20, width() - 70)):<20} {origin}".rstrip())
     if recipe.unmapped:
         print("\n" + painted(_UNMAPPED[language == "zh"], "bold", colour))
         for entry in recipe.unmapped:

@@ -11,10 +11,10 @@ from ..schemas.diagnostic import Language, UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
 from .lean import BROKEN, UNUSABLE
 from .options import READING, Command
-from .parsing import Parsed, UsageError
+from .parsing import Parsed, UsageError, counts_from_one
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 def run_command(command: Command, parsed: Parsed) -> int:
@@ -35,12 +35,19 @@ def run_command(command: Command, parsed: Parsed) -> int:
         report(error, values["lang"])  # pyright: ignore[reportArgumentType]
         return UNUSABLE
     except UsageError as error:
-        print(f"accmap: {error}", file=sys.stderr)
+        print(f"accmap: {error.message(values['lang'])}", file=sys.stderr)  # pyright: ignore[reportArgumentType]
         return UNUSABLE
-    except BrokenPipeError:
-        raise
+    except OSError as error:
+        if error.filename is None:
+            raise  # nobody reads the answer, or it cannot be written
+        from ..schemas.system_reasons import system_reason
+
+        why, why_zh = system_reason(error)
+        chinese = values["lang"] == "zh"
+        print(f"accmap: {error.filename}{'：' if chinese else ': '}{why_zh if chinese else why}", file=sys.stderr)
+        return UNUSABLE
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes exit code 3
-        return _bug(error)
+        return _bug(error, str(values["lang"]))
 
 
 def report(error: UnreadableError, language: Language) -> None:
@@ -58,19 +65,30 @@ def language_of(given: object) -> Language:
     return "zh" if str(chosen).lower().startswith("zh") else "en"
 
 
+def language_in(words: Sequence[str]) -> Language:
+    """The language that a command line asks for, before it is parsed."""
+    for before, word in zip(("", *words), words, strict=False):
+        given = word.rpartition("=")[2]
+        if given in ("en", "zh") and (word.startswith("--lang=") or before == "--lang"):
+            return language_of(given)
+    return language_of(None)
+
+
 def read_options(values: Mapping[str, object]) -> ReadOptions:
     """The reading options of a command line as the readers take them."""
     variables: dict[str, str] = dict(os.environ) if values["env"] else {}
     for assignment in _words(values["var"]):
         name, equals, value = assignment.partition("=")
         if not equals or not name.isidentifier():
-            raise UsageError(f"--var takes NAME=VALUE, not {assignment!r}")
+            raise UsageError(
+                f"--var takes NAME=VALUE, not {assignment!r}", f"--var 的形式是 NAME=VALUE，而不是 {assignment!r}"
+            )
         variables[name] = value
     world_size = values["world_size"]
     launch = values["launch"]
     for option, number in (("--world-size", world_size), ("--launch", launch)):
         if isinstance(number, int) and number < 1:
-            raise UsageError(f"{option} counts from 1, not {number}")
+            raise counts_from_one(option, number)
     return ReadOptions(
         megatron=_text(values["megatron"]),
         mindformers=_text(values["mindformers"]),
@@ -92,12 +110,15 @@ def _words(value: object) -> tuple[str, ...]:
     return tuple(str(word) for word in value) if isinstance(value, list) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
-def _bug(error: Exception) -> int:
+def _bug(error: Exception, language: str) -> int:
     import traceback
 
     traceback.print_exception(error, file=sys.stderr)
+    name = type(error).__name__
     print(
-        f"accmap: this is a bug in accmap ({type(error).__name__}), not in your file; please report the lines above.",
+        f"accmap: 这是 accmap 的缺陷（{name}），不是您文件的问题；请报告以上内容。"
+        if language == "zh"
+        else f"accmap: this is a bug in accmap ({name}), not in your file; please report the lines above.",
         file=sys.stderr,
     )
     return BROKEN

@@ -67,5 +67,8 @@ def _model(
         chosen = "dynamic" if dialect == "dynamic" else "static"
         return mindformers_model(chosen, mindformers or ("1.9" if chosen == "static" else "2.1"))
     if name not in OUTPUTS:
-        raise UsageError(f"there is no schema {name!r}; the schemas are {', '.join(names)}")
+        listed = ", ".join(names)
+        raise UsageError(
+            f"there is no schema {name!r}; the schemas are {listed}", f"没有名为 {name!r} 的 schema；可选的有 {listed}"
+        )
     return OUTPUTS[name]

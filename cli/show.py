@@ -81,7 +81,7 @@ def to_json(config: Config, settings: Iterable[Setting], language: Language) -> 
             {"script": launch.script, "span": launch.span.to_json()} for launch in config.other_launches
         ],
         "values": [setting.to_json() for setting in settings],
-        "unresolved": [entry.to_json() for entry in config.unresolved],
+        "unresolved": [entry.to_json(language) for entry in config.unresolved],
         "problems": [problem.to_json(language) for problem in config.problems],
     }
 
@@ -193,14 +193,7 @@ class _Page:
         print("\n" + self._paint(self._word("unresolved"), "bold"))
         for entry in self.config.unresolved:
             text = self._paint(shortened(entry.text, 48), "yellow")
-            print(f"  {text}  {self._reason(entry.reason)}  {self._paint(self._at(entry.span), 'dim')}")
-
-    def _reason(self, reason: str) -> str:
-        if self.language != "zh":
-            return reason
-        from ..schemas.shell.reasons import in_chinese
-
-        return in_chinese(reason)
+            print(f"  {text}  {entry.why(self.language)}  {self._paint(self._at(entry.span), 'dim')}")
 
     def _problems(self, problems: Sequence[Diagnostic]) -> None:
         if not problems:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..schemas.diagnostic import once
 from ..schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,17 +31,18 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
     configuration = settings.configuration
     if not configuration.pairs:
         return [] if len(files) < 3 else [(name,) for name in dict.fromkeys(files)]
+    absolute = {name: os.path.abspath(name) for name in reversed(files)}
+    given = {place: name for name, place in absolute.items()}
     taken: set[str] = set()
     groups: list[tuple[str, ...]] = []
     for name in dict.fromkeys(files):
-        if os.path.abspath(name) in taken:
+        if absolute[name] in taken:
             continue
         partner = configuration.partner(name)
         if partner is None or not os.path.exists(partner):
             group: tuple[str, ...] = (name,)
         else:
-            given = next((one for one in files if os.path.abspath(one) == os.path.abspath(partner)), None)
-            group = (name, given or os.path.relpath(partner))
+            group = (name, given.get(os.path.abspath(partner)) or os.path.relpath(partner))
         taken.update(os.path.abspath(entry) for entry in group)
         groups.append(group)
     return groups
@@ -53,11 +55,9 @@ def _one(settings: Settings, with_subjects: bool, group: tuple[str, ...]) -> Rep
 
 
 def _together(reports: Sequence[Report]) -> Report:
-    from .lint import unlike
-
     first = reports[0]
     return first._replace(
-        diagnostics=tuple(unlike([entry for report in reports for entry in report.diagnostics])),
+        diagnostics=tuple(once([entry for report in reports for entry in report.diagnostics])),
         suppressed=sum(report.suppressed for report in reports),
         files=tuple(dict.fromkeys(name for report in reports for name in report.files)),
         pairs=tuple(dict.fromkeys(pair for report in reports for pair in report.pairs)),

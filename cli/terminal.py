@@ -44,3 +44,13 @@ def painted(text: str, style: str, colour: bool) -> str:
 def shortened(text: str, limit: int) -> str:
     """`text` cut to a number of columns, with an ellipsis where something is left out."""
     return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
+
+
+def in_bytes(count: int) -> str:
+    """A number of bytes as people say it."""
+    size, unit = float(count), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

@@ -14,7 +14,7 @@ from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.reader import config_of
 from .inputs import read_input
 from .lean import BAD, FINE, UNUSABLE
-from .parsing import UsageError
+from .parsing import UsageError, counts_from_one
 from .writing import write_text
 
 if TYPE_CHECKING:
@@ -64,10 +64,13 @@ def run(
     from ..verifier.verify import MissingFrameworkError, Options, verify
 
     if len(files) == 1 and not against:
-        raise UsageError("verify needs two files, A and B; one file alone is compared with `--against torch`")
+        raise UsageError(
+            "verify needs two files, A and B; one file alone is compared with `--against torch`",
+            "verify 需要两个文件 A 与 B；单个文件可用 `--against torch` 比较",
+        )
     chosen = _sizes(sizes)
     if seeds is not None and seeds < 1:
-        raise UsageError(f"--seeds counts from 1, not {seeds}")
+        raise counts_from_one("--seeds", seeds)
     sources = [read_input(name, stdin_name) for name in files]
     configs = [config_of(source, options, path=source.name) for source in sources]
     a, b = _pair(configs, against)
@@ -157,7 +160,7 @@ def _sizes(given: dict[str, int | None]) -> dict[str, int]:
         if value is None:
             continue
         if value < 1:
-            raise UsageError(f"--{option} counts from 1, not {value}")
+            raise counts_from_one(f"--{option}", value)
         found[SIZES[option]] = value
     return found
 

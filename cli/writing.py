@@ -5,7 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 
+from ..schemas.system_reasons import system_reason
 from .parsing import UsageError
+
+
+def standing_already(*names: str) -> UsageError:
+    """The refusal to write over files unasked."""
+    return UsageError(f"{', '.join(names)} exists; --force overwrites it", f"{'、'.join(names)} 已存在；--force 可覆盖")
 
 
 def write_text(path: str, text: str, *, force: bool = False) -> None:
@@ -16,11 +22,14 @@ def write_text(path: str, text: str, *, force: bool = False) -> None:
 def write_texts(files: dict[str, str], *, force: bool = False) -> None:
     """Put several texts in place; nothing is written where one of them may not be."""
     if "-" in files:
-        raise UsageError("- would be a file of that name, not standard output; write ./- if it is meant")
+        raise UsageError(
+            "- would be a file of that name, not standard output; write ./- if it is meant",
+            "- 会成为同名文件而不是标准输出；若确实如此，请写作 ./-",
+        )
     if not force:
         standing = [path for path in files if os.path.lexists(path)]
         if standing:
-            raise UsageError(f"{', '.join(standing)} exists; --force overwrites it")
+            raise standing_already(*standing)
     waiting: list[tuple[str, str]] = []
     current = ""
     try:
@@ -32,9 +41,12 @@ def write_texts(files: dict[str, str], *, force: bool = False) -> None:
             current = path
             os.replace(written, path)
     except OSError as error:
-        raise UsageError(f"{current} cannot be written: {error.strerror}") from None
+        why, why_zh = system_reason(error)
+        raise UsageError(f"{current} cannot be written: {why}", f"无法写入 {current}：{why_zh}") from None
     except UnicodeEncodeError:
-        raise UsageError(f"{current} cannot be written: a name in it is not UTF-8") from None
+        raise UsageError(
+            f"{current} cannot be written: a name in it is not UTF-8", f"无法写入 {current}：其中有名称不是 UTF-8"
+        ) from None
     finally:
         for written, _ in waiting:
             if os.path.lexists(written):
@@ -52,7 +64,10 @@ def write_folder(directory: str, files: dict[str, str], *, force: bool = False) 
         for folder in reversed(made):
             os.rmdir(folder)
         if isinstance(error, OSError):
-            raise UsageError(f"{error.filename} cannot be made: {error.strerror}") from None
+            why, why_zh = system_reason(error)
+            raise UsageError(
+                f"{error.filename} cannot be made: {why}", f"无法创建 {error.filename}：{why_zh}"
+            ) from None
         raise
 
 

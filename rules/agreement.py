@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING
 from .comparison import equal
-from .places import rows_of
+from .places import places_of, rows_of
 from .rule import Change, Repair, at_key
 
 if TYPE_CHECKING:
@@ -117,13 +117,11 @@ def _waits(key: str, side: Side) -> bool:
     from .keys import working_name
 
     section, _, last = key.rpartition(".")
-    return any(
-        setting.origin == "explicit"
-        and setting.acceptance != "accepted"
-        and name.rpartition(".")[0] == section
-        and working_name(name.rpartition(".")[2]) == last
-        for name, setting in side.config.settings.items()
-    )
+    for name in places_of(side).without_effect():
+        place, _, own = name.rpartition(".")
+        if place == section and working_name(own) == last:
+            return True
+    return False
 
 
 def _path(key: str, name: str, family: Family | None) -> str:

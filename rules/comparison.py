@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from math import isclose
 
+from ..mapper.conditions import holds
+from ..mapper.recipe.reading import meaningful, side_of
+from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from .naming import describe_origin, shown, spelled
+from .catalog_compiled import GATES, IDLE
+from .naming import describe_origin, shown, shown_in_both, spelled
 from .places import places_of, rows_of
 from .rule import Found, Note, Place, on
 
@@ -37,6 +41,8 @@ class Compared(NamedTuple):
     neutral: object
     one_sided: bool
     severity: Severity
+    agreed: list[RecipeValue | None]
+    """The last two entries that had nothing to say about each other; the same two have nothing to say again."""
 
 
 def differences(subject: Subject, table: Mapping[str, Compared]) -> Iterator[tuple[str, Found]]:
@@ -44,52 +50,70 @@ def differences(subject: Subject, table: Mapping[str, Compared]) -> Iterator[tup
     left, right = subject.megatron, subject.mindformers
     if left is None or right is None:
         return
-    first, second = left.recipe.fields, right.recipe.fields
+    first, second = left.recipe.fields.get, right.recipe.fields.get
     for name, row in table.items():
-        a, b = first.get(name), second.get(name)
+        a, b = first(name), second(name)
+        last = row.agreed
+        if last and last[0] is a and last[1] is b:
+            continue
         if a is None and b is None:
             continue
         if not _comparable(a, b, row):
-            yield from _left_open(name, a, b, left, right, row)
+            if _is_open(a, b, row):
+                yield from _left_open(name, a, b, left, right, row)
+            else:
+                last[:] = a, b
             continue
         one, other = _value(a, row), _value(b, row)
-        if one != other and not COMPARATORS[row.how](one, other):
-            if not counts(name, left, right):
-                if _written(a) or _written(b):
-                    found = difference(name, one, other, left, right)
-                    yield row.code, found._replace(variant="idle", severity="info")
-                continue
-            why = _same_numbers(name, other, left, right)
-            if why is not None:
-                found = difference(name, one, other, left, right)
-                values = {**found.values, "why": why.en, "why_zh": why.zh}
-                yield row.code, found._replace(values=values, variant="alike", severity="info")
-                continue
-            severity = _lowered(name, row.severity)
-            if (row.how in ("names", "given") and (one is None or other is None)) or (
-                row.how == "words" and one is None
-            ):
-                severity = "info"  # what one side gets in another way, not another value
-            if row.how == "assumed" and not (_written(a) and _written(b)):
-                severity = "info"  # what one side does by default is not said by its catalog
-            if severity == "info" and name.startswith(_QUIET) and not (_written(a) or _written(b)):
-                continue  # two defaults that nobody chose, about files and logs
-            if severity == "info" and _aside(name, left, right):
-                continue
-            found = difference(name, one, other, left, right)._replace(severity=severity)
-            if severity != "info":
-                from .agreement import agreement
+        if one == other or COMPARATORS[row.how](one, other):
+            last[:] = a, b
+        else:
+            found = _differing(name, row, (a, b), (one, other), left, right)
+            if found is not None:
+                yield row.code, found
 
-                found = found._replace(repair=agreement(name, left, right))
-            yield row.code, found
+
+def _differing(
+    name: str,
+    row: Compared,
+    fields: tuple[RecipeValue | None, RecipeValue | None],
+    values: tuple[object, object],
+    left: Side,
+    right: Side,
+) -> Found | None:
+    """What is said of two values that differ; None where nobody wants to hear it."""
+    one, other = values
+    written = [_written(field) for field in fields]
+    if not counts(name, left, right):
+        return (
+            difference(name, one, other, left, right)._replace(variant="idle", severity="info")
+            if any(written)
+            else None
+        )
+    why = _same_numbers(name, other, left, right)
+    if why is not None:
+        found = difference(name, one, other, left, right)
+        said = {**found.values, "why": why.en, "why_zh": why.zh}
+        return found._replace(values=said, variant="alike", severity="info")
+    severity = _lowered(name, row.severity)
+    if (row.how in ("names", "given") and (one is None or other is None)) or (row.how == "words" and one is None):
+        severity = "info"  # what one side gets in another way, not another value
+    if row.how == "assumed" and not all(written):
+        severity = "info"  # what one side does by default is not said by its catalog
+    if severity == "info" and name.startswith(_QUIET) and not any(written):
+        return None  # two defaults that nobody chose, about files and logs
+    if severity == "info" and _aside(name, left, right):
+        return None
+    found = difference(name, one, other, left, right)._replace(severity=severity)
+    if severity != "info":
+        from .agreement import agreement
+
+        found = found._replace(repair=agreement(name, left, right))
+    return found
 
 
 def counts(name: str, left: Side, right: Side) -> bool:
     """Whether a field means anything in both runs: expert settings do not without experts."""
-    from ..mapper.conditions import holds
-    from ..mapper.recipe.reading import meaningful
-    from .catalog_compiled import GATES, IDLE
-
     idle = IDLE.get(name)
     if idle is not None and all(
         holds(condition, side.value) for side in (left, right) for condition in idle[side.framework]
@@ -102,9 +126,6 @@ def counts(name: str, left: Side, right: Side) -> bool:
 
 def _same_numbers(name: str, other: object, left: Side, right: Side) -> Caveat | None:
     """Why, by the tables, Megatron-LM's value makes the same numbers as what the other side always or instead does."""
-    from ..mapper.conditions import holds
-    from ..mapper.recipe.reading import side_of
-
     dialect = side_of(right.config)
     numeric = _numeric(name)
     for row in rows_of(name):
@@ -130,15 +151,20 @@ def _aside(name: str, left: Side, right: Side) -> bool:
 
 
 def _numeric(name: str) -> bool:
-    from ..mapper.recipe.vocabulary import vocabulary
-
     return vocabulary()[name].impact == "numerics"
 
 
 def _lowered(name: str, severity: Severity) -> Severity:
     """A difference that the tables know to change no number is not an error."""
-    impacts = {row.impact for row in rows_of(name) if row.impact is not None}
-    return "info" if impacts and "numerics" not in impacts else severity
+    known = _harmless.get(name)
+    if known is None:
+        impacts = {row.impact for row in rows_of(name) if row.impact is not None}
+        known = _harmless[name] = bool(impacts) and "numerics" not in impacts
+    return "info" if known else severity
+
+
+_harmless: dict[str, bool] = {}
+"""The fields that change no number, as far as they were asked for."""
 
 
 _QUIET = ("checkpoint.", "logging.", "environment.", "run.")
@@ -152,20 +178,24 @@ def _value(value: RecipeValue | None, row: Compared) -> object:
     return value.value
 
 
+def _is_open(a: RecipeValue | None, b: RecipeValue | None, row: Compared) -> bool:
+    """Whether what cannot be compared may be worth a word: one side's value is known, or only one side has any."""
+    if a is not None and b is not None:
+        return a.decided != b.decided and (a.value if a.decided else b.value) is not None
+    given = a or b
+    return given is not None and given.decided and _written(given) and given.value != row.neutral
+
+
 def _left_open(
     name: str, a: RecipeValue | None, b: RecipeValue | None, left: Side, right: Side, row: Compared
 ) -> Iterator[tuple[str, Found]]:
     """What cannot be compared: a value that is not known, or a setting that the other side does not have."""
-    one, other = a is not None and a.decided, b is not None and b.decided
     if a is not None and b is not None:
-        if one == other or (a.value if one else b.value) is None or not counts(name, left, right):
+        if not counts(name, left, right):
             return
-        variant, side = "unknown", right if one else left
+        variant, side = "unknown", right if a.decided else left
     else:
-        given, side = (a, left) if a is not None else (b, right)
-        assert given is not None
-        if not given.decided or not _written(given) or given.value == row.neutral:
-            return
+        side = left if a is not None else right
         if _aside(name, left, right):
             return
         without = right if side is left else left
@@ -230,16 +260,17 @@ def _notes(side: Side, name: str, spots: Sequence[Spot], *, primary: bool) -> It
         if spot.setting is None:
             yield Note(at, f"{key} is not given", f"未给出 {key}")
         elif spot.written:
-            yield Note(at, f"{key} is {shown(spot.setting.value)}", f"{key} 为 {shown(spot.setting.value)}")
+            value, value_zh = shown_in_both(spot.setting.value)
+            yield Note(at, f"{key} is {value}", f"{key} 为 {value_zh}")
         else:
-            value = shown(spot.setting.value)
-            yield Note(at, f"{key} is not given: its default is {value}", f"未给出 {key}：默认值为 {value}")
+            value, value_zh = shown_in_both(spot.setting.value)
+            yield Note(at, f"{key} is not given: its default is {value}", f"未给出 {key}：默认值为 {value_zh}")
 
 
 def equal(a: object, b: object) -> bool:
     """The same value; numbers within the rounding of a double."""
     if isinstance(a, (int, float)) and isinstance(b, (int, float)):
-        return a == b or isclose(a, b, rel_tol=1e-9, abs_tol=0.0)
+        return a == b or _near(a, b, 1e-9)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         first, second = cast("Sequence[object]", a), cast("Sequence[object]", b)
         return len(first) == len(second) and all(map(equal, first, second))
@@ -247,6 +278,13 @@ def equal(a: object, b: object) -> bool:
         several, one = cast("tuple[Sequence[object], object]", (a, b) if isinstance(a, (list, tuple)) else (b, a))
         return bool(several) and all(equal(entry, one) for entry in several)
     return a == b
+
+
+def _near(a: float, b: float, share: float) -> bool:
+    try:
+        return isclose(a, b, rel_tol=share)
+    except OverflowError:  # a whole number of more than three hundred digits
+        return False
 
 
 def _same_words(a: object, b: object) -> bool:
@@ -282,7 +320,7 @@ def _same_or_one(a: object, b: object) -> bool:
 def _same_count(a: object, b: object) -> bool:
     """A number of samples, up to what a last incomplete batch makes of it."""
     if isinstance(a, (int, float)) and isinstance(b, (int, float)):
-        return isclose(a, b, rel_tol=1e-5)
+        return _near(a, b, 1e-5)
     return a is None or b is None or a == b
 
 

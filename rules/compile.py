@@ -26,6 +26,7 @@ READERS = (
     "schemas.mindformers.problems",
     "schemas.mindformers.dynamic_problems",
     "mapper.schedule.problems",
+    "mapper.translate.problems",
 )
 """Modules whose `PROBLEMS` a reader raises: their codes are explained too."""
 

@@ -5,13 +5,13 @@ Every rule is run by itself: one that crashes becomes a finding, and the others 
 
 from __future__ import annotations
 
-from ..schemas.diagnostic import Diagnostic, Kind, Related
+from ..schemas.diagnostic import Diagnostic, Kind, Related, once
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .comparison import differences
 from .places import places_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..schemas.diagnostic import Fix, Severity
     from ..schemas.source import Span
@@ -40,6 +40,8 @@ class Selection(NamedTuple):
 
     def heard(self, code: str) -> bool:
         """Whether a code is reported; the longest prefix that fits it decides."""
+        if not self.select and not self.ignore:
+            return True
         chosen = max((len(prefix) for prefix in self.select if code.startswith(prefix)), default=-1)
         if self.select and "ALL" not in self.select and chosen < 0:
             return False
@@ -66,7 +68,7 @@ def check(subject: Subject, selection: Selection | None = None, more: Sequence[R
         run.problems(side)
     run.comparisons()
     run.functions(more)
-    found = list(_unlike(run.found))
+    found = _unlike(run.found)
     if subject.paired:
         from .harmless import softened
 
@@ -195,15 +197,7 @@ def _position(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
     return diagnostic.file, span.line if span else 0, span.column if span else 0, diagnostic.kind.code
 
 
-def _unlike(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+def _unlike(found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Every finding once; a string in place of a number is said by the rule that knows what comes of it."""
-    seen: set[tuple[str, str, object, str]] = set()
-    found = list(found)
     known = {(entry.file, entry.span) for entry in found if entry.kind.code == "MAP072"}
-    for entry in found:
-        if entry.kind.code == "SYN051" and (entry.file, entry.span) in known:
-            continue
-        mark = (entry.kind.code, entry.file, entry.span, entry.message())
-        if mark not in seen:
-            seen.add(mark)
-            yield entry
+    return once(entry for entry in found if entry.kind.code != "SYN051" or (entry.file, entry.span) not in known)

@@ -25,9 +25,9 @@ _FLOATS = (
 
 def unresolved_values(subject: Subject) -> Iterator[Found]:
     """What the file does not decide is not compared, and that is said."""
-    from ..schemas.shell.reasons import in_chinese
-
     for side in subject.sides:
+        if not side.config.unresolved:
+            continue
         named: dict[object, Setting] = {
             (setting.span.line, setting.span.column): setting
             for setting in side.config.settings.values()
@@ -41,7 +41,7 @@ def unresolved_values(subject: Subject) -> Iterator[Found]:
             if setting is None and not entry.may_split:
                 continue
             key, key_zh = ("what follows it", "其后的内容") if setting is None else (setting.key, setting.key)
-            reasons = {"reason": entry.reason, "reason_zh": in_chinese(entry.reason)}
+            reasons = {"reason": entry.reason, "reason_zh": entry.why("zh")}
             values = {"text": entry.text, **reasons, "key": key, "key_zh": key_zh}
             yield Found(at_span(side.framework, entry.span), values)
 
@@ -71,14 +71,24 @@ def placeholders_left(subject: Subject) -> Iterator[Found]:
 
 
 def _placeholder(setting: Setting) -> str | None:
-    values = setting.value if isinstance(setting.value, (list, tuple)) else (setting.value,)
-    for value in values:
-        if not isinstance(value, str) or len(value) > 400:
+    held = setting.value
+    for value in (held,) if isinstance(held, str) else held if isinstance(held, (list, tuple)) else ():
+        if not isinstance(value, str) or value in _filled_in or len(value) > 400:
             continue
         text = value.strip().lower()
-        if (text.startswith("<") and text.endswith(">") and len(text) > 2) or any(mark in text for mark in _MARKS):
+        if text[:1] == "<" and text[-1:] == ">" and len(text) > 2:
             return value
+        for mark in _MARKS:
+            if mark in text:
+                return value
+        if len(_filled_in) < _MOST_FILLED_IN:
+            _filled_in.add(value)
     return None
+
+
+_MOST_FILLED_IN = 5_000
+_filled_in: set[str] = set()
+"""Texts that are no placeholders: the same words stand in most files."""
 
 
 def integer_where_float(subject: Subject) -> Iterator[Found]:

@@ -23,6 +23,12 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
+def shown_in_both(value: object) -> tuple[str, str]:
+    """A value in English and in Chinese."""
+    text = shown(value)
+    return text, "未设置" if value is None else text
+
+
 def spelled(spot: Spot, framework: Framework) -> str:
     """A key as the file spells it."""
     if framework == "mindformers":

@@ -44,6 +44,15 @@ def interleaved_rotary(subject: Subject) -> Iterator[Found]:
         yield Found(at_key("mindformers", given.key), {"version": side.config.framework_version})
 
 
+def latent_attention_local(subject: Subject) -> Iterator[Found]:
+    """Megatron's own attention has no widths for latent attention: only Transformer Engine's does."""
+    side = subject.megatron
+    if side is None or side.value("attention.latent.enabled") is not True:
+        return
+    if side.value("environment.transformer_impl") == "local":
+        yield Found(on("megatron", "environment.transformer_impl"))
+
+
 def yarn_mscale(subject: Subject) -> Iterator[Found]:
     """YaRN's temperature factors must be equal for the two formulas to agree."""
     for side in subject.sides:

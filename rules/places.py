@@ -6,11 +6,12 @@ or after the last argument of the launch. `Places` answers for one file and is a
 
 from __future__ import annotations
 
+from ..mapper.recipe.reading import side_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from ..mapper.recipe.settings import SettingsView
     from ..mappings.tables import Row, SideName
@@ -93,6 +94,17 @@ class Places:
         self._end: Span | None = None
         self._spots: dict[str, list[Spot]] = {}
         self._view: SettingsView | None = None
+        self._without_effect: list[str] | None = None
+
+    def without_effect(self) -> list[str]:
+        """The keys that the file gives and the framework does not accept."""
+        if self._without_effect is None:
+            self._without_effect = [
+                name
+                for name, setting in self.side.config.settings.items()
+                if setting[2] == "explicit" and setting.acceptance != "accepted"
+            ]
+        return self._without_effect
 
     def span(self, place: Place) -> Span | None:
         """The one span of a place."""
@@ -127,9 +139,13 @@ class Places:
         return known
 
     def _spots_of(self, name: str) -> list[Spot]:
+        canonical = self._canonical(name)
+        if len(canonical) == 1:
+            setting = self.side.config.settings.get(canonical[0])
+            if setting is not None and setting.origin == "explicit" and setting.span is not None:
+                return [Spot(canonical[0], setting.span, setting)]
         field = self.side.field(name)
         found: dict[str, Spot] = {}
-        canonical = list(self._canonical(name))
         if len(canonical) == 1:  # the row gives several fields one key each: this one is the field's own
             self._collect(canonical[0], found, 0)
             if any(spot.written for spot in found.values()) or field is None:
@@ -142,14 +158,17 @@ class Places:
         ordered = sorted(found.values(), key=lambda spot: not spot.written)
         return ordered[:_MOST_CONTRIBUTORS]
 
-    def _canonical(self, name: str) -> Iterator[str]:
+    def _canonical(self, name: str) -> list[str]:
         """The keys that a field is written with, whether or not the file holds them."""
-        from ..mapper.recipe.reading import side_of
-
         config = self.side.config
+        found: list[str] = []
         for alternatives in _written_keys(name, side_of(config), config.framework_version):
+            if len(alternatives) == 1:
+                found.append(self._real(alternatives[0]))
+                continue
             names = [self._real(one) for one in alternatives]
-            yield next((one for one in names if one in config.settings), names[0])
+            found.append(next((one for one in names if one in config.settings), names[0]))
+        return found
 
     def _real(self, key: str) -> str:
         """A key as the file has it: the tables name a callback by its type."""
@@ -202,11 +221,9 @@ class Places:
         if self.side.framework == "megatron":
             return self._end_of_arguments()
         ends = self._section_ends()
-        section = _parent(key)
-        while section:
-            if section in ends:
+        for section in sections_of(key) if key else ():
+            if section and section in ends:
                 return ends[section]
-            section = _parent(section)
         return ends.get("", Span(1, 1, 1, 1))
 
     def _end_of_arguments(self) -> Span:
@@ -228,20 +245,35 @@ class Places:
         if self._ends is None:
             last: dict[str, Span] = {}
             for setting in self.side.config.settings.values():
-                span = setting.span
-                if span is None or setting.origin != "explicit":
+                span = setting[3]
+                if span is None or setting[2] != "explicit":
                     continue
-                section = setting.key
-                while section:
-                    section = _parent(section)
+                end = span[2:4]
+                for section in sections_of(setting.key):
                     known = last.get(section)
-                    if known is None or (
-                        (span.end_line, span.end_column) > (known.end_line, known.end_column)
-                        and known.file == span.file
-                    ):
+                    if known is None or (end > known[2:4] and known.file == span.file):
                         last[section] = span
             self._ends = {section: _end(span) for section, span in last.items()}
         return self._ends
+
+
+_MOST_SECTIONS = 10_000
+_sections: dict[str, tuple[str, ...]] = {}
+
+
+def sections_of(key: str) -> tuple[str, ...]:
+    """The sections that hold a key, from the nearest to the whole file; the same keys stand in every file."""
+    known = _sections.get(key)
+    if known is None:
+        found: list[str] = []
+        section = key
+        while section:
+            section = _parent(section)
+            found.append(section)
+        known = tuple(found)
+        if len(_sections) < _MOST_SECTIONS:
+            _sections[key] = known
+    return known
 
 
 def _parent(key: str) -> str:

@@ -8,8 +8,6 @@ from .comparison import Compared
 from .rule import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..schemas.diagnostic import Severity
 
 _NAME, _SEVERITY, _SCOPE, _MESSAGES, _CHECK, _PROFILES, _FIELDS, _KIND, _CONFIDENCE, _OPTIONS = range(10)
@@ -104,16 +102,25 @@ def severity_in(given: object, profile: str) -> Severity:
     return cast("Severity", given)
 
 
-def functions(frameworks: frozenset[str], profile: str) -> Iterator[Rule]:
+def functions(frameworks: frozenset[str], profile: str) -> tuple[Rule, ...]:
     """The rules that are functions and have something to look at."""
-    for code, row in RULES.items():
-        scope = row[_SCOPE]
-        if (
-            row[_CHECK]
-            and profile in row[_PROFILES]
-            and (scope == "any" or scope in frameworks or (scope == "pair" and len(frameworks) == 2))
-        ):
-            yield rule(code, profile)
+    found = _applying.get((frameworks, profile))
+    if found is None:
+        found = _applying[frameworks, profile] = tuple(
+            [
+                rule(code, profile)
+                for code, row in RULES.items()
+                if row[_CHECK] and profile in row[_PROFILES] and _concerns(row[_SCOPE], frameworks)
+            ]
+        )
+    return found
+
+
+_applying: dict[tuple[frozenset[str], str], tuple[Rule, ...]] = {}
+
+
+def _concerns(scope: str, frameworks: frozenset[str]) -> bool:
+    return scope == "any" or scope in frameworks or (scope == "pair" and len(frameworks) == 2)
 
 
 def compared(profile: str) -> dict[str, Compared]:
@@ -121,7 +128,7 @@ def compared(profile: str) -> dict[str, Compared]:
     table = _compared.get(profile)
     if table is None:
         table = _compared[profile] = {
-            name: Compared(code, how, neutral, one_sided, severity_in(severity, profile))
+            name: Compared(code, how, neutral, one_sided, severity_in(severity, profile), [])
             for name, (code, how, neutral, one_sided, severity) in COMPARED.items()
         }
     return table

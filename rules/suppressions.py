@@ -1,8 +1,8 @@
 """Comments that silence findings: `# accmap: ignore[CODE] reason` in a script or a YAML.
 
 On a line with something else the comment covers that line. On a line of its own it covers the line below, with all
-its continuation lines, because bash allows no comment inside a continued command. `ignore-file` covers the file. No
-code means every code. A comment that silences nothing is itself a finding.
+its continuation lines and those of a text that begins there, because no comment can stand inside either.
+`ignore-file` covers the file. No code means every code. A comment that silences nothing is itself a finding.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..schemas.diagnostic import Diagnostic, Kind
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.source import Span
+from .text_lines import last_line, lines_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -57,34 +58,32 @@ def suppressions_in(source: SourceText) -> list[Suppression]:
         return []
     import re
 
+    inside = lines_inside(source)
     pattern = re.compile(r"#\s*accmap:\s*(ignore-file|ignore)(?:\[([^\]]*)\])?")
     found: list[Suppression] = []
     for number in range(1, source.line_count + 1):
         line = source.line(number)
         match = pattern.search(line) if _WORD in line else None
-        if match is None:
+        if match is None or number in inside:
             continue
         codes = tuple(code.strip() for code in (match[2] or "").split(",") if code.strip())
         first, last = (
             (None, None)
             if match[1] == "ignore-file"
-            else _lines(source, number, alone=not line[: match.start()].strip())
+            else _lines(source, number, inside, alone=not line[: match.start()].strip())
         )
         span = Span(number, match.start() + 1, number, match.end() + 1)
         found.append(Suppression(source.name, span, codes, first, last))
     return found
 
 
-def _lines(source: SourceText, number: int, *, alone: bool) -> tuple[int, int]:
+def _lines(source: SourceText, number: int, inside: frozenset[int], *, alone: bool) -> tuple[int, int]:
     if not alone:
         return number, number
     first = number + 1
     while first < source.line_count and source.line(first).lstrip().startswith("#"):
         first += 1  # several comments may stand above one line
-    last = first
-    while last < source.line_count and source.line(last).rstrip().endswith("\\"):
-        last += 1
-    return number, last
+    return number, last_line(source, first, inside)
 
 
 def silence(

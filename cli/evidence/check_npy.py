@@ -65,10 +65,16 @@ def run(
     from ...evidence.array_check import Rules, check_files
 
     if tolerance is not None and not 0 <= tolerance < 1:
-        raise UsageError(f"--tolerance is a relative distance between 0 and 1, not {tolerance:g}")
+        raise UsageError(
+            f"--tolerance is a relative distance between 0 and 1, not {tolerance:g}",
+            f"--tolerance 是 0 到 1 之间的相对误差，而不是 {tolerance:g}",
+        )
     a, b = files
     if os.path.isdir(a) != os.path.isdir(b):
-        raise UsageError("check npy takes two files or two folders, not one of each")
+        raise UsageError(
+            "check npy takes two files or two folders, not one of each",
+            "check npy 比较两个文件或两个目录，不能一个文件一个目录",
+        )
     found = check_files(a, b, Rules(tolerance, precision, any_dtype, equal_nan, guide))
     checks, only_a, only_b, unreadable = found
     for error in unreadable:

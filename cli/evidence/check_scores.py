@@ -45,7 +45,7 @@ def run(
     """Compare and print."""
     allowed = TOLERANCE if tolerance is None else tolerance
     if not 0 <= allowed <= 100:
-        raise UsageError(f"--tolerance is a percentage, not {allowed:g}")
+        raise UsageError(f"--tolerance is a percentage, not {allowed:g}", f"--tolerance 是百分比，而不是 {allowed:g}")
     scores, benchmark = (read_scores(name, metric) for name in files)
     found = check_scores(
         scores,

@@ -14,7 +14,7 @@ from ...schemas.config import json_value
 from ...schemas.diagnostic import UnreadableError
 from ..inputs import load
 from ..lean import BAD, FINE, UNUSABLE
-from ..parsing import UsageError
+from ..parsing import UsageError, counts_from_one
 from ..running import report as report_unreadable
 
 if TYPE_CHECKING:
@@ -53,9 +53,12 @@ def run(
         ("--decode", decode),
     ):
         if number is not None and number < 1:
-            raise UsageError(f"{option} counts from 1, not {number}")
+            raise counts_from_one(option, number)
     if decode is not None and tokenizer is None:
-        raise UsageError("--decode needs --tokenizer, the tokenizer.json that made the data")
+        raise UsageError(
+            "--decode needs --tokenizer, the tokenizer.json that made the data",
+            "--decode 需要用 --tokenizer 给出制作数据所用的 tokenizer.json",
+        )
     prefixes: list[str] = []
     configs: list[Config] = []
     failed: list[UnreadableError] = []
@@ -69,7 +72,10 @@ def run(
         except UnreadableError as error:
             failed.append(error)
     if len(configs) > 2:
-        raise UsageError(f"data check compares two configurations, not {len(configs)}")
+        raise UsageError(
+            f"data check compares two configurations, not {len(configs)}",
+            f"data check 比较两份配置，而不是 {len(configs)} 份",
+        )
     try:
         found = check(
             list(dict.fromkeys(prefixes)),

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ...evidence.determinism import deterministic_variables, export_lines, seeding_code
-from ...evidence.environment import installed, judged, version_sets
+from ...evidence.environment import HERE, installed, judged, version_sets
 from ...schemas.reader import config_of
 from ..inputs import read_input
 from ..lean import BAD, FINE
@@ -26,6 +26,7 @@ _SIDES = ("mindformers", "megatron")
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 _WORDS = {
+    "here": (HERE, "本机"),
     "installed": ("Installed here", "本机已安装"),
     "sets": ("Versions that belong together", "配套版本"),
     "none": (
@@ -53,7 +54,11 @@ def run(
     sources = [read_input(name, stdin_name) for name in files]
     configs = [config_of(source, options, path=source.name) for source in sources]
     if len({config.framework for config in configs}) < len(configs):
-        raise UsageError(f"both files are of {configs[0].framework}; doctor takes one file of each framework")
+        side = configs[0].framework
+        raise UsageError(
+            f"both files are of {side}; doctor takes one file of each framework",
+            f"两个文件都属于 {side}；doctor 对每个框架各取一个文件",
+        )
     sides = [side for side in _SIDES if not configs or any(config.framework == side for config in configs)]
     if print_env or print_seed_code:
         lines = export_lines(sides, lang) if print_env else []
@@ -123,7 +128,8 @@ def _page(
                 print(f"  {belongs.owner} {belongs.version} {word(label)} {listed}")
         print(f"    {painted(belongs.source, 'dim', colour)}")
     for found in findings:
-        place = found.file if found.span is None else f"{found.file}:{found.span.line}:{found.span.column}"
+        name = word("here") if found.file == HERE else found.file
+        place = name if found.span is None else f"{found.file}:{found.span.line}:{found.span.column}"
         code = painted(found.kind.code, _STYLES[found.kind.severity], colour)
         print(f"{place}: {code} {found.message(language)}")
     if not sets:

@@ -1,7 +1,8 @@
 """`accmap dump compare A B`: two dumps, or a result table of msprobe, and where the two runs first part.
 
-0 where everything that was compared agrees, 1 for a divergence, 2 where a dump or a table cannot be used, or a tensor
-cannot be read and nothing else is wrong. Progress goes to stderr.
+0 where everything that was compared agrees, 1 for a divergence or where one dump lacks a part of the model that the
+other has, 2 where a dump or a table cannot be used, or a tensor cannot be read and nothing else is wrong. Progress goes
+to stderr.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from ...evidence.dump.compare_problems import PROBLEMS
 from ...schemas.config import json_value
 from ...schemas.diagnostic import UnreadableError, finding
 from ..lean import BAD, FINE, UNUSABLE
-from ..parsing import UsageError
-from ..writing import write_text
+from ..parsing import UsageError, counts_from_one
+from ..writing import standing_already, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...evidence.dump.compare import Comparison
     from ...evidence.dump.compare_divergence import Divergence, UnitResult
+    from ...evidence.dump.compare_problems import Note
     from ...evidence.dump.statistics import Judge, TensorResult
     from ...evidence.dump.tables import Precheck, Table
     from ...evidence.dump.trees import Place, Tree
@@ -59,6 +61,7 @@ def run(
     config: Sequence[str] = (),
     step: int | None = None,
     rank: int | None = None,
+    only: Sequence[str] = (),
     tolerance: float | None = None,
     exact: bool = False,
     jobs: int | None = None,
@@ -72,19 +75,24 @@ def run(
     from ...evidence.dump.statistics import Judge
 
     if tolerance is not None and not 0 <= tolerance < 1:
-        raise UsageError(f"--tolerance is a relative distance between 0 and 1, not {tolerance:g}")
+        raise UsageError(
+            f"--tolerance is a relative distance between 0 and 1, not {tolerance:g}",
+            f"--tolerance 是 0 到 1 之间的相对误差，而不是 {tolerance:g}",
+        )
     if jobs is not None and jobs < 1:
-        raise UsageError(f"--jobs counts from 1, not {jobs}")
+        raise counts_from_one("--jobs", jobs)
     if len(config) > 2:
-        raise UsageError("--config is given at most twice: the configurations of A and B")
+        raise UsageError(
+            "--config is given at most twice: the configurations of A and B", "--config 最多给出两个文件：A 与 B 的配置"
+        )
     if output is not None and not force and os.path.lexists(output):
-        raise UsageError(f"{output} exists; --force overwrites it")
+        raise standing_already(output)
     judge = Judge(tolerance, exact=exact)
     configs = _configs(config, options, stdin_name)
     if len(files) == 1:
-        answer, code = _table_answer(files[0], judge, configs)
+        answer, code = _table_answer(files[0], judge, configs, lang)
     else:
-        chosen = _Chosen(mapping, step, rank, jobs or _processors(), _silent if quiet else _say)
+        chosen = _Chosen(mapping, step, rank, tuple(only), jobs or _processors(), _silent if quiet else _say, lang)
         answer, code = _dump_answer(files[0], files[1], chosen, judge, configs)
     text = _rendered(answer, format, lang, everything=all)
     if output is None:
@@ -98,8 +106,10 @@ class _Chosen(NamedTuple):
     mapping: str | None
     step: int | None
     rank: int | None
+    only: tuple[str, ...]
     jobs: int
     progress: Any
+    language: Language
 
 
 def _processors() -> int:
@@ -125,37 +135,46 @@ def _configs(names: Sequence[str], options: ReadOptions, stdin_name: str | None)
 def _dump_answer(
     a: str, b: str, chosen: _Chosen, judge: Judge, configs: list[tuple[Config, Any]]
 ) -> tuple[dict[str, Any], int]:
-    from ...evidence.dump.compare import compare_trees
+    from ...evidence.dump.compare import compare_trees, inside
     from ...evidence.dump.compare_mapping import read_mapping
     from ...evidence.dump.trees import find_places, read_tree
 
     for name in (a, b):
         if name.lower().endswith(_TABLES) and os.path.basename(name) != "statistic.csv":
-            raise UsageError(f"{name} is a result table: name it alone, or name two dumps")
+            raise UsageError(
+                f"{name} is a result table: name it alone, or name two dumps",
+                f"{name} 是比对结果表：请单独给出，或给出两份 dump",
+            )
     names = None if chosen.mapping is None else read_mapping(chosen.mapping)
-    pairs = _common(a, b, find_places(a), find_places(b), chosen)
+    pairs, beside = _common(a, b, find_places(a), find_places(b), chosen)
     parts: list[dict[str, Any]] = []
-    diverged = unreadable = False
+    diverged = unreadable = partial = False
     for one, other in pairs:
         if len(pairs) > 1:
             chosen.progress(f"step {one.step}, rank {one.rank}")
-        found = compare_trees(
-            read_tree(one), read_tree(other), mapping=names, judge=judge, jobs=chosen.jobs, progress=chosen.progress
-        )
-        parts.append(_comparison_json(found, configs))
+        trees = [inside(read_tree(place), chosen.only) for place in (one, other)]
+        for name, tree in zip((a, b), trees, strict=True):
+            if not tree.units and chosen.only:
+                listed = ", ".join(chosen.only)
+                raise UsageError(f"{name} has no unit in {listed}", f"{name} 中没有属于 {listed} 的单元")
+        found = compare_trees(*trees, mapping=names, judge=judge, jobs=chosen.jobs, progress=chosen.progress)
+        parts.append(_comparison_json(found, configs, chosen.language))
         diverged = diverged or found.divergence is not None
         unreadable = unreadable or bool(found.unreadable)
-    verdict = "diverged" if diverged else "incomplete" if unreadable else "match"
-    answer = {"verdict": verdict, "kind": "dumps", "files": [a, b], "parts": parts}
-    return answer, BAD if diverged else UNUSABLE if unreadable else FINE
+        partial = partial or bool(found.gaps)
+    verdict = "diverged" if diverged else "incomplete" if unreadable or partial else "match"
+    answer: dict[str, Any] = {"verdict": verdict, "kind": "dumps", "files": [a, b], "parts": parts}
+    if beside is not None:
+        answer["other_places"] = beside
+    return answer, BAD if diverged else UNUSABLE if unreadable else BAD if partial else FINE
 
 
 def _common(
     a: str, b: str, ours: Sequence[Place], theirs: Sequence[Place], chosen: _Chosen
-) -> list[tuple[Place, Place]]:
-    """The steps and ranks that both dumps have; two single ones are compared whatever they are called."""
+) -> tuple[list[tuple[Place, Place]], dict[str, list[str]] | None]:
+    """The steps and ranks that both dumps have, and those that one has; two single ones go together anyhow."""
     if len(ours) == len(theirs) == 1 and chosen.step is None and chosen.rank is None:
-        return [(ours[0], theirs[0])]
+        return [(ours[0], theirs[0])], None
     known = {(place.step, place.rank, place.order): place for place in theirs}
     pairs = [
         (place, known[place.step, place.rank, place.order])
@@ -167,39 +186,52 @@ def _common(
     if not pairs:
         told = {"a": _told(ours), "b": _told(theirs)}
         raise UnreadableError(finding(PROBLEMS, "no-common-rank", f"{a}, {b}", None, **told))
-    alone = len(ours) + len(theirs) - 2 * len(pairs)
-    if alone and chosen.step is None and chosen.rank is None:
-        chosen.progress(f"{alone} steps or ranks are in one dump only: A has {_told(ours)}, B has {_told(theirs)}")
-    return pairs
+    if chosen.step is not None or chosen.rank is not None:
+        return pairs, None
+    met = ({one for one, _ in pairs}, {other for _, other in pairs})
+    alone = [
+        [place for place in places if place not in known] for places, known in zip((ours, theirs), met, strict=True)
+    ]
+    beside = {"a": _names(alone[0]), "b": _names(alone[1])} if any(alone) else None
+    return pairs, beside
+
+
+def _names(places: Sequence[Place]) -> list[str]:
+    return [f"step {place.step} rank {place.rank}" for place in places]
 
 
 def _told(places: Sequence[Place]) -> str:
-    names = [f"step {place.step} rank {place.rank}" for place in places]
+    names = _names(places)
     return ", ".join(names[:8]) + (f", … ({len(names)})" if len(names) > 8 else "")
 
 
-def _table_answer(path: str, judge: Judge, configs: list[tuple[Config, Any]]) -> tuple[dict[str, Any], int]:
+def _table_answer(
+    path: str, judge: Judge, configs: list[tuple[Config, Any]], language: Language
+) -> tuple[dict[str, Any], int]:
     from ...evidence.dump.tables import Table, read_table
 
     if os.path.isdir(path):
-        raise UsageError("dump compare needs two dumps, A and B, or one result table of msprobe")
+        raise UsageError(
+            "dump compare needs two dumps, A and B, or one result table of msprobe",
+            "dump compare 需要两份 dump（A 与 B），或一个 msprobe 的比对结果表",
+        )
     found = read_table(path, judge)
     if isinstance(found, Table):
         part = _table_json(found, configs)
         diverged = found.divergence is not None
-        answer = {"verdict": _verdict(diverged), "kind": "table", "files": [path], "parts": [part]}
-        return answer, BAD if diverged else FINE
+        verdict = "diverged" if diverged else "incomplete" if found.gaps else "match"
+        answer = {"verdict": verdict, "kind": "table", "files": [path], "parts": [part]}
+        return answer, FINE if verdict == "match" else BAD
     failed = bool(found.failures)
-    return {"verdict": _verdict(failed), "kind": "precheck", "files": [path], **_precheck_json(found)}, (
-        BAD if failed else FINE
-    )
+    return {
+        "verdict": "diverged" if failed else "match",
+        "kind": "precheck",
+        "files": [path],
+        **_precheck_json(found, language),
+    }, (BAD if failed else FINE)
 
 
-def _verdict(bad: bool) -> str:
-    return "diverged" if bad else "match"
-
-
-def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]]) -> dict[str, Any]:
+def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]], language: Language) -> dict[str, Any]:
     tensors = found.tensors
     return {
         "step": found.a.step,
@@ -218,9 +250,14 @@ def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]]) -> di
         "units": [_unit_json(unit) for unit in found.units],
         "only_a": [unit.name for unit in found.only_a],
         "only_b": [unit.name for unit in found.only_b],
-        "unreadable": [tensor.unreadable for tensor in found.unreadable],
-        "notes": [*found.a.notes, *found.b.notes],
+        "gaps": [gap._asdict() for gap in found.gaps],
+        "unreadable": [tensor.unreadable.message(language) for tensor in found.unreadable if tensor.unreadable],
+        "notes": _said((*found.a.notes, *found.b.notes), language),
     }
+
+
+def _said(notes: Sequence[Note], language: Language) -> list[str]:
+    return [note.zh if language == "zh" else note.en for note in notes]
 
 
 def _tree_json(tree: Tree) -> dict[str, Any]:
@@ -252,14 +289,15 @@ def _table_json(found: Table, configs: list[tuple[Config, Any]]) -> dict[str, An
         "first_divergence": _divergence_json(found.divergence, level, content, (None, None), configs),
         "units": [_unit_json(unit) for unit in found.units],
         "only_a": list(found.only_a),
-        "only_b": [],
+        "only_b": list(found.only_b),
+        "gaps": [gap._asdict() for gap in found.gaps],
         "marked_by_msprobe": list(found.marked),
         "unreadable": [],
         "notes": [],
     }
 
 
-def _precheck_json(found: Precheck) -> dict[str, Any]:
+def _precheck_json(found: Precheck, language: Language) -> dict[str, Any]:
     return {
         "apis": found.apis,
         "passed": found.passed,
@@ -274,7 +312,7 @@ def _precheck_json(found: Precheck) -> dict[str, Any]:
             }
             for failure in found.failures
         ],
-        "notes": list(found.notes),
+        "notes": _said(found.notes, language),
     }
 
 

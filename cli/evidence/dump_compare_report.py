@@ -45,6 +45,16 @@ _WORDS = {
         "This dump has single operations already: compare what ran between {} and {} on both sides.",
         "该 dump 已细到单个操作：请对照两侧在 {} 与 {} 之间执行的内容。",
     ),
+    "gaps": (
+        "what one side lacks was not compared; where that is as wished, choose with --only MODULE, --step or --rank",
+        "一侧缺少的部分未比较；若本应如此，请用 --only MODULE、--step 或 --rank 指定比较范围",
+    ),
+    "gap": ("{side} lacks {what}", "{side} 缺少 {what}"),
+    "gap-pass": ("the {direction} pass of {part} ({units} units)", "{part} 的{direction}（{units} 个单元）"),
+    "gap-share": ("{units} of the other's {of} units", "另一侧 {of} 个单元中的 {units} 个"),
+    "forward": ("forward", "前向"),
+    "backward": ("backward", "反向"),
+    "other-places": ("only in {side}, and not compared: {names}", "仅 {side} 有，未比较：{names}"),
     "only_a": ("only in A", "仅 A 有"),
     "only_b": ("only in B", "仅 B 有"),
     "unreadable": ("cannot be read", "无法读取"),
@@ -102,6 +112,10 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> str:
     else:
         for part in answer["parts"]:
             lines += _part(part, word, language, everything=everything, colour=colour)
+        for side, names in answer.get("other_places", {}).items():
+            if names:
+                listed = ", ".join(names[:_MOST]) + (f", … ({len(names)})" if len(names) > _MOST else "")
+                lines.append(word("other-places").format(side=side.upper(), names=listed))
     return "\n".join(lines) + "\n"
 
 
@@ -120,10 +134,22 @@ def _part(part: Answer, word: Callable[[str], str], language: Language, *, every
         lines += [_unit_line(unit, colour) for unit in part["units"]]
     if part["first_divergence"] is not None:
         lines += _divergence(part["first_divergence"], word, language, colour)
+    lines += _gaps(part["gaps"], word, everything=everything)
     for key in ("only_a", "only_b", "unreadable", "notes"):
         lines += _listed(part[key], word(key), word, everything=everything)
     lines += _listed(part.get("marked_by_msprobe", ()), word("marked"), word, everything=everything)
     return lines
+
+
+def _gaps(found: Sequence[Answer], word: Callable[[str], str], *, everything: bool) -> list[str]:
+    lines: list[str] = []
+    for gap in found:
+        told = {**gap, "direction": word(gap["direction"]) if gap["direction"] else ""}
+        what = word("gap-pass" if gap["part"] else "gap-share").format(**told)
+        lines.append("  " + word("gap").format(side="A" if gap["side"] == "b" else "B", what=what))
+    shown = lines if everything else lines[:_MOST]
+    more = [] if len(shown) == len(lines) else ["  " + word("more").format(len(lines) - len(shown))]
+    return [*shown, *more, f"  {word('gaps')}"] if lines else []
 
 
 def _content(part: Answer) -> str:

@@ -56,13 +56,21 @@ def run(
 ) -> int:
     """Write everything or, where the wish cannot be met, nothing."""
     if directory is None:
-        raise UsageError("dump config needs the directory to write to: -d DIR")
+        raise UsageError("dump config needs the directory to write to: -d DIR", "dump config 需要写入的目录：-d DIR")
     if len(scope) > MOST_ENDS:
-        raise UsageError(f"--scope takes one module or two, not {len(scope)}")
+        raise UsageError(
+            f"--scope takes one module or two, not {len(scope)}", f"--scope 为一个或两个模块，而不是 {len(scope)} 个"
+        )
     if kind != "msprobe" and (level != "L0" or precheck or msprobe != "26"):
-        raise UsageError(f"--level, --precheck and --msprobe belong to --kind msprobe; {kind} dumps operators")
+        raise UsageError(
+            f"--level, --precheck and --msprobe belong to --kind msprobe; {kind} dumps operators",
+            f"--level、--precheck 与 --msprobe 仅用于 --kind msprobe；{kind} 采集的是算子",
+        )
     if summary != "statistics" and task != "statistics":
-        raise UsageError(f"--summary {summary} says what the statistics are: give --task statistics with it")
+        raise UsageError(
+            f"--summary {summary} says what the statistics are: give --task statistics with it",
+            f"--summary {summary} 说明统计信息的形式：请同时给出 --task statistics",
+        )
     request = Request(
         kind,
         level,
@@ -78,7 +86,8 @@ def run(
         subject = subject_of([load(name, options, stdin_name) for name in files], options)
     except ValueError as error:
         raise UsageError(
-            f"both files are of {error}; dump config takes a Megatron-LM file and a MindSpore Transformers file"
+            f"both files are of {error}; dump config takes a Megatron-LM file and a MindSpore Transformers file",
+            f"两个文件都属于 {error}；dump config 需要一个 Megatron-LM 文件和一个 MindSpore Transformers 文件",
         ) from None
     plan = plan_of(subject, request, os.path.abspath(directory))
     written: dict[str, str] = {}
@@ -98,7 +107,10 @@ def _spans(option: str, text: str) -> tuple[Span, ...]:
     try:
         return spans_of(text)
     except ValueError:
-        raise UsageError(f"{option} takes numbers from 0 and ranges such as 0,2-4, or all; not {text!r}") from None
+        raise UsageError(
+            f"{option} takes numbers from 0 and ranges such as 0,2-4, or all; not {text!r}",
+            f"{option} 为从 0 开始的数字与区间（如 0,2-4）或 all，而不是 {text!r}",
+        ) from None
 
 
 def _page(plan: Plan, names: Sequence[str], language: Language) -> None:

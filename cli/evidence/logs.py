@@ -17,7 +17,7 @@ from ...schemas.diagnostic import UnreadableError
 from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..running import report as tell
-from ..writing import write_text
+from ..writing import standing_already, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,10 +65,13 @@ def run(
     """Print or write the comparison; 1 where a run is not good enough or nothing can be said."""
     names, twins, configs = _sorted_out(files, benchmark, config)
     if twins and experiment != "standard":
-        raise UsageError(f"--benchmark judges by the band of its two runs, not by --experiment {experiment}")
+        raise UsageError(
+            f"--benchmark judges by the band of its two runs, not by --experiment {experiment}",
+            f"--benchmark 以两次训练的误差带为准，不能与 --experiment {experiment} 合用",
+        )
     recipes = [_recipe(name) for name in configs]
     if output is not None and not force and os.path.lexists(output):
-        raise UsageError(f"{output} exists; --force overwrites it")
+        raise standing_already(output)
 
     def answer(read: Callable[[str], Run]) -> int:
         report = report_of([read(name) for name in names], [read(name) for name in twins], experiment, recipes, lang)
@@ -95,15 +98,21 @@ def _sorted_out(
 ) -> tuple[list[str], list[str], list[str]]:
     """Logs, the two runs of the benchmark, configurations; UsageError where they cannot be told apart."""
     if len(benchmark) not in (0, 2):
-        raise UsageError("--benchmark takes two runs, RUN1 RUN2: their difference is the band")
+        raise UsageError(
+            "--benchmark takes two runs, RUN1 RUN2: their difference is the band",
+            "--benchmark 需要两次训练 RUN1 RUN2：其差异即为误差带",
+        )
     taken = next((name for name in config if _is_log(name)), None)
     if taken is not None:
-        raise UsageError(f"--config takes every word that follows, {taken} too: name the logs before it")
+        raise UsageError(
+            f"--config takes every word that follows, {taken} too: name the logs before it",
+            f"--config 取其后的所有词，包括 {taken}：请把日志写在它之前",
+        )
     names = list(files)
     if benchmark and len(names) == 1:
         names = [benchmark[0], *names]
     if names.count("-") + benchmark.count("-") > 1:
-        raise UsageError("standard input can be one log only")
+        raise UsageError("standard input can be one log only", "标准输入只能作为一个日志")
     return names, list(benchmark), list(config)
 
 
@@ -133,7 +142,7 @@ def report_of(
     answer: Answer = "match"
     if "mismatch" in answers or any(criterion.status == "fail" for criterion in alone):
         answer = "mismatch"
-    elif "undecided" in answers:
+    elif "undecided" in answers or any(criterion.status == "undecided" for criterion in alone):
         answer = "undecided"
     return Report(tuple(runs), comparisons, alone, "benchmark" if twins else experiment, answer, language)
 

@@ -199,6 +199,16 @@ class DumpDivergenceJson(Open):
     next_dump: NextDumpJson
 
 
+class DumpGapJson(Open):
+    """A part of the model that only one side has; without a part it is many single units of that side."""
+
+    side: Literal["a", "b"]
+    part: str
+    direction: Literal["forward", "backward", ""]
+    units: int
+    of: int
+
+
 class DumpPartJson(Open):
     """One step of one rank, or one result table."""
 
@@ -209,6 +219,7 @@ class DumpPartJson(Open):
     units: list[DumpUnitJson]
     only_a: list[str]
     only_b: list[str]
+    gaps: list[DumpGapJson]
     unreadable: list[str]
     notes: list[str]
 
@@ -230,6 +241,8 @@ class DumpCompareJson(Open):
     kind: Literal["dumps", "table", "precheck"]
     files: list[str]
     parts: list[DumpPartJson] | None = None
+    other_places: dict[Literal["a", "b"], list[str]] | None = None
+    """Steps and ranks that one dump has and the other lacks, and that are not compared."""
     apis: int | None = None
     passed: int | None = None
     skipped: int | None = None
@@ -380,6 +393,7 @@ class ConvertedToJson(Open):
     """What was written."""
 
     framework: Literal["megatron", "mindformers"]
+    form: Literal["torch", "torch_dist", "safetensors"]
     directory: str
 
 
@@ -404,6 +418,9 @@ class LeftOutJson(Open):
 
     what: str
     tensors: int
+    bytes: int
+    effect: str | None
+    """What it means for the run, where it means something."""
 
 
 class WeightsConvertJson(Open):
@@ -453,6 +470,13 @@ class WeightRowJson(Open):
     relative: float | None
 
 
+class WeightCopiesJson(Open):
+    """Weights that stand in a checkpoint more than once: compared with one another, and not the same."""
+
+    compared: int
+    different: int
+
+
 class WeightsCheckJson(Open):
     """`accmap weights check A [B]`."""
 
@@ -462,6 +486,7 @@ class WeightsCheckJson(Open):
     inferred: bool
     rows: list[WeightRowJson]
     summary: dict[str, int]
+    copies: WeightCopiesJson
     beside: dict[str, int]
     findings: list[FindingJson]
     verdict: Literal["equal", "different"]

@@ -50,21 +50,30 @@ def run(
 ) -> int:
     """Write the playbook whole; nothing is written where one of its files may not be."""
     if directory is None:
-        raise UsageError("playbook needs the directory to write to: -d DIR")
+        raise UsageError("playbook needs the directory to write to: -d DIR", "playbook 需要写入的目录：-d DIR")
     if "-" in files:
-        raise UsageError("a playbook names its pair's files; standard input has no name")
+        raise UsageError(
+            "a playbook names its pair's files; standard input has no name",
+            "流程目录要记下两个文件的名称，而标准输入没有名称",
+        )
     if options.variables and os.environ.items() <= options.variables.items():
-        raise UsageError("a playbook writes down how its files are read; name variables with --var instead of --env")
+        raise UsageError(
+            "a playbook writes down how its files are read; name variables with --var instead of --env",
+            "流程目录要记下文件的读取方式；请用 --var 逐个给出变量，而不是 --env",
+        )
     configs = [load(name, options, stdin_name) for name in files]
     by_framework = {config.framework: config for config in configs}
     if len(by_framework) < len(configs):
-        raise UsageError(f"a pair has one file of each framework; {files[0]} and {files[1]} are of the same")
+        raise UsageError(
+            f"a pair has one file of each framework; {files[0]} and {files[1]} are of the same",
+            f"一对配置中每个框架各有一个文件；{files[0]} 与 {files[1]} 属于同一框架",
+        )
     source = by_framework.get("megatron", configs[0])
     parent = os.path.dirname(os.path.abspath(directory)) or "."
     if not os.path.isdir(parent):
-        raise UsageError(f"{parent} is not a directory")
+        raise UsageError(f"{parent} is not a directory", f"{parent} 不是目录")
     if not os.access(parent, os.W_OK | os.X_OK):
-        raise UsageError(f"{parent} cannot be written to")
+        raise UsageError(f"{parent} cannot be written to", f"{parent} 不可写入")
     with tempfile.TemporaryDirectory(prefix=".playbook.", dir=parent) as made:
         plan = plan_of(recipe_of(source), _names(by_framework, directory), reading_words(options))
         _prepare(plan, by_framework, source, made)
@@ -133,7 +142,11 @@ def _accmap(words: Sequence[str], folder: str) -> str:
     done = subprocess.run([*PROGRAM, *words], cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False)
     if done.returncode:
         said = done.stderr.strip() or done.stdout.strip()
-        raise UsageError(f"`accmap {' '.join(words)}` ended with exit code {done.returncode}: {said}")
+        command = " ".join(words)
+        raise UsageError(
+            f"`accmap {command}` ended with exit code {done.returncode}: {said}",
+            f"`accmap {command}` 的退出码为 {done.returncode}：{said}",
+        )
     return done.stdout
 
 

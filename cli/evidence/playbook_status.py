@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ...evidence.playbook.pages import command_line
 from ...evidence.playbook.plan import FILE, PlanError, plan_from
 from ...evidence.playbook.progress import judged, next_of, standing
+from ...schemas.system_reasons import system_reason
 from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import painted, wants_colour
@@ -55,9 +56,15 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
         with open(os.path.join(directory, FILE), encoding="utf-8") as stream:
             plan = plan_from(json.load(stream))
     except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}; `accmap playbook A B -d DIR` makes a playbook") from None
+        why, why_zh = system_reason(error)
+        raise UsageError(
+            f"{error.filename}: {why}; `accmap playbook A B -d DIR` makes a playbook",
+            f"{error.filename}：{why_zh}；`accmap playbook A B -d DIR` 可生成流程目录",
+        ) from None
     except (PlanError, ValueError) as error:
-        raise UsageError(f"{os.path.join(directory, FILE)} cannot be used: {error}") from None
+        path = os.path.join(directory, FILE)
+        why, why_zh = (error.en, error.zh) if isinstance(error, PlanError) else (str(error), "不是合法的 JSON")
+        raise UsageError(f"{path} cannot be used: {why}", f"{path} 无法使用：{why_zh}") from None
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         standings = list(pool.map(_judged, standing(plan, directory), repeat(directory), repeat(lang)))
     if format == "json":
@@ -79,11 +86,24 @@ def _judged(found: Standing, directory: str, language: Language) -> Standing:
 
 def _reason(said: Sequence[str], command: str) -> str:
     """The line of a command's answer that says best why a check has not passed."""
+    if command == "lr":
+        return _sentences(said)
     if command in _VERDICT_FIRST:
         return next(iter(said), "")
     findings = [line for line in said if _FINDING.search(line) and " info[" not in line]
     errors = [line for line in findings if " error[" in line]
     return next(iter(errors or findings or said[-1:]), "")
+
+
+def _sentences(said: Sequence[str]) -> str:
+    """The first sentences of an answer, which is broken into lines as the terminal needs it."""
+    found = ""
+    for line in said:
+        chinese = line[:1] > "\u2e80" and found[-1:] > "\u2e80"
+        found += line if chinese or not found else f" {line}"
+        if line.endswith((".", "。")):
+            break
+    return found
 
 
 def _page(standings: Sequence[Standing], language: Language) -> None:

@@ -17,7 +17,7 @@ from ...schemas.config import json_value
 from ..inputs import load, read_input
 from ..lean import BAD, FINE
 from ..parsing import UsageError
-from ..terminal import painted, shortened, wants_colour
+from ..terminal import in_bytes, painted, shortened, wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,8 @@ _WORDS = {
         "未给出配置：行的排列由名称与形状推断。可用 --config FILE 确认。",
     ),
     "difference": ("largest difference {:.3g}, {:.3g} of the largest value", "最大差 {:.3g}，为最大值的 {:.3g}"),
-    "beside": ("beside the weights: {} tensors of {}", "权重之外：{} 个张量（{}）"),
+    "copies": ("copies within a checkpoint: {} compared, {} different", "同一份权重内的副本：比较 {} 个，不同 {} 个"),
+    "beside": ("beside the weights: {} tensors of {}, {}", "权重之外：{} 个张量（{}），{}"),
     "network": ("not in the weights", "权重中缺少"),
     "weights": ("not in the network", "网络中没有"),
     "harmless": ("harmless", "无影响"),
@@ -84,9 +85,9 @@ def run(
     from ...evidence.weights.places import checkpoint_at
 
     if not files and log is None:
-        raise UsageError("weights check needs a checkpoint, or --log FILE")
+        raise UsageError("weights check needs a checkpoint, or --log FILE", "weights check 需要一份权重，或 --log FILE")
     if not 0 <= tolerance < math.inf:
-        raise UsageError("--tolerance is a share, 0 or above")
+        raise UsageError("--tolerance is a share, 0 or above", "--tolerance 是不小于 0 的比例")
     names = [*files, *config]
     checkpoints = [name for name in files if checkpoint_at(name) is not None]
     others = [name for name in names if name not in checkpoints]
@@ -96,7 +97,10 @@ def run(
 
         checkpoint_or_stop((unclear or list(files))[0])
     if log is not None and checkpoints and format == "json":
-        raise UsageError("--format json gives one answer: about the checkpoint, or with --log about the log")
+        raise UsageError(
+            "--format json gives one answer: about the checkpoint, or with --log about the log",
+            "--format json 只给出一个结果：关于权重，或用 --log 时关于日志",
+        )
     configs = [load(name, options, stdin_name) for name in others]
     code = FINE
     if log is not None:
@@ -139,6 +143,9 @@ def _checkpoints(
         found = compare_with_configuration(opened[0], configs, options, progress)
     if shows:
         print("\r" + " " * 70 + "\r", end="", file=sys.stderr)
+    for diagnostic in found.findings:
+        print(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}", file=sys.stderr)
+    findings.extend(found.findings)
     if form == "json":
         json.dump(_answer(found, findings, language), sys.stdout, ensure_ascii=False, allow_nan=False)
         sys.stdout.write("\n")
@@ -165,7 +172,8 @@ def _answer(found: Check, findings: Sequence[Diagnostic], language: Language) ->
             for row in found.rows
         ],
         "summary": dict(Counter(row.status for row in found.rows)),
-        "beside": {_of(what, language): count for what, count in found.beside.items()},
+        "copies": {"compared": found.copies, "different": len(found.findings)},
+        "beside": {_of(what, language): amount.tensors for what, amount in found.beside.items()},
         "findings": [diagnostic.to_json(language) for diagnostic in findings],
         "verdict": "different" if found.bad or findings else "equal",
     }
@@ -196,8 +204,10 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
         _print_row(row, chinese, colour)
     counts = Counter(row.status for row in found.rows)
     print(", ".join(f"{count} {_STATUS[status][chinese]}" for status, count in counts.items()))
-    for what, count in found.beside.items():
-        print(_WORDS["beside"][chinese].format(count, _of(what, language)))
+    if found.copies:
+        print(_WORDS["copies"][chinese].format(found.copies, len(found.findings)))
+    for what, amount in found.beside.items():
+        print(_WORDS["beside"][chinese].format(amount.tensors, _of(what, language), in_bytes(amount.size)))
     if counts["rounded"]:
         print(_WORDS["rounded"][chinese])
     if found.inferred:

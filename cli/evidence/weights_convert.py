@@ -10,11 +10,13 @@ import json
 import math
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from ...schemas.system_reasons import system_reason
 from ..inputs import load
 from ..lean import BAD, FINE
 from ..parsing import UsageError
+from ..terminal import in_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,16 +34,24 @@ _WORDS = {
         "Megatron-LM's padded rows take part in its softmax; without them the loss differs slightly",
         "Megatron-LM 的填充行参与 softmax；去掉后 loss 会略有差异",
     ),
-    "beside": ("left out: {} tensors of {}", "未转换：{} 个张量（{}）"),
+    "beside": ("left out: {} tensors of {}, {}", "未转换：{} 个张量（{}），{}"),
+    "anew": (
+        (
+            "the optimizer's moments begin at zero and the learning rate at its first step, so the first steps are "
+            "those of a new run, not of one that goes on"
+        ),
+        "优化器动量从零开始，学习率从第一步开始：前几步等同于新任务，而非续训",
+    ),
     "by": ("the model by {}", "模型依据 {}"),
     "load": ("load it with", "加载方式"),
 }
 _LOADING: dict[str, tuple[str, str]] = {
-    "mindformers": (
+    "safetensors": (
         "load_checkpoint: {} with load_ckpt_format: safetensors",
         "load_checkpoint: {}，load_ckpt_format: safetensors",
     ),
-    "megatron": ("--load {} --ckpt-format torch", "--load {} --ckpt-format torch"),
+    "torch": ("--load {} --ckpt-format torch", "--load {} --ckpt-format torch"),
+    "torch_dist": ("--load {} --ckpt-format torch_dist", "--load {} --ckpt-format torch_dist"),
 }
 
 
@@ -57,6 +67,14 @@ def run(
     tensor_parallel: int = 1,
     pipeline_parallel: int = 1,
     expert_parallel: int = 1,
+    ckpt_format: Literal["torch", "torch_dist"] = "torch",
+    num_layers_per_virtual_pipeline_stage: int | None = None,
+    num_virtual_stages_per_pipeline_rank: int | None = None,
+    decoder_first_pipeline_num_layers: int | None = None,
+    decoder_last_pipeline_num_layers: int | None = None,
+    pipeline_model_parallel_layout: str | None = None,
+    account_for_embedding_in_pipeline_split: bool = False,
+    account_for_loss_in_pipeline_split: bool = False,
     transformer_impl: str | None = None,
     shard_size: float = 4.0,
     resume: bool = False,
@@ -68,16 +86,29 @@ def run(
     from ...evidence.weights.conversion import Request, convert
     from ...evidence.weights.megatron_form import Ranks
     from ...evidence.weights.problems import RefusedError
+    from ...evidence.weights.stages import Cut
 
     if output is None:
-        raise UsageError("weights convert needs a place to write: -o DIR")
-    ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel)
-    if min(ranks) < 1 or not 0 < shard_size < math.inf:
-        raise UsageError("numbers of ranks and --shard-size are above 0")
+        raise UsageError("weights convert needs a place to write: -o DIR", "weights convert 需要输出目录：-o DIR")
+    cut = Cut(
+        pipeline_parallel,
+        num_layers_per_virtual_pipeline_stage,
+        num_virtual_stages_per_pipeline_rank,
+        decoder_first_pipeline_num_layers,
+        decoder_last_pipeline_num_layers,
+        pipeline_model_parallel_layout,
+        account_for_embedding_in_pipeline_split,
+        account_for_loss_in_pipeline_split,
+    )
+    ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel, cut)
+    if min(tensor_parallel, pipeline_parallel, expert_parallel) < 1 or not 0 < shard_size < math.inf:
+        raise UsageError("numbers of ranks and --shard-size are above 0", "各并行数与 --shard-size 必须大于 0")
     _check_place(output, files[0], resume=resume, force=force)
-    _check_target(files[0], to, ranks, transformer_impl)
+    _check_target(files[0], to, ranks, transformer_impl, ckpt_format)
     configs = [load(name, options, stdin_name) for name in config]
-    request = Request(files[0], output, to, dtype, ranks, int(shard_size * (1 << 30)), transformer_impl, resume=resume)
+    request = Request(
+        files[0], output, to, dtype, ranks, int(shard_size * (1 << 30)), ckpt_format, transformer_impl, resume=resume
+    )
     try:
         done = convert(request, configs, options, progress=lambda line: print(line, file=sys.stderr))
     except RefusedError as refused:
@@ -85,7 +116,9 @@ def run(
             _complain(diagnostic, lang)
         return BAD
     except OSError as error:
-        raise UsageError(f"{error.filename or output} cannot be written: {error.strerror}") from None
+        why, why_zh = system_reason(error)
+        name = error.filename or output
+        raise UsageError(f"{name} cannot be written: {why}", f"无法写入 {name}：{why_zh}") from None
     for diagnostic in done.findings:
         _complain(diagnostic, lang)
     if format == "json":
@@ -100,22 +133,39 @@ def _check_place(output: str, source: str, *, resume: bool, force: bool) -> None
     """A folder in which something stands is written into only where that is asked for."""
     here, there = os.path.realpath(output), os.path.realpath(source)
     if here == there or there.startswith(here + os.sep):
-        raise UsageError(f"{output} holds the checkpoint itself; choose another folder")
+        raise UsageError(
+            f"{output} holds the checkpoint itself; choose another folder", f"{output} 中存放着权重本身，请另选目录"
+        )
     if os.path.exists(output) and not os.path.isdir(output):
-        raise UsageError(f"{output} is a file; -o names a folder")
+        raise UsageError(f"{output} is a file; -o names a folder", f"{output} 是文件；-o 应为目录")
     if os.path.isdir(output) and os.listdir(output) and not (resume or force):
-        raise UsageError(f"{output} is not empty; --resume continues a conversion, --force overwrites")
+        raise UsageError(
+            f"{output} is not empty; --resume continues a conversion, --force overwrites",
+            f"{output} 不为空；--resume 继续中断的转换，--force 覆盖",
+        )
 
 
-def _check_target(source: str, to: Framework | None, ranks: Ranks, implementation: str | None) -> None:
+def _check_target(
+    source: str, to: Framework | None, ranks: Ranks, implementation: str | None, ckpt_format: str
+) -> None:
     """What is asked of a Megatron-LM target is not passed over where there is none."""
+    from ...evidence.weights.megatron_form import Ranks
     from ...evidence.weights.places import checkpoint_at
+    from ...evidence.weights.stages import Cut
 
     found = checkpoint_at(source)
     target = to or (None if found is None else "mindformers" if found.framework == "megatron" else "megatron")
-    if target == "mindformers" and (max(ranks) > 1 or implementation is not None):
+    whole = ranks == Ranks(cut=Cut())
+    if target == "mindformers" and not (whole and implementation is None and ckpt_format == "torch"):
         raise UsageError(
-            "ranks and --transformer-impl are for a Megatron-LM target; MindSpore Transformers loads whole weights"
+            "ranks, --ckpt-format and --transformer-impl are for a Megatron-LM target; MindSpore Transformers loads "
+            "whole weights",
+            "并行数、--ckpt-format 与 --transformer-impl 仅用于 Megatron-LM 目标；MindSpore Transformers 加载完整权重",
+        )
+    if ckpt_format == "torch_dist" and not whole:
+        raise UsageError(
+            "torch_dist is written for no number of ranks: each takes its part when it loads",
+            "torch_dist 与并行度无关：各 rank 加载时自取所需部分",
         )
 
 
@@ -126,7 +176,7 @@ def _complain(diagnostic: Diagnostic, language: Language) -> None:
 def _answer(done: Conversion, output: str, language: Language) -> dict[str, object]:
     return {
         "source": {"framework": done.source, "form": done.form, "iteration": done.iteration},
-        "target": {"framework": done.target, "directory": output},
+        "target": {"framework": done.target, "form": done.target_form, "directory": output},
         "files": [
             {"path": file.path, "sha256": file.sha256, "size": file.size, "resumed": file.resumed}
             for file in done.files
@@ -136,7 +186,13 @@ def _answer(done: Conversion, output: str, language: Language) -> dict[str, obje
         "dtypes": list(done.dtypes),
         "vocabulary": None if done.vocabulary is None else done.vocabulary._asdict(),
         "left_out": [
-            {"what": what.zh if language == "zh" else what.en, "tensors": count} for what, count in done.beside.items()
+            {
+                "what": what.zh if language == "zh" else what.en,
+                "tensors": amount.tensors,
+                "bytes": amount.size,
+                "effect": _WORDS["anew"][language == "zh"] if what.anew else None,
+            }
+            for what, amount in done.beside.items()
         ],
         "configurations": list(done.configuration),
         "findings": [diagnostic.to_json(language) for diagnostic in done.findings],
@@ -157,7 +213,10 @@ def _page(done: Conversion, output: str, language: Language) -> None:
         print(f"  {say('vocabulary', done.vocabulary.before, done.vocabulary.after)}")
         if done.vocabulary.after < done.vocabulary.before and done.source == "megatron":
             print(f"  {say('fewer')}")
-    for what, count in done.beside.items():
-        print(f"  {say('beside', count, what.zh if language == 'zh' else what.en)}")
+    for what, amount in done.beside.items():
+        named = what.zh if language == "zh" else what.en
+        print(f"  {say('beside', amount.tensors, named, in_bytes(amount.size))}")
+        if what.anew:
+            print(f"    {say('anew')}")
     print(f"  {say('by', ', '.join(done.configuration))}")
-    print(f"  {say('load')}: {_LOADING[done.target][language == 'zh'].format(output)}")
+    print(f"  {say('load')}: {_LOADING[done.target_form][language == 'zh'].format(output)}")

@@ -118,4 +118,4 @@ def _fix(fix: Fix, language: Language) -> dict[str, object]:
 def _uri(file: str) -> str:
     from urllib.parse import quote
 
-    return quote(file.replace(os.sep, "/"), safe="/:@!$&'()*+,;=~")
+    return quote(os.fsencode(file.replace(os.sep, "/")), safe="/:@!$&'()*+,;=~")

@@ -52,6 +52,17 @@ def test_nothing_installed(accmap, machine) -> None:
     assert "Neither framework is installed" in accmap("doctor").out
 
 
+def test_a_laptop_with_numpy_alone_is_fine(accmap, machine) -> None:
+    machine(python="3.11.7", numpy="2.4.6")
+    answer = accmap("doctor", *PAIR, "--lang", "zh")
+    assert answer.code == 0, answer.out
+    assert "EVD086" in answer.out
+    assert "本机: EVD086" in answer.out
+    assert "本机未安装 mindformers" in answer.out
+    machine(python="3.11.7", numpy="2.4.6", mindformers="1.9.0")
+    assert accmap("doctor", *PAIR).code == 1
+
+
 def test_the_files_are_asked_for_their_environment(accmap, machine) -> None:
     machine(python="3.11.0")
     text = Path(PAIR[1]).read_text()

@@ -50,6 +50,45 @@ def test_a_match(accmap, dumps: dict[str, str]) -> None:
     assert answer.out.startswith("match")
 
 
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", ("incomplete", "B lacks the backward pass of decoder.layers.0", "--only MODULE")),
+        ("zh", ("不完整", "B 缺少 decoder.layers.0 的反向", "--only MODULE")),
+    ],
+)
+def test_a_dump_cut_to_a_third_is_no_match(
+    accmap, dumps: dict[str, str], tmp_path: Path, language: str, words: tuple[str, ...]
+) -> None:
+    shutil.copytree(dumps["b"], tmp_path / "cut")
+    path = tmp_path / "cut/step0/rank0/dump.json"
+    written = json.loads(path.read_text())
+    names = list(written["data"])
+    written["data"] = {name: written["data"][name] for name in names[: len(names) // 3]}
+    path.write_text(json.dumps(written))
+    answer = accmap("dump", "compare", dumps["a"], "cut", "--lang", language)
+    assert answer.code == 1
+    assert answer.out.startswith(words[0])
+    assert all(word in answer.out for word in words)
+    found = json.loads(accmap("dump", "compare", dumps["a"], "cut", "--format", "json").out)
+    jsonschema.validate(found, json.loads(accmap("schema", "dump-compare").out))
+    assert found["verdict"] == "incomplete"
+    assert {gap["side"] for gap in found["parts"][0]["gaps"]} == {"a"}
+    chosen = accmap("dump", "compare", dumps["a"], "cut", "--only", "embedding", "--lang", language)
+    assert chosen.code == 0
+    nobody = accmap("dump", "compare", dumps["a"], "cut", "--only", "nowhere", "--lang", language)
+    assert nobody.code == 2
+    assert "nowhere" in nobody.err
+
+
+def test_only_what_was_asked_for_is_compared(accmap, dumps: dict[str, str]) -> None:
+    answer = accmap("dump", "compare", dumps["fault"], dumps["b"], "--only", "embedding", "--format", "json")
+    assert answer.code == 0
+    units = json.loads(answer.out)["parts"][0]["units"]
+    assert units
+    assert all(unit["module"].startswith("embedding") for unit in units)
+
+
 @pytest.mark.procedure("proc.dump.first_divergence")
 @pytest.mark.parametrize(
     ("language", "words"), [("en", ("first divergence", "next dump")), ("zh", ("首个差异", "下一步采集"))]
@@ -107,6 +146,9 @@ def test_steps_and_ranks(accmap, dumps: dict[str, str]) -> None:
     assert "rank 1" in answer.out
     answer = accmap("dump", "compare", dumps["ranks"], dumps["a"], "-q")
     assert answer.code == 0
+    assert "only in A, and not compared: step 0 rank 1" in answer.out
+    places = json.loads(accmap("dump", "compare", dumps["ranks"], dumps["a"], "--format", "json").out)["other_places"]
+    assert places == {"a": ["step 0 rank 1"], "b": []}
     answer = accmap("dump", "compare", dumps["ranks"], dumps["ranks2"], "--rank", "7")
     assert answer.code == 2
     assert "EVD035" in answer.err

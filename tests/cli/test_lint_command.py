@@ -75,7 +75,7 @@ def test_the_configuration_pairs_and_pulls_in_partners(folder: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ('profil = "train"', "did you mean 'profile'"),
+        ('profil = "train"', "did you mean profile"),
         ('select = ["NET1X"]', "no code NET1X"),
         ('profile = "fast"', "must be one of align, train"),
         ("pairs = [{ megatron = 'a' }]", "needs mindformers"),
@@ -136,6 +136,32 @@ def test_add_ignores_leaves_nothing_but_what_is_new(folder: Path, capsys: pytest
     left = found(capsys, *pair)
     assert set(left) <= {"SYN910"}, left
     assert "# accmap: ignore[" in (folder / "planted" / "mindformers.yaml").read_text("utf-8")
+
+
+def test_add_ignores_keeps_what_the_files_say(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Arguments in a string of several lines: a comment inside it would be an argument."""
+    from accmap.schemas.reader import read_config
+
+    script = (
+        'CKPT="your model path"\nARGS="\n    --num-layers 2 \\\n    --hidden-size 64\n    --num-attention-heads 4\n'
+        '    --nonsense 1\n"\npython pretrain_gpt.py $ARGS \\\n    --save $CKPT\n'
+    )
+    yaml = "note: |\r\n  text\nseed: 1\nuse_parallel: False\nmodel:\n  model_config: {num_layers: 3}\n"
+    (folder / "a.sh").write_text(script)
+    (folder / "a.yaml").write_text(yaml)
+    before = [
+        {key: setting.value for key, setting in read_config(str(folder / name)).settings.items()}
+        for name in ("a.sh", "a.yaml")
+    ]
+    assert found(capsys, str(folder / "a.sh"), str(folder / "a.yaml"))
+    main(["lint", str(folder / "a.sh"), str(folder / "a.yaml"), "--add-ignores"])
+    capsys.readouterr()
+    after = [
+        {key: setting.value for key, setting in read_config(str(folder / name)).settings.items()}
+        for name in ("a.sh", "a.yaml")
+    ]
+    assert after == before
+    assert not found(capsys, str(folder / "a.sh"), str(folder / "a.yaml"))
 
 
 def test_fix_converges_and_keeps_every_other_byte(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

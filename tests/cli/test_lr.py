@@ -170,3 +170,16 @@ def test_a_run_without_a_peak_or_with_nan_still_draws(accmap: Callable[..., Any]
         answer = accmap("lr", "a.sh", "b.yaml", "--format", form, files={"a.sh": script(), "b.yaml": wsd})
         assert answer.code == 1, (form, answer.err)
     assert accmap("lr", "a.sh", files={"a.sh": script("1", warmup="").replace("1e-4", "1e-5")}).code == 0
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_constant_rate_has_no_end_to_compare(accmap, language: str) -> None:
+    shared = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 8 --train-iters 100 --lr 1e-4"
+    files = {
+        "a.sh": f"python pretrain_gpt.py {shared} --lr-decay-style cosine --min-lr 1e-5\n",
+        "b.sh": f"python pretrain_gpt.py {shared} --lr-decay-style constant\n",
+    }
+    answer = accmap("lr", "a.sh", "b.sh", "--lang", language, files=files)
+    assert answer.code == 1
+    assert "None" not in answer.out
+    assert "constant" in answer.out

@@ -190,3 +190,21 @@ def test_the_pair_is_read_the_same_way_everywhere(accmap, book: Path) -> None:
     whole = accmap(*words, "--env", "--force")
     assert whole.code == 2
     assert "--var" in whole.err
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            ["First differs at step 0, because", "of the peak. Also:", "the shape.", "More."],
+            "of the peak. Also: the shape.",
+        ),
+        (["首个差异：预热为 20", "步，另一方", "为 0 步。", "其他。"], "预热为 20 步，另一方为 0 步。"),
+        ([], ""),
+    ],
+)
+def test_the_reason_of_a_rate_is_whole_sentences(lines: list[str], said: str) -> None:
+    from accmap.cli.evidence.playbook_status import _reason  # pyright: ignore[reportPrivateUsage]
+
+    assert _reason(lines, "lr").endswith(said)
+    assert "More" not in _reason(lines, "lr")

@@ -95,6 +95,32 @@ def test_a_changed_file_of_a_conversion_is_named(accmap: Callable[..., Any], fil
     assert "checksum" in answer.err
 
 
+def test_copies_within_a_checkpoint(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    from accmap.evidence.weights.torch_file import TorchFile
+
+    _, config, found = files
+    write_mindformers(tmp_path / "run", config, found)
+    assert accmap("weights", "convert", "run", "-o", "two", "--config", config, "--tensor-parallel", "2").code == 0
+    assert "copies within a checkpoint: 9 compared, 0 different" in accmap("weights", "check", "two", config).out
+    (tmp_path / "two" / "accmap-weights.json").unlink()
+    shard = tmp_path / "two" / "release" / "mp_rank_01" / "model_optim_rng.pt"
+    file = TorchFile(str(shard))
+    weight = file.weight("x", file.content["model"]["decoder.final_layernorm.weight"])
+    with shard.open("r+b") as stream:
+        stream.seek(weight.place.offset)
+        stream.write(np.float32(77).tobytes())
+    answer = accmap("weights", "check", "two", config)
+    assert answer.code == 1
+    assert "EVD055 decoder.final_layernorm.weight should be the same in" in answer.err
+    assert "1 different" in answer.out
+    assert "不同 1 个" in accmap("weights", "check", "two", config, "--lang", "zh").out
+    told = json.loads(accmap("weights", "check", "two", config, "--format", "json").out)
+    OUTPUTS["weights-check"].model_validate(told)
+    assert told["copies"] == {"compared": 9, "different": 1}
+    assert told["findings"][0]["code"] == "EVD055"
+    assert told["verdict"] == "different"
+
+
 @pytest.mark.procedure("proc.infer.weight_loading")
 def test_an_inference_log(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
     log = (

@@ -54,7 +54,7 @@ def test_the_json_follows_its_schema(accmap: Callable[..., Any], files: Any, tmp
     assert answer.code == 0
     told = json.loads(answer.out)
     OUTPUTS["weights-convert"].model_validate(told)
-    assert told["target"] == {"framework": "megatron", "directory": "out"}
+    assert told["target"] == {"framework": "megatron", "form": "torch", "directory": "out"}
     assert [file["path"] for file in told["files"]] == [
         "release/mp_rank_00/model_optim_rng.pt",
         "release/mp_rank_01/model_optim_rng.pt",
@@ -77,6 +77,12 @@ def test_the_json_follows_its_schema(accmap: Callable[..., Any], files: Any, tmp
         (("-o", "out", "--tensor-parallel", "2", "--to", "mindformers"), "for a Megatron-LM target"),
         (("-o", "out", "--pipeline-parallel", "5", "--to", "megatron"), "layers (2) cannot be divided into 5 equal"),
         (("-o", "out", "--expert-parallel", "2", "--to", "megatron"), "--expert-parallel"),
+        (("-o", "out", "--ckpt-format", "torch_dist", "--tensor-parallel", "2"), "written for no number of ranks"),
+        (("-o", "out", "--ckpt-format", "torch_dist", "--to", "mindformers"), "for a Megatron-LM target"),
+        (("-o", "out", "--ckpt-format", "zarr"), "--ckpt-format is one of"),
+        (("-o", "out", "--num-virtual-stages-per-pipeline-rank", "2"), "EVD100"),
+        (("-o", "out", "--pipeline-parallel", "2", "--decoder-last-pipeline-num-layers", "3"), "EVD100"),
+        (("-o", "out", "--pipeline-parallel", "2", "--pipeline-model-parallel-layout", "Et|tL"), "EVD100"),
         (("-o", "out", "--dtype", "int8"), "--dtype is one of bf16, fp32, fp16"),
         (("-o", "out", "--to", "pytorch"), "--to is one of"),
         (("-o", "out", "--config", "none.yaml"), "none.yaml"),
@@ -92,6 +98,54 @@ def test_wrong_use(accmap: Callable[..., Any], files: Any, words: tuple[str, ...
     assert told in answer.err
     assert (tmp_path / "full" / "notes.txt").read_text() == "mine"
     assert not list((tmp_path / "out").rglob("*.pt"))
+
+
+def test_what_is_left_out_is_told_with_its_effect(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    script, _, found = files
+    moments = {"exp_avg": np.zeros(3000, np.float32)}
+    write_megatron(tmp_path / "run", script, found, optimizer={"state": {0: moments}})
+    answer = accmap("weights", "convert", "run", "-o", "out", "--config", script)
+    assert answer.code == 0
+    assert "left out: 1 tensors of optimizer state, 11.7 KiB" in answer.out
+    assert "moments begin at zero" in answer.out
+    words = ("weights", "convert", "run", "-o", "out", "--config", script, "--force")
+    assert "动量从零开始" in accmap(*words, "--lang", "zh").out
+    told = json.loads(accmap(*words, "--format", "json").out)
+    OUTPUTS["weights-convert"].model_validate(told)
+    (entry,) = (entry for entry in told["left_out"] if entry["what"] == "optimizer state")
+    assert (entry["tensors"], entry["bytes"]) == (1, 12000)
+    assert "moments" in entry["effect"]
+
+
+def test_the_distributed_form(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    _, config, found = files
+    write_mindformers(tmp_path / "run", config, found)
+    words = ("weights", "convert", "run", "-o", "out", "--config", config, "--ckpt-format", "torch_dist")
+    answer = accmap(*words, "--shard-size", "0.001")
+    assert answer.code == 0
+    assert "--load out --ckpt-format torch_dist" in answer.out
+    assert (tmp_path / "out" / "release" / "__0_1.distcp").exists()
+    assert accmap("weights", "check", "out", "run", "--config", config).code == 0
+    told = json.loads(accmap(*words, "--force", "--format", "json").out)
+    OUTPUTS["weights-convert"].model_validate(told)
+    assert told["target"] == {"framework": "megatron", "form": "torch_dist", "directory": "out"}
+    path = tmp_path / "out" / "release" / "__0_0.distcp"
+    path.write_bytes(path.read_bytes()[:-9])
+    cut = accmap("weights", "check", "out", "run", "--config", config)
+    assert cut.code == 2
+    assert "EVD043" in cut.err
+
+
+def test_virtual_stages_and_uneven_ones(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    _, config, found = files
+    write_mindformers(tmp_path / "run", config, found)
+    words = ("weights", "convert", "run", "--config", config, "--pipeline-parallel", "2")
+    assert accmap(*words, "-o", "a", "--num-layers-per-virtual-pipeline-stage", "1").code == 0
+    assert accmap(*words, "-o", "b", "--decoder-first-pipeline-num-layers", "1").code == 0
+    assert accmap("weights", "check", "a", "b", "--config", config).code == 0
+    newer = ("--megatron", "0.16", "--pipeline-model-parallel-layout", "E|t|t|L")
+    assert accmap(*words, "-o", "c", *newer).code == 0
+    assert accmap("weights", "check", "c", "b", "--config", config).code == 0
 
 
 def test_force_writes_beside_other_files(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:

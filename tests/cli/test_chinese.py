@@ -1,0 +1,238 @@
+"""Whoever asks for Chinese is answered in Chinese: every mistake of every command line, every help page."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accmap.cli.commands import ALL_COMMANDS
+from accmap.cli.options import options_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from accmap.cli.options import Command
+
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+_ENGLISH = re.compile(r"(?<![-`'\w/])[a-z]{2,}(?: [a-z]{2,}){2,}")
+"""Three words of English in a row; a name, an option or a command is shorter or in quotes."""
+
+
+def in_chinese(text: str) -> bool:
+    plain = re.sub(r"`[^`]*`|'[^']*'", "", text)
+    return bool(_CHINESE.search(text)) and not _ENGLISH.search(plain)
+
+
+def _mistakes(command: Command) -> Iterator[list[str]]:
+    """What can be wrong with a command line, from the table's row."""
+    files = ["x"] * command.minimum
+    if not command.takes_flags:
+        yield [*files, "--nonsense"]
+        yield [*files, "--langg"]
+    yield [*files, "--lang"]
+    if command.minimum:
+        yield []
+    if command.maximum is not None:
+        yield ["x"] * (command.maximum + 1)
+    for option in options_of(command):
+        name = option.names[0]
+        if option.kind == "flag":
+            yield [*files, f"{name}=1"]
+        elif option.choices:
+            yield [*files, name, "nonsense"]
+        elif option.type is not str:
+            yield [*files, name, "many"]
+        elif name == "--var":
+            yield [*files, name, "no-assignment"]
+
+
+@pytest.mark.parametrize("name", ALL_COMMANDS)
+def test_wrong_use_of_every_command(accmap, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("ACCMAP_LANG", "zh")
+    for words in _mistakes(ALL_COMMANDS[name]):
+        answer = accmap(*name.split(), *words)
+        assert answer.code == 2, words
+        assert all(in_chinese(line) for line in answer.err.splitlines()), (words, answer.err)
+
+
+GONE = {
+    "playbook": ["gone.sh", "-d", "out"],
+    "dump config": ["gone.sh", "-d", "out"],
+    "weights convert": ["gone", "-o", "out"],
+    "weights check": ["gone"],
+    "pair": ["gone.sh", "-d", "out"],
+    "verify": ["gone.sh", "gone.yaml"],
+    "explain": ["NOT999"],
+    "schema": ["nonsense"],
+    "doctor": ["gone.sh"],
+}
+
+
+@pytest.mark.parametrize("name", [name for name in ALL_COMMANDS if name != "rules"])
+def test_a_file_that_is_not_there(accmap, name: str) -> None:
+    words = GONE.get(name, ["gone.sh"] * max(1, ALL_COMMANDS[name].minimum))
+    answer = accmap(*name.split(), *words, "--lang", "zh")
+    assert answer.code == 2
+    said = answer.err or answer.out.partition("\n")[2]  # a linter's findings are its answer
+    assert in_chinese(said.splitlines()[0]), answer
+
+
+OWN = [
+    ("shwo x", "show"),
+    ("zzz x", "命令有"),
+    ("dump", "config 或 compare"),
+    ("dump compara a b", "compara"),
+    ("lnit --help", "lint"),
+    ("dump compara --help", "compara"),
+    ("convert a.sh -o x --update y", "--update"),
+    ("convert a.sh -o a.sh", "已存在"),
+    ("convert a.sh -o gone/x.yaml", "文件或目录不存在"),
+    ("convert a.sh -o folder", "已存在"),
+    ("convert a.sh --report -", "标准输出"),
+    ("pair a.sh", "-d DIR"),
+    ("pair a.sh -d out --step 99", "99"),
+    ("pair a.sh -d a.sh/out", "无法创建"),
+    ("show a.sh --world-size 0", "从 1 开始"),
+    ("lr a.sh --steps 0", "从 1 开始"),
+    ("lr a.sh", "`--steps N`"),
+    ("lint - --fix", "标准输入"),
+    ("lint a.sh --unsafe", "--unsafe"),
+    ("lint a.sh --config gone.toml", "没有配置文件"),
+    ("lint a.sh --config broken.toml", "TOML"),
+    ("lint a.sh --config key.toml", "profile"),
+    ("lint a.sh --config kind.toml", "profile"),
+    ("lint a.sh --config array.toml", "select"),
+    ("lint a.sh --config code.toml", "ZZZ999"),
+    ("lint a.sh --config loop.toml", "extend"),
+    ("lint a.sh --config lost.toml", "extend"),
+    ("lint a.sh --config pairs.toml", "pairs"),
+    ("lint a.sh --config plugin.toml", "plugins"),
+    ("lint a.sh --select ZZZ999", "ZZZ999"),
+    ("lint a.sh --baseline a.sh", "基线"),
+    ("verify a.sh", "--against torch"),
+    ("verify a.sh a.yaml --seeds 0", "从 1 开始"),
+    ("verify a.sh a.yaml --layers 0", "从 1 开始"),
+    ("schema nonsense", "nonsense"),
+    ("explain --num-layer", "--num-layers"),
+    ("logs a.log --benchmark b.log", "RUN1 RUN2"),
+    ("logs a.log --benchmark b.log c.log --experiment lr-zero", "lr-zero"),
+    ("logs a.log b.log --config c.log", "c.log"),
+    ("logs - -", "标准输入"),
+    ("logs a.log -o a.sh", "已存在"),
+    ("dump config a.sh", "-d DIR"),
+    ("dump config a.sh -d out --scope a b c", "--scope"),
+    ("dump config a.sh -d out --kind mindspore-o0 --precheck", "--precheck"),
+    ("dump config a.sh -d out --summary md5", "--task statistics"),
+    ("dump config a.sh a.sh -d out", "megatron"),
+    ("dump config a.sh -d out --steps x", "--steps"),
+    ("dump compare a b --tolerance 2", "--tolerance"),
+    ("dump compare a b --jobs 0", "从 1 开始"),
+    ("dump compare a b --config a b c", "--config"),
+    ("dump compare folder", "msprobe"),
+    ("dump compare folder a.csv", "a.csv"),
+    ("dump compare empty.csv", "空的"),
+    ("dump compare folder folder", "没有 dump"),
+    ("check npy a.npy folder", "目录"),
+    ("check npy a.npy b.npy --tolerance 2", "--tolerance"),
+    ("check scores a.json b.json --tolerance 200", "百分比"),
+    ("data check a.sh --samples 0", "从 1 开始"),
+    ("data check a.sh --decode 1", "--tokenizer"),
+    ("data check a.sh b.sh c.sh", "两份配置"),
+    ("doctor a.sh a.sh", "megatron"),
+    ("weights convert a", "-o DIR"),
+    ("weights convert a -o out --tensor-parallel 0", "大于 0"),
+    ("weights convert a -o a.sh", "-o 应为目录"),
+    ("weights convert a -o full", "--resume"),
+    ("weights check", "--log FILE"),
+    ("weights check a --tolerance -1", "--tolerance"),
+    ("playbook a.sh", "-d DIR"),
+    ("playbook - -d out", "标准输入"),
+    ("playbook a.sh --env -d out", "--env"),
+    ("playbook a.sh a.sh -d out", "同一框架"),
+    ("playbook a.sh -d gone/deep/out", "不是目录"),
+    ("playbook status gone", "文件或目录不存在"),
+    ("playbook status foreign", "plan"),
+    ("playbook status garbled", "plan"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), OWN, ids=[line for line, _ in OWN])
+def test_each_command_s_own_refusals(
+    accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str
+) -> None:
+    monkeypatch.setenv("ACCMAP_LANG", "zh")
+    (tmp_path / "folder").mkdir()
+    script = "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 8\n"
+    files = {
+        **dict.fromkeys(("a.sh", "b.sh", "c.sh"), script),
+        "a.log": " iteration 1/ 2 | lm loss: 1.0 |\n",
+        "a.yaml": "model:\n  model_config:\n    num_layers: 2\n",
+        "empty.csv": "",
+        "a.csv": "x\n",
+        "full/x": "x",
+        "broken.toml": "=",
+        "key.toml": 'profil = "align"\n',
+        "kind.toml": 'profile = "fast"\n',
+        "array.toml": 'select = "NET"\n',
+        "code.toml": 'select = ["ZZZ999"]\n',
+        "loop.toml": 'extend = "loop.toml"\n',
+        "lost.toml": 'extend = "gone.toml"\n',
+        "pairs.toml": 'pairs = [{ megatron = "a.sh" }]\n',
+        "plugin.toml": 'plugins = ["nobody"]\n',
+        "foreign/plan.json": "{}",
+        "garbled/plan.json": "{",
+    }
+    answer = accmap(*line.split(), files=files)
+    assert answer.code == 2, answer
+    first = answer.err.splitlines()[0]
+    assert in_chinese(first), first
+    assert said in answer.err
+
+
+@pytest.mark.parametrize("name", ["", "dump", "check", *ALL_COMMANDS])
+def test_help_has_no_english_left(accmap, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("ACCMAP_LANG", "zh")
+    page = accmap(*name.split(), "--help").out
+    assert page.startswith("用法：accmap")
+    for line in page.splitlines():
+        assert not _ENGLISH.search(re.sub(r"`[^`]*`|<[^>]*>|accmap [a-z ]+", "", line)), line
+
+
+@pytest.mark.parametrize("name", ALL_COMMANDS)
+def test_the_usage_line_is_the_table_s(accmap, name: str) -> None:
+    page = accmap(*name.split(), "--help").out.splitlines()
+    assert page[0] == f"Usage: accmap {name} [OPTIONS] {ALL_COMMANDS[name].operands}"
+    assert "Arguments:" not in page
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has it")
+def test_reasons_of_the_system(accmap) -> None:
+    from accmap.schemas.system_reasons import system_reason
+
+    assert system_reason(PermissionError(13, "Permission denied")) == ("Permission denied", "权限不足")
+    assert system_reason(OSError(9999, "Strange")) == ("Strange", "Strange")
+    assert system_reason(ValueError("embedded null byte")) == ("embedded null byte", "embedded null byte")
+
+
+def test_unresolved_words_say_why_in_chinese(accmap) -> None:
+    import json
+
+    files = {"a.sh": "python pretrain_gpt.py --num-layers $N --hidden-size 64\n"}
+    found = json.loads(accmap("show", "a.sh", "--format", "json", "--lang", "zh", files=files).out)
+    assert found["unresolved"][0]["reason"] == "文件中未设置 N，请用 --var N=VALUE 给出"
+    found = json.loads(accmap("show", "a.sh", "--format", "json").out)
+    assert found["unresolved"][0]["reason"].startswith("N is not set")
+
+
+def test_a_bug_is_told_in_chinese(accmap, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_given: object, **_named: object) -> None:
+        raise RuntimeError("surprise")
+
+    monkeypatch.setattr("accmap.cli.show.load", broken)
+    answer = accmap("show", "x.sh", "--lang", "zh")
+    assert answer.code == 3
+    assert "accmap 的缺陷" in answer.err

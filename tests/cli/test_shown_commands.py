@@ -1,0 +1,137 @@
+"""Every command that README and docs show runs as it is written, in a folder that holds the files it names."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+np = pytest.importorskip("numpy")
+
+ROOT = Path(__file__).resolve().parents[2]
+for part in ("weights", "data", "dump", "logs"):
+    sys.path.insert(0, str(ROOT / "tests" / "evidence" / part))
+from data_writer import script as data_script  # noqa: E402
+from data_writer import write_data  # noqa: E402
+from data_writer import yaml as data_yaml  # noqa: E402
+from small_network import run as dump_of  # noqa: E402
+from weight_files import arrays, pair, write_megatron  # noqa: E402
+from writing_logs import falling, megatron_run, static_run  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGES = [ROOT / name for name in ("README.md", "README.zh-CN.md")] + sorted((ROOT / "docs").glob("*.md"))
+EXAMPLE = ROOT / "examples" / "qwen3_dense"
+
+
+def shown(page: Path) -> Iterator[str]:
+    """The command lines of a page's blocks."""
+    for block in re.findall(r"^```\w*\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
+        for line in block.splitlines():
+            given = re.search(r"(?:^|&& )(?:\$ )?(?:\.venv/bin/)?accmap ([a-z].*)", line)
+            if given and "COMMAND" not in line:
+                yield given[1]
+
+
+def words_of(line: str) -> list[str]:
+    return shlex.split(line, comments=True)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with everything that the pages name."""
+    for name in ("megatron.sh", "pretrain.sh", "FILE", "A", "SRC"):
+        shutil.copy(EXAMPLE / "megatron.sh", tmp_path / name)
+    for name in ("mindformers.yaml", "train.yaml", "pretrain.yaml", "B"):
+        shutil.copy(EXAMPLE / "mindformers.yaml", tmp_path / name)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    script = (EXAMPLE / "megatron.sh").read_text("utf-8")
+    (tmp_path / "squared_relu.sh").write_text(script.replace("--swiglu", "--squared-relu"), "utf-8")
+    for name in ("npu.npy", "gpu.npy", "A.npy", "B.npy", "npu_outputs/x.npy", "gpu_outputs/x.npy"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        np.save(tmp_path / name, np.arange(6.0))
+    (tmp_path / "results.json").write_text(json.dumps({"results": {"mmlu": {"acc,none": 0.712}}}))
+    (tmp_path / "benchmark.csv").write_text("task,score\nmmlu,0.712\n")
+    for name in ("megatron.log", "worker_0.log", "msrun_log/worker_0.log", "run_a.log", "run_b.log"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((megatron_run if "worker" not in name else static_run)(falling(40)))
+    for folder, framework in (
+        ("megatron_dump", "pytorch"), ("mindformers_dump", "mindspore"), ("run1", "pytorch"), ("run2", "pytorch"),
+    ):  # fmt: skip
+        dump_of(tmp_path / folder, framework)
+    columns = "NPU Name,Bench Name,Cosine,MaxAbsErr," + ",".join(
+        f"{side} {what}" for side in ("NPU", "Bench") for what in ("max", "min", "mean", "l2norm")
+    )
+    rows = "Module.layer.forward.0.output.0," * 2 + "1.0,0.0,1,0,0.5,2,1,0,0.5,2\n"
+    (tmp_path / "compare_result_20261120.csv").write_text(f"{columns}\n{rows}")
+    (tmp_path / "accuracy_checking_result_20261120.csv").write_text(
+        "API Name,Forward Test Success,Backward Test Success,Message\nMint.add.0,pass,pass,\n"
+    )
+    write_data(tmp_path / "corpus_text_document", [[1, 2, 3]] * 40)
+    (tmp_path / "a.sh").write_text(data_script("corpus_text_document"))
+    (tmp_path / "b.yaml").write_text(data_yaml("corpus_text_document"))
+    (tmp_path / "infer.log").write_text("These parameters are not loaded in the network: []\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ready(bench: Path, page: Path, words: list[str]) -> None:
+    """What a line writes anew may not stand there, and what a page's own subject needs has to."""
+    for option in ("-d", "-o"):
+        if option in words:
+            target = bench / words[words.index(option) + 1]
+            shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+    if page.name.startswith("data") and not words[2].endswith("text_document"):
+        (bench / "megatron.sh").write_text(data_script("corpus_text_document"))
+        (bench / "mindformers.yaml").write_text(data_yaml("corpus_text_document"))
+    if words[0] == "weights" and not (bench / "checkpoints").exists():
+        (bench / "small").mkdir()
+        script, config = pair("grouped", bench / "small")
+        shutil.copy(script, bench / "pretrain.sh")
+        shutil.copy(config, bench / "train.yaml")
+        write_megatron(bench / "checkpoints" / "megatron", script, arrays(script))
+        shutil.copytree(bench / "checkpoints" / "megatron", bench / "CHECKPOINT")
+
+
+NOT_HERE = re.compile(r"/data/|tokenizer\.json|--follow|^verify")
+"""Data of a machine of one's own, an endless command, and both frameworks."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(shown(page))], ids=lambda page: page.name)
+def test_shown_commands_run(accmap, bench: Path, page: Path) -> None:
+    for line in shown(page):
+        if NOT_HERE.search(line):
+            continue
+        words = words_of(line)
+        ready(bench, page, words)
+        answer = accmap(*words)
+        assert answer.code in (0, 1), (line, answer)
+        assert "Traceback" not in answer.err
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("language", ["md", "zh-CN.md"])
+def test_verifying_as_shown(bench: Path, language: str) -> None:
+    pytest.importorskip("mindformers")
+    pytest.importorskip("megatron.core")
+    import subprocess
+
+    lines = [line for line in shown(ROOT / "docs" / f"verify.{language}") if line.startswith("verify")]
+    assert lines
+    done = subprocess.run(
+        [sys.executable, "-m", "accmap", *words_of(lines[0]), "--quiet"],
+        capture_output=True, text=True, check=False, cwd=bench,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+
+
+def test_pages_show_commands() -> None:
+    assert sum(1 for page in PAGES for _ in shown(page)) > 80
+    assert "lint examples/planted/megatron.sh examples/planted/mindformers.yaml" in set(shown(ROOT / "README.md"))
