@@ -2040,4 +2040,8 @@ GATES: Any = {'attention.qk_clip_alpha': (('attention.qk_clip', 'eq', True),),
  'mtp.loss_scale': (('mtp.num_layers', 'gt', 0),)}
 
 IDLE: Any = {'attention.softmax_in_fp32': {'megatron': (('attention.flash', 'eq', True), ('environment.transformer_impl', 'ne', 'local')),
-                               'mindformers': (('attention.flash', 'eq', True),)}}
+                               'mindformers': (('attention.flash', 'eq', True),)},
+ 'data.eod_token': {'megatron': (('data.mask_loss_after_eod', 'ne', True), ('data.reset_position_ids', 'ne', True), ('data.reset_attention_mask', 'ne', True)),
+                    'mindformers': (('data.mask_loss_after_eod', 'ne', True),
+                                    ('data.reset_position_ids', 'ne', True),
+                                    ('data.reset_attention_mask', 'ne', True))}}

@@ -11,6 +11,7 @@ import json
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...mapper.recipe.reading import recipe_of
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.files import read_text
 from .blend import Blend, blend_of
@@ -89,7 +90,7 @@ def megatron_plan(config: Config) -> Plan:
         surplus=surplus if isinstance(surplus, float) else 0.005,
         sharded=reader.value("data_sharding") is not False,
         vocabulary=reader.whole("padded_vocab_size", "vocabulary"),
-        eod=_eod(reader),
+        eod=_eod(config, reader),
         masks_after_eod=reader.true("eod_mask_loss", "masks_after_eod"),
         resets_at_eod=reader.true("reset_position_ids", "resets_at_eod") or reader.true("reset_attention_mask"),
         cache=reader.text("data_cache_path", "cache"),
@@ -193,9 +194,11 @@ def _amount(reader: Reader, global_batch: int | None) -> tuple[int | None, int |
     return (None if steps is None or global_batch is None else steps * global_batch), steps
 
 
-def _eod(reader: Reader) -> int | None:
+def _eod(config: Config, reader: Reader) -> int | None:
     """The id that ends a document, where the launch alone says it; otherwise the tokenizer does."""
-    if reader.text("tokenizer_type") != "NullTokenizer":
+    found = recipe_of(config).value("data.eod_token")
+    if not isinstance(found, int):
         return None
-    given = reader.whole("null_tokenizer_eod_id", "eod")
-    return given if given is not None else reader.whole("vocab_size", "eod")
+    if reader.whole("null_tokenizer_eod_id", "eod") is None:
+        reader.whole("vocab_size", "eod")
+    return found

@@ -118,6 +118,12 @@ def _not_written(values: Values, scope: Scope) -> Written:
     return tuple(OMIT for _ in values)
 
 
+def _not_placed(values: Values, scope: Scope) -> Written:
+    """None of the lens's own three keys says it alone."""
+    del values, scope
+    return OMIT, OMIT, OMIT
+
+
 def _unchanged(values: Values, scope: Scope) -> Values:
     del scope
     return values
@@ -355,6 +361,19 @@ def _async_put(values: Values, scope: Scope) -> Written:
     return values[0], (OMIT if alone or not values[0] else True)
 
 
+def _null_end_get(values: Values, scope: Scope) -> Values:
+    """Of all tokenizers only the null one is described by the launch: it ends documents behind its vocabulary."""
+    kind, given, size = values
+    if kind != "NullTokenizer":
+        return (None,)
+    whole = integer(size)
+    if given is not None or whole is None:
+        return (given,)
+    since = scope.options.get("counted_since")
+    counted = isinstance(since, int) and int(scope.version.partition(".")[2] or 0) >= since
+    return (whole - 1 if counted else whole,)
+
+
 def _load_path_get(values: Values, scope: Scope) -> Values:
     """Without --load Megatron starts from --pretrained-checkpoint."""
     del scope
@@ -380,6 +399,7 @@ LENSES = {
     "save_path": Lens(_unchanged, _save_path_put),
     "loads_optimizer": Lens(_loads_optimizer_get, _loads_optimizer_put, ((0, 1),)),
     "finetunes": Lens(_finetunes_get, _finetunes_put, ((0, 1),)),
+    "null_end": Lens(_null_end_get, _not_placed),
     "async_save": Lens(_async_get, _async_put, ((0,),)),
     "load_path": Lens(_load_path_get, _load_path_put),
     "dynamic_resumes": Lens(_dynamic_resumes_get, _dynamic_resumes_put, ((0,),)),

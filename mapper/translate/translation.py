@@ -428,6 +428,8 @@ class _Translating:
         explicit = entry.origin == "explicit"
         impact = self._impact(row, field)
         misfit = self.misfits.get(field)
+        source = row.side(self.source_side, self.config.framework_version)
+        kept = _same(back, wanted) and not (row.loss == "one-way" and _mode(row, source) == "never")
         if explicit and not entry.decided:
             name = self.placeholders.get(field)
             text = _UNDECIDED if name is None else _filled(_PLACEHOLDER, {"name": name})
@@ -437,8 +439,8 @@ class _Translating:
             self._report(field, entry, keys, "dropped", impact, _filled(_CLASS, words), reversible=False)
         elif caveat is not None:
             # What differs in effect may still be written down in full, and is then read back as it was.
-            kept = caveat.status != "dropped" and bool(keys) and _same(back, entry.value)
-            self._report(field, entry, keys, caveat.status, impact, (caveat.en, caveat.zh), reversible=kept)
+            whole = caveat.status != "dropped" and bool(keys) and _same(back, entry.value)
+            self._report(field, entry, keys, caveat.status, impact, (caveat.en, caveat.zh), reversible=whole)
         elif missing and not _same(entry.value, vocabulary()[field].default):
             known = all(not self._gone(name) for name in self._target_keys(row))
             words = {**self.words, "value": _shown(entry.value)}
@@ -448,12 +450,12 @@ class _Translating:
             if explicit or (impact == "numerics" and entry.value is not None):
                 self._report(field, entry, keys, "dropped", impact, text, reversible=False)
         elif explicit:
-            self._report(field, entry, keys, "exact", impact, ("", ""), reversible=_same(back, wanted))
+            self._report(field, entry, keys, "exact", impact, ("", ""), reversible=kept)
         elif keys and not (entry.value is None and len(row.fields) > 1):
-            self._report(field, entry, keys, "made-explicit", impact, ("", ""), reversible=_same(back, wanted))
+            self._report(field, entry, keys, "made-explicit", impact, ("", ""), reversible=kept)
         elif not keys and self._matters(row, field, entry) and self._neutral(row, field, entry):
             text = _ONLY_READ if len(row.fields) > 1 else _SAME_DEFAULT
-            self._report(field, entry, keys, "exact", impact, text, reversible=_same(back, wanted))
+            self._report(field, entry, keys, "exact", impact, text, reversible=kept)
 
     def _matters(self, row: Row, field: str, entry: RecipeValue) -> bool:
         """Whether a default of the source is worth a line: it is a value there, and something depends on it."""

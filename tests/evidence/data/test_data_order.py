@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 
 from accmap.evidence.data.blend import asked, blend_of, normalised, turns
 from accmap.evidence.data.gpt_index import gpt_index
+from accmap.evidence.data.megatron_plan import megatron_plan
 from accmap.evidence.data.problems import RefusedError
 from accmap.evidence.data.sampler import CyclicOrder, Permutation, block_step, dealt_step
 from accmap.evidence.data.split import ranges, shares
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.reader import config_of
+from accmap.schemas.source import SourceText
 
 LENGTHS = st.lists(st.integers(0, 30), min_size=1, max_size=25).filter(lambda found: sum(found) > 1)
 
@@ -177,3 +181,24 @@ def test_cyclic_steps_do_not_overlap() -> None:
     order = CyclicOrder(100, 2, 3, sharded=True)
     taken = [slot.sample for step in range(8) for slot in order.step(step, 12)]
     assert len(set(taken)) == 96 == order.steps_samples
+
+
+@pytest.mark.parametrize(
+    ("version", "more", "end"),
+    [
+        ("0.12", "", 1024),
+        ("0.17", "", 1024),
+        ("0.18", "", 1023),
+        ("0.19", "", 1023),
+        ("0.19", "--null-tokenizer-eod-id 5", 5),
+        ("0.19", "--tokenizer-type Llama2Tokenizer", None),
+    ],
+)
+def test_the_null_tokenizers_end_of_a_document(version: str, more: str, end: int | None) -> None:
+    words = (
+        "pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 16 --train-iters 4 "
+        "--max-position-embeddings 16 --micro-batch-size 1 --lr 1e-4 --data-path data "
+        f"--tokenizer-type NullTokenizer --vocab-size 1024 {more}"
+    )
+    config = config_of(SourceText("run.sh", words), ReadOptions(megatron=version), path="run.sh")
+    assert megatron_plan(config).eod == end
