@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from accmap.ownership import own, with_own_settings
 from accmap.schemas.config import Config, Framework, ReadOptions
 from accmap.schemas.light_typing import TYPE_CHECKING, NamedTuple
 from accmap.schemas.reader import read_config
@@ -22,7 +23,7 @@ class Loaded(Config):
         """The run in the vocabulary that both frameworks share; read anew each time it is asked for."""
         from accmap.mapper.recipe.reading import recipe_of
 
-        return recipe_of(self)
+        return own(recipe_of(with_own_settings(self)))
 
 
 class Converted(NamedTuple):
@@ -37,7 +38,7 @@ class Converted(NamedTuple):
 
 def load(path: str, options: ReadOptions | None = None) -> Loaded:
     """Read the file at `path`, of either framework, as the framework would; UnreadableError where it cannot be."""
-    return Loaded(*read_config(path, options))
+    return with_own_settings(Loaded(*read_config(path, options)))
 
 
 def convert(
@@ -53,10 +54,10 @@ def convert(
     from accmap.mapper.translate.writing import text_of
 
     config = load(source, options) if isinstance(source, str) else source
-    translation = translate(config, to, version, dialect)
+    translation = translate(with_own_settings(config), to, version, dialect)
     return Converted(
         text_of(translation),
-        translation.rows,
+        own(translation.rows),
         translation.target_framework,
         translation.version,
         translation.dialect,
@@ -69,4 +70,4 @@ def diff(a: str | Config, b: str | Config, options: ReadOptions | None = None) -
     from accmap.mapper.recipe.reading import recipe_of
 
     one, other = (load(side, options) if isinstance(side, str) else side for side in (a, b))
-    return differences(recipe_of(one), recipe_of(other))
+    return own(differences(recipe_of(with_own_settings(one)), recipe_of(with_own_settings(other))))

@@ -50,7 +50,9 @@ def run_application(words: Sequence[str]) -> int:
     """Answer a request for help or completion; the exit code."""
     language = language_in(words)
     application = build_application(language)
-    given = list(words)
+    # A group of commands has no option of its own; the page's language is known by now.
+    pairs = zip(("", *words), words, strict=False)
+    given = [word for before, word in pairs if "--lang" not in (before, word) and not word.startswith("--lang=")]
     if given and given[0] in ALL_COMMANDS and " ".join(given[:2]) in ALL_COMMANDS:
         # `playbook` takes operands itself, so that `playbook status` cannot be a member of a group.
         given[:2] = [" ".join(given[:2])]

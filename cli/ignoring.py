@@ -39,7 +39,9 @@ def add_comments(report: Report, language: Language) -> int:
     for file, places in wanted.items():
         _write(file, _commented(report.sources[file], places))
     count = sum(len(places) for places in wanted.values())
-    text = f"accmap: 已添加 {count} 处注释" if language == "zh" else f"accmap: added {count} comments"
+    text = (
+        f"accmap: 已添加 {count} 处注释" if language == "zh" else f"accmap: added {count} comment{'s' * (count != 1)}"
+    )
     print(text, file=sys.stderr)
     return UNUSABLE if report.unreadable else FINE
 

@@ -58,8 +58,8 @@ _COMPARISONS = {
     "exceeds": ("{field} is more than the product of {value}", "{field} 大于 {value} 之积"),
     "short_of": ("{field} is less than the product of {value}", "{field} 小于 {value} 之积"),
     "quotient_ne": (
-        "{field} is not {value} (whole quotient by a field, number)",
-        "{field} 除以所列字段的整数商不为所列数值（{value}）",
+        "{field} divided by {first}, rounded down, is not {last}",
+        "{field} 除以 {first} 的整数商不为 {last}",
     ),
     "indivisible": ("{field} is no multiple of {value}", "{field} 不是 {value} 的倍数"),
     "not_product": ("{field} is not the product of {value}", "{field} 不等于 {value} 之积"),
@@ -146,7 +146,8 @@ def conditions(given: Sequence[Condition], language: Language) -> str:
         value = ", ".join(shown_value(one) for one in operand) if isinstance(operand, tuple) else shown_value(operand)
         if comparison.endswith("_field"):
             value = str(operand)
-        parts.append(_COMPARISONS[comparison][place].format(field=field, value=value))
+        ends = (operand[0], shown_value(operand[-1])) if isinstance(operand, tuple) and operand else ("", "")
+        parts.append(_COMPARISONS[comparison][place].format(field=field, value=value, first=ends[0], last=ends[1]))
     return ("，且 " if place else " and ").join(parts)
 
 

@@ -7,17 +7,21 @@ will do; the arrangement is a matter of the MindSpore Transformers file.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from ..mappings.weights_compiled import NORM
 from .weights import Layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ..schemas.config import Config
     from .recipe.values import Recipe
     from .weights import Shape
 
+_COUNTS = ("model.num_layers", "moe.num_experts", "mtp.num_layers")
+_MOST = 100_000
+"""More layers or experts than this no model has; to list them would take for ever."""
 _NEEDED = ("model.num_layers", "model.hidden_size", "attention.num_heads")
 
 
@@ -76,6 +80,9 @@ class _Sizes:
         def get(name: str) -> Any:
             return recipe.value(name)
 
+        endless = tuple(name for name in _COUNTS if isinstance(get(name), int) and get(name) > _MOST)
+        if endless:
+            raise UndecidedSizeError(recipe.file, endless)
         self.recipe = recipe
         self.layers: int = get("model.num_layers")
         self.hidden: int = get("model.hidden_size")
@@ -86,6 +93,8 @@ class _Sizes:
         vocabulary = get("model.padded_vocab_size") or get("model.vocab_size")
         self.vocabulary: int = vocabulary if isinstance(vocabulary, int) else OPEN
         self.norm: str = get("norm.type") or "LayerNorm"
+        if self.norm not in NORM:
+            raise UndecidedSizeError(recipe.file, ("norm.type",))
         self.gated = bool(get("activation.gated"))
         self.bias = bool(get("model.bias_linear"))
         self.latent = bool(get("attention.latent.enabled"))
@@ -99,7 +108,10 @@ class _Sizes:
         if not self.experts:
             return [0] * self.layers
         if isinstance(given, (list, tuple)):
-            return [int(kind) for kind in given]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            kinds = cast("Sequence[object]", given)
+            if not all(isinstance(kind, int) for kind in kinds):
+                raise UndecidedSizeError(self.recipe.file, ("moe.layer_pattern",))
+            return [int(bool(kind)) for kind in kinds]
         every = given if isinstance(given, int) and given > 0 else 1
         return [1 if layer % every == 0 else 0 for layer in range(self.layers)]
 

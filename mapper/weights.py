@@ -254,6 +254,8 @@ class _Row(NamedTuple):
                         there[placeholder] = names[there[placeholder]]
                 ours, theirs = (here, there) if framework == "megatron" else (there, here)
                 names = self._megatron_names(ours, layout)
+                if not names:  # experts, in a model that has none
+                    return None
                 return Pairing(names, filled(self.mindformers, theirs), self.relation, self.kept)
         return None
 

@@ -96,15 +96,21 @@ def _differing(
         said = {**found.values, "why": why.en, "why_zh": why.zh}
         return found._replace(values=said, variant="alike", severity="info")
     severity = _lowered(name, row.severity)
-    if (row.how in ("names", "given") and (one is None or other is None)) or (row.how == "words" and one is None):
+    if (row.how in ("names", "given") and (one is None or other is None)) or (
+        row.how in ("words", "derived") and one is None
+    ):
         severity = "info"  # what one side gets in another way, not another value
     if row.how == "assumed" and not all(written):
         severity = "info"  # what one side does by default is not said by its catalog
-    if severity == "info" and name.startswith(_QUIET) and not any(written):
+    if severity == "info" and name.startswith(_QUIET) and not any(written) and not _numeric(name):
         return None  # two defaults that nobody chose, about files and logs
-    if severity == "info" and _aside(name, left, right):
+    if severity == "info" and None not in fields and _aside(name, left, right):
         return None
     found = difference(name, one, other, left, right)._replace(severity=severity)
+    if severity == "info" and None in fields and name.startswith(_ASIDE):
+        given, without = (left, right) if fields[1] is None else (right, left)
+        if not places_of(without).spots(name):
+            found = found._replace(variant=f"only {given.framework}")
     if severity != "info":
         from .agreement import agreement
 
@@ -125,12 +131,19 @@ def counts(name: str, left: Side, right: Side) -> bool:
 
 
 def _same_numbers(name: str, other: object, left: Side, right: Side) -> Caveat | None:
-    """Why, by the tables, Megatron-LM's value makes the same numbers as what the other side always or instead does."""
+    """Why, by the tables, the value of one side makes the same numbers as what the other always or instead does."""
     dialect = side_of(right.config)
+    own = left.value(name)
     numeric = _numeric(name)
     for row in rows_of(name):
         for caveat in row.caveats:
             counted = caveat.status == "exact" or (caveat.status == "conditional" and not numeric)
+            if counted and caveat.to == "megatron" and caveat.source in ("mindformers", dialect):
+                written = dict(caveat.instead)
+                alike = name in written and equal(written[name], own)
+                if alike and all(holds(condition, right.value) for condition in caveat.when):
+                    return caveat
+                continue
             if not counted or caveat.to not in ("mindformers", dialect):
                 continue
             there = row.side(dialect, right.config.framework_version)
@@ -142,7 +155,7 @@ def _same_numbers(name: str, other: object, left: Side, right: Side) -> Caveat |
 
 
 def _aside(name: str, left: Side, right: Side) -> bool:
-    """Whether a field is about files, logs or devices, changes no number, and exists in one framework only."""
+    """Whether a field is about files, logs or devices, changes no number, and one framework always does the same."""
     return (
         name.startswith(_ASIDE)
         and not _numeric(name)
@@ -196,8 +209,6 @@ def _left_open(
         variant, side = "unknown", right if a.decided else left
     else:
         side = left if a is not None else right
-        if _aside(name, left, right):
-            return
         without = right if side is left else left
         variant = f"only {side.framework}"
         if not counts(name, side, side):
@@ -334,4 +345,5 @@ COMPARATORS: Mapping[str, Callable[[object, object], bool]] = {
     "truth": _same_truth,
     "given": equal,
     "assumed": equal,
+    "derived": equal,
 }

@@ -8,7 +8,7 @@ from .rule import Change, Found, Note, Repair, at_key, on
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .subject import Subject
+    from .subject import Side, Subject
 
 _PARALLEL_MODES = (1, "semi", "semi_auto_parallel", 2, "auto", "auto_parallel")
 
@@ -47,6 +47,9 @@ def data_keys_missing(subject: Subject) -> Iterator[Found]:
     loader = "train_dataset.dataloader" if dynamic else "train_dataset.data_loader"
     if side.config.value(f"{loader}.type") != "BlendedMegatronDatasetDataLoader":
         return
+    for key in ("sizes", "config.seq_length"):
+        if side.config.value(f"{loader}.{key}") is None and f"{loader}.{key}" not in _undecided(side):
+            yield Found(at_key("mindformers", f"{loader}.{key}"), {"key": f"{loader}.{key}"}, variant="length")
     for name in (*(() if dynamic else _REQUIRED), *_TOKENS):
         place = at_key("mindformers", f"{loader}.config.{name}")
         if side.config.value(place.name) is not None:
@@ -57,6 +60,10 @@ def data_keys_missing(subject: Subject) -> Iterator[Found]:
             change = Change("set", place, "False")
             repair = Repair("unsafe", f"Write {name}: False.", f"写入 {name}: False。", (change,))
             yield Found(place, {"key": name}, repair=repair)
+
+
+def _undecided(side: Side) -> set[str]:
+    return {key for key, setting in side.config.settings.items() if not setting.decided}
 
 
 def two_sequence_lengths(subject: Subject) -> Iterator[Found]:

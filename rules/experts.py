@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from ..schemas.light_typing import TYPE_CHECKING
 from .agreement import agreement
 from .comparison import difference, equal
@@ -19,7 +21,10 @@ def _largest(value: Value) -> float:
     """The largest of one or several coefficients."""
     if isinstance(value, (list, tuple)):
         return max((_largest(entry) for entry in value), default=0.0)
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    try:
+        return float(value) if isinstance(value, (int, float)) else 0.0
+    except OverflowError:  # a whole number of more than three hundred digits
+        return inf
 
 
 def aux_loss_large(subject: Subject) -> Iterator[Found]:

@@ -54,10 +54,12 @@ def latent_attention_local(subject: Subject) -> Iterator[Found]:
 
 
 def yarn_mscale(subject: Subject) -> Iterator[Found]:
-    """YaRN's temperature factors must be equal for the two formulas to agree."""
+    """YaRN's temperature factors must be equal for the two formulas to agree; without an extension neither is used."""
     for side in subject.sides:
         if side.value("position.type") != "yarn":
             return
+    if all(_plain_rotary(side) for side in subject.sides):
+        return
     for side in subject.sides:
         one, other = side.value("position.yarn.mscale"), side.value("position.yarn.mscale_all_dim")
         if one != other:
@@ -73,6 +75,19 @@ def dropout_in_alignment(subject: Subject) -> Iterator[Found]:
                 yield Found(
                     on(side.framework, name), {"key": key_of(side, name), "value": shown(value)}, fields=(name,)
                 )
+
+
+def attention_dropout_without_effect(subject: Subject) -> Iterator[Found]:
+    """The dynamic graph takes the key in and never passes it to its attention."""
+    left, right = subject.megatron, subject.mindformers
+    if left is None or right is None or right.config.dialect != "dynamic":
+        return
+    name = "attention.dropout"
+    one, other = left.value(name), right.value(name)
+    if isinstance(one, float) and one > 0 and isinstance(other, float) and other > 0:
+        note = Note(on("megatron", name), "this side drops attention weights", "这一侧会丢弃注意力权重")
+        values = {"key": key_of(right, name), "value": shown(other), "other": shown(one)}
+        yield Found(on("mindformers", name), values, (note,))
 
 
 def latent_attention_bias(subject: Subject) -> Iterator[Found]:

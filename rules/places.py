@@ -43,9 +43,11 @@ def rows_of(name: str) -> Sequence[Row]:
     if not _rows:
         from ..mappings.tables import table
 
+        found: dict[str, list[Row]] = {}
         for row in table().rows:
             for field in row.fields:
-                _rows.setdefault(field, []).append(row)
+                found.setdefault(field, []).append(row)
+        _rows.update(found)  # at once: another thread must not see half of it
     return _rows.get(name, ())
 
 

@@ -168,7 +168,8 @@ def _compared(subject: Subject) -> tuple[Comparison, Curve, Curve] | None:
     if len(schedules) != 2 or schedules[0] is None or schedules[1] is None:
         return None
     a, b = schedules[0].learning_rate, schedules[1].learning_rate
-    lengths = [schedule.steps for schedule in schedules if schedule is not None and schedule.steps]
+    known = [schedule.steps for schedule in schedules if schedule is not None]
+    lengths = [steps for steps in known if steps is not None and steps > 0]
     return compare(a, b, min(lengths) if lengths else _STEPS), a, b
 
 

@@ -66,7 +66,7 @@ class _Script:
         self.at = 0
         self.line = 1
         self.open: list[str] = []
-        """What is open around the place: quotes, `(` for commands and `{` for parameters."""
+        """What is open around the place: quotes, `(` for commands, `((` for arithmetic and `{` for parameters."""
         self.waiting: list[re.Match[str]] = []
         """Here-documents that begin with the next line."""
         self.heredoc = re.compile(r"<<(-?)[ \t]*\\?(['\"]?)([A-Za-z_][\w.-]*)\2")
@@ -104,12 +104,15 @@ class _Script:
                 self.open.pop()
         elif char == '"':
             self.open.pop() if mode == '"' else self.open.append('"')
+        elif char == "$" and self.text.startswith("((", self.at):
+            self.open += "((", "(("
+            self.at += 2
         elif char == "$" and self._next() in ("(", "{"):
             self.open.append(self._next())
             self.at += 1
         elif char == "}" and mode == "{":
             self.open.pop()
-        elif mode != '"':
+        elif next((one for one in reversed(self.open) if one != "{"), "") != '"':
             self._plain(char, mode)
 
     def _plain(self, char: str, mode: str) -> None:
@@ -120,14 +123,17 @@ class _Script:
             self.at += 1
         elif mode == "{":
             return
-        elif mode == "(" and char in "()":
-            self.open.append("(") if char == "(" else self.open.pop()
+        elif char == "(" and self._next() == "(":
+            self.open += "((", "(("
+            self.at += 1
+        elif mode in ("(", "((") and char in "()":
+            self.open.append(mode) if char == "(" else self.open.pop()
         elif char == "#" and self.text[max(self.at - 2, 0) : self.at - 1] in ("", *" \t\n;(&|"):
             end = self.text.find("\n", self.at)
             self.at = len(self.text) if end < 0 else end
         elif char == "<" and self.text.startswith("<<", self.at):
             self.at += 2  # <<< hands over a word
-        elif char == "<" and (begun := self.heredoc.match(self.text, self.at - 1)) is not None:
+        elif char == "<" and mode != "((" and (begun := self.heredoc.match(self.text, self.at - 1)) is not None:
             self.waiting.append(begun)
             self.at = begun.end()
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from .subject import Subject
 
 
+_MOST = 1 << 1000
+"""More layers than a float can hold."""
+
+
 def params_not_fp32(subject: Subject) -> Iterator[Found]:
     """The type of the weights is the type in which gradients are communicated."""
     side = subject.mindformers
@@ -30,7 +34,7 @@ def expert_init_scaling(subject: Subject) -> Iterator[Found]:
     if any(side.value("checkpoint.load_path") for side in subject.sides):
         return
     std, layers = right.value("init.std"), right.value("model.num_layers")
-    if isinstance(std, float) and isinstance(layers, int) and layers > 0:
+    if isinstance(std, float) and isinstance(layers, int) and 0 < layers < _MOST:
         scaled = std / sqrt(2.0 * layers)
         yield Found(
             on("mindformers", "init.std"),

@@ -6,11 +6,6 @@ hold words of English, which this table turns into Chinese where the message is 
 
 from __future__ import annotations
 
-from .light_typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import re
-
 SLOTS = frozenset(("why", "expected", "what", "remedy", "context", "given", "found"))
 
 PHRASES = (
@@ -177,38 +172,63 @@ PHRASES = (
 )
 
 
-def in_chinese(phrase: str) -> str:
+_MOST_LEVELS = 8
+"""A part of a message holds another a few times over; a text of a user could go on without end."""
+
+
+def in_chinese(phrase: str, level: int = 0) -> str:
     """The phrase in Chinese, its own parts too; as it is where the table has none."""
-    for pattern, chinese in _patterns():
-        found = pattern.fullmatch(phrase)
-        if found is not None:
-            return chinese.format(*map(in_chinese, found.groups()))
+    if level == _MOST_LEVELS:
+        return phrase
+    for parts, chinese in _patterns():
+        held = _between(parts, phrase)
+        if held is not None:
+            return chinese.format(*[in_chinese(one, level + 1) for one in held])
     parts = phrase.split(" or ")
-    said = [in_chinese(part) for part in parts] if len(parts) > 1 else parts
+    said = [in_chinese(part, level + 1) for part in parts] if len(parts) > 1 else parts
     return phrase if said == parts else " 或 ".join(said)
 
 
-_known: list[tuple[re.Pattern[str], str]] = []
+_known: list[tuple[list[str], str]] = []
 
 
-def _patterns() -> list[tuple[re.Pattern[str], str]]:
+def _patterns() -> list[tuple[list[str], str]]:
     """The table, and what is said of files that cannot be read, which other messages quote."""
     if not _known:
         from .files import PROBLEMS
 
-        _known.extend((_pattern(english), chinese) for english, chinese in PHRASES)
+        _known.extend((_parts(english), chinese) for english, chinese in PHRASES)
         for kind in PROBLEMS.values():
             english, chinese = _numbered(kind.en, kind.zh)
-            _known.append((_pattern(english), chinese))
-            _known.append((_pattern(english.rstrip(".")), chinese.rstrip("。")))
+            _known.append((_parts(english), chinese))
+            _known.append((_parts(english.rstrip(".")), chinese.rstrip("。")))
     return _known
 
 
-def _pattern(english: str) -> re.Pattern[str]:
-    import re
+def _parts(english: str) -> list[str]:
+    """What stands around the holes."""
+    return [part.replace("{{", "{").replace("}}", "}") for part in english.split("{}")]
 
-    text = re.escape(english.replace("{{", "{").replace("}}", "}")).replace(r"\{\}", "(.+?)")
-    return re.compile(text, re.DOTALL)
+
+def _between(parts: list[str], phrase: str) -> list[str] | None:
+    """What fills the holes, each as short as can be and none empty; None where the phrase is another.
+
+    No regular expression: with several holes it would try every way to fill them, which takes minutes for a long text.
+    """
+    first, last = parts[0], parts[-1]
+    if len(parts) == 1:
+        return [] if phrase == first else None
+    end = len(phrase) - len(last)
+    if not (phrase.startswith(first) and phrase.endswith(last)):
+        return None
+    at, found = len(first), list[str]()
+    for part in parts[1:-1]:
+        following = phrase.find(part, at + 1, end)
+        if following < 0:
+            return None
+        found.append(phrase[at:following])
+        at = following + len(part)
+    return [*found, phrase[at:end]] if at < end else None
 
 
 def _numbered(english: str, chinese: str) -> tuple[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from .light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,8 +25,8 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     pairs = _pairs(name)
     mine = sum([_bits[pair] for pair in pairs if pair in _bits])  # a pair that no candidate has is shared with none
     best, score = None, _CLOSE
-    for other, (theirs, count) in candidates:
-        alike = 2 * (mine & theirs).bit_count() / (len(pairs) + count or 1)
+    for other, (theirs, many) in candidates:
+        alike = 2 * (mine & theirs).bit_count() / (len(pairs) + many or 1)
         if alike > score:
             best, score = other, alike
     return best
@@ -34,11 +36,13 @@ _MOST_KNOWN = 5_000
 _known: dict[str, tuple[int, int]] = {}
 """The pairs of names that something was compared with, a bit each, and how many: the same names are compared often."""
 _bits: dict[str, int] = {}
+_numbers = count()
 
 
 def _learnt(name: str) -> tuple[int, int]:
     pairs = _pairs(name)
-    found = sum([_bits.setdefault(pair, 1 << len(_bits)) for pair in pairs]), len(pairs)
+    # Two threads that learn at once must not give two pairs one bit: a number is counted once, and the first is kept.
+    found = sum([_bits.get(pair) or _bits.setdefault(pair, 1 << next(_numbers)) for pair in pairs]), len(pairs)
     if len(_known) < _MOST_KNOWN:
         _known[name] = found
     return found

@@ -36,7 +36,7 @@ def run(words: list[str]) -> int:
 
 if __name__ == "__main__":
     done = run(sys.argv[1:])
-    atexit._run_exitfuncs()  # helper processes of the frameworks end here, too
+    atexit._run_exitfuncs()  # what the frameworks began beside themselves ends here, too
     sys.stdout.flush()
     sys.stderr.flush()
     for child in multiprocessing.active_children():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from ..mapper.lenses.network import SCALED_FROM
 from ..mappings.tables import within
 from . import dimensions as size
 from .blueprint import Blueprint, OptimizerPlan
@@ -37,7 +38,6 @@ _SIZES = {
     size.SEQUENCE: "seq_length",
     size.POSITIONS: "max_position_embeddings",
 }
-_SCALED_FROM = 4096
 _LATENT = "attention.latent."
 _EXPERT = ("moe.", "moe.router.")
 
@@ -59,7 +59,7 @@ def sizes_of(config: Config) -> size.Sizes:
     found["position.type"] = (values.get("rope_type") or "yarn") if latent and kind == "rope" else kind
     if latent and found["position.type"] == "yarn" and not within(config.framework_version, None, "0.13"):
         # Megatron-Core 0.14 and later; the one that is installed scales from max_position_embeddings.
-        found[size.POSITIONS] = _SCALED_FROM
+        found[size.POSITIONS] = SCALED_FROM
     return found
 
 

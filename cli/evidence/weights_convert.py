@@ -102,7 +102,7 @@ def run(
     )
     ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel, cut)
     if min(tensor_parallel, pipeline_parallel, expert_parallel) < 1 or not 0 < shard_size < math.inf:
-        raise UsageError("numbers of ranks and --shard-size are above 0", "各并行数与 --shard-size 必须大于 0")
+        raise UsageError("numbers of ranks and --shard-size have to be above 0", "各并行数与 --shard-size 必须大于 0")
     _check_place(output, files[0], resume=resume, force=force)
     _check_target(files[0], to, ranks, transformer_impl, ckpt_format)
     configs = [load(name, options, stdin_name) for name in config]
@@ -164,8 +164,8 @@ def _check_target(
         )
     if ckpt_format == "torch_dist" and not whole:
         raise UsageError(
-            "torch_dist is written for no number of ranks: each takes its part when it loads",
-            "torch_dist 与并行度无关：各 rank 加载时自取所需部分",
+            "torch_dist does not depend on the ranks: each takes its part when it loads; leave their numbers out",
+            "torch_dist 与并行度无关：各 rank 加载时自取所需部分；请去掉各并行数",
         )
 
 

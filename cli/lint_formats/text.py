@@ -1,4 +1,8 @@
-"""Findings for a person: the place, the sentence, the line of the file with a mark, and the second place."""
+"""Findings for a person: the place, the sentence, the line of the file with a mark, and the second place.
+
+Remarks are many and seldom urgent: they come first, in a line each, so that what has to be mended stands at the end,
+where a terminal stops.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +26,32 @@ def write(report: Report, language: Language) -> str:
     """The page."""
     colour = wants_colour()
     lines: list[str] = []
-    for entry in report.diagnostics:
-        lines += _finding(entry, report, language, colour)
+    remarks = [entry for entry in report.diagnostics if entry.kind.severity == "info"]
+    lines += [_remark(entry, language, colour) for entry in remarks]
+    if remarks:
         lines.append("")
+    for entry in report.diagnostics:
+        if entry.kind.severity != "info":
+            lines += _finding(entry, report, language, colour)
+            lines.append("")
     lines.append(summary_line(report, language))
     return "\n".join(lines) + "\n"
 
 
-def _finding(entry: Diagnostic, report: Report, language: Language, colour: bool) -> Iterator[str]:
+def _remark(entry: Diagnostic, language: Language, colour: bool) -> str:
+    return f"{_head(entry, colour)}: {entry.message(language)}"
+
+
+def _head(entry: Diagnostic, colour: bool) -> str:
     kind = entry.kind
     head = painted(f"{kind.severity}[{kind.code}]", _STYLES[kind.severity], colour)
-    yield f"{painted(place_of(entry.file, entry.span), 'bold', colour)}: {head} {kind.name}"
+    return f"{painted(place_of(entry.file, entry.span), 'bold', colour)}: {head}"
+
+
+def _finding(entry: Diagnostic, report: Report, language: Language, colour: bool) -> Iterator[str]:
+    yield f"{_head(entry, colour)} {entry.kind.name}"
     yield f"  {entry.message(language)}"
-    yield from _frame(entry.file, entry.span, report, colour, _STYLES[kind.severity])
+    yield from _frame(entry.file, entry.span, report, colour, _STYLES[entry.kind.severity])
     for place in entry.related[:_MOST_RELATED]:
         note = place.zh if language == "zh" else place.en
         yield f"  {painted(place_of(place.file, place.span), 'dim', colour)}: {note}"

@@ -87,11 +87,14 @@ class Lines:
         """Read the lines of a chunk whose first line has the number `first`."""
         start = self.form.start
         if start and start in chunk:
-            before, _, chunk = chunk.partition(start)
-            self.take(before, first, file)
-            self.starts.append(len(self))
-            self.take(chunk, first + before.count(b"\n"), file)
-            return
+            *before, chunk = chunk.split(start)
+            for part in before:
+                self._take(part, first, file)
+                self.starts.append(len(self))
+                first += part.count(b"\n")
+        self._take(chunk, first, file)
+
+    def _take(self, chunk: bytes, first: int, file: str) -> None:
         marked = max(map(chunk.count, self.form.marks))
         if not marked:
             return

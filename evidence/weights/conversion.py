@@ -102,11 +102,14 @@ def convert(
     paths = [*(unit.path for unit in plan.units), *(path for path, _ in beside)]
     writer = Writer(request.output, _about(request, plan), paths, resume=request.resume)
     written: list[Written] = []
-    for number, unit in enumerate(plan.units, 1):
-        progress(f"{number}/{len(plan.units)} {unit.path}")
-        written.append(writer.write(unit))
-    others = [writer.text(path, text) for path, text in beside]
-    writer.finish(others)
+    try:
+        for number, unit in enumerate(plan.units, 1):
+            progress(f"{number}/{len(plan.units)} {unit.path}")
+            written.append(writer.write(unit))
+        others = [writer.text(path, text) for path, text in beside]
+        writer.finish(others)
+    finally:
+        writer.close()
     weights = [weight for unit in plan.units for weight in unit.weights.values()]
     return Conversion(
         plan.checkpoint.framework,

@@ -74,7 +74,7 @@ class MegatronDist:
         try:
             where = dict(self._places(cast("dict[Any, Any]", places)))
             return dict(self._scattered(cast("dict[str, Any]", entries), where))
-        except (AttributeError, TypeError, ValueError, KeyError, IndexError) as error:
+        except (AttributeError, TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
             garbled(path, f"an entry is not as expected ({error})", f"其中有条目不符合预期（{error}）")
 
     def _places(self, places: Mapping[Any, Any]) -> Iterator[tuple[tuple[str, Shape | None], tuple[str, int, int]]]:
@@ -169,11 +169,11 @@ class MegatronDist:
 
 
 def _unstacked(name: str, weight: Scattered) -> Iterator[tuple[str, Scattered]]:
-    if _STACKED.search(name) is not None and weight.shape:
+    if _STACKED.search(name) is not None and weight.count:
         for layer in range(weight.shape[0]):
             inner = _STACKED.sub(lambda found, layer=layer: f"{found[1]}{layer}.", name, count=1)
             yield from _unstacked(inner, weight.at(layer, inner))
-    elif _EXPERTS.search(name) is not None and weight.shape:
+    elif _EXPERTS.search(name) is not None and weight.count:
         for expert in range(weight.shape[0]):
             inner = _EXPERTS.sub(f".mlp.experts.local_experts.{expert}.", name, count=1)
             yield inner, weight.at(expert, inner)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...mapper.weight_names import expert_of, global_names, layer_of
 from .number_types import TORCH
 from .pickle_writer import Called, Global, Made, Pairs, pickled
+from .problems import unreadable
 from .torch_writer import tensor, write_archive
 from .writing import Unit
 
@@ -68,6 +69,7 @@ def distributed_units(
     nothing = _archive([None])
     at = len(nothing)
     keys = _keys(weights, build)
+    _check_types(weights, keys)
     for name, weight in weights.items():
         key, stacked = keys[name]
         piece = _Piece(key, stacked, weight, 0, 0, 0)
@@ -86,6 +88,23 @@ def distributed_units(
     yield Unit(f"{folder}/{COMMON}", {}, "bytes", start=_archive(dict(common)))
     yield Unit(f"{folder}/{_CONFIG}", {}, "bytes", start=_CONFIGURATION.encode())
     yield Unit(f"{folder}/{METADATA}", {}, "bytes", start=pickled(_metadata(pieces, states, len(nothing))))
+
+
+def _check_types(weights: Mapping[str, Weight], keys: Mapping[str, tuple[str, tuple[tuple[int, int], ...]]]) -> None:
+    """Layers and experts that are one parameter have one number type: `.metadata` has a place for one."""
+    first: dict[str, tuple[str, Weight]] = {}
+    for name, weight in weights.items():
+        other, known = first.setdefault(keys[name][0], (name, weight))
+        if weight.dtype != known.dtype:
+            unreadable(
+                "unsupported",
+                weight.file,
+                file=weight.file,
+                what=f"of several number types in one parameter ({other} is {known.dtype}, {name} {weight.dtype})",
+                what_zh=f"同一参数含多种数值类型的权重（{other} 为 {known.dtype}，{name} 为 {weight.dtype}）",
+                advice="--dtype gives them one; --ckpt-format torch keeps each its own.",
+                advice_zh="可用 --dtype 统一类型；--ckpt-format torch 则各自保留。",
+            )
 
 
 _CONFIGURATION = json.dumps(

@@ -130,8 +130,8 @@ PROBLEMS: dict[str, Kind] = {
         "EVD056",
         "unsupported-form",
         "error",
-        "{file} is {what}, which is not read here. {advice}",
-        "{file} 是{what_zh}，此处无法读取。{advice_zh}",
+        "{file} is {what}, which is not supported here. {advice}",
+        "{file} 是{what_zh}，此处不支持。{advice_zh}",
     ),
     "split": Kind(
         "EVD057",

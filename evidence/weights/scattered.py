@@ -40,6 +40,14 @@ class Scattered(Weight):
 
     def check_whole(self, folder: str) -> None:
         """UnreadableError where the chunks do not make up the whole."""
+        for numbers in (self.shape, *(part for chunk in self.chunks for part in (chunk.offsets, chunk.shape))):
+            # They come from a file, which may say anything.
+            if not all(number.__class__ is int and number >= 0 for number in numbers):
+                garbled(
+                    folder,
+                    f"{self.name} has impossible sizes: {list(numbers)}",
+                    f"{self.name} 的尺寸不可能成立：{list(numbers)}",
+                )
         for chunk in self.chunks:
             ends = [start + size for start, size in zip(chunk.offsets, chunk.shape, strict=False)]
             axes = {len(self.shape), len(chunk.shape), len(chunk.offsets)}
@@ -50,8 +58,11 @@ class Scattered(Weight):
                     f"a piece {place} of {self.name} lies outside of its shape {list(self.shape)}",
                     f"{self.name} 的分片 {place} 超出其形状 {list(self.shape)}",
                 )
-        # A piece that is listed twice would hide one that is missing.
-        held = sum(prod(chunk.shape) for chunk in {chunk.offsets: chunk for chunk in self.chunks}.values())
+        # A piece that is listed twice would hide one that is missing, and so would two that overlap.
+        boxes = list(dict.fromkeys((chunk.offsets, chunk.shape) for chunk in self.chunks if prod(chunk.shape)))
+        if _overlap(boxes):
+            garbled(folder, f"pieces of {self.name} overlap", f"{self.name} 的分片相互重叠")
+        held = sum(prod(size) for _, size in boxes)
         if held != self.count:
             unreadable(
                 "missing-shard", folder, file=f"{folder}: {self.count - held} of {self.count} numbers", needed=self.name
@@ -130,6 +141,24 @@ class _Row(Weight):
 
     def read(self) -> Array:
         return self._chunk.rows(self._index, self._index + 1)[0]
+
+
+def _overlap(boxes: Sequence[tuple[Shape, Shape]]) -> bool:
+    """Whether two boxes share a place: they are cut along the first axis, and each slice is looked at for itself."""
+    if len(boxes) < 2:
+        return False
+    if not boxes[0][0]:
+        return True
+    starting: dict[int, list[tuple[Shape, Shape]]] = {}
+    for box in boxes:
+        starting.setdefault(box[0][0], []).append(box)
+    edges = sorted({*starting, *(offsets[0] + size[0] for offsets, size in boxes)})
+    here: list[tuple[Shape, Shape]] = []
+    for edge in edges:
+        here = [box for box in here if box[0][0] + box[1][0] > edge] + starting.get(edge, [])
+        if _overlap([(offsets[1:], size[1:]) for offsets, size in here]):
+            return True
+    return False
 
 
 def _edges(chunk: Chunk) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """Puts converted files in place: each whole and with its checksum, so that an interrupted conversion can continue.
 
 A file is written beside its place and renamed; `accmap-weights.json` then gets its SHA-256. What the manifest names
-and the disk holds with that checksum is not written again on `--resume`; a manifest of another conversion is refused.
+and the disk holds with that checksum is not written again on `--resume`; a manifest of another conversion is refused,
+and so is a folder into which another process is writing.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from .number_types import FLOATS, not_finite
 from .number_types import cast as cast_numbers
@@ -97,11 +98,16 @@ class Writer:
         self._not_finite: list[tuple[str, int, int, str]] = []
         self.findings: list[Diagnostic] = []
         os.makedirs(folder, exist_ok=True)
-        if resume:
-            self._continue()
-        else:
-            self._clear()
-            self._save(complete=False)
+        self._hold = _held(folder)
+        try:
+            if resume:
+                self._continue()
+            else:
+                self._clear()
+                self._save(complete=False)
+        except BaseException:
+            self.close()
+            raise
 
     def _clear(self) -> None:
         """Take away what an earlier conversion left; refuse what is not ours."""
@@ -145,7 +151,7 @@ class Writer:
         size = 0
         self._not_finite = []
         try:
-            with open(beside, "wb") as stream:
+            with _new(beside) as stream:
 
                 def write(data: Buffer) -> None:
                     nonlocal size
@@ -208,6 +214,13 @@ class Writer:
         for written in others:
             self._files[written.path] = {"sha256": written.sha256, "size": written.size}
         self._save(complete=True)
+        self.close()
+
+    def close(self) -> None:
+        """Let others write into the folder."""
+        if self._hold is not None:
+            os.close(self._hold)
+            self._hold = None
 
     def _save(self, *, complete: bool) -> None:
         manifest = {
@@ -218,6 +231,25 @@ class Writer:
         }
         text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
         _write_text(os.path.join(self._folder, MANIFEST), text)
+
+
+def _held(folder: str) -> int | None:
+    """Keep other conversions out of the folder while this process lives; None where the system cannot."""
+    try:
+        import fcntl
+    except ImportError:  # another system than Linux or macOS
+        return None
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        why, why_zh = "another conversion is writing into it", "另一个转换正在写入该目录"
+        unreadable("resume", folder, path=folder, why=why, why_zh=why_zh)
+    except OSError:  # a file system without locks
+        os.close(held)
+        return None
+    return held
 
 
 def _by_chunk(unit: Unit) -> Mapping[str, Mapping[str, Weight]]:
@@ -281,9 +313,16 @@ def check_manifest(folder: str) -> list[Diagnostic]:
 
 def _write_text(path: str, text: str) -> None:
     beside = f"{path}.part"
-    with open(beside, "w", encoding="utf-8", newline="\n") as stream:
-        stream.write(text)
+    with _new(beside) as stream:
+        stream.write(text.encode())
     os.replace(beside, path)
+
+
+def _new(path: str) -> BinaryIO:
+    """A file that was not there: what was left by a process that ended is removed, and no link is followed."""
+    if os.path.lexists(path):
+        os.unlink(path)
+    return open(path, "xb")
 
 
 def _is(path: str, known: Mapping[str, Any]) -> bool:

@@ -6,6 +6,8 @@ handed to the schedule engine, which finds the nearest settings.
 
 from __future__ import annotations
 
+from math import isfinite
+
 from ...schemas.light_typing import TYPE_CHECKING
 from .lens import OMIT, Lens, Omitted, integer, number
 from .run import counts_samples
@@ -42,12 +44,22 @@ def _float(value: Value) -> float | None:
 
 
 def _steps(value: float) -> int | float:
-    return int(value) if value == int(value) else value
+    return int(value) if isfinite(value) and value == int(value) else value
+
+
+def _whole(value: float | None) -> int:
+    """Whole steps; none where nothing is given, or something that is no count (`.inf`)."""
+    return int(value) if value is not None and isfinite(value) else 0
+
+
+def _steps_of(share: float, last: int) -> int | float:
+    steps = share * last
+    return int(steps) if isfinite(steps) else steps
 
 
 def _whole_steps(warmup: int | float) -> int:
     """The whole number of steps that comes nearest to a warm-up with a fraction of one."""
-    below = int(warmup)
+    below = _whole(warmup)
     rest = warmup - below
     # The first step after the warm-up is off by rest/warmup, or the last one of a longer one by (1-rest)/(below+1).
     return below if rest * (below + 1) <= (1 - rest) * below else below + 1
@@ -136,9 +148,9 @@ def _nearest_megatron(values: Values, scope: Scope) -> dict[str, object]:
         "lr_decay_style": "cosine",
         "lr": peak,
         "min_lr": low or 0.0,
-        "lr_warmup_iters": int(warmup or 0),
+        "lr_warmup_iters": _whole(warmup),
         "lr_warmup_init": initial or 0.0,
-        **({} if last is None or last == scope.field("run.train_steps") else {"lr_decay_iters": int(last)}),
+        **({} if last is None or last == scope.field("run.train_steps") else {"lr_decay_iters": _whole(last)}),
     }
 
 
@@ -156,7 +168,7 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
     warm = number(at["warmup_steps"])
     share = _float(at["warmup_ratio"])
     if share is not None and (warm is None or share):
-        warm = None if last is None else int(share * last)
+        warm = None if last is None else _steps_of(share, last)
     low = _float(at["lr_end"])
     if kind in _NO_MINIMUM:
         low = 0.0
@@ -173,15 +185,15 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
         length, tail_style = integer(at["decay_steps"]), "cosine"
         held = integer(at["keep_steps"]) or 0
         if length is not None:
-            last = int(warm or 0) + held + length
+            last = _whole(warm) + held + length
             if not held:
                 # Nothing is held: a cosine that ends where it likes, whatever the run's length.
                 style, length, tail_style = "cosine", None, None
     elif kind in ("PolynomialWithWarmUpLR", "polynomial"):
         falling = integer(at["decay_steps"])
-        if falling is not None and last is not None and int(warm or 0) + falling >= last:
+        if falling is not None and last is not None and _whole(warm) + falling >= last:
             # The line goes on to an end that the run does not reach.
-            last = int(warm or 0) + falling
+            last = _whole(warm) + falling
     power, cycles = _float(at["power"]), _float(at["num_cycles"])
     return (
         style,
@@ -261,7 +273,7 @@ def _nearest_mindformers(values: Values, scope: Scope) -> dict[str, Value]:
                 min_lr=_float(low) or 0.0,
                 lr_decay_style=str(style),
                 lr_decay_iters=integer(last),
-                lr_warmup_iters=int(number(warmup) or 0),
+                lr_warmup_iters=_whole(number(warmup)),
                 lr_warmup_init=_float(initial) or 0.0,
                 lr_wsd_decay_style=str(tail_style or "exponential"),
                 lr_wsd_decay_iters=integer(length),

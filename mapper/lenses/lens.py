@@ -58,8 +58,13 @@ def integer(value: Value) -> int | None:
 
 
 def number(value: Value) -> int | float | None:
-    """A number, or None."""
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    """A number, or None; a whole number of more than three hundred digits, which no float can hold, is none."""
+    if isinstance(value, float):
+        return value
+    return value if isinstance(value, int) and not isinstance(value, bool) and -_MOST < value < _MOST else None
+
+
+_MOST = 1 << 1023
 
 
 def items(value: Value) -> list[Value] | None:

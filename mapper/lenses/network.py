@@ -64,12 +64,12 @@ def _is_gpt2(scope: Scope) -> bool:
     return named and isinstance(file, str) and file.endswith(".json")
 
 
-_SCALED_FROM = 4096
+SCALED_FROM = 4096
 """MLATransformerConfig.original_max_position_embeddings of Megatron-Core 0.14 to 0.19, which no argument sets."""
 
 
 def _scaled_length_get(values: Values, scope: Scope) -> Values:
-    return (_SCALED_FROM if _scales(scope) else values[0],)
+    return (SCALED_FROM if _scales(scope) else values[0],)
 
 
 def _scaled_length_put(values: Values, scope: Scope) -> Written:

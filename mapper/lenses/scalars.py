@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...mappings.tables import within
 from ...schemas.light_typing import TYPE_CHECKING
 from .lens import OMIT, Lens, integer, items, number
 
@@ -357,7 +358,7 @@ def _async_get(values: Values, scope: Scope) -> Values:
 def _async_put(values: Values, scope: Scope) -> Written:
     """Newer versions save in the background only with a worker that stays."""
     since = scope.options.get("worker_since")
-    alone = not isinstance(since, int) or int(scope.version.partition(".")[2] or 0) < since
+    alone = not isinstance(since, str) or not within(scope.version, since, None)
     return values[0], (OMIT if alone or not values[0] else True)
 
 
@@ -370,7 +371,7 @@ def _null_end_get(values: Values, scope: Scope) -> Values:
     if given is not None or whole is None:
         return (given,)
     since = scope.options.get("counted_since")
-    counted = isinstance(since, int) and int(scope.version.partition(".")[2] or 0) >= since
+    counted = isinstance(since, str) and within(scope.version, since, None)
     return (whole - 1 if counted else whole,)
 
 
@@ -417,7 +418,6 @@ LENSES = {
     "enum": Lens(_enum_get, _enum_put),
     "enum_name": each(_name, _unit),
     "single": each(_single, _unit),
-    "single_float": each(float_list, _unit),
     "int_list": each(_integers, _unit),
     "empty_none": each(_empty_is_none, _unit),
     "empty_text": each(lambda value: value or None, lambda value: "" if value is None else value),

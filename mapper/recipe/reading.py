@@ -78,8 +78,10 @@ class RecipeReading:
 
     def recipe(self) -> Recipe:
         """Read everything."""
-        if self.plan.previous:
-            for number in sorted(self._begin(self.plan.previous[0])):
+        # Asked for once: another thread may end a reading of its own in the meantime.
+        previous = next(iter(self.plan.previous), None)
+        if previous is not None:
+            for number in sorted(self._begin(previous)):
                 row = self.plan.rows[number]
                 for field in () if row is None else row.fields:
                     self.value(field)
@@ -87,7 +89,7 @@ class RecipeReading:
             for field in self.plan.row_of:
                 self.value(field)
         fields = entries = self.entries
-        if not self.plan.previous or fields.keys() != self.plan.previous[0].fields.keys():
+        if previous is None or fields.keys() != previous.fields.keys():
             fields = {name: entries[name] for name in vocabulary() if name in entries}
         settings, placed = self.config.settings, frozenset(self._placed)
         self.plan.previous[:] = [Previous(settings, self.view.callbacks, self._environment_now(), fields, placed)]
@@ -114,7 +116,7 @@ class RecipeReading:
         while waiting:
             row = rows[waiting.pop()]
             for field in () if row is None else row.fields:
-                for number in dependencies.by_field.get(field, ()):
+                for number in tuple(dependencies.by_field.get(field, ())):
                     if number not in touched:
                         touched.add(number)
                         waiting.append(number)
@@ -187,7 +189,7 @@ class RecipeReading:
             return row.fixed
         if row.side.environment is not None:
             return self._environment(row.fields[0], row.side.environment)
-        for remembered in row.memory:
+        for remembered in tuple(row.memory):
             if self._same_answers(remembered):
                 found = dict(remembered.entries)
                 self._place(remembered.entries, found)

@@ -231,7 +231,10 @@ def _is_fused(config: Config) -> bool:
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    try:
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    except OverflowError:  # a whole number of more than three hundred digits
+        return None
 
 
 def _loss_scale(config: Config) -> LossScale | None:

@@ -74,7 +74,6 @@ def _as_read(translation: Translation) -> Config:
     """What MindSpore Transformers makes of the YAML that is written."""
     text = mindformers_text(translation, comments=False)
     options = ReadOptions(mindformers=translation.version, dialect=translation.dialect)
-
     return mindformers_config(SourceText("", text), options, _no_other)
 
 

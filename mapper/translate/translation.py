@@ -10,6 +10,7 @@ from ...mappings.tables import table
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog, normalise_version
+from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
 from ..lenses.lens import Omitted, Scope
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 TOKENIZER = "/path/to/tokenizer"
 """Stands for the tokenizer that MindSpore Transformers does not know."""
-DEFAULT_MINDFORMERS = {"static": "1.9", "dynamic": "2.1"}
+DEFAULT_MINDFORMERS = {"static": DEFAULT_STATIC, "dynamic": DEFAULT_DYNAMIC}
 WRITTEN = {"static": ("1.6", "1.7", "1.8", "1.9", "2.0", "2.1"), "dynamic": ("1.9", "2.0", "2.1")}
 """The versions of MindSpore Transformers that can be written, by dialect."""
 
@@ -109,7 +110,7 @@ def translate_recipe(
 
 def _written_version(given: str, dialect: str) -> str:
     """The version to write; UnreadableError where it, or its dialect, is none that can be written."""
-    version = ".".join(given.lstrip("vr").split(".")[:2])
+    version = minor_version(given)
     if version not in WRITTEN.get(dialect, ()):
         known = "; ".join(f"{name}: {', '.join(versions)}" for name, versions in WRITTEN.items())
         raise UnreadableError(

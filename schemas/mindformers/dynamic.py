@@ -28,11 +28,6 @@ VERSIONS = ("2.0", "2.1")
 
 _ABSENT: Any = object()
 _SCALARS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}
-_DATALOADERS = {
-    # mindformers/pynative/trainer/utils.py:_build_dataset
-    "2.0": ("BlendedMegatronDatasetDataLoader", "HFDataLoader", "MindDataset"),
-    "2.1": ("BlendedMegatronDatasetDataLoader", "HFDataLoader", "MindDataset", "OrderedIndexDataLoader"),
-}
 _NAMED_COUNTS = (("warmup", "warmup_steps", "warmup_ratio"), ("decay start", "decay_start_steps", "decay_start_ratio"))
 _DEGREES = ("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel")
 

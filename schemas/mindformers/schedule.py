@@ -105,7 +105,7 @@ def _total_steps(given: dict[Any, Any], section: str, steps: Steps) -> Sourced:
         return Sourced(None, (path,), decided=False)
     try:
         return Sourced(int(written), (path,))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return Sourced(written, (path,))
 
 

@@ -50,13 +50,13 @@ def _steps(reading: Reading, parallel: Parallelism) -> Steps:
                 why_zh="sink_size 应为 -1 或大于 0",
             )
         if sink not in (None, -1, 0) and size.value is not None and epochs is not None:
-            epochs = int((size.value / sink) * epochs)
+            epochs = _product(epochs, size.value, sink)
         elif sink == -1:
             sink = size.value
-        total = None if epochs is None or sink is None or size.value is None else int(epochs * sink)
+        total = None if epochs is None or sink is None or size.value is None else _product(epochs, sink)
     else:
         sink = -1
-        total = None if epochs is None or size.value is None else int(epochs * size.value)
+        total = None if epochs is None or size.value is None else _product(epochs, size.value)
     known = size.value is not None
     sink_mode = "runner_config.sink_mode"
     reading.resolve("resolved.runner.sink_mode", reading.get(sink_mode), sink_mode)
@@ -65,6 +65,14 @@ def _steps(reading: Reading, parallel: Parallelism) -> Steps:
     reading.resolve("resolved.runner.data_size", size.value, *size.sources, decided=known)
     reading.resolve("resolved.runner.total_steps", total, *sources, decided=total is not None)
     return Steps(size, Sourced(total, sources, total is not None))
+
+
+def _product(epochs: Any, steps: Any, by: Any = None) -> int | None:
+    """Steps of all epochs; None where a number is too large, or infinite: the framework cannot count them either."""
+    try:
+        return int(epochs * steps if by is None else (steps / by) * epochs)
+    except (OverflowError, ValueError):
+        return None
 
 
 def _data_size(reading: Reading, parallel: Parallelism) -> Sourced:
@@ -77,7 +85,7 @@ def _data_size(reading: Reading, parallel: Parallelism) -> Sourced:
     try:
         first: Any = sizes[0]
         count = int(first)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return Sourced(None, (path,), decided=False)
     if isinstance(sizes[0], Undecided) or not isinstance(whole, int) or whole <= 0:
         return Sourced(None, (path,), decided=False)

@@ -56,6 +56,18 @@ def test_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (folder / "qwen3_dense").exists()
 
 
+@pytest.mark.usefixtures("folder")
+def test_remarks_are_a_line_each_and_come_first(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml")
+    lines = out.splitlines()
+    remarks = [place for place, line in enumerate(lines) if ": info[" in line]
+    louder = [place for place, line in enumerate(lines) if ": error[" in line or ": warning[" in line]
+    assert remarks == list(range(len(remarks)))
+    assert min(louder) > max(remarks)
+    assert lines[-1].startswith(f"{sum('error[' in lines[place] for place in louder)} errors, ")
+    assert lines[-1].count(f"{len(remarks)} info ") == 1
+
+
 def test_the_configuration_pairs_and_pulls_in_partners(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs = '{ megatron = "*/megatron.sh", mindformers = "*/mindformers.yaml" }'
     text = f'[tool.accmap]\nprofile = "train"\npairs = [{pairs}]\n'

@@ -83,6 +83,7 @@ ELSEWHERE = {
     "ENV003": "test_launches.py",
     "NET028": "test_engine.py",
     "MOE025": "test_dynamic_pairs.py",
+    "NET033": "test_dynamic_pairs.py",
 }
 
 

@@ -79,6 +79,11 @@ def test_parts(english: str, chinese: str) -> None:
     assert in_chinese(english) == chinese
 
 
+@pytest.mark.parametrize("text", [": " * 100_000, ", " * 100_000, "x is not a mapping" * 10_000, " or " * 10_000])
+def test_a_long_text_of_a_user_is_no_burden(text: str) -> None:
+    assert in_chinese(text)
+
+
 def test_messages_of_files_can_be_quoted() -> None:
     for kind in PROBLEMS.values():
         text = re.sub(r"\{(\w+)(:\w+)?\}", r"<\1>", kind.en)

@@ -286,6 +286,8 @@ def test_a_run_that_was_resumed_where_it_stood(tmp_path: Path) -> None:
     # The words alone, in the middle of a chunk or of a version that begins no mean twice, change nothing else.
     assert list(read(tmp_path / "b.log", begun + again).column(LOSS)) == [7.0, 6.5, 5.0]
     assert list(read(tmp_path / "c.log", begun + later(again)).column(LOSS)) == [7.0, 6.0, 5.0]
+    # A job that was started over and over says them more often than functions can call each other.
+    assert list(read(tmp_path / "d.log", begun * 2_000 + later(again)).column(LOSS)) == [7.0, 6.0, 5.0]
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,13 @@ def test_a_difference_without_effect_weighs_nothing() -> None:
     assert "transformer_config" not in next(row for row in rows if not row.resolved).to_json()
 
 
+def test_coefficients_of_nothing_weigh_nothing() -> None:
+    kinds = "--moe-router-load-balancing-type aux_loss seq_aux_loss --moe-aux-loss-coeff 0 0"
+    rows = translate(config(EXPERTS + kinds, "0.16"), "mindformers", "1.9").rows
+    (row,) = (row for row in rows if any(one.name == "moe_aux_loss_coeff" for one in row.resolved))
+    assert row.impact == "none"
+
+
 def test_a_difference_that_no_row_explains_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     bare = tuple(field._replace(harmless=(), about=()) for field in shared_fields())
     monkeypatch.setattr("accmap.mapper.translate.shared_fields.shared_fields", lambda: bare)

@@ -55,6 +55,39 @@ def test_an_open_size_is_an_error_that_names_it(tmp_path: Path) -> None:
         expected_weights(recipe_of(read_config(str(script))))
 
 
+def test_a_norm_that_the_table_does_not_know_is_an_error_that_names_it(tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text("torchrun pretrain_gpt.py --num-layers 2 --num-attention-heads 4 --hidden-size 8\n")
+    recipe = recipe_of(read_config(str(script)))
+    fields = {**recipe.fields, "norm.type": recipe.fields["norm.type"]._replace(value="ScaleNorm")}
+    with pytest.raises(UndecidedSizeError, match=r"norm\.type"):
+        WeightTable(layout_of(recipe._replace(fields=fields)))
+
+
+def test_a_pattern_of_layers_that_is_none_is_an_error_that_names_it(tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    words = "--num-layers 2 --num-attention-heads 4 --hidden-size 8 --num-experts 2"
+    script.write_text(f"torchrun pretrain_gpt.py {words}\n")
+    recipe = recipe_of(read_config(str(script)))
+    fields = {**recipe.fields, "moe.layer_pattern": recipe.fields["moe.layer_pattern"]._replace(value=[1, None])}
+    with pytest.raises(UndecidedSizeError, match=r"moe\.layer_pattern"):
+        expected_weights(recipe._replace(fields=fields))
+
+
+def test_more_layers_than_can_be_listed_are_an_error_that_names_them(tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text("torchrun pretrain_gpt.py --num-layers 100001 --num-attention-heads 4 --hidden-size 8\n")
+    with pytest.raises(UndecidedSizeError, match=r"model\.num_layers"):
+        layout_of(recipe_of(read_config(str(script))))
+
+
+def test_experts_of_a_model_without_experts_are_no_row(tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text("torchrun pretrain_gpt.py --num-layers 2 --num-attention-heads 4 --hidden-size 8\n")
+    table = WeightTable(layout_of(recipe_of(read_config(str(script)))))
+    assert table.pairing("mindformers", "decoder.layers.0.mlp.experts.weight1") is None
+
+
 @pytest.mark.parametrize(
     ("framework", "written", "name"),
     [
