@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from contextlib import redirect_stdout
 from enum import Enum
 from io import StringIO
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..schemas.border.outgoing import composed, emit
 from .commands import ALL_COMMANDS, members
 from .options import Command, Option, options_of
 from .running import language_in
@@ -63,7 +63,7 @@ def run_application(words: Sequence[str]) -> int:
             application(args=given or ["--help"], prog_name="accmap")
     except SystemExit as done:
         code = done.code
-    sys.stdout.write(_in_our_words(page.getvalue(), language))
+    emit(composed(_in_our_words(page.getvalue(), language)))
     return code if isinstance(code, int) else 0
 
 

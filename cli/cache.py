@@ -2,22 +2,27 @@
 
 An entry is named by the command line, the directory, the settings of the terminal and the state of accmap itself. It
 holds what was written, the exit code, and every file that was read or looked for with a digest of its content; it is
-used only where all of them are still the same. This module is loaded before anything else and imports next to nothing.
+used only where all of them are still the same. Its lines are hexadecimal digits and one text, so that nothing in it can
+do more than be compared, and only a folder and files that are this user's own count. This module is loaded before
+anything else and imports next to nothing.
 """
 
-import marshal
 import os
+import stat
 import sys
+
+from ..schemas.border.regular import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-_FORMAT = 1
+_FORMAT = 2
 _MOST_ENTRIES = 2000
 _LIVE = frozenset(("--no-cache", "--watch", "--fix", "--add-ignores", "--env", "-"))
 """Words that make a run unrepeatable: it writes files, reads standard input or the whole environment."""
 _WRITES = ("--output-file", "--write-baseline")
+_LONGEST = 64 * 1024 * 1024
 _VARIABLES = ("ACCMAP_LANG", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS")
 _ROOMS = ("", "cli", "cli/lint_formats", "rules", "mapper", "mappings", "schemas")
 
@@ -36,17 +41,17 @@ def cacheable(words: "Sequence[str]") -> bool:
     return not any(word in _LIVE or word.startswith(_WRITES) for word in words)
 
 
-def directory() -> str:
-    """Where entries are kept."""
+def directory() -> "str | None":
+    """Where entries are kept; None where this user has no place for them."""
     chosen = os.environ.get("ACCMAP_CACHE_DIR")
     if chosen:
         return chosen
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(home, "accmap")
+    return os.path.join(home, "accmap") if os.path.isabs(home) else None
 
 
-def entry_path(words: "Sequence[str]", version: str) -> str:
-    """The file that would hold the answer to a command line."""
+def entry_name(words: "Sequence[str]", version: str) -> str:
+    """The name of the file that would hold the answer to a command line."""
     try:
         columns = os.get_terminal_size().columns if sys.stdout.isatty() else 0
     except OSError:
@@ -58,55 +63,88 @@ def entry_path(words: "Sequence[str]", version: str) -> str:
         os.getcwd(),
         sys.version,
         columns,
+        sys.stdout.encoding,
         tuple(os.environ.get(name) for name in _VARIABLES),
         _state_of_accmap(),
     )
-    return os.path.join(directory(), digest(repr(state).encode("utf-8", "surrogateescape")).hex())
+    return digest(repr(state).encode("utf-8", "surrogateescape")).hex()
 
 
 def replay(words: "Sequence[str]", version: str) -> "int | None":
     """Write the answer that is known for a command line and give its exit code; None where there is none."""
-    if not cacheable(words):
+    folder = directory()
+    if folder is None or not cacheable(words) or not _is_private(folder, make=False):
         return None
     try:
-        with open(entry_path(words, version), "rb") as stream:
-            data = stream.read()
-        if digest(data[20:]) != data[:20]:
-            return None
-        read, out, code = marshal.loads(data[20:])
-        for path, known in read:
-            if content_digest(path) != known:
+        with open_regular(os.path.join(folder, entry_name(words, version))) as stream:
+            if not _is_own(os.fstat(stream.fileno())):
                 return None
-    except (OSError, ValueError, EOFError, TypeError):
+            data = stream.read(_LONGEST)
+        head, _, rest = data.partition(b"\n")
+        if digest(rest).hex().encode() != head:
+            return None
+        lines, _, out = rest.partition(b"\n\n")
+        code, *read = lines.decode("ascii").split("\n")
+        for line in read:
+            known, _, path = line.partition(" ")
+            name = bytes.fromhex(path).decode("utf-8", "surrogateescape")
+            if (content_digest(name) or b"").hex() != known:
+                return None
+        text = out.decode("utf-8", "surrogatepass")
+        answer = {"0": 0, "1": 1}.get(code)
+    except (OSError, ValueError):
         return None
-    sys.stdout.flush()
-    sys.stdout.buffer.write(out)
-    sys.stdout.buffer.flush()
-    return code
+    if answer is not None:
+        sys.stdout.write(text)
+    return answer
 
 
-def store(words: "Sequence[str]", version: str, read: "Mapping[str, bytes | None]", out: bytes, code: int) -> None:
+def store(words: "Sequence[str]", version: str, read: "Mapping[str, bytes | None]", text: str, code: int) -> None:
     """Remember an answer. A cache that cannot be written is no fault of the run."""
-    body = marshal.dumps((tuple(read.items()), out, code))
-    path = entry_path(words, version)
-    temporary = f"{path}.{os.getpid()}"
+    folder = directory()
+    if folder is None or not _is_private(folder, make=True):
+        return
+    lines = [str(code)]
+    lines += [f"{(known or b'').hex()} {path.encode('utf-8', 'surrogateescape').hex()}" for path, known in read.items()]
+    rest = "\n".join(lines).encode() + b"\n\n" + text.encode("utf-8", "surrogatepass")
+    from ..schemas.border.writing import NewFile
+
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(temporary, "wb") as stream:
-            stream.write(digest(body) + body)
-        os.replace(temporary, path)
-        _trim(os.path.dirname(path))
+        with NewFile(os.path.join(folder, entry_name(words, version)), lasting=False) as new:
+            new.stream.write(digest(rest).hex().encode() + b"\n" + rest)
+        _trim(folder)
     except OSError:
         return
 
 
 def content_digest(path: str) -> "bytes | None":
-    """The digest of a file; None where there is none that can be read."""
+    """The digest of a file, or a mark of a folder; None where nothing can be read."""
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             return digest(stream.read())
-    except OSError:
+    except IsADirectoryError:
+        return b"folder"
+    except (OSError, ValueError):
         return None
+
+
+def _is_private(folder: str, *, make: bool) -> bool:
+    """Whether the folder is this user's own, and closed to others."""
+    try:
+        if make:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        status = os.lstat(folder)
+        if not stat.S_ISDIR(status.st_mode) or not _is_own(status):
+            return False
+        if make and status.st_mode & 0o077:
+            os.chmod(folder, 0o700)
+        return make or not status.st_mode & 0o022
+    except OSError:
+        return False
+
+
+def _is_own(status: os.stat_result) -> bool:
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
 
 
 def _trim(folder: str) -> None:

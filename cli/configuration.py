@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import os
 
+from ..schemas.border.incoming import read_regular
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.suggestion import suggestion_in_both
 from .parsing import UsageError
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..schemas.diagnostic import Severity
 
 NAMES = ("accmap.toml", "pyproject.toml")
 _TABLE = "[tool.accmap"
+MAX_CONFIGURATION = 1_000_000
 SEVERITIES = ("error", "warning", "info")
 FAIL_ON = ("error", "warning", "info", "never")
 
@@ -62,7 +63,6 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
     "declare": (_WORDS, "Arguments of a Megatron-LM fork: flag:nargs[:type]."),
     "lang": ({"enum": ["en", "zh"]}, "Language of messages."),
     "world-size": ({"type": "integer", "minimum": 1}, "How many devices, where a file cannot say."),
-    "cache-dir": ({"type": "string"}, "Where results are cached."),
 }
 
 
@@ -146,17 +146,43 @@ def find_configuration(
         table = _table(given, text, required=True)
         return _checked(given, table or {}, reader, ())
     directory = os.path.abspath(os.path.dirname(start) or ".")
-    while True:
+    top = repository_root(directory)
+    for folder in _upwards(directory, top):
         for name in NAMES:
-            path = os.path.join(directory, name)
-            text = reader(path)
+            path = os.path.join(folder, name)
+            text = None if top is not None and _leads_out(path, top) else reader(path)
             table = None if text is None else _table(path, text, required=False)
             if table is not None:
                 return _checked(path, table, reader, ())
-        above = os.path.dirname(directory)
-        if above == directory:
-            return Configuration()
-        directory = above
+    return Configuration()
+
+
+def repository_root(directory: str) -> str | None:
+    """The folder of the repository that a folder belongs to; None outside of any."""
+    return next((folder for folder in _upwards(directory, None) if os.path.lexists(os.path.join(folder, ".git"))), None)
+
+
+def confinement(configuration: Configuration, start: str) -> str:
+    """The folder that `--confine` keeps reading to: the configuration's, the repository's, else the file's own."""
+    if configuration.path is not None:
+        return configuration.directory
+    directory = os.path.abspath(os.path.dirname(start) or ".")
+    return repository_root(directory) or directory
+
+
+def _upwards(directory: str, top: str | None) -> Iterator[str]:
+    """The folder and those above it, up to `top`."""
+    above = ""
+    while directory != above:
+        yield directory
+        if directory == top:
+            return
+        above, directory = directory, os.path.dirname(directory)
+
+
+def _leads_out(path: str, top: str) -> bool:
+    """Whether a link takes the search for the configuration out of the repository."""
+    return os.path.islink(path) and not os.path.realpath(path).startswith(os.path.join(os.path.realpath(top), ""))
 
 
 def configuration_schema() -> dict[str, object]:
@@ -171,13 +197,15 @@ def configuration_schema() -> dict[str, object]:
 
 
 def _read(path: str) -> str | None:
+    return None if not os.path.lexists(path) else configuration_text(path, read_regular(path, limit=MAX_CONFIGURATION))
+
+
+def configuration_text(path: str, data: bytes) -> str:
+    """The text of a configuration file."""
     try:
-        with open(path, encoding="utf-8") as stream:
-            return stream.read()
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", f"无法读取 {path}：{error}") from None
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error}", f"{path} 不是 UTF-8：{error}") from None
 
 
 def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
@@ -192,7 +220,9 @@ def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
     tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
         parsed = cast("dict[str, object]", tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise UsageError(f"{path} is nested too deep", f"{path} 嵌套过深") from None
+    except ValueError as error:
         raise UsageError(f"{path} is not valid TOML: {error}", f"{path} 不是合法的 TOML：{error}") from None
     if not inside:
         return parsed
@@ -287,27 +317,75 @@ def check_codes(given: Sequence[str], where: str) -> None:
             raise UsageError(f"{where}: there is no code {code}{hint}", f"{where}：没有代码 {code}{hint_zh}")
 
 
+_ELSEWHERE = {
+    "cache-dir": (
+        "; the cache is found before a configuration is read: set ACCMAP_CACHE_DIR",
+        "；缓存先于配置查找：请设置 ACCMAP_CACHE_DIR",
+    )
+}
+"""What cannot be a key, and how it is said instead."""
+
+
 def _meant(given: str, known: Mapping[str, object]) -> tuple[str, str]:
     """What was probably meant instead, or what there is, in English and Chinese."""
+    if given in _ELSEWHERE:
+        return _ELSEWHERE[given]
     listed = ", ".join(known)
     found = suggestion_in_both(given, known)
     return found if found[0] else (f"; the keys are {listed}", f"；可用的键有 {listed}")
 
 
 def _captured(pattern: str, path: str) -> tuple[str, ...] | None:
-    """What the stars of a pattern stand for, where the path fits it."""
-    expression = _expressions.get(pattern)
-    if expression is None:
+    """What the stars of a pattern stand for, where the path fits it; each takes as much as it can.
+
+    From the right, each star learns for every place of the path the farthest place at which the rest still fits: the
+    cost is the length of the path for each star, whatever they say.
+    """
+    parts = _parts.get(pattern)
+    if parts is None:
         import re
 
-        parts = re.split(r"(\*\*|\*)", os.path.normpath(pattern).replace(os.sep, "/"))
-        text = "".join("(.*)" if part == "**" else "([^/]*)" if part == "*" else re.escape(part) for part in parts)
-        expression = _expressions[pattern] = re.compile(text)
-    match = expression.fullmatch(path)
-    return None if match is None else match.groups()
+        parts = _parts[pattern] = re.split(r"(\*\*|\*)", os.path.normpath(pattern).replace(os.sep, "/"))
+    if len(parts) == 1:
+        return () if path == parts[0] else None
+    if len(pattern) > _LONGEST_PATTERN or not (path.startswith(parts[0]) and path.endswith(parts[-1])):
+        return None
+    farthest: list[list[int]] = []
+    fits = [False] * (len(path) + 1)
+    fits[len(path) - len(parts[-1])] = True
+    for at in range(len(parts) - 2, 0, -2):
+        stops = _stops(fits, path, across=parts[at] == "**")
+        text = parts[at - 1]
+        size = len(text)
+        fits = [path.startswith(text, place) and stops[place + size] >= 0 for place in range(len(path) + 1 - size)] + [
+            False
+        ] * size
+        farthest.insert(0, stops)
+    if not fits[0]:
+        return None
+    found: list[str] = []
+    place = len(parts[0])
+    for stops, text in zip(farthest, parts[2::2], strict=True):
+        found.append(path[place : stops[place]])
+        place = stops[place] + len(text)
+    return tuple(found)
 
 
-_expressions: dict[str, re.Pattern[str]] = {}
+def _stops(fits: list[bool], path: str, *, across: bool) -> list[int]:
+    """For every place, the farthest one at which a star that begins there may end; -1 where there is none."""
+    stops = [-1] * len(fits)
+    behind = -1
+    for place in range(len(path), -1, -1):
+        if not across and path.startswith("/", place):
+            behind = -1
+        if behind < 0 and fits[place]:
+            behind = place
+        stops[place] = behind
+    return stops
+
+
+_LONGEST_PATTERN = 4096
+_parts: dict[str, list[str]] = {}
 
 
 def _filled(pattern: str, captured: tuple[str, ...]) -> str:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
-
 from ..mapper.translate.translation import translate
 from ..mapper.translate.writing import text_of
+from ..schemas.border.outgoing import composed, emit, json_text, tell
+from ..schemas.border.writing import rewrite, write_texts
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load, read_input
 from .lean import BAD, FINE
 from .loss_report import print_problems, print_report
 from .parsing import UsageError
-from .writing import write_text, write_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,10 +53,10 @@ def run(
     if output is not None:
         new_files[output] = text
     if report is not None:
-        new_files[report] = json.dumps(translation.to_json(lang), ensure_ascii=False, indent=2) + "\n"
+        new_files[report] = json_text(translation.to_json(lang), 2)
     write_texts(new_files, force=force)
     if output is None and update is None:
-        sys.stdout.write(text)
+        emit(composed(text))
     print_problems(config, lang)
     print_report(translation, lang)
     return BAD if strict and _loses(translation) else FINE
@@ -73,7 +71,6 @@ class _Standing:
         self.path = path
         self.options = options
         self.source = read_input(path, None)
-        self.mark = _byte_order_mark(path)
         self.config = config_of(self.source, options, path=path)
 
     @property
@@ -96,19 +93,10 @@ class _Standing:
         from ..mapper.translate.update import update
 
         found = update(self.source.text, translation, self.config, self.options)
-        write_text(self.path, self.mark + found.text, force=True)
+        rewrite(self.source, found.text)
         for refusal in found.refused + found.remarks:
             named = ", ".join(refusal.keys) or refusal.field
-            print(f"{self.path}: {named}: {refusal.reason(language)}", file=sys.stderr)
-
-
-def _byte_order_mark(path: str) -> str:
-    """What a text file may begin with; readers take it off."""
-    try:
-        with open(path, "rb") as file:
-            return "\ufeff" if file.read(3) == b"\xef\xbb\xbf" else ""
-    except OSError:
-        return ""
+            tell(f"{self.path}: {named}: {refusal.reason(language)}")
 
 
 def _loses(translation: Translation) -> bool:

@@ -6,8 +6,8 @@ A few lines of script, part of the page, show the rates under the pointer.
 from __future__ import annotations
 
 import math
-from html import escape
 
+from ..schemas.border.outgoing import markup
 from ..schemas.light_typing import TYPE_CHECKING
 from .curve_svg import (
     LEFT,
@@ -139,7 +139,7 @@ def _value_table(report: Report) -> str:
             apart = ' class="apart"' if gap > comparison.tolerance else ""
             cells.append(f"<td{apart}>{percent(gap) if gap > comparison.tolerance else _word(report, 'same')}</td>")
         rows.append(f"<tr>{''.join(cells)}</tr>")
-    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    head = "".join(f"<th>{markup(text)}</th>" for text in heads)
     table = f"<table><tr>{head}</tr>\n{''.join(rows)}</table>"
     return f'<h2>{_word(report, "values")}</h2>\n<div class="sheet">{table}</div>\n'
 
@@ -148,10 +148,10 @@ def _setting_table(report: Report) -> str:
     parts: list[str] = []
     for series in report.series:
         cells = "".join(
-            f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>"
+            f"<tr><td>{markup(name)}</td><td>{markup(str(value))}</td></tr>"
             for name, value in _telling_settings(series).items()
         )
-        title = escape(f"{series.letter}  {series.file}")
+        title = markup(f"{series.letter}  {series.file}")
         parts.append(f"<table><tr><th>{title}</th><th></th></tr>\n{cells}</table>\n")
     return f'<h2>{_word(report, "settings")}</h2>\n<div class="sheet pair">{"".join(parts)}</div>\n'
 
@@ -174,4 +174,4 @@ def _note_list(report: Report) -> str:
     notes = [*report.remarks, *notes]
     if not notes:
         return ""
-    return f"<h2>{_word(report, 'notes')}</h2>\n<ul>{''.join(f'<li>{escape(text)}</li>' for text in notes)}</ul>\n"
+    return f"<h2>{_word(report, 'notes')}</h2>\n<ul>{''.join(f'<li>{markup(text)}</li>' for text in notes)}</ul>\n"

@@ -8,8 +8,8 @@ they lie apart over the whole run, and a close look at the place where they begi
 from __future__ import annotations
 
 import math
-from html import escape
 
+from ..schemas.border.outgoing import markup
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve_scale import rate_label, ticks
 from .wide_text import wrapped
@@ -111,8 +111,8 @@ def drawing(report: Report) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lr" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" '
         f'height="{height:g}" role="img" aria-labelledby="lr-title lr-description">\n'
-        f'<title id="lr-title">{escape(heading(report))}</title>\n'
-        f'<desc id="lr-description">{escape(report.summary)}</desc>\n<style>{_STYLE}</style>\n'
+        f'<title id="lr-title">{markup(heading(report))}</title>\n'
+        f'<desc id="lr-description">{markup(report.summary)}</desc>\n<style>{_STYLE}</style>\n'
         f'<rect class="paper" width="100%" height="100%"/>\n{body}\n</svg>\n'
     )
 
@@ -134,7 +134,7 @@ def heading(report: Report) -> str:
 
 def _text(x: float, y: float, text: str, style: str = "", anchor: str = "start") -> str:
     anchored = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}"{anchored}>{escape(text)}</text>'
+    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}"{anchored}>{markup(text)}</text>'
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
@@ -158,8 +158,8 @@ def _legend(index: int, series: Series, x: float, y: float, zh: bool) -> str:
     if series.shift:
         of += f" ({_WORDS['log'][zh]})"
     parts.append(
-        f'<text x="{x + 50:.1f}" y="{y:.1f}"><tspan class="head">{escape(named)}</tspan>'
-        f'<tspan class="soft" dx="10">{escape(of)}</tspan></text>'
+        f'<text x="{x + 50:.1f}" y="{y:.1f}"><tspan class="head">{markup(named)}</tspan>'
+        f'<tspan class="soft" dx="10">{markup(of)}</tspan></text>'
     )
     return "".join(parts)
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 
+from ..schemas.border.outgoing import composed, painted
+from ..schemas.border.outgoing import page as as_page
 from ..schemas.light_typing import TYPE_CHECKING
 from .curve_scale import rate_label, ticks
 from .dot_plot import STYLES, can_draw, drawn, plain, stroke
-from .terminal import painted, wants_colour
+from .terminal import wants_colour
 from .wide_text import wrapped
 
 if TYPE_CHECKING:
+    from ..schemas.border.outgoing import Outgoing
     from .lr import Report, Series
 
 COLUMNS, ROWS, MARGIN = 68, 14, 10
@@ -34,7 +37,7 @@ _WORDS = {
 }
 
 
-def page(report: Report, *, to_file: bool = False) -> str:
+def page(report: Report, *, to_file: bool = False) -> Outgoing:
     """The whole answer as text."""
     colour = wants_colour() and not to_file
     unicode = to_file or can_draw()
@@ -47,8 +50,8 @@ def page(report: Report, *, to_file: bool = False) -> str:
         for note in series.schedule.notes:
             lines += _wrapped(f"{series.letter}  {_WORDS['note'][zh]}: {note.message(report.language)}", "    ")
     lines += _equivalent(report)
-    text = "\n".join(line.rstrip() for line in lines) + "\n"
-    return text if unicode else plain(text)
+    text = as_page(line.rstrip() for line in lines)
+    return text if unicode else composed(plain(text))
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 
 from ..mapper.differences import differences
 from ..mapper.recipe.reading import recipe_of
+from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
 from .lean import BAD, FINE
-from .terminal import painted, shortened, wants_colour
+from .terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +39,7 @@ def run(
     rows = differences(a, b)
     if format == "json":
         answer = {"rows": [row.to_json() for row in rows], "summary": _summary(rows)}
-        json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
-        sys.stdout.write("\n")
+        emit(json_text(answer))
     else:
         _page(rows, files, lang, everything=all)
     return BAD if any(_parts(row) for row in rows) else FINE
@@ -58,20 +57,22 @@ def _summary(rows: Sequence[Difference]) -> dict[str, int]:
 
 def _page(rows: Sequence[Difference], files: Sequence[str], language: Language, *, everything: bool) -> None:
     colour = wants_colour()
-    print(f"A {painted(files[0], 'bold', colour)}\nB {painted(files[1], 'bold', colour)}\n")
+    for letter, file in zip("AB", files, strict=True):
+        say(letter, painted(file, "bold", colour))
+    say()
     for row in rows:
         if not everything and (row.status == "equal" or row.impact == "none"):
             continue
         status = _STATUS_ZH[row.status] if language == "zh" else row.status
         named = row.field or _key(row)
-        print(f"{painted(status, _STYLE[row.status], colour)}  {named}")
+        say(f"{painted(status, _STYLE[row.status], colour)}  {named}")
         for letter, side in (("A", row.a), ("B", row.b)):
             if side is not None:
-                print(f"    {letter}  {_shown(side)}")
+                say(f"    {letter}  {_shown(side)}")
     counted = (
         f"{count} {_STATUS_ZH[status] if language == 'zh' else status}" for status, count in _summary(rows).items()
     )
-    print(", ".join(counted))
+    say(", ".join(counted))
 
 
 def _key(row: Difference) -> str:

@@ -9,7 +9,7 @@ import math
 import sys
 from typing import TYPE_CHECKING
 
-from .terminal import painted
+from ..schemas.border.outgoing import painted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-
+from ..schemas.border.outgoing import emit, json_text, page, painted, tell
 from ..schemas.light_typing import TYPE_CHECKING
 from .lean import FINE, UNUSABLE
-from .terminal import painted, wants_colour
+from .terminal import wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..rules.pages import Page
+    from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Language
 
 
@@ -21,17 +21,17 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
     for word in files:
         found = _explained(word, lang, format)
         if found is None:
-            print(f"accmap: {_unknown(word, lang)}", file=sys.stderr)
+            tell(f"accmap: {_unknown(word, lang)}")
             code = UNUSABLE
         else:
-            sys.stdout.write(found)
+            emit(found)
     return code
 
 
-def _explained(word: str, language: Language, form: str) -> str | None:
-    from ..rules.pages import page
+def _explained(word: str, language: Language, form: str) -> Outgoing | None:
+    from ..rules.pages import page as page_of
 
-    described = page(word.upper(), language) or _of_evidence(word.upper(), language)
+    described = page_of(word.upper(), language) or _of_evidence(word.upper(), language)
     if described is not None:
         return _written(described, form)
     from .explain_key import explained_key
@@ -55,19 +55,17 @@ def _of_evidence(word: str, language: Language) -> Page | None:
     return Page(found.code, found.kinds[0].name, facts, ((HEADINGS["message"][zh], sentences),))
 
 
-def _written(described: Page, form: str) -> str:
+def _written(described: Page, form: str) -> Outgoing:
     if form == "json":
-        import json
-
         answer = {
             "code": described.code,
             "name": described.name,
             "facts": list(described.facts),
             "sections": [{"heading": heading, "text": text} for heading, text in described.sections],
         }
-        return json.dumps(answer, ensure_ascii=False) + "\n"
+        return json_text(answer)
     if form == "markdown":
-        return described.markdown()
+        return page(described.markdown().removesuffix("\n").split("\n"))
     colour = wants_colour()
     lines = [
         f"{painted(described.code, 'bold', colour)} {described.name}",
@@ -79,7 +77,7 @@ def _written(described: Page, form: str) -> str:
             f"  {line}" if line else ""
             for line in text.replace("```bash\n", "").replace("```yaml\n", "").replace("\n```", "").split("\n")
         ]
-    return "\n".join(lines) + "\n\n"
+    return page([*lines, ""])
 
 
 def _unknown(word: str, language: Language) -> str:

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import json
-
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mapper.row_words import (
     LOSS,
@@ -22,13 +20,14 @@ from ..mapper.row_words import (
     with_versions,
 )
 from ..mappings.tables import table
+from ..schemas.border.outgoing import json_text, page, painted
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import VERSIONS
 from ..schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS
 from .key_history import argument_history, class_defaults, key_history
 from .key_search import DYNAMIC_VERSIONS, named
-from .terminal import painted, wants_colour, width
+from .terminal import wants_colour, width
 from .wide_text import columns, wrapped
 
 if TYPE_CHECKING:
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..mappings.tables import Reason, Row, Side
+    from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Language
     from .key_search import Named
 
@@ -92,14 +92,14 @@ class _Part(NamedTuple):
     lines: list[_Line]
 
 
-def explained_key(word: str, language: Language, form: str) -> str | None:
+def explained_key(word: str, language: Language, form: str) -> Outgoing | None:
     """The explanation of a flag, key, alias or field, written in `form`; None where nothing is called so."""
     found = named(word)
     if found is None:
         return None
     answer = explanation(found, language)
     if form == "json":
-        return json.dumps(answer, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(answer)
     parts = list(_parts(answer, 1 if language == "zh" else 0))
     return _markdown(answer["name"], parts) if form == "markdown" else _text(answer["name"], parts)
 
@@ -337,7 +337,7 @@ def _ranges(listed: Sequence[str]) -> str:
     return ", ".join(run[0] if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
 
 
-def _text(name: str, parts: Sequence[_Part]) -> str:
+def _text(name: str, parts: Sequence[_Part]) -> Outgoing:
     colour, limit = wants_colour(), width()
     lines = [painted(name, "bold", colour)]
     for part in parts:
@@ -351,14 +351,14 @@ def _text(name: str, parts: Sequence[_Part]) -> str:
             margin = f"  {label}{' ' * max(2, _MARGIN - columns(label))}" if label else "  "
             first, *rest = wrapped(margin + text, limit, " " * (_MARGIN + 2 if label else 2))
             lines += [first.replace(label, painted(label, "dim", colour), 1) if label else first, *rest]
-    return "\n".join(lines) + "\n\n"
+    return page([*lines, ""])
 
 
-def _markdown(name: str, parts: Sequence[_Part]) -> str:
+def _markdown(name: str, parts: Sequence[_Part]) -> Outgoing:
     lines = [f"# `{name}`"]
     for part in parts:
         lines += ["", *([part.lead, ""] if part.lead and part.lines else []), f"## {part.heading}", ""]
         if part.lead and not part.lines:
             lines.append(part.lead)
         lines += [f"- **{label}**: {text}" if label else f"- {text}" for label, text in part.lines]
-    return "\n".join(lines) + "\n"
+    return page(lines)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
+from ..schemas.border.outgoing import tell
+from ..schemas.border.writing import rewrite
 from ..schemas.light_typing import TYPE_CHECKING
 from .lean import FINE, UNUSABLE
 
@@ -20,7 +20,6 @@ _WHOLE = 0
 def add_comments(report: Report, language: Language) -> int:
     """One comment a line with findings, above a command or a text that goes on; one a file for what has no line."""
     from ..rules.text_lines import first_line, lines_inside
-    from .mending import _write  # pyright: ignore[reportPrivateUsage]
 
     inside: dict[str, frozenset[int]] = {}
     wanted: dict[str, dict[int, list[str]]] = {}
@@ -37,12 +36,12 @@ def add_comments(report: Report, language: Language) -> int:
         if entry.kind.code not in codes:
             codes.append(entry.kind.code)
     for file, places in wanted.items():
-        _write(file, _commented(report.sources[file], places))
+        rewrite(report.sources[file], _commented(report.sources[file], places))
     count = sum(len(places) for places in wanted.values())
     text = (
         f"accmap: 已添加 {count} 处注释" if language == "zh" else f"accmap: added {count} comment{'s' * (count != 1)}"
     )
-    print(text, file=sys.stderr)
+    tell(text)
     return UNUSABLE if report.unreadable else FINE
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from ..schemas.files import MAX_BYTES, decode, read_text
+from ..schemas.border.incoming import read_standard_input, read_text
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.reader import config_of
 
@@ -13,14 +11,12 @@ if TYPE_CHECKING:
     from ..schemas.source import SourceText
 
 
-def read_input(name: str, stdin_name: str | None) -> SourceText:
+def read_input(name: str, stdin_name: str | None, encoding: str | None = None) -> SourceText:
     """The text of a file named on the command line."""
-    if name != "-":
-        return read_text(name)
-    return decode(sys.stdin.buffer.read(MAX_BYTES + 1), stdin_name or "<stdin>")
+    return read_standard_input(stdin_name, encoding) if name == "-" else read_text(name, encoding=encoding)
 
 
 def load(name: str, options: ReadOptions, stdin_name: str | None = None) -> Config:
     """The effective values of a file named on the command line."""
-    source = read_input(name, stdin_name)
+    source = read_input(name, stdin_name, options.encoding)
     return config_of(source, options, path=source.name)

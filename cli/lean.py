@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FINE, BAD, UNUSABLE, BROKEN = 0, 1, 2, 3
+_UNREAD = 141
+"""What a shell says of a program that SIGPIPE ended."""
 _WHERE_TO_LOOK = (
     "`accmap --help` lists the commands, `accmap COMMAND --help` the options",
     "`accmap --help` 列出命令，`accmap COMMAND --help` 列出选项",
@@ -29,6 +31,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
     gc.set_threshold(100_000)  # a run makes many values that live to its end, and next to no cycles
     code = _guarded(sys.argv[1:])
+    if code == _UNREAD:
+        _end_unread()
     if "threading" not in sys.modules:  # threads would have to be waited for
         import atexit
 
@@ -54,29 +58,41 @@ def _guarded(given: list[str]) -> int:
         sys.stderr.flush()
         return code
     except BrokenPipeError:
-        # The reader of our output has gone (`| head`): nothing is left to say, and Python must not say it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FINE
+        return _without_reader()
     except OSError as error:
         from ..schemas.system_reasons import system_reason
         from .running import language_in
 
         why, why_zh = system_reason(error)
         chinese = language_in(given) == "zh"
-        print(
-            f"accmap: 无法写出结果：{why_zh}" if chinese else f"accmap: the answer cannot be written: {why}",
-            file=sys.stderr,
-        )
+        from ..schemas.border.outgoing import tell
+
+        tell(f"accmap: 无法写出结果：{why_zh}" if chinese else f"accmap: the answer cannot be written: {why}")
         return UNUSABLE
     except KeyboardInterrupt:
         return 130
+
+
+def _without_reader() -> int:
+    """Nobody reads our output any more (`| head`): end as a program without an answer of its own to the signal does."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python must not complain at exit
+    return _UNREAD
+
+
+def _end_unread() -> None:
+    """End by the signal itself, where the system has it."""
+    import signal
+
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGPIPE)
 
 
 def _main(words: list[str]) -> int:
     if words and words[0] in ("--version", "-V"):
         from accmap import __version__
 
-        print(f"accmap {__version__}")
+        sys.stdout.write(f"accmap {__version__}\n")
         return FINE
     if words and words[0] == "lint":
         from accmap import __version__
@@ -140,6 +156,8 @@ def _usage(message: tuple[str, str], words: Sequence[str]) -> int:
     from .running import language_in
 
     zh = language_in(words) == "zh"
-    print(f"accmap: {message[zh]}", file=sys.stderr)
-    print(f"accmap: {_WHERE_TO_LOOK[zh]}", file=sys.stderr)
+    from ..schemas.border.outgoing import tell
+
+    tell(f"accmap: {message[zh]}")
+    tell(f"accmap: {_WHERE_TO_LOOK[zh]}")
     return UNUSABLE

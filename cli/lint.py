@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import sys
 
-from ..schemas.diagnostic import once
-from ..schemas.files import MAX_BYTES, decode, read_text
+from ..schemas.border.incoming import decode, read_bytes, read_regular, read_standard_input
+from ..schemas.border.outgoing import emit
+from ..schemas.diagnostic import UnreadableError, once
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from .configuration import Configuration, check_codes, find_configuration
+from .configuration import MAX_CONFIGURATION, Configuration, check_codes, configuration_text, find_configuration
 from .lean import BAD, BROKEN, FINE, UNUSABLE
 from .parsing import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..rules.engine import Selection
     from ..rules.rule import Rule
     from ..rules.subject import Side, Subject
+    from ..schemas.border.outgoing import Outgoing
     from ..schemas.config import ReadOptions
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
@@ -49,6 +51,8 @@ class Report(NamedTuple):
     subjects: tuple[Subject, ...]
     unreadable: bool
     crashed: bool
+    settings: tuple[str, str | None] = ("align", None)
+    """The profile, and the configuration file that was used."""
 
     def counts(self) -> dict[str, int]:
         """How many findings of each severity."""
@@ -67,8 +71,10 @@ class Reader:
         texts: Mapping[str, SourceText] | None = None,
         *,
         digests: bool = False,
+        encoding: str | None = None,
     ) -> None:
         self.stdin_name = stdin_name
+        self.encoding = encoding
         self.texts = dict(texts or {})
         self.read: dict[str, bytes | None] = {}
         """A digest of every file that was read or looked for, which only an answer that is remembered needs."""
@@ -76,41 +82,51 @@ class Reader:
         self.sources: dict[str, SourceText] = {}
 
     def open(self, path: str, shown: str | None = None) -> SourceText:
-        """The text of a file."""
-        known = self.texts.get(path) or self.sources.get(path)
+        """The text of a file that was asked for."""
+        known = self._known(path)
         if known is not None:
-            self.sources[path] = known
             return known
         if path == "-":
-            source = decode(sys.stdin.buffer.read(MAX_BYTES + 1), self.stdin_name or "<stdin>")
-            self.sources[source.name] = source
-            return source
-        try:
-            source = read_text(path, shown)
-        finally:
-            if self._digests:
-                from .cache import content_digest
+            return self._kept(read_standard_input(self.stdin_name, self.encoding))
+        return self._kept(decode(self._bytes(path, lambda: read_bytes(path, shown)), shown or path, self.encoding))
 
-                absolute = os.path.abspath(path)
-                self.read[absolute] = content_digest(absolute)
-        self.sources[source.name] = source
-        return source
+    def open_named(self, path: str) -> SourceText:
+        """The text of a file that another file names."""
+        known = self._known(path)
+        return known or self._kept(decode(self._bytes(path, lambda: read_regular(path)), path))
 
     def text(self, path: str) -> str | None:
         """The text of a configuration file; None where there is none."""
-        from .cache import digest
-
-        try:
-            with open(path, "rb") as stream:
-                data = stream.read()
-        except OSError:
+        if not os.path.lexists(path):
             self.read[os.path.abspath(path)] = None
             return None
-        self.read[os.path.abspath(path)] = digest(data)
+        data = self._bytes(path, lambda: read_regular(path, limit=MAX_CONFIGURATION))
+        return configuration_text(path, data)
+
+    def _known(self, path: str) -> SourceText | None:
+        known = self.texts.get(path) or self.sources.get(path)
+        if known is not None:
+            self.sources[path] = known
+        return known
+
+    def _kept(self, source: SourceText) -> SourceText:
+        self.sources[source.name] = source
+        return source
+
+    def _bytes(self, path: str, read: Callable[[], bytes]) -> bytes:
+        """What is read is what is remembered: an answer holds for these bytes."""
+        if not self._digests:
+            return read()
+        from .cache import content_digest, digest
+
+        absolute = os.path.abspath(path)
         try:
-            return data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise UsageError(f"{path} is not UTF-8: {error}", f"{path} 不是 UTF-8：{error}") from None
+            data = read()
+        except UnreadableError:
+            self.read[absolute] = content_digest(absolute)
+            raise
+        self.read[absolute] = digest(data)
+        return data
 
 
 def run(
@@ -147,7 +163,7 @@ def run(
     if unsafe and not (fix or diff):
         raise UsageError("--unsafe goes with --fix or --diff", "--unsafe 须与 --fix 或 --diff 合用")
     repeatable = not (no_cache or jobs or fix or diff or write_baseline or output_file)
-    reader = Reader(stdin_name, digests=repeatable)
+    reader = Reader(stdin_name, digests=repeatable, encoding=options.encoding)
     start = files[0] if files[0] != "-" else stdin_name or ""
     found = Configuration() if no_config else find_configuration(start, reader.text, config)
     settings = _settings(found, options, profile, select, ignore, extend_select)
@@ -196,8 +212,10 @@ def _once(
     fail_on: str,
     language: Language,
 ) -> int:
-    report = lint(settings, files, Reader(stdin_name), with_subjects=form in _WITH_SUBJECTS)
-    sys.stdout.write(rendered(report, form, language, statistics=statistics))
+    report = lint(
+        settings, files, Reader(stdin_name, encoding=settings.options.encoding), with_subjects=form in _WITH_SUBJECTS
+    )
+    emit(rendered(report, form, language, statistics=statistics))
     sys.stdout.flush()
     return exit_code(report, fail_on)
 
@@ -235,6 +253,7 @@ def lint(
         tuple(subjects),
         bool(unreadable),
         crashed or any(entry.kind.code == "SYN990" for entry in unreadable),
+        (settings.profile, settings.configuration.path and os.path.relpath(settings.configuration.path)),
     )
 
 
@@ -343,27 +362,24 @@ def _beside(found: Configuration, key: str) -> str | None:
 def _against_baseline(report: Report, path: str | None, write: str | None) -> Report:
     if write is not None:
         from ..rules.baseline import written
-        from .writing import write_text
+        from ..schemas.border.writing import write_text
 
         write_text(write, written(report.diagnostics, report.sources), force=True)
         return report._replace(diagnostics=(), suppressed=report.suppressed + len(report.diagnostics))
     if path is None:
         return report
     from ..rules.baseline import read, without
+    from ..schemas.border.incoming import read_json
 
     try:
-        with open(path, encoding="utf-8") as stream:
-            accepted = read(stream.read())
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        from ..schemas.system_reasons import system_reason
-
-        why, why_zh = system_reason(error)
-        raise UsageError(f"the baseline {path} cannot be used: {why}", f"基线 {path} 无法使用：{why_zh}") from None
+        accepted = read(read_json(path))
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"the baseline {path} cannot be used: {error}", f"基线 {path} 无法使用：{error}") from None
     kept, known = without(report.diagnostics, accepted, report.sources)
     return report._replace(diagnostics=tuple(kept), suppressed=report.suppressed + known)
 
 
-def rendered(report: Report, form: str, language: Language, *, statistics: bool = False) -> str:
+def rendered(report: Report, form: str, language: Language, *, statistics: bool = False) -> Outgoing:
     """The report in one of the output formats."""
     from importlib import import_module
 
@@ -384,11 +400,11 @@ def exit_code(report: Report, fail_on: str) -> int:
     return BAD if any(_RANKS[entry.kind.severity] >= limit for entry in report.diagnostics) else FINE
 
 
-def _emit(text: str, output_file: str | None) -> None:
+def _emit(text: Outgoing, output_file: str | None) -> None:
     if output_file is None:
-        sys.stdout.write(text)
+        emit(text)
         return
-    from .writing import write_text
+    from ..schemas.border.writing import write_text
 
     # A report is written anew by every run, so the one of the last run is replaced.
     write_text(output_file, text, force=True)
@@ -401,5 +417,4 @@ def _remember(reader: Reader, text: str, code: int) -> None:
 
     words = sys.argv[1:]
     if words[:1] == ["lint"] and cacheable(words):
-        encoding = sys.stdout.encoding or "utf-8"
-        store(words, __version__, reader.read, text.encode(encoding, "replace"), code)
+        store(words, __version__, reader.read, text, code)

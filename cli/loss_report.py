@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from ..schemas.border.outgoing import painted, tell
 from ..schemas.light_typing import TYPE_CHECKING
-from .terminal import painted
 
 if TYPE_CHECKING:
     from ..mapper.translate.report import ReportRow
@@ -46,10 +46,10 @@ def print_problems(config: Config, language: Language) -> None:
         span, severity = problem.span, problem.kind.severity
         place = config.file if span is None else f"{span.file or config.file}:{span.line}:{span.column}"
         word = painted(_SEVERITY_ZH[severity] if language == "zh" else severity, _STYLE_OF[severity], colour)
-        print(f"{place}: {word} {problem.kind.code} {problem.message(language)}", file=sys.stderr)
+        tell(f"{place}: {word} {problem.kind.code} {problem.message(language)}")
     if len(telling) > _MOST_PROBLEMS:
         more = _MORE[language == "zh"].format(count=len(telling) - _MOST_PROBLEMS, file=config.file)
-        print(more, file=sys.stderr)
+        tell(more)
 
 
 def _is_grave(problem: Diagnostic) -> bool:
@@ -76,8 +76,8 @@ def print_report(translation: Translation, language: Language) -> None:
         line = (row.status, row.impact, row.en) if row.field is None and row.source else (row.field, row.source, row.en)
         lines.setdefault(line, (row, []))[1].extend(map(_whole, row.source))
     for row, names in lines.values():
-        print(_line(row, list(dict.fromkeys(names)), language, colour), file=sys.stderr)
-    print(_count(translation, language), file=sys.stderr)
+        tell(_line(row, list(dict.fromkeys(names)), language, colour))
+    tell(_count(translation, language))
 
 
 def _whole(key: str) -> str:

@@ -6,18 +6,17 @@ much and why. Exit code 1 says that the learning rates of two files differ; weig
 
 from __future__ import annotations
 
-import sys
-
 from ..mapper.schedule.comparison import compare
 from ..mapper.schedule.curve import UndecidedError, sample_steps, shared_steps
 from ..mapper.schedule.explanation import explain, summary
 from ..mapper.schedule.from_config import schedule_of
+from ..schemas.border.outgoing import composed, csv_text, emit, json_text, tell
+from ..schemas.border.writing import write_text
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .inputs import load
 from .lean import BAD, FINE, UNUSABLE
 from .parsing import counts_from_one
-from .writing import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from ..mapper.schedule.curve import Curve, Schedule
     from ..mapper.schedule.equivalents import Equivalent
     from ..mapper.schedule.problems import Note
+    from ..schemas.border.outgoing import Outgoing
     from ..schemas.config import ReadOptions
     from ..schemas.diagnostic import Diagnostic, Language
 
@@ -94,7 +94,7 @@ def run(
     report = report_of(files, schedules, count, all_steps=all_steps, log_shift=log_shift, language=lang)
     text = rendered(report, format, to_file=output is not None)
     if output is None:
-        sys.stdout.write(text)
+        emit(text)
     else:
         write_text(output, text, force=force)
     return FINE if report.comparison is None or report.comparison.same else BAD
@@ -111,7 +111,7 @@ def _report_problems(problems: Sequence[Diagnostic], files: Sequence[str], langu
 
 
 def _complain(line: str) -> int:
-    print(line, file=sys.stderr)
+    tell(line)
     return UNUSABLE
 
 
@@ -214,12 +214,10 @@ def _remarks(a: Schedule, b: Schedule, steps: int, language: Language) -> tuple[
     return tuple(found)
 
 
-def rendered(report: Report, form: str, *, to_file: bool = False) -> str:
+def rendered(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
     """The report in one of the formats."""
     if form == "json":
-        import json
-
-        return json.dumps(to_json(report), ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(to_json(report))
     if form == "csv":
         return _csv(report)
     if form == "text":
@@ -229,10 +227,10 @@ def rendered(report: Report, form: str, *, to_file: bool = False) -> str:
     if form == "html":
         from .curve_page import web_page
 
-        return web_page(report)
+        return composed(web_page(report))
     from .curve_svg import drawing
 
-    return drawing(report)
+    return composed(drawing(report))
 
 
 def to_json(report: Report) -> dict[str, object]:
@@ -301,16 +299,16 @@ def _equivalent_json(report: Report) -> dict[str, object] | None:
     }
 
 
-def _csv(report: Report) -> str:
+def _csv(report: Report) -> Outgoing:
     names = ["step", *(f"lr_{series.letter.lower()}" for series in report.series)]
     comparison = report.comparison
     if comparison is not None:
         names.append("difference_of_peak")
-    lines = [",".join(names)]
+    rows = [names]
     for step in report.series[0].steps:
         values = [series.value(step) for series in report.series]
         cells = [str(step), *(repr(value) for value in values)]
         if comparison is not None:
             cells.append(repr(abs(values[0] - values[1]) / (comparison.peak or 1.0)))
-        lines.append(",".join(cells))
-    return "\n".join(lines) + "\n"
+        rows.append(cells)
+    return csv_text(rows)

@@ -113,6 +113,18 @@ READING = (
         metavar="FLAG:NARGS[:TYPE]",
     ),
     Option(
+        ("--encoding",),
+        "The encoding of the named files, instead of finding it: UTF-8, else GB18030 (which contains GBK).",
+        "指定文件的编码，而不是自动识别（UTF-8，否则 GB18030，其包含 GBK）。",
+        choices=("utf-8", "gb18030", "gbk"),
+    ),
+    Option(
+        ("--confine",),
+        "Read nothing that a file names (source, base_config, config.json) outside of the project.",
+        "不读取文件中引用的、位于项目之外的文件（source、base_config、config.json）。",
+        kind="flag",
+    ),
+    Option(
         ("--stdin-filename",),
         "The name that standard input (`-`) goes by.",
         "标准输入（`-`）所用的文件名。",

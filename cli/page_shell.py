@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from html import escape
 
+from ..schemas.border.outgoing import markup
 from .curve_svg import FONT
 
 STYLE = f"""
@@ -37,7 +37,7 @@ def document(title: str, language: str, style: str, main: str, data: object, scr
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
+<title>{markup(title)}</title>
 <style>{STYLE}{style}</style>
 </head>
 <body>

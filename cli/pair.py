@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 
 from ..mapper.align.alignment import steps
 from ..mapper.align.pair import pair_of
 from ..mapper.align.readme import FILES, readme
+from ..schemas.border.outgoing import emit, json_text, painted, say
+from ..schemas.border.writing import write_folder
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
 from .lean import FINE
 from .loss_report import print_problems, print_report
 from .parsing import UsageError
-from .terminal import painted, wants_colour
-from .writing import write_folder
+from .terminal import wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,8 +69,7 @@ def run(
     write_folder(directory, written, force=force)
     if format == "json":
         answer = {**pair.to_json(lang), "files": list(written)}
-        json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
-        sys.stdout.write("\n")
+        emit(json_text(answer))
     else:
         _page(pair, list(written), lang)
         print_problems(config, lang)
@@ -87,13 +86,13 @@ def _page(pair: Pair, names: Sequence[str], language: Language) -> None:
     if pair.alignment is not None:
         number, step = pair.alignment.number, pair.alignment.step
         line = word("step", number=number, last=len(steps()) - 1, name=step.name, text=step.text(language))
-        print(painted(line, "bold", colour))
+        say(painted(line, "bold", colour))
         for field in pair.alignment.returned:
-            print(f"  + {field}")
+            say(f"  + {field}")
         if number and not pair.alignment.returned:
-            print(f"  {word('same')}")
+            say(f"  {word('same')}")
     for change in pair.changes:
         before, after = (json.dumps(json_value(value), ensure_ascii=False) for value in (change.before, change.after))
-        print(f"  {change.field}  {before} -> {after}  {painted(change.reason(language), 'dim', colour)}")
+        say(f"  {change.field}  {before} -> {after}  {painted(change.reason(language), 'dim', colour)}")
     for name in names:
-        print(f"{word('written')}: {name}")
+        say(f"{word('written')}: {name}")

@@ -1,4 +1,4 @@
-"""Which files belong together: one of each framework is a pair; otherwise the configuration says."""
+"""Which files belong together: the configuration says; of the others, one of each framework is a pair."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..schemas.light_typing import TYPE_CHECKING
 from .parsing import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ..rules.subject import Side
     from .lint import Reader, Settings
@@ -45,44 +45,59 @@ class Gathering:
         return [self._unreadable[name] for name in order if name in self._unreadable]
 
     def groups(self) -> Iterator[tuple[Side, ...]]:
-        """Every group; one file of each framework is a pair, otherwise the configuration says."""
-        for name in self._names:
-            if not self._may_be_one_pair():
-                break
-            self._take(name)
-        scripts, yamls = self._of("megatron"), self._of("mindformers")
-        if len(scripts) == 1 and len(yamls) == 1:
-            yield self._group(scripts[0], yamls[0])
-        else:
-            yield from self._configured()
+        """Every group: a file with its configured partner; of the others, one of each framework is a pair."""
+        partners = self._partners()
+        if partners:
+            yield from self._configured([name for name in self._names if name in partners], partners)
+        rest = [name for name in self._names if name not in partners]
+        if self.is_one_pair(rest):
+            yield self._group(*self._of("megatron"), *self._of("mindformers"))
+            return
+        for name in rest:
+            file = self._take(name)
+            if file is not None:
+                yield (self._sides.pop(file),)
 
-    def _may_be_one_pair(self) -> bool:
-        return len(self._of("megatron")) < 2 and len(self._of("mindformers")) < 2
+    def is_one_pair(self, names: Sequence[str]) -> bool:
+        """Whether there is just one file of each framework among the names."""
+        for name in names:
+            if len(self._of("megatron")) > 1 or len(self._of("mindformers")) > 1:
+                return False
+            self._take(name)
+        return len(self._of("megatron")) == len(self._of("mindformers")) == 1
 
     def _of(self, framework: str) -> list[Side]:
         return [side for side in self._sides.values() if side.framework == framework]
 
-    def _configured(self) -> Iterator[tuple[Side, ...]]:
+    def _shown(self, name: str) -> str:
+        return (self._reader.stdin_name or "<stdin>") if name == "-" else name
+
+    def _partners(self) -> dict[str, str]:
+        """The configured partner of each file that has one."""
         configuration = self._settings.configuration
-        shown = {name: (self._reader.stdin_name or "<stdin>") if name == "-" else name for name in self._names}
-        partners = {name: configuration.partner(shown[name]) for name in self._names} if configuration.pairs else {}
-        places = {self._place(shown[name]): name for name in reversed(self._names)}
+        if not configuration.pairs:
+            return {}
+        found = {name: configuration.partner(self._shown(name)) for name in self._names}
+        return {name: partner for name, partner in found.items() if partner is not None}
+
+    def _configured(self, names: Sequence[str], partners: Mapping[str, str]) -> Iterator[tuple[Side, ...]]:
+        places = {self._place(self._shown(name)): name for name in reversed(self._names)}
         last: dict[str, str] = {}
-        for name in self._names:
-            for place in self._places(shown[name], partners.get(name)):
+        for name in names:
+            for place in self._places(self._shown(name), partners[name]):
                 last[place] = name
         paired: set[str] = set()
-        for name in self._names:
-            file, partner = self._take(name), partners.get(name)
+        for name in names:
+            file, partner = self._take(name), partners[name]
             if file is not None and file not in paired:
                 side = self._sides[file]
-                other = None if partner is None else self._partner(partner, places)
+                other = self._partner(partner, places)
                 if other is None or other.framework == side.framework:
                     yield (side,)
                 else:
                     paired.update((file, other.config.file))
                     yield self._group(*sorted((side, other), key=lambda entry: entry.framework))
-            for place in self._places(shown[name], partner):
+            for place in self._places(self._shown(name), partner):
                 if last[place] == name:
                     self._sides.pop(self._files.get(places.get(place, "")) or "", None)
 
@@ -124,11 +139,10 @@ class Gathering:
         except UsageError:
             raise
         except Exception as error:  # noqa: BLE001 - a bug of a reader must not lose what the other files have to say
-            from traceback import print_exception
-
             from ..rules.engine import CRASHED
+            from ..schemas.border.outgoing import tell_crash
 
-            print_exception(error)
+            tell_crash(error)
             why = f"{type(error).__name__}: {error}"
             self._unreadable[name] = Diagnostic(CRASHED, name, None, (("rule", "reading"), ("why", why)))
             return None
@@ -144,5 +158,5 @@ def read_side(name: str, settings: Settings, reader: Reader) -> Side:
     from ..schemas.reader import config_of
 
     source = reader.open(name)
-    config = config_of(source, settings.options, path=source.name, open_file=reader.open)
+    config = config_of(source, settings.options, path=source.name, open_file=reader.open_named)
     return Side(config, recipe_of(config), source)

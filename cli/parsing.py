@@ -8,22 +8,11 @@ from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.suggestion import suggestion_in_both
+from ..schemas.usage import UsageError
 from .options import Command, Option, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-class UsageError(Exception):
-    """A command line that accmap does not understand: exit code 2, and what is wrong in both languages."""
-
-    def __init__(self, en: str, zh: str) -> None:
-        super().__init__(en)
-        self.en, self.zh = en, zh
-
-    def message(self, language: str) -> str:
-        """What is wrong, for a person."""
-        return self.zh if language == "zh" else self.en
 
 
 def counts_from_one(option: str, number: int) -> UsageError:

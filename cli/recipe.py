@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 from ..mapper.recipe.reading import recipe_of
+from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
-from .terminal import painted, shortened, wants_colour, width
+from .terminal import shortened, wants_colour, width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,10 +30,7 @@ def run(
     """Print the recipe; 0 unless the file cannot be read."""
     recipe = recipe_of(load(files[0], options, stdin_name))
     if format == "json":
-        import json
-
-        json.dump(recipe.to_json(lang), sys.stdout, ensure_ascii=False, allow_nan=False)
-        sys.stdout.write("\n")
+        emit(json_text(recipe.to_json(lang)))
     else:
         _page(recipe, lang)
     return 0
@@ -42,22 +38,24 @@ def run(
 
 def _page(recipe: Recipe, language: Language) -> None:
     colour = wants_colour()
-    print(painted(recipe.file, "bold", colour), f"{recipe.framework} {recipe.version} ({recipe.dialect})")
+    say(painted(recipe.file, "bold", colour), f"{recipe.framework} {recipe.version} ({recipe.dialect})")
     topic = ""
     for name, found in recipe.fields.items():
         if name.partition(".")[0] != topic:
             topic = name.partition(".")[0]
-            print("\n" + painted(topic, "bold", colour))
+            say()
+            say(painted(topic, "bold", colour))
         value = "?" if not found.decided else _shown(found.value)
         place = "" if found.span is None else f"{found.span.file or ''}:{found.span.line}:{found.span.column}"
         origin = painted(f"{found.origin} {place} {', '.join(found.keys)}".replace("  ", " ").rstrip(), "dim", colour)
-        print(f"  {name:<40} {shortened(value, max(20, width() - 70)):<20} {origin}".rstrip())
+        say(f"  {name:<40} {shortened(value, max(20, width() - 70)):<20} {origin}".rstrip())
     if recipe.unmapped:
-        print("\n" + painted(_UNMAPPED[language == "zh"], "bold", colour))
+        say()
+        say(painted(_UNMAPPED[language == "zh"], "bold", colour))
         for entry in recipe.unmapped:
             place = "" if entry.span is None else f":{entry.span.line}:{entry.span.column}"
             reason = entry.zh if language == "zh" else entry.en
-            print(f"  {entry.key:<40} {painted(place, 'dim', colour)} {reason}")
+            say(f"  {entry.key:<40} {painted(place, 'dim', colour)} {reason}")
 
 
 def _shown(value: object) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
+from ..schemas.border.outgoing import emit, json_text, say
 from ..schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,14 +17,11 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
         row for row in rows_of(lang) if not files or any(str(row["code"]).startswith(word.upper()) for word in files)
     ]
     if format == "json":
-        import json
-
-        json.dump(rows, sys.stdout, ensure_ascii=False)
-        sys.stdout.write("\n")
+        emit(json_text(rows))
         return 0
     for row in rows:
         mark = " *" if row["fixable"] else ""
-        print(f"{row['code']}  {row['severity']:8}{row['kind']:16}{row['name']}{mark}")
+        say(f"{row['code']}  {row['severity']:8}{row['kind']:16}{row['name']}{mark}")
     return 0
 
 

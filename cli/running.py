@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from importlib import import_module
 
+from ..schemas.border.outgoing import tell, tell_crash
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ def run_command(command: Command, parsed: Parsed) -> int:
         values["output"] = None  # standard output, as for other programs
     try:
         if command.reads:
-            values["options"] = read_options(values)
+            values["options"] = read_options(values, parsed.files)
             values["stdin_name"] = values["stdin_filename"]
             for option in READING:
                 del values[option.dest]
@@ -35,7 +35,7 @@ def run_command(command: Command, parsed: Parsed) -> int:
         report(error, values["lang"])  # pyright: ignore[reportArgumentType]
         return UNUSABLE
     except UsageError as error:
-        print(f"accmap: {error.message(values['lang'])}", file=sys.stderr)  # pyright: ignore[reportArgumentType]
+        tell(f"accmap: {error.message(values['lang'])}")  # pyright: ignore[reportArgumentType]
         return UNUSABLE
     except OSError as error:
         if error.filename is None:
@@ -44,7 +44,7 @@ def run_command(command: Command, parsed: Parsed) -> int:
 
         why, why_zh = system_reason(error)
         chinese = values["lang"] == "zh"
-        print(f"accmap: {error.filename}{'：' if chinese else ': '}{why_zh if chinese else why}", file=sys.stderr)
+        tell(f"accmap: {error.filename}{'：' if chinese else ': '}{why_zh if chinese else why}")
         return UNUSABLE
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes exit code 3
         return _bug(error, str(values["lang"]))
@@ -56,7 +56,7 @@ def report(error: UnreadableError, language: Language) -> None:
     place = diagnostic.file
     if diagnostic.span is not None:
         place = f"{diagnostic.span.file or place}:{diagnostic.span.line}:{diagnostic.span.column}"
-    print(f"{place}: {diagnostic.kind.code} {diagnostic.message(language)}", file=sys.stderr)
+    tell(f"{place}: {diagnostic.kind.code} {diagnostic.message(language)}")
 
 
 def language_of(given: object) -> Language:
@@ -74,7 +74,7 @@ def language_in(words: Sequence[str]) -> Language:
     return language_of(None)
 
 
-def read_options(values: Mapping[str, object]) -> ReadOptions:
+def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> ReadOptions:
     """The reading options of a command line as the readers take them."""
     variables: dict[str, str] = dict(os.environ) if values["env"] else {}
     for assignment in _words(values["var"]):
@@ -99,7 +99,15 @@ def read_options(values: Mapping[str, object]) -> ReadOptions:
         world_size=world_size if isinstance(world_size, int) else None,
         launch=launch if isinstance(launch, int) else None,
         declared=_words(values["declare"]),
+        encoding=_text(values["encoding"]),
+        confine=_confinement(files) if values["confine"] else None,
     )
+
+
+def _confinement(files: Sequence[str]) -> str:
+    from .configuration import Configuration, confinement
+
+    return confinement(Configuration(), files[0] if files else "")
 
 
 def _text(value: object) -> str | None:
@@ -111,14 +119,11 @@ def _words(value: object) -> tuple[str, ...]:
 
 
 def _bug(error: Exception, language: str) -> int:
-    import traceback
-
-    traceback.print_exception(error, file=sys.stderr)
+    tell_crash(error)
     name = type(error).__name__
-    print(
+    tell(
         f"accmap: 这是 accmap 的缺陷（{name}），不是您文件的问题；请报告以上内容。"
         if language == "zh"
-        else f"accmap: this is a bug in accmap ({name}), not in your file; please report the lines above.",
-        file=sys.stderr,
+        else f"accmap: this is a bug in accmap ({name}), not in your file; please report the lines above."
     )
     return BROKEN

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import TYPE_CHECKING
 
+from ..schemas.border.outgoing import emit, json_text, page
 from .outputs import OUTPUTS
 from .parsing import UsageError
 
@@ -27,13 +26,12 @@ def run(
     del lang
     names = sorted((*INPUTS, *OUTPUTS))
     if not files:
-        print("\n".join(names))
+        emit(page(names))
         return 0
     schema = _written(files[0])
     if schema is None:
         schema = {"$schema": _DRAFT, **_model(files[0], megatron, mindformers, dialect, names).model_json_schema()}
-    json.dump(schema, sys.stdout, ensure_ascii=False, indent=2)
-    sys.stdout.write("\n")
+    emit(json_text(schema, 2))
     return 0
 
 

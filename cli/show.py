@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
+from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
-from .terminal import painted, shortened, wants_colour, width
+from .terminal import shortened, wants_colour, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,10 +59,7 @@ def run(
         if (not explicit or _written(setting)) and (not only or _matches(setting.key, only))
     ]
     if format == "json":
-        import json
-
-        json.dump(to_json(config, shown, lang), sys.stdout, ensure_ascii=False, allow_nan=False)
-        sys.stdout.write("\n")
+        emit(json_text(to_json(config, shown, lang)))
     else:
         _Page(config, lang, wants_colour()).write(shown, everything=all or bool(only), patterns=only)
     return 0
@@ -119,23 +115,24 @@ class _Page:
         for name, members in groups.items():
             self._values(name, members)
         if patterns and not groups:
-            print(self._word("none").format(", ".join(patterns)))
+            say(self._word("none").format(", ".join(patterns)))
         if hidden:
-            print(self._paint("\n" + self._word("more").format(hidden), "dim"))
+            say()
+            say(self._paint(self._word("more").format(hidden), "dim"))
         self._unresolved()
         self._problems(self.config.problems)
 
     def _head(self) -> None:
         config = self.config
-        print(self._paint(config.file, "bold"), f"{config.framework} {config.framework_version} ({config.dialect})")
+        say(self._paint(config.file, "bold"), f"{config.framework} {config.framework_version} ({config.dialect})")
         launch = config.launch
         if launch is not None:
             size = launch.world_size
             devices = self._word("unknown-devices") if size is None else self._word("devices").format(size)
             started = " ".join(filter(None, (launch.launcher, launch.script)))
-            print(f"{self._word('launch')}: {started}  {self._paint(self._at(launch.span), 'dim')}  {devices}")
+            say(f"{self._word('launch')}: {started}  {self._paint(self._at(launch.span), 'dim')}  {devices}")
         for other in config.other_launches:
-            print(f"{self._word('others')}: {other.script}  {self._paint(self._at(other.span), 'dim')}")
+            say(f"{self._word('others')}: {other.script}  {self._paint(self._at(other.span), 'dim')}")
 
     def _group(self, setting: Setting) -> str:
         if self.config.framework == "megatron":
@@ -152,14 +149,15 @@ class _Page:
         return section.partition("[")[0]
 
     def _values(self, group: str, members: Sequence[Setting]) -> None:
-        print("\n" + self._paint(group, "bold"))
+        say()
+        say(self._paint(group, "bold"))
         keys = min(56, max(len(self._name(setting, group)) for setting in members))
         values = [shortened(self._value(setting), max(16, self.width - keys - 30)) for setting in members]
         column = min(28, max(map(len, values)))
         for setting, value in zip(members, values, strict=True):
             name = shortened(self._name(setting, group), keys).ljust(keys)
             shade = value if setting.decided else self._paint(value, "yellow")
-            print(f"  {name}  {shade}{' ' * (column - len(value))}  {self._note(setting)}")
+            say(f"  {name}  {shade}{' ' * (column - len(value))}  {self._note(setting)}")
 
     def _name(self, setting: Setting, group: str) -> str:
         key = setting.key
@@ -190,20 +188,22 @@ class _Page:
     def _unresolved(self) -> None:
         if not self.config.unresolved:
             return
-        print("\n" + self._paint(self._word("unresolved"), "bold"))
+        say()
+        say(self._paint(self._word("unresolved"), "bold"))
         for entry in self.config.unresolved:
             text = self._paint(shortened(entry.text, 48), "yellow")
-            print(f"  {text}  {entry.why(self.language)}  {self._paint(self._at(entry.span), 'dim')}")
+            say(f"  {text}  {entry.why(self.language)}  {self._paint(self._at(entry.span), 'dim')}")
 
     def _problems(self, problems: Sequence[Diagnostic]) -> None:
         if not problems:
             return
-        print("\n" + self._paint(self._word("problems"), "bold"))
+        say()
+        say(self._paint(self._word("problems"), "bold"))
         for problem in problems:
             kind = problem.kind
             place = "" if problem.span is None else self._at(problem.span) + " "
             severity = self._paint(kind.severity, _SEVERITY_STYLE[kind.severity])
-            print(f"  {self._paint(place, 'dim')}{severity} {kind.code} {problem.message(self.language)}")
+            say(f"  {self._paint(place, 'dim')}{severity} {kind.code} {problem.message(self.language)}")
 
     def _at(self, span: Span) -> str:
         return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..schemas.border.regular import remember_input
 from ..schemas.diagnostic import once
 from ..schemas.light_typing import TYPE_CHECKING
 
@@ -23,35 +24,44 @@ def spread(files: Sequence[str], settings: Settings, jobs: int, *, with_subjects
         return None
     with get_context().Pool(min(jobs, len(groups))) as pool:
         reports = pool.map(partial(_one, settings, with_subjects), groups, chunksize=max(1, len(groups) // (jobs * 4)))
+    for report in reports:
+        for name in report.sources:
+            remember_input(name)
     return _together(reports)
 
 
 def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ...]]:
-    """The files as they belong together, by name alone: a file with its configured partner, or by itself."""
+    """The files as they belong together: a file with its configured partner, one pair of the others, or each alone."""
+    from .lint import Reader
+    from .pairing import Gathering
+
     configuration = settings.configuration
-    if not configuration.pairs:
-        return [] if len(files) < 3 else [(name,) for name in dict.fromkeys(files)]
     absolute = {name: os.path.abspath(name) for name in reversed(files)}
     given = {place: name for name, place in absolute.items()}
     taken: set[str] = set()
     groups: list[tuple[str, ...]] = []
+    rest: list[str] = []
     for name in dict.fromkeys(files):
         if absolute[name] in taken:
             continue
         partner = configuration.partner(name)
-        if partner is None or not os.path.exists(partner):
-            group: tuple[str, ...] = (name,)
-        else:
+        if partner is None:
+            rest.append(name)
+            continue
+        group = (name,)
+        if os.path.exists(partner):
             group = (name, given.get(os.path.abspath(partner)) or os.path.relpath(partner))
         taken.update(os.path.abspath(entry) for entry in group)
         groups.append(group)
-    return groups
+    if Gathering(rest, settings, Reader(encoding=settings.options.encoding)).is_one_pair(rest):
+        return [*groups, tuple(rest)]
+    return [*groups, *((name,) for name in rest)]
 
 
 def _one(settings: Settings, with_subjects: bool, group: tuple[str, ...]) -> Report:
     from .lint import Reader, lint
 
-    return lint(settings, group, Reader(), with_subjects=with_subjects)
+    return lint(settings, group, Reader(encoding=settings.options.encoding), with_subjects=with_subjects)
 
 
 def _together(reports: Sequence[Report]) -> Report:

@@ -5,17 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-_CODES = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "blue": "34",
-    "magenta": "35",
-    "cyan": "36",
-}
-
 
 def wants_colour() -> bool:
     """Colour on a terminal, unless NO_COLOR says otherwise; FORCE_COLOR asks for it anywhere."""
@@ -34,11 +23,6 @@ def width() -> int:
         return max(60, os.get_terminal_size().columns)
     except OSError:
         return 100
-
-
-def painted(text: str, style: str, colour: bool) -> str:
-    """`text` in a style, where colour is wanted."""
-    return f"\033[{_CODES[style]}m{text}\033[0m" if colour and text else text
 
 
 def shortened(text: str, limit: int) -> str:

@@ -6,21 +6,20 @@ that installs it) or a file cannot be read. Progress goes to stderr, the answer 
 
 from __future__ import annotations
 
-import json
-import sys
-
+from ..schemas.border.outgoing import emit, json_text, tell
+from ..schemas.border.writing import write_text
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.reader import config_of
 from .inputs import read_input
 from .lean import BAD, FINE, UNUSABLE
 from .parsing import UsageError, counts_from_one
-from .writing import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from ..schemas.border.outgoing import Outgoing
     from ..schemas.config import Config, ReadOptions
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
@@ -90,12 +89,12 @@ def run(
             language=lang,
         )
     except MissingFrameworkError as error:
-        print(f"accmap: {_missing(error, lang)}", file=sys.stderr)
+        tell(f"accmap: {_missing(error, lang)}")
         return UNUSABLE
     rules = rules_for(found, [] if against else findings_of(configs, sources))
     text = _rendered(found, rules, format, lang)
     if output is None:
-        sys.stdout.write(text)
+        emit(text)
     else:
         write_text(output, text, force=force)
     return FINE if found.verdict == "match" else BAD
@@ -181,10 +180,10 @@ def _missing(error: Any, language: Language) -> str:
     return f"{names} not installed; {INSTALL} installs what verify needs"
 
 
-def _rendered(found: Verification, rules: tuple[str, ...], format: str, language: Language) -> str:  # noqa: A002
+def _rendered(found: Verification, rules: tuple[str, ...], format: str, language: Language) -> Outgoing:  # noqa: A002
     answer = found.to_json(rules)
     if format == "json":
-        return json.dumps(_finite(answer), ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(_finite(answer))
     from .verify_report import html_page, text_page
 
     return html_page(answer, language) if format == "html" else text_page(answer, language)
@@ -202,7 +201,7 @@ def _finite(value: Any) -> Any:
 
 
 def _say(line: str) -> None:
-    print(f"accmap verify: {line}", file=sys.stderr)
+    tell(f"accmap verify: {line}")
 
 
 def _silent(_line: str) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from html import escape
-
+from ..schemas.border.outgoing import composed, markup, page, painted
 from ..schemas.light_typing import TYPE_CHECKING
-from .terminal import painted, wants_colour
+from .terminal import wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeAlias
 
+    from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Language
 
 Answer: TypeAlias = "dict[str, Any]"
@@ -66,7 +66,7 @@ _KEYS = ("parameter", "step", "name", "part")
 _MOST_LINES = 6
 
 
-def text_page(answer: Answer, language: Language) -> str:
+def text_page(answer: Answer, language: Language) -> Outgoing:
     """The report for a terminal."""
     colour = wants_colour()
     word = _wording(language)
@@ -92,7 +92,7 @@ def text_page(answer: Answer, language: Language) -> str:
         names = ", ".join(dict.fromkeys(f"{entry['side']}/{entry['name']}" for entry in answer["stand_ins"]))
         lines.append(f"{word('stand_ins')}: {names}")
     lines.append(f"{word('not_compared')}: " + ", ".join(entry["field"] for entry in answer["not_compared"]))
-    return "\n".join(lines) + "\n"
+    return page(lines)
 
 
 def _divergence_lines(answer: Answer, word: Callable[[str], str], language: Language) -> list[str]:
@@ -176,29 +176,29 @@ body{background:#12161d;color:#dfe5ee}td,th{border-color:#2b3340}pre{background:
 """
 
 
-def html_page(answer: Answer, language: Language) -> str:
+def html_page(answer: Answer, language: Language) -> Outgoing:
     """The report as one HTML file that needs nothing else."""
     word = _wording(language)
     verdict = answer["verdict"]
     parts = [
         f"<!doctype html><html lang='{'zh' if language == 'zh' else 'en'}'><meta charset='utf-8'>",
         f"<meta name='viewport' content='width=device-width'><title>{word('title')}</title><style>{_STYLE}</style>",
-        f"<h1>{word('title')} <span class='v {verdict}'>{escape(word(verdict))}</span></h1>",
+        f"<h1>{word('title')} <span class='v {verdict}'>{markup(word(verdict))}</span></h1>",
         "<p>"
         + " · ".join(
-            f"{escape(side)} <code>{escape(file)}</code>"
+            f"{markup(side)} <code>{markup(file)}</code>"
             for side, file in zip(answer["sides"], answer["files"], strict=False)
         )
         + "</p>",
     ]
     for failure in answer["failures"]:
-        place = f" <code>{escape(failure['where'])}</code>" if failure["where"] else ""
-        parts.append(f"<p><b>{escape(failure['side'])}</b>: {escape(failure['reason'])}{place}</p>")
+        place = f" <code>{markup(failure['where'])}</code>" if failure["where"] else ""
+        parts.append(f"<p><b>{markup(failure['side'])}</b>: {markup(failure['reason'])}{place}</p>")
         if failure["explanation"]:
-            parts.append(f"<p>{escape(failure['explanation'])}</p>")
-        log = escape("\n".join(failure["log"]))
+            parts.append(f"<p>{markup(failure['explanation'])}</p>")
+        log = "\n".join(map(markup, failure["log"]))
         parts.append(f"<details><summary>{word('log')}</summary><pre>{log}</pre></details>")
-    parts += [f"<p>{escape(line.strip())}</p>" for line in _divergence_lines(answer, word, language)]
+    parts += [f"<p>{markup(line.strip())}</p>" for line in _divergence_lines(answer, word, language)]
     for table in _TABLES:
         rows = _rows(answer, table)
         if rows:
@@ -230,18 +230,18 @@ def html_page(answer: Answer, language: Language) -> str:
         _plain_table(word("not_compared"), [(entry["field"], entry["reason"]) for entry in answer["not_compared"]])
     )
     parts.append(_plain_table(word("versions"), list(answer["versions"].items())))
-    return "\n".join(parts) + "\n"
+    return composed("\n".join(parts) + "\n")
 
 
 def _html_table(rows: Sequence[dict[str, Any]], title: str, answer: Answer, word: Callable[[str], str]) -> str:
     heads = (word("name"), *answer["sides"], word("relative"), "")
-    lines = [f"<h2>{escape(title)}</h2><table><tr>" + "".join(f"<th>{escape(head)}" for head in heads) + "</tr>"]
+    lines = [f"<h2>{markup(title)}</h2><table><tr>" + "".join(f"<th>{markup(head)}" for head in heads) + "</tr>"]
     for row in rows:
         wide = _bar(row["relative"])
         shade = "" if row["agrees"] else " class='no'"
         lines.append(
-            f"<tr{shade}><td><code>{escape(_name(row))}</code><td class='n'>{_number(row['a'])}<td class='n'>"
-            f"{_number(row['b'])}<td class='n'>{escape(_difference(row))}<td style='width:9rem'>"
+            f"<tr{shade}><td><code>{markup(_name(row))}</code><td class='n'>{_number(row['a'])}<td class='n'>"
+            f"{_number(row['b'])}<td class='n'>{markup(_difference(row))}<td style='width:9rem'>"
             f"<div class='bar' style='width:{wide:.0f}%'></div></tr>"
         )
     return "".join(lines) + "</table>"
@@ -259,5 +259,5 @@ def _bar(relative: float | None) -> float:
 def _plain_table(title: str, rows: Sequence[Sequence[object]]) -> str:
     if not rows:
         return ""
-    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}" for cell in row) + "</tr>" for row in rows)
-    return f"<h2>{escape(title)}</h2><table>{body}</table>"
+    body = "".join("<tr>" + "".join(f"<td>{markup(str(cell))}" for cell in row) + "</tr>" for row in rows)
+    return f"<h2>{markup(title)}</h2><table>{body}</table>"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 
+from ..schemas.border.outgoing import clear_screen
 from ..schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ def watched(once: Callable[[], int], files: Sequence[str]) -> int:
             now = tuple(_state(name) for name in files)
             if now != before:
                 before = now
-                if sys.stdout.isatty():
-                    sys.stdout.write("\033[2J\033[H")
+                clear_screen()
                 code = once()
             sleep(_PAUSE)
     except KeyboardInterrupt:

@@ -17,8 +17,8 @@ import math
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..schemas.border.incoming import PROBLEMS as FILE_PROBLEMS
 from ..schemas.diagnostic import Kind, UnreadableError, finding
-from ..schemas.files import PROBLEMS as FILE_PROBLEMS
 from ..schemas.system_reasons import system_reason
 
 if TYPE_CHECKING:

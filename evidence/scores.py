@@ -19,8 +19,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..schemas.border.incoming import read_text
 from ..schemas.diagnostic import Kind, UnreadableError, finding
-from ..schemas.files import read_text
 from ..schemas.yaml_depth import refuse_deep
 
 if TYPE_CHECKING:

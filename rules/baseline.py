@@ -7,6 +7,7 @@ from ..schemas.light_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Diagnostic
     from ..schemas.source import SourceText
 
@@ -33,23 +34,20 @@ def _line(file: str, span: object, sources: Mapping[str, SourceText]) -> str:
     return f"{name}:{' '.join(source.line(span.line).split())}"
 
 
-def written(entries: Iterable[Diagnostic], sources: Mapping[str, SourceText]) -> str:
+def written(entries: Iterable[Diagnostic], sources: Mapping[str, SourceText]) -> Outgoing:
     """A baseline file's text."""
-    import json
+    from ..schemas.border.outgoing import json_text
 
     counts: dict[str, int] = {}
     for entry in entries:
         mark = fingerprint(entry, sources)
         counts[mark] = counts.get(mark, 0) + 1
     rows = [{"fingerprint": mark, "count": count} for mark, count in sorted(counts.items())]
-    return json.dumps({"version": VERSION, "findings": rows}, ensure_ascii=False, indent=1) + "\n"
+    return json_text({"version": VERSION, "findings": rows}, 1)
 
 
-def read(text: str) -> dict[str, int]:
+def read(found: object) -> dict[str, int]:
     """The accepted findings of a baseline file; ValueError where it is not one."""
-    import json
-
-    found = json.loads(text)
     if not isinstance(found, dict) or found.get("version") != VERSION:  # pyright: ignore[reportUnknownMemberType]
         raise ValueError(f"it is not a baseline of version {VERSION}")
     return {str(row["fingerprint"]): int(row["count"]) for row in found["findings"]}  # pyright: ignore

@@ -18,7 +18,7 @@ ROOM = Path(__file__).resolve().parent
 CATALOG = ROOM / "catalog"
 PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN")
 READERS = (
-    "schemas.files",
+    "schemas.border.incoming",
     "schemas.reader",
     "schemas.shell.problems",
     "schemas.yaml_text",

@@ -42,16 +42,22 @@ class Selection(NamedTuple):
         """Whether a code is reported; the longest prefix that fits it decides."""
         if not self.select and not self.ignore:
             return True
-        chosen = max((len(prefix) for prefix in self.select if code.startswith(prefix)), default=-1)
-        if self.select and "ALL" not in self.select and chosen < 0:
+        chosen = _reach(self.select, code)
+        if self.select and chosen < 0:
             return False
-        dropped = max((len(prefix) for prefix in self.ignore if code.startswith(prefix)), default=-1)
+        dropped = _reach(self.ignore, code)
         return dropped < 0 or chosen > dropped
 
     def severity(self, kind: Kind) -> Kind:
         """The kind with the severity that the configuration asks for."""
         wanted = self.severities.get(kind.code)
         return kind if wanted is None or wanted == kind.severity else kind._replace(severity=wanted)
+
+
+def _reach(prefixes: Iterable[str], code: str) -> int:
+    """How much of a code the longest of the prefixes names; ALL names every code, and nothing of it."""
+    named = ["" if prefix == "ALL" else prefix for prefix in prefixes]
+    return max((len(prefix) for prefix in named if code.startswith(prefix)), default=-1)
 
 
 class Outcome(NamedTuple):
@@ -125,11 +131,10 @@ class _Run:
                 self._crash(entry.code, error)
 
     def _crash(self, code: str, error: Exception) -> None:
-        import sys
-        import traceback
+        from ..schemas.border.outgoing import tell_crash
 
         self.crashed = True
-        traceback.print_exception(error, file=sys.stderr)
+        tell_crash(error)
         side = self.subject.sides[-1]
         why = f"{type(error).__name__}: {error}"
         self.found.append(Diagnostic(CRASHED, side.config.file, None, (("rule", code), ("why", why))))

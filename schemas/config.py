@@ -151,6 +151,10 @@ class ReadOptions(NamedTuple):
     world_size: int | None = None
     launch: int | None = None
     declared: tuple[str, ...] = ()
+    encoding: str | None = None
+    """Of the files that the user names; None finds it."""
+    confine: str | None = None
+    """The folder that everything which a file names must lie in."""
 
 
 def json_value(value: Value) -> object:

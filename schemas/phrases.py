@@ -195,7 +195,7 @@ _known: list[tuple[list[str], str]] = []
 def _patterns() -> list[tuple[list[str], str]]:
     """The table, and what is said of files that cannot be read, which other messages quote."""
     if not _known:
-        from .files import PROBLEMS
+        from .border.incoming import PROBLEMS
 
         _known.extend((_parts(english), chinese) for english, chinese in PHRASES)
         for kind in PROBLEMS.values():

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 
+from .border.incoming import MAX_ARGUMENTS, confined, encoding_problem, read_named, read_text, refuse_larger
 from .config import Config, Launch, ReadOptions
 from .diagnostic import Kind, UnreadableError, finding
-from .files import MAX_ARGUMENTS, read_text, refuse_larger
 from .light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ _YAML_SUFFIXES = (".yaml", ".yml")
 
 def read_config(path: str, options: ReadOptions | None = None) -> Config:
     """The effective values of the file at `path`; UnreadableError where it cannot be read."""
-    return config_of(read_text(path), options or ReadOptions(), path=path)
+    chosen = options or ReadOptions()
+    return config_of(read_text(path, encoding=chosen.encoding), chosen, path=path)
 
 
 def config_of(
@@ -54,9 +55,36 @@ def config_of(
     *,
     path: str,
     cwd: str | None = None,
-    open_file: Callable[[str], SourceText] = read_text,
+    open_file: Callable[[str], SourceText] = read_named,
 ) -> Config:
-    """The effective values of a text that is (or, from standard input, would be) the file at `path`."""
+    """The effective values of a text that is (or, from standard input, would be) the file at `path`.
+
+    What the text names in its turn is opened with `open_file`, inside of `options.confine` only where that is given.
+    """
+    opened = {source.name: source}
+
+    def remembered(name: str) -> SourceText:
+        found = open_file(name)
+        opened[found.name] = found
+        return found
+
+    bounded = remembered if options.confine is None else confined(remembered, options.confine)
+    config = _read(source, options, path, cwd, bounded)
+    strange = [(name, text) for name, text in opened.items() if text.strange is not None]
+    if not strange:
+        return config
+    problems = [encoding_problem(text, must_be_utf8=_is_yaml(text, name)) for name, text in strange]
+    return config._replace(problems=(*filter(None, problems), *config.problems))
+
+
+def _is_yaml(source: SourceText, path: str) -> bool:
+    """Whether a framework opens the file itself, and as UTF-8; a shell takes bytes as they come."""
+    return path.lower().endswith((*_YAML_SUFFIXES, ".json")) or format_of(source, path) == "mindformers"
+
+
+def _read(
+    source: SourceText, options: ReadOptions, path: str, cwd: str | None, open_file: Callable[[str], SourceText]
+) -> Config:
     found = format_of(source, path)
     if found == "script":
         return _script(source, options, path, cwd or os.getcwd(), open_file)
@@ -151,10 +179,7 @@ def _followed(
         raise UnreadableError(finding(PROBLEMS, "no-yaml", source.name, launch.span, script=launch.script))
     if options.dialect is None and is_dynamic_launch(launch, version):
         options = options._replace(dialect="dynamic")
-    if not os.path.isabs(yaml_path) and not os.path.exists(yaml_path):
-        beside = os.path.join(os.path.dirname(path), yaml_path)
-        yaml_path = beside if os.path.exists(beside) else yaml_path
-    text = open_file(yaml_path)
+    text = _opened(yaml_path, path, open_file)
     if options.world_size is None and launch.world_size is not None:
         options = options._replace(world_size=launch.world_size)
     config = mindformers_config(text, options, open_file, overrides=changes)
@@ -172,3 +197,16 @@ def _followed(
         unresolved=tuple(entry._replace(span=placed(entry.span) or entry.span) for entry in config.unresolved),
         problems=(*problems, *config.problems),
     )
+
+
+def _opened(name: str, script: str, open_file: Callable[[str], SourceText]) -> SourceText:
+    """The YAML that a launch names: from where the launch is started, or from beside the script."""
+    try:
+        return open_file(name)
+    except UnreadableError as error:
+        if os.path.isabs(name) or error.diagnostic.kind.name != "file-missing":
+            raise
+        try:
+            return open_file(os.path.join(os.path.dirname(script), name))
+        except UnreadableError:
+            raise error from None

@@ -35,11 +35,15 @@ class Span(NamedTuple):
 class SourceText:
     """A decoded file and the table that turns offsets into lines and columns."""
 
-    __slots__ = ("_starts", "name", "text")
+    __slots__ = ("_starts", "encoding", "name", "strange", "text")
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str, encoding: str = "utf-8") -> None:
         self.name = name
         self.text = text
+        self.encoding = encoding
+        """As Python names it; `utf-8-sig` for a text that began with a byte-order mark."""
+        self.strange: tuple[int, int, Span] | None = None
+        """Offset, value and place of the first byte that is not UTF-8, where the encoding was found by trying."""
         self._starts = _line_starts(text)
 
     def line(self, number: int) -> str:

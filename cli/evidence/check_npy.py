@@ -5,21 +5,21 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
+from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.config import json_value
 from ..lean import BAD, FINE, UNUSABLE
 from ..parsing import UsageError
 from ..running import report
-from ..terminal import painted, wants_colour
+from ..terminal import wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...evidence.array_check import ArrayCheck
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
 
 _VERDICTS = {
@@ -89,9 +89,9 @@ def run(
             "only_b": list(only_b),
             "unreadable": [error.diagnostic.message(lang) for error in unreadable],
         }
-        print(json.dumps(answer, ensure_ascii=False, allow_nan=False))
+        emit(json_text(answer))
     else:
-        sys.stdout.write(_page(checks, only_a, only_b, lang))
+        emit(_page(checks, only_a, only_b, lang))
     return UNUSABLE if unreadable else BAD if bad else FINE
 
 
@@ -141,7 +141,7 @@ def _side_json(ends: tuple[float, float, float], norm: float, nan: int, infinite
     return {**named, "norm": json_value(norm), "nan": nan, "infinite": infinite}
 
 
-def _page(checks: Sequence[ArrayCheck], only_a: Sequence[str], only_b: Sequence[str], language: Language) -> str:
+def _page(checks: Sequence[ArrayCheck], only_a: Sequence[str], only_b: Sequence[str], language: Language) -> Outgoing:
     zh = language == "zh"
     colour = wants_colour()
     lines: list[str] = []
@@ -156,7 +156,7 @@ def _page(checks: Sequence[ArrayCheck], only_a: Sequence[str], only_b: Sequence[
     if len(checks) > 1:
         different = sum(check.verdict == "different" for check in checks)
         lines.append(_WORDS["summary"][zh].format(len(checks), different))
-    return "\n".join(lines) + "\n"
+    return page(lines)
 
 
 def _details(check: ArrayCheck, *, zh: bool) -> list[str]:

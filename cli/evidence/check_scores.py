@@ -6,20 +6,20 @@ file holds no scores.
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import TYPE_CHECKING
 
 from ...evidence.scores import TOLERANCE, check_scores, read_scores
+from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.config import json_value
 from ..lean import BAD, FINE
 from ..parsing import UsageError
-from ..terminal import painted, wants_colour
+from ..terminal import wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...evidence.scores import ScoreCheck, ScoreRow
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
 
 _WORDS = {
@@ -68,9 +68,9 @@ def run(
             "only_benchmark": list(found.only_benchmark),
             "notes": [note.zh if lang == "zh" else note.en for note in found.notes],
         }
-        print(json.dumps(answer, ensure_ascii=False, allow_nan=False))
+        emit(json_text(answer))
     else:
-        sys.stdout.write(_page(found, passes, lang))
+        emit(_page(found, passes, lang))
     return FINE if passes else BAD
 
 
@@ -84,7 +84,7 @@ def _json(row: ScoreRow) -> dict[str, object]:
     }
 
 
-def _page(found: ScoreCheck, passes: bool, language: Language) -> str:
+def _page(found: ScoreCheck, passes: bool, language: Language) -> Outgoing:
     zh = language == "zh"
     colour = wants_colour()
     limit = _WORDS["points"][zh].format(found.tolerance) if found.absolute else f"{found.tolerance:g}%"
@@ -101,4 +101,4 @@ def _page(found: ScoreCheck, passes: bool, language: Language) -> str:
         if names:
             lines.append(f"  {_WORDS[key][zh]}: {', '.join(names)}")
     lines += [f"  {note.zh if zh else note.en}" for note in found.notes]
-    return "\n".join(lines) + "\n"
+    return page(lines)

@@ -6,10 +6,9 @@ something is wrong or the samples of a pair cannot be worked out, 2 where a file
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import TYPE_CHECKING, Any
 
+from ...schemas.border.outgoing import emit, json_text, tell
 from ...schemas.config import json_value
 from ...schemas.diagnostic import UnreadableError
 from ..inputs import load
@@ -90,7 +89,7 @@ def run(
             ),
         )
     except MissingPackageError as missing:
-        print(f"accmap: {_missing(missing.package, lang)}", file=sys.stderr)
+        tell(f"accmap: {_missing(missing.package, lang)}")
         return UNUSABLE
     found = found._replace(unreadable=(*(error.diagnostic for error in failed), *found.unreadable))
     failed = [UnreadableError(diagnostic) for diagnostic in found.unreadable]
@@ -100,11 +99,11 @@ def run(
 
     answer = to_json(found, lang)
     if format == "json":
-        print(json.dumps(_finite(answer), ensure_ascii=False, allow_nan=False))
+        emit(json_text(_finite(answer)))
     else:
         from .data_check_report import text_page
 
-        sys.stdout.write(text_page(answer, lang))
+        emit(text_page(answer, lang))
     if failed:
         return UNUSABLE
     return FINE if found.verdict == "good" else BAD
@@ -124,7 +123,7 @@ def _tokenizer(path: str | None, language: Language) -> dict[str, Any]:
             if language == "en"
             else "未安装 tokenizers 包或其无法使用该文件，因此只解码而不再编码"
         )
-        print(f"accmap data check: {said}", file=sys.stderr)
+        tell(f"accmap data check: {said}")
     return {"tokenizer": read, "encoder": packaged}
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..terminal import painted, shortened, wants_colour
+from ...schemas.border.outgoing import page, painted
+from ..terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
 
 Answer = dict[str, Any]
@@ -52,22 +54,22 @@ _COLOURS = {"good": "green", "bad": "red", "undecided": "yellow", "error": "red"
 _TEXT = 160
 
 
-def text_page(answer: Answer, language: Language) -> str:
+def text_page(answer: Answer, language: Language) -> Outgoing:
     """The page, ending in a line break."""
-    page = _Page(language)
+    made = _Page(language)
     verdict = answer["verdict"]
-    page.line(painted(page.word(verdict), _COLOURS[verdict], page.colour))
+    made.line(painted(made.word(verdict), _COLOURS[verdict], made.colour))
     for dataset in answer["datasets"]:
-        page.dataset(dataset)
+        made.dataset(dataset)
     for side in answer["sides"]:
-        page.side(side)
+        made.side(side)
     if answer["agreement"] is not None:
-        page.agreement(answer["agreement"])
+        made.agreement(answer["agreement"])
     for entry in answer["decoded"]:
-        page.decoded(entry)
+        made.decoded(entry)
     for entry in answer["problems"]:
-        page.problem(entry)
-    return "\n".join(page.lines) + "\n"
+        made.problem(entry)
+    return page(made.lines)
 
 
 class _Page:

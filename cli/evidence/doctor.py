@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import TYPE_CHECKING
 
 from ...evidence.determinism import deterministic_variables, export_lines, seeding_code
 from ...evidence.environment import HERE, installed, judged, version_sets
+from ...schemas.border.outgoing import emit, json_text, page, painted, say
 from ...schemas.reader import config_of
 from ..inputs import read_input
 from ..lean import BAD, FINE
 from ..parsing import UsageError
-from ..terminal import painted, wants_colour
+from ..terminal import wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +63,7 @@ def run(
         lines = export_lines(sides, lang) if print_env else []
         if print_seed_code:
             lines.extend(seeding_code(print_seed_code, lang).rstrip("\n").split("\n"))
-        print("\n".join(lines))
+        emit(page(lines))
         return FINE
     here, problems = installed()
     sets, findings = judged(here, configs)
@@ -81,8 +80,7 @@ def run(
             },
             "verdict": "apart" if failed else "fine",
         }
-        json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
-        sys.stdout.write("\n")
+        emit(json_text(answer))
     else:
         _page(here, sets, findings, lang)
     return BAD if failed else FINE
@@ -113,26 +111,26 @@ def _page(
     def word(name: str) -> str:
         return _WORDS[name][language == "zh"]
 
-    print(painted(word("installed"), "bold", colour))
+    say(painted(word("installed"), "bold", colour))
     width = max(len(entry.name) for entry in here)
     for entry in here:
         where = "" if entry.where == "python" else f"  {painted(entry.where, 'dim', colour)}"
-        print(f"  {entry.name:<{width}}  {entry.version}{where}")
+        say(f"  {entry.name:<{width}}  {entry.version}{where}")
     if sets:
-        print(painted(word("sets"), "bold", colour))
+        say(painted(word("sets"), "bold", colour))
     for belongs in sets:
         parts = (("with", belongs.exact), ("needs", belongs.needs), ("reference", belongs.reference))
         for label, values in parts:
             if values:
                 listed = ", ".join(f"{name} {value}" for name, value in values.items())
-                print(f"  {belongs.owner} {belongs.version} {word(label)} {listed}")
-        print(f"    {painted(belongs.source, 'dim', colour)}")
+                say(f"  {belongs.owner} {belongs.version} {word(label)} {listed}")
+        say(f"    {painted(belongs.source, 'dim', colour)}")
     for found in findings:
         name = word("here") if found.file == HERE else found.file
         place = name if found.span is None else f"{found.file}:{found.span.line}:{found.span.column}"
         code = painted(found.kind.code, _STYLES[found.kind.severity], colour)
-        print(f"{place}: {code} {found.message(language)}")
+        say(f"{place}: {code} {found.message(language)}")
     if not sets:
-        print(word("none"))
+        say(word("none"))
     elif not any(found.kind.severity == "error" for found in findings):
-        print(word("fine"))
+        say(word("fine"))

@@ -7,20 +7,17 @@ to stderr.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
-import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...evidence.dump.compare_next import next_dump, settings_behind
 from ...evidence.dump.compare_problems import PROBLEMS
+from ...schemas.border.outgoing import csv_text, emit, json_text, tell
+from ...schemas.border.writing import standing_already, write_text
 from ...schemas.config import json_value
 from ...schemas.diagnostic import UnreadableError, finding
 from ..lean import BAD, FINE, UNUSABLE
 from ..parsing import UsageError, counts_from_one
-from ..writing import standing_already, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +29,7 @@ if TYPE_CHECKING:
     from ...evidence.dump.tables import Precheck, Table
     from ...evidence.dump.trees import Place, Tree
     from ...mapper.differences import Difference
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Language
 
@@ -96,7 +94,7 @@ def run(
         answer, code = _dump_answer(files[0], files[1], chosen, judge, configs)
     text = _rendered(answer, format, lang, everything=all)
     if output is None:
-        sys.stdout.write(text)
+        emit(text)
     else:
         write_text(output, text, force=force)
     return code
@@ -117,7 +115,7 @@ def _processors() -> int:
 
 
 def _say(line: str) -> None:
-    print(f"accmap dump compare: {line}", file=sys.stderr)
+    tell(f"accmap dump compare: {line}")
 
 
 def _silent(_line: str) -> None:
@@ -423,9 +421,9 @@ def _tensor_json(tensor: TensorResult) -> dict[str, Any]:
     return found
 
 
-def _rendered(answer: dict[str, Any], format: str, language: Language, *, everything: bool) -> str:  # noqa: A002
+def _rendered(answer: dict[str, Any], format: str, language: Language, *, everything: bool) -> Outgoing:  # noqa: A002
     if format == "json":
-        return json.dumps(answer, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(answer)
     if format == "csv":
         return _csv(answer)
     from .dump_compare_report import text_page
@@ -433,26 +431,20 @@ def _rendered(answer: dict[str, Any], format: str, language: Language, *, everyt
     return text_page(answer, language, everything=everything)
 
 
-def _csv(answer: dict[str, Any]) -> str:
+def _csv(answer: dict[str, Any]) -> Outgoing:
     """One row a tensor; for a precheck one row a failure."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
     if answer["kind"] == "precheck":
-        writer.writerow(("api", "direction", "status", "message"))
-        writer.writerows(
-            (failure["api"], failure["direction"], failure["status"], failure["message"])
-            for failure in answer["failures"]
-        )
-        return stream.getvalue()
-    writer.writerow(_COLUMNS)
+        heads = ("api", "direction", "status", "message")
+        return csv_text([heads, *([failure[head] for head in heads] for failure in answer["failures"])])
+    rows: list[Sequence[object]] = [_COLUMNS]
     for part in answer["parts"]:
         for unit in part["units"]:
             for tensor in unit["tensors"]:
                 row = {**tensor, **{key: unit[key] for key in ("module", "direction", "a", "b")}}
                 row.update(step=part["step"], rank=part["rank"])
-                writer.writerow(["" if row.get(name) is None else row[name] for name in _COLUMNS])
+                rows.append(["" if row.get(name) is None else row[name] for name in _COLUMNS])
         for side in ("a", "b"):
             for name in part[f"only_{side}"]:
                 row = {side: name, "why": f"only-{side}", "step": part["step"], "rank": part["rank"]}
-                writer.writerow(["" if row.get(column) is None else row[column] for column in _COLUMNS])
-    return stream.getvalue()
+                rows.append(["" if row.get(column) is None else row[column] for column in _COLUMNS])
+    return csv_text(rows)

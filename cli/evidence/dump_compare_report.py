@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..terminal import painted, shortened, wants_colour
+from ...schemas.border.outgoing import page, painted
+from ..terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
 
 Answer = dict[str, Any]
@@ -101,7 +103,7 @@ _STYLES = {"match": "green", "diverged": "red", "incomplete": "yellow"}
 _MOST = 6
 
 
-def text_page(answer: Answer, language: Language, *, everything: bool) -> str:
+def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoing:
     """The report for a terminal."""
     colour = wants_colour()
     word = _wording(language)
@@ -116,7 +118,7 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> str:
             if names:
                 listed = ", ".join(names[:_MOST]) + (f", … ({len(names)})" if len(names) > _MOST else "")
                 lines.append(word("other-places").format(side=side.upper(), names=listed))
-    return "\n".join(lines) + "\n"
+    return page(lines)
 
 
 def _part(part: Answer, word: Callable[[str], str], language: Language, *, everything: bool, colour: bool) -> list[str]:

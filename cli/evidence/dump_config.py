@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
-import sys
 from typing import TYPE_CHECKING
 
 from ...evidence.dump.config import plan as plan_of
 from ...evidence.dump.config_readme import FILES, readme
 from ...evidence.dump.config_request import DumpKind, Request, record_of, spans_of
 from ...evidence.dump.config_subject import subject_of
+from ...schemas.border.outgoing import emit, json_text, painted, say
+from ...schemas.border.writing import write_folder
 from ..inputs import load
 from ..lean import BAD, FINE
 from ..parsing import UsageError
-from ..terminal import painted, wants_colour
-from ..writing import write_folder
+from ..terminal import wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,8 +95,7 @@ def run(
         written = {os.path.join(directory, name): text for name, text in texts.items()}
         write_folder(directory, written, force=force)
     if format == "json":
-        json.dump({**plan.to_json(lang), "files": list(written)}, sys.stdout, ensure_ascii=False, allow_nan=False)
-        sys.stdout.write("\n")
+        emit(json_text({**plan.to_json(lang), "files": list(written)}))
     else:
         _page(plan, list(written), lang)
     return BAD if plan.failed else FINE
@@ -118,14 +116,14 @@ def _page(plan: Plan, names: Sequence[str], language: Language) -> None:
     chinese = language == "zh"
     for found in plan.findings:
         style = _STYLES[found.kind.severity]
-        print(f"{found.file}: {painted(found.kind.code, style, colour)} {found.message(language)}")
+        say(f"{found.file}: {painted(found.kind.code, style, colour)} {found.message(language)}")
     if plan.failed:
-        print(_NOTHING[chinese])
+        say(_NOTHING[chinese])
         return
     for name in names:
-        print(f"{_WRITTEN[chinese]}: {name}")
+        say(f"{_WRITTEN[chinese]}: {name}")
     for name, value in plan.environment.items():
-        print(f"export {name}={shlex.quote(value)}")
+        say(f"export {name}={shlex.quote(value)}")
     for commands in plan.commands.values():
         for command in commands:
-            print(f"  {command}")
+            say(f"  {command}")

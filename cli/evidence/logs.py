@@ -7,17 +7,17 @@ Exit code 0 says that every run is within what the experiment demands, 1 that on
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...evidence.logs.comparing import Comparison, compare
 from ...evidence.logs.reading import read_run
 from ...evidence.logs.verdict import usable_alone
+from ...schemas.border.outgoing import clear_screen, composed, emit, flush, json_text
+from ...schemas.border.writing import standing_already, write_text
 from ...schemas.diagnostic import UnreadableError
 from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..running import report as tell
-from ..writing import standing_already, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ...evidence.logs.run import Run
     from ...evidence.logs.verdict import Criterion, Experiment
     from ...mapper.recipe.values import Recipe
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
 
 Answer = Literal["match", "mismatch", "undecided"]
@@ -77,20 +78,15 @@ def run(
         report = report_of([read(name) for name in names], [read(name) for name in twins], experiment, recipes, lang)
         text = rendered(report, format, to_file=output is not None)
         if output is None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            emit(text)
+            flush()
         else:
-            write_text(output, _encodable(text), force=force or follow)
+            write_text(output, text, force=force or follow)
         return FINE if report.answer == "match" else BAD
 
     if follow:
         return _followed(answer, [*names, *twins], lang)
     return answer(read_run)
-
-
-def _encodable(text: str) -> str:
-    """The text with what UTF-8 cannot hold, as parts of file names, written as on a terminal."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _sorted_out(
@@ -178,12 +174,11 @@ def _once(
     except UnreadableError as error:
         tell(error, language)
         return BAD
-    if sys.stdout.isatty():
-        sys.stdout.write("\033[2J\033[H")
+    clear_screen()
     return answer(found.__getitem__)
 
 
-def rendered(report: Report, form: str, *, to_file: bool = False) -> str:
+def rendered(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
     """The report in one of the formats."""
     if form == "text":
         from .logs_terminal import page
@@ -192,11 +187,9 @@ def rendered(report: Report, form: str, *, to_file: bool = False) -> str:
     if form == "html":
         from .logs_page import web_page
 
-        return web_page(report)
+        return composed(web_page(report))
     from .logs_data import to_csv, to_json
 
     if form == "csv":
         return to_csv(report)
-    import json
-
-    return json.dumps(to_json(report), ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(to_json(report))

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT, GRAD_NORM, LOSS
 from ...evidence.logs.verdict import bad_steps, column_mean
+from ...schemas.border.outgoing import csv_text
 from ...schemas.config import json_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ...evidence.logs.alignment import Pair
     from ...evidence.logs.comparing import Comparison
     from ...evidence.logs.run import Run
     from ...evidence.logs.verdict import Criterion
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
     from .logs import Report
 
@@ -141,14 +143,14 @@ def _comparison_json(comparison: Comparison, language: Language) -> dict[str, ob
     }
 
 
-def to_csv(report: Report) -> str:
+def to_csv(report: Report) -> Outgoing:
     """Every step, one line a step and comparison; a single log as its columns."""
-    if not report.comparisons:
-        return _run_csv(report.runs[0])
-    heads = ("run", "step", "window", "loss_a", "loss_b", "difference", "relative", "norm_a", "norm_b", "lr_a", "lr_b")
-    lines = [",".join(heads)]
+    return csv_text(_run_rows(report.runs[0]) if not report.comparisons else _rows(report))
+
+
+def _rows(report: Report) -> Iterator[Sequence[object]]:
+    yield "run", "step", "window", "loss_a", "loss_b", "difference", "relative", "norm_a", "norm_b", "lr_a", "lr_b"
     for comparison in report.comparisons:
-        name = _quoted(comparison.b.name)
         aligned = comparison.aligned
         loss, norm, rate = (_Reader(pair) for pair in (aligned.loss, aligned.norm, aligned.rate))
         while True:
@@ -156,13 +158,10 @@ def to_csv(report: Report) -> str:
             if step == _END:
                 break
             pair = loss.at(step)
-            window = "" if pair is None else str(aligned.loss.windows[loss.row - 1])
-            cells = [name, str(step), window]
-            cells += [""] * 4 if pair is None else map(repr, (*pair, pair[1] - pair[0], share(*pair)))
-            for other in (norm.at(step), rate.at(step)):
-                cells += ["", ""] if other is None else map(repr, other)
-            lines.append(",".join(cells))
-    return "\n".join(lines) + "\n"
+            window = "" if pair is None else aligned.loss.windows[loss.row - 1]
+            losses = ("",) * 4 if pair is None else (*pair, pair[1] - pair[0], share(*pair))
+            others = [other.at(step) or ("", "") for other in (norm, rate)]
+            yield comparison.b.name, step, window, *losses, *others[0], *others[1]
 
 
 class _Reader:
@@ -183,17 +182,9 @@ class _Reader:
         return self.pair.a[row], self.pair.b[row]
 
 
-def _run_csv(run: Run) -> str:
+def _run_rows(run: Run) -> Iterator[Sequence[object]]:
     names = sorted(run.columns)
     columns: list[array[float]] = [run.columns[name] for name in names]
-    lines = [",".join(["step", "window", *names])]
+    yield "step", "window", *names
     for row, step in enumerate(run.steps):
-        cells = ["" if column[row] == ABSENT else repr(column[row]) for column in columns]
-        lines.append(",".join([str(step), str(run.windows[row]), *cells]))
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    if any(letter in text for letter in ',"\n'):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+        yield step, run.windows[row], *("" if column[row] == ABSENT else column[row] for column in columns)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from array import array
-from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...evidence.logs.columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS
 from ...evidence.logs.sentences import percent
 from ...evidence.logs.verdict import bad_steps
+from ...schemas.border.outgoing import markup
 from ..page_shell import document
 from .logs_data import differences, share, thinned
 
@@ -256,18 +256,18 @@ def web_page(report: Report) -> str:
     names = " · ".join(dict.fromkeys(run.name.rstrip("/").rpartition("/")[2] for run in report.runs))
     title = f"{_word(report, 'title')}: {names}"
     panels = _panels(report)
-    parts = [f"<h1>{escape(title)}</h1>\n"]
+    parts = [f"<h1>{markup(title)}</h1>\n"]
     for comparison in report.comparisons:
         pair = f"{report.letter(comparison.b)} / {report.letter(comparison.a)}: " if len(report.runs) > 2 else ""
-        said = escape(pair + comparison.verdict.said.text(report.language))
+        said = markup(pair + comparison.verdict.said.text(report.language))
         parts.append(f'<p class="answer {comparison.verdict.answer}">{said}</p>\n')
     parts.append(_keys(report))
     hint = f"{_word(report, 'hint')} {_word(report, 'thinned').format(_POINTS)}"
-    parts.append(f'<p>{escape(hint)}<button id="reset">{escape(_word(report, "reset"))}</button></p>\n')
+    parts.append(f'<p>{markup(hint)}<button id="reset">{markup(_word(report, "reset"))}</button></p>\n')
     for name, _, height, _ in panels:
         parts.append(
-            f'<section class="panel"><h2>{escape(_word(report, name))}</h2>'
-            f'<svg id="{name}" role="img" aria-label="{escape(_word(report, name))}" height="{height}"></svg>'
+            f'<section class="panel"><h2>{markup(_word(report, name))}</h2>'
+            f'<svg id="{name}" role="img" aria-label="{markup(_word(report, name))}" height="{height}"></svg>'
             "</section>\n"
         )
     parts.append('<div id="tip"></div>\n')
@@ -292,7 +292,7 @@ def _keys(report: Report) -> str:
             f'<svg viewBox="0 0 34 8"><path class="line" d="M0 4h34" stroke="var(--s{index % 6})" '
             f'stroke-dasharray="{_dash(index)}"/></svg>'
         )
-        keys.append(f'<span class="key">{sample}{escape(report.letter(run))}  {escape(run.name)}</span>')
+        keys.append(f'<span class="key">{sample}{markup(report.letter(run))}  {markup(run.name)}</span>')
     return f"<p>{''.join(keys)}</p>\n"
 
 
@@ -378,13 +378,13 @@ def _judgement(report: Report) -> str:
 def _table(report: Report, criteria: Sequence[Criterion], title: str) -> str:
     language = report.language
     rows = "".join(
-        f'<tr><td>{escape(criterion.label(language))}</td><td class="{criterion.status}">'
+        f'<tr><td>{markup(criterion.label(language))}</td><td class="{criterion.status}">'
         f"{_STATUS[criterion.status][language == 'zh']}</td>"
-        f'<td class="text">{escape(criterion.said.text(language))}</td></tr>\n'
+        f'<td class="text">{markup(criterion.said.text(language))}</td></tr>\n'
         for criterion in criteria
     )
     criterion, found = _word(report, "criterion"), _word(report, "found")
-    heads = f'<th>{escape(criterion)} {escape(title)}</th><th></th><th class="text">{escape(found)}</th>'
+    heads = f'<th>{markup(criterion)} {markup(title)}</th><th></th><th class="text">{markup(found)}</th>'
     return f'<div class="sheet"><table><tr>{heads}</tr>\n{rows}</table></div>\n'
 
 
@@ -395,7 +395,7 @@ def _norm_table(report: Report) -> str:
         if not rows:
             continue
         cells = "".join(
-            f"<tr><td>{escape(row.name)}</td><td>{row.a:.6g}</td><td>{row.b:.6g}</td>"
+            f"<tr><td>{markup(row.name)}</td><td>{row.a:.6g}</td><td>{row.b:.6g}</td>"
             f"<td>{percent(row.relative)}</td></tr>\n"
             for row in rows
         )
@@ -421,6 +421,6 @@ def _lists(report: Report) -> str:
     parts = ""
     for name, texts in (("notes", notes), ("problems", problems)):
         if texts:
-            items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+            items = "".join(f"<li>{markup(text)}</li>" for text in texts)
             parts += f"<h2>{_word(report, name)}</h2>\n<ul>{items}</ul>\n"
     return parts

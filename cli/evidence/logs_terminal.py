@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from ...evidence.logs.columns import ABSENT, LOSS
 from ...evidence.logs.sentences import figure
 from ...evidence.logs.verdict import bad_steps
+from ...schemas.border.outgoing import composed, painted
+from ...schemas.border.outgoing import page as as_page
 from ..curve_scale import ticks
 from ..dot_plot import STYLES, can_draw, drawn, plain, stroke
-from ..terminal import painted, wants_colour
+from ..terminal import wants_colour
 from ..wide_text import columns as columns_of
 from ..wide_text import wrapped
 from .logs_data import differences
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from ...evidence.logs.comparing import Comparison
     from ...evidence.logs.run import Run
     from ...evidence.logs.verdict import Criterion
+    from ...schemas.border.outgoing import Outgoing
     from .logs import Report
 
 COLUMNS, ROWS, SMALL_ROWS, MARGIN = 68, 12, 5, 10
@@ -41,7 +44,7 @@ _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _MOST_PROBLEMS = 6
 
 
-def page(report: Report, *, to_file: bool = False) -> str:
+def page(report: Report, *, to_file: bool = False) -> Outgoing:
     """The whole answer as text."""
     colour = wants_colour() and not to_file
     unicode = to_file or can_draw()
@@ -60,8 +63,8 @@ def page(report: Report, *, to_file: bool = False) -> str:
     for comparison in report.comparisons:
         lines += ["", *_judged(report, comparison, colour, unicode)]
     lines += _problems(report)
-    text = "\n".join(line.rstrip() for line in lines) + "\n"
-    return text if unicode else plain(text)
+    text = as_page(line.rstrip() for line in lines)
+    return text if unicode else composed(plain(text))
 
 
 def _word(report: Report, name: str, *values: object) -> str:

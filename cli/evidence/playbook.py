@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from ...evidence.playbook.pages import pages
 from ...evidence.playbook.plan import FILE, Names, plan_of, reading_words
 from ...mapper.recipe.reading import recipe_of
+from ...schemas.border.outgoing import emit, json_text, say
+from ...schemas.border.writing import write_folder
 from ..inputs import load
 from ..lean import FINE
 from ..parsing import UsageError
-from ..writing import write_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,12 +87,11 @@ def run(
             for stage in plan.stages
             for check in stage.checks
         ]
-        json.dump({"directory": directory, "files": list(written), "checks": checks}, sys.stdout, ensure_ascii=False)
-        sys.stdout.write("\n")
+        emit(json_text({"directory": directory, "files": list(written), "checks": checks}))
         return FINE
     zh = lang == "zh"
-    print(_WORDS["written"][zh].format(count=len(written), directory=directory))
-    print(_WORDS["next"][zh].format(directory=shlex.quote(directory)))
+    say(_WORDS["written"][zh].format(count=len(written), directory=directory))
+    say(_WORDS["next"][zh].format(directory=shlex.quote(directory)))
     return FINE
 
 

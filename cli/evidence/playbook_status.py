@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import TYPE_CHECKING
@@ -14,10 +13,11 @@ from typing import TYPE_CHECKING
 from ...evidence.playbook.pages import command_line
 from ...evidence.playbook.plan import FILE, PlanError, plan_from
 from ...evidence.playbook.progress import judged, next_of, standing
+from ...schemas.border.outgoing import emit, json_text, painted, say
 from ...schemas.system_reasons import system_reason
 from ..lean import BAD, FINE
 from ..parsing import UsageError
-from ..terminal import painted, wants_colour
+from ..terminal import wants_colour
 from ..wide_text import columns
 from .playbook import PROGRAM
 
@@ -68,8 +68,7 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         standings = list(pool.map(_judged, standing(plan, directory), repeat(directory), repeat(lang)))
     if format == "json":
-        json.dump(_json(directory, standings, lang), sys.stdout, ensure_ascii=False)
-        sys.stdout.write("\n")
+        emit(json_text(_json(directory, standings, lang)))
     else:
         _page(standings, lang)
     return BAD if any(found.state in ("failed", "unusable") for found in standings) else FINE
@@ -112,20 +111,20 @@ def _page(standings: Sequence[Standing], language: Language) -> None:
     for found in standings:
         if found.stage.id != stage:
             stage = found.stage.id
-            print(painted(found.stage.title[language], "bold", colour))
+            say(painted(found.stage.title[language], "bold", colour))
         *words, style = _STATES[found.state]
         detail = "" if found.state == "passed" else _detail(found, language)
         state = words[zh] + " " * (9 - columns(words[zh]))
         line = f"  {painted(state, style, colour)} {found.check.title[language]}"
-        print(f"{line} · {detail}" if detail else line)
+        say(f"{line} · {detail}" if detail else line)
     following = next_of(list(standings))
-    print()
+    say()
     if following is None:
-        print(_WORDS["done"][zh])
+        say(_WORDS["done"][zh])
         return
-    print(painted(_WORDS["next"][zh].format(title=following.check.title[language]), "bold", colour))
+    say(painted(_WORDS["next"][zh].format(title=following.check.title[language]), "bold", colour))
     for line in _steps(following, language):
-        print(f"  {line}")
+        say(f"  {line}")
 
 
 def _detail(found: Standing, language: Language) -> str:

@@ -6,18 +6,18 @@ a name on a log's list is a problem; 2 where something cannot be read. Progress 
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from ...schemas.border.outgoing import emit, json_text, painted, say, tell, transient
 from ...schemas.config import json_value
 from ..inputs import load, read_input
 from ..lean import BAD, FINE
 from ..parsing import UsageError
-from ..terminal import in_bytes, painted, shortened, wants_colour
+from ..terminal import in_bytes, shortened, wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,26 +129,25 @@ def _checkpoints(
         if os.path.isfile(os.path.join(name, MANIFEST)):
             findings.extend(check_manifest(name))
     for diagnostic in findings:
-        print(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}", file=sys.stderr)
+        tell(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}")
     opened = [open_checkpoint(name) for name in names]
     shows = sys.stderr.isatty()
 
     def progress(line: str) -> None:
         if shows:
-            print(f"\r{shortened(line, 70):<70}", end="", file=sys.stderr)
+            transient(shortened(line, 70))
 
     if len(opened) == 2:
         found = compare_checkpoints(opened[0], opened[1], configs, options, tolerance=tolerance, progress=progress)
     else:
         found = compare_with_configuration(opened[0], configs, options, progress)
     if shows:
-        print("\r" + " " * 70 + "\r", end="", file=sys.stderr)
+        transient("")
     for diagnostic in found.findings:
-        print(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}", file=sys.stderr)
+        tell(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}")
     findings.extend(found.findings)
     if form == "json":
-        json.dump(_answer(found, findings, language), sys.stdout, ensure_ascii=False, allow_nan=False)
-        sys.stdout.write("\n")
+        emit(json_text(_answer(found, findings, language)))
     else:
         _page(found, language, everything=everything)
     return BAD if found.bad or findings else FINE
@@ -195,23 +194,23 @@ def _side(side: WeightSide | None) -> dict[str, Any] | None:
 def _page(found: Check, language: Language, *, everything: bool) -> None:
     chinese = language == "zh"
     colour = wants_colour()
-    print(f"A {painted(found.a, 'bold', colour)}")
+    say(f"A {painted(found.a, 'bold', colour)}")
     if found.b is not None:
-        print(f"B {painted(found.b, 'bold', colour)}")
+        say(f"B {painted(found.b, 'bold', colour)}")
     for row in found.rows:
         if row.status == "equal" and not everything:
             continue
         _print_row(row, chinese, colour)
     counts = Counter(row.status for row in found.rows)
-    print(", ".join(f"{count} {_STATUS[status][chinese]}" for status, count in counts.items()))
+    say(", ".join(f"{count} {_STATUS[status][chinese]}" for status, count in counts.items()))
     if found.copies:
-        print(_WORDS["copies"][chinese].format(found.copies, len(found.findings)))
+        say(_WORDS["copies"][chinese].format(found.copies, len(found.findings)))
     for what, amount in found.beside.items():
-        print(_WORDS["beside"][chinese].format(amount.tensors, _of(what, language), in_bytes(amount.size)))
+        say(_WORDS["beside"][chinese].format(amount.tensors, _of(what, language), in_bytes(amount.size)))
     if counts["rounded"]:
-        print(_WORDS["rounded"][chinese])
+        say(_WORDS["rounded"][chinese])
     if found.inferred:
-        print(_WORDS["inferred"][chinese])
+        say(_WORDS["inferred"][chinese])
 
 
 def _of(what: Beside, language: Language) -> str:
@@ -220,7 +219,7 @@ def _of(what: Beside, language: Language) -> str:
 
 def _print_row(row: Row, chinese: bool, colour: bool) -> None:
     status = _STATUS[row.status]
-    print(f"{painted(status[chinese], status[2], colour)}  {row.name}")
+    say(f"{painted(status[chinese], status[2], colour)}  {row.name}")
     for letter, side in (("A", row.a), ("B", row.b)):
         if side is None:
             continue
@@ -230,9 +229,9 @@ def _print_row(row: Row, chinese: bool, colour: bool) -> None:
         told = "" if numbers is None else _numbers(numbers)
         if numbers is not None and numbers.nans + numbers.infinities:
             told += f"  NaN {numbers.nans} inf {numbers.infinities}"
-        print(f"    {letter}  {side.dtype or ''}{shape}{told}{named}  {painted(side.file, 'dim', colour)}")
+        say(f"    {letter}  {side.dtype or ''}{shape}{told}{named}  {painted(side.file, 'dim', colour)}")
     if row.status in ("different", "rounded") and row.max_difference is not None and row.relative is not None:
-        print(f"    {_WORDS['difference'][chinese].format(row.max_difference, row.relative)}")
+        say(f"    {_WORDS['difference'][chinese].format(row.max_difference, row.relative)}")
 
 
 def _numbers(found: Statistics) -> str:
@@ -255,21 +254,20 @@ def _log(name: str, stdin_name: str | None, configs: Sequence[Config], form: str
             "summary": {"names": len(entries), "problems": sum(len(one.entries) for one in problems)},
             "verdict": "problems" if problems else "fine",
         }
-        json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
-        sys.stdout.write("\n")
+        emit(json_text(answer))
         return BAD if problems else FINE
     chinese = language == "zh"
     colour = wants_colour()
-    print(painted(name, "bold", colour))
+    say(painted(name, "bold", colour))
     if not entries:
-        print(_WORDS["nothing"][chinese])
-        print(_WORDS["still"][chinese])
+        say(_WORDS["nothing"][chinese])
+        say(_WORDS["still"][chinese])
     for one in sorted(found, key=lambda one: one.harmless):
         state, style = ("harmless", "green") if one.harmless else ("problem", "red")
-        print(f"{painted(_WORDS[state][chinese], style, colour)}  {one.text(language)}")
+        say(f"{painted(_WORDS[state][chinese], style, colour)}  {one.text(language)}")
         for entry in one.entries:
             where = f"{name}:{entry.line}"
-            print(f"    {entry.name}  {_WORDS[entry.missing][chinese]}  {painted(where, 'dim', colour)}")
+            say(f"    {entry.name}  {_WORDS[entry.missing][chinese]}  {painted(where, 'dim', colour)}")
     return BAD if problems else FINE
 
 

@@ -6,12 +6,11 @@ configuration do not fit together (then nothing is written); 2 where the checkpo
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import sys
 from typing import TYPE_CHECKING, Literal
 
+from ...schemas.border.outgoing import emit, json_text, say, tell
 from ...schemas.system_reasons import system_reason
 from ..inputs import load
 from ..lean import BAD, FINE
@@ -110,7 +109,7 @@ def run(
         files[0], output, to, dtype, ranks, int(shard_size * (1 << 30)), ckpt_format, transformer_impl, resume=resume
     )
     try:
-        done = convert(request, configs, options, progress=lambda line: print(line, file=sys.stderr))
+        done = convert(request, configs, options, progress=lambda line: tell(line))
     except RefusedError as refused:
         for diagnostic in refused.diagnostics:
             _complain(diagnostic, lang)
@@ -122,8 +121,7 @@ def run(
     for diagnostic in done.findings:
         _complain(diagnostic, lang)
     if format == "json":
-        json.dump(_answer(done, output, lang), sys.stdout, ensure_ascii=False, allow_nan=False)
-        sys.stdout.write("\n")
+        emit(json_text(_answer(done, output, lang)))
     else:
         _page(done, output, lang)
     return BAD if done.findings else FINE
@@ -170,7 +168,7 @@ def _check_target(
 
 
 def _complain(diagnostic: Diagnostic, language: Language) -> None:
-    print(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}", file=sys.stderr)
+    tell(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}")
 
 
 def _answer(done: Conversion, output: str, language: Language) -> dict[str, object]:
@@ -200,23 +198,23 @@ def _answer(done: Conversion, output: str, language: Language) -> dict[str, obje
 
 
 def _page(done: Conversion, output: str, language: Language) -> None:
-    def say(key: str, *values: object) -> str:
+    def word(key: str, *values: object) -> str:
         return _WORDS[key][language == "zh"].format(*values)
 
     iteration = "" if done.iteration is None else f" {done.iteration}"
-    print(f"{done.source} {done.form}{iteration} → {done.target} {output}")
-    print(f"  {say('wrote', done.parameters, done.numbers, ', '.join(done.dtypes), len(done.files))}")
+    say(f"{done.source} {done.form}{iteration} → {done.target} {output}")
+    say(f"  {word('wrote', done.parameters, done.numbers, ', '.join(done.dtypes), len(done.files))}")
     resumed = sum(file.resumed for file in done.files)
     if resumed:
-        print(f"  {say('kept', resumed)}")
+        say(f"  {word('kept', resumed)}")
     if done.vocabulary is not None:
-        print(f"  {say('vocabulary', done.vocabulary.before, done.vocabulary.after)}")
+        say(f"  {word('vocabulary', done.vocabulary.before, done.vocabulary.after)}")
         if done.vocabulary.after < done.vocabulary.before and done.source == "megatron":
-            print(f"  {say('fewer')}")
+            say(f"  {word('fewer')}")
     for what, amount in done.beside.items():
         named = what.zh if language == "zh" else what.en
-        print(f"  {say('beside', amount.tensors, named, in_bytes(amount.size))}")
+        say(f"  {word('beside', amount.tensors, named, in_bytes(amount.size))}")
         if what.anew:
-            print(f"    {say('anew')}")
-    print(f"  {say('by', ', '.join(done.configuration))}")
-    print(f"  {say('load')}: {_LOADING[done.target_form][language == 'zh'].format(output)}")
+            say(f"    {word('anew')}")
+    say(f"  {word('by', ', '.join(done.configuration))}")
+    say(f"  {word('load')}: {_LOADING[done.target_form][language == 'zh'].format(output)}")

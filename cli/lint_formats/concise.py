@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from ...schemas.border.outgoing import page
 from ...schemas.light_typing import TYPE_CHECKING
 from .places import place_of, summary_line
 
 if TYPE_CHECKING:
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
     from ..lint import Report
 
 
-def write(report: Report, language: Language) -> str:
+def write(report: Report, language: Language) -> Outgoing:
     """The lines."""
     lines = [
         f"{place_of(entry.file, entry.span)}: {entry.kind.severity} {entry.kind.code} {entry.message(language)}"
         for entry in report.diagnostics
     ]
-    return "\n".join([*lines, summary_line(report, language)]) + "\n"
+    return page([*lines, summary_line(report, language)])

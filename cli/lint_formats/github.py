@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+from ...schemas.border.outgoing import composed, github_data, github_property
 from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
     from ..lint import Report
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
-def write(report: Report, language: Language) -> str:
+def write(report: Report, language: Language) -> Outgoing:
     """One command a finding."""
     lines: list[str] = []
     for entry in report.diagnostics:
-        where = [f"file={_property(entry.file)}"]
+        where = [f"file={github_property(entry.file)}"]
         if entry.span is not None:
             where += [f"line={entry.span.line}", f"col={entry.span.column}"]
             where += [f"endLine={entry.span.end_line}", f"endColumn={entry.span.end_column}"]
-        where.append(f"title={_property(f'{entry.kind.code} {entry.kind.name}')}")
-        lines.append(f"::{_COMMANDS[entry.kind.severity]} {','.join(where)}::{_data(entry.message(language))}\n")
-    return "".join(lines)
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+        where.append(f"title={github_property(f'{entry.kind.code} {entry.kind.name}')}")
+        message = github_data(entry.message(language))
+        lines.append(f"::{_COMMANDS[entry.kind.severity]} {','.join(where)}::{message}\n")
+    return composed("".join(lines))

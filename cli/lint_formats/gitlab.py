@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from ...schemas.border.outgoing import json_text
 from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
     from ..lint import Report
 
 _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 
 
-def write(report: Report, language: Language) -> str:
+def write(report: Report, language: Language) -> Outgoing:
     """One JSON list."""
     from hashlib import sha256
-    from json import dumps
 
     from ...rules.baseline import fingerprint
 
@@ -27,7 +28,7 @@ def write(report: Report, language: Language) -> str:
             {
                 "description": entry.message(language),
                 "check_name": entry.kind.code,
-                "fingerprint": sha256(f"{mark}|{counts[mark]}".encode()).hexdigest(),
+                "fingerprint": sha256(f"{mark}|{counts[mark]}".encode("utf-8", "surrogatepass")).hexdigest(),
                 "severity": _SEVERITIES[entry.kind.severity],
                 "location": {
                     "path": entry.file,
@@ -35,4 +36,4 @@ def write(report: Report, language: Language) -> str:
                 },
             }
         )
-    return dumps(issues, ensure_ascii=False, indent=1) + "\n"
+    return json_text(issues, 1)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from ...schemas.border.outgoing import json_text
 from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
     from ..lint import Report
 
 
-def write(report: Report, language: Language) -> str:
+def write(report: Report, language: Language) -> Outgoing:
     """One JSON object."""
-    from json import dumps
-
     answer = {
         "diagnostics": [entry.to_json(language) for entry in report.diagnostics],
         "summary": {
@@ -20,6 +20,8 @@ def write(report: Report, language: Language) -> str:
             "suppressed": report.suppressed,
             "files": len(report.files),
             "pairs": len(report.pairs),
+            "profile": report.settings[0],
+            "configuration": report.settings[1],
         },
     }
-    return dumps(answer, ensure_ascii=False) + "\n"
+    return json_text(answer)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from ...schemas.border.outgoing import composed, json_text
 from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
     from ..lint import Report
 
 
-def write(report: Report, language: Language) -> str:
+def write(report: Report, language: Language) -> Outgoing:
     """The lines."""
-    from json import dumps
-
-    return "".join(dumps(entry.to_json(language), ensure_ascii=False) + "\n" for entry in report.diagnostics)
+    return composed("".join([json_text(entry.to_json(language)) for entry in report.diagnostics]))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from ...schemas.border.outgoing import composed, markup
 from ...schemas.light_typing import TYPE_CHECKING
 from .places import place_of
 
 if TYPE_CHECKING:
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
     from ..lint import Report
 
 
-def write(report: Report, language: Language) -> str:
+def write(report: Report, language: Language) -> Outgoing:
     """One XML document."""
     files = list(dict.fromkeys((*report.files, *(entry.file for entry in report.diagnostics))))
     total = sum(1 for entry in report.diagnostics if entry.kind.severity != "info")
@@ -20,13 +22,13 @@ def write(report: Report, language: Language) -> str:
         entries = [entry for entry in report.diagnostics if entry.file == file]
         failures = sum(1 for entry in entries if entry.kind.severity != "info")
         count = max(1, len(entries))
-        lines.append(f'  <testsuite name="{_escaped(file)}" tests="{count}" failures="{failures}" errors="0">')
+        lines.append(f'  <testsuite name="{markup(file)}" tests="{count}" failures="{failures}" errors="0">')
         if not entries:
-            lines.append(f'    <testcase classname="{_escaped(file)}" name="accmap"/>')
+            lines.append(f'    <testcase classname="{markup(file)}" name="accmap"/>')
         for entry in entries:
             name = f"{entry.kind.code} {place_of(file, entry.span)}"
-            lines.append(f'    <testcase classname="{_escaped(file)}" name="{_escaped(name)}">')
-            message = _escaped(entry.message(language))
+            lines.append(f'    <testcase classname="{markup(file)}" name="{markup(name)}">')
+            message = markup(entry.message(language))
             if entry.kind.severity == "info":
                 lines.append(f"      <system-out>{message}</system-out>")
             else:
@@ -34,11 +36,4 @@ def write(report: Report, language: Language) -> str:
             lines.append("    </testcase>")
         lines.append("  </testsuite>")
     lines.append("</testsuites>")
-    return "\n".join(lines) + "\n"
-
-
-def _escaped(text: str) -> str:
-    kept = "".join(character if character >= " " else " " for character in text)
-    for plain, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
-        kept = kept.replace(plain, written)
-    return kept
+    return composed("\n".join(lines) + "\n")

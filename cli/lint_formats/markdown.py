@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from ...schemas.border.outgoing import composed, markdown, markdown_code
 from ...schemas.light_typing import TYPE_CHECKING
 from .checklist import STATES, lines
 from .places import place_of, summary_line
 
 if TYPE_CHECKING:
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
     from ..lint import Report
 
@@ -19,7 +21,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def write(report: Report, language: Language) -> str:
+def write(report: Report, language: Language) -> Outgoing:
     """The page."""
     chinese = language == "zh"
     text = [f"## {_WORDS['findings'][chinese]}", "", summary_line(report, language), ""]
@@ -28,18 +30,16 @@ def write(report: Report, language: Language) -> str:
     for entry in report.diagnostics:
         place = place_of(entry.file, entry.span)
         code = f"[{entry.kind.code}]({entry.to_json()['url']})"
-        text.append(f"| {entry.kind.severity} | {code} | `{place}` | {_cell(entry.message(language))} |")
+        text.append(
+            f"| {entry.kind.severity} | {code} | {markdown_code(place)} | {markdown(entry.message(language))} |"
+        )
     for subject in report.subjects:
         names = " ↔ ".join(side.config.file for side in subject.sides)
-        text += ["", f"## {_WORDS['checklist'][chinese]}: {names}", "", _WORDS["row"][chinese]]
+        text += ["", f"## {_WORDS['checklist'][chinese]}: {markdown(names)}", "", _WORDS["row"][chinese]]
         text.append("| --- | --- | --- | --- | --- | --- | --- |")
         for line in lines(report, subject, language):
             box = "[x]" if line.state == STATES["passed"][chinese] else "[ ]"
             result = f"{line.state} {line.codes}".strip()
-            cells = (box, f"`{line.identifier}`", line.key, result, line.megatron, line.mindformers, line.what)
-            text.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
-    return "\n".join(text) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+            told = [markdown(cell) for cell in (line.key, result, line.megatron, line.mindformers, line.what)]
+            text.append("| " + " | ".join((box, f"`{line.identifier}`", *told)) + " |")
+    return composed("\n".join(text) + "\n")

@@ -18,13 +18,16 @@ def place_of(file: str, span: Span | None) -> str:
 def summary_line(report: Report, language: Language) -> str:
     """One line that counts."""
     counts = report.counts()
+    profile, configuration = report.settings
     if language == "zh":
         parts = [f"{counts['error']} 个错误", f"{counts['warning']} 个警告", f"{counts['info']} 条提示"]
         tail = f"，已忽略 {report.suppressed} 条" if report.suppressed else ""
-        return f"{'、'.join(parts)}{tail}（{len(report.files)} 个文件，{len(report.pairs)} 对）"
+        counted = f"{'、'.join(parts)}{tail}（{len(report.files)} 个文件，{len(report.pairs)} 对）"
+        return f"{counted}；配置 {profile}" + (f"，来自 {configuration}" if configuration else "")
     parts = [_many(counts["error"], "error"), _many(counts["warning"], "warning"), f"{counts['info']} info"]
     tail = f", {report.suppressed} suppressed" if report.suppressed else ""
-    return f"{', '.join(parts)}{tail} in {_many(len(report.files), 'file')} ({_many(len(report.pairs), 'pair')})"
+    counted = f"{', '.join(parts)}{tail} in {_many(len(report.files), 'file')} ({_many(len(report.pairs), 'pair')})"
+    return f"{counted}; profile {profile}" + (f", configuration {configuration}" if configuration else "")
 
 
 def _many(count: int, word: str) -> str:

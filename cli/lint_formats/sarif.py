@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 
+from ...schemas.border.outgoing import json_text
 from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Diagnostic, Fix, Language
     from ...schemas.source import Span
     from ..lint import Report
@@ -17,10 +19,8 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def write(report: Report, language: Language) -> str:
+def write(report: Report, language: Language) -> Outgoing:
     """One SARIF log."""
-    from json import dumps
-
     from accmap import __version__
 
     codes = list(dict.fromkeys(entry.kind.code for entry in report.diagnostics))
@@ -42,7 +42,7 @@ def write(report: Report, language: Language) -> str:
             }
         ],
     }
-    return dumps(log, ensure_ascii=False) + "\n"
+    return json_text(log)
 
 
 def _rules(entries: Iterable[Diagnostic], codes: list[str]) -> Iterable[dict[str, object]]:

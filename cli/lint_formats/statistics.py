@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from ...schemas.border.outgoing import json_text, page
 from ...schemas.light_typing import TYPE_CHECKING
 from .places import summary_line
 
 if TYPE_CHECKING:
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
     from ..lint import Report
 
 
-def write(report: Report, language: Language, *, as_json: bool = False) -> str:
+def write(report: Report, language: Language, *, as_json: bool = False) -> Outgoing:
     """The counts, most frequent first."""
     counts: dict[tuple[str, str, str], int] = {}
     for entry in report.diagnostics:
@@ -18,11 +20,9 @@ def write(report: Report, language: Language, *, as_json: bool = False) -> str:
         counts[mark] = counts.get(mark, 0) + 1
     ordered = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
     if as_json:
-        from json import dumps
-
         rows = [
             {"code": code, "name": name, "severity": level, "count": count} for (code, name, level), count in ordered
         ]
-        return dumps(rows, ensure_ascii=False) + "\n"
+        return json_text(rows)
     lines = [f"{count:6}  {code}  {level:7}  {name}" for (code, name, level), count in ordered]
-    return "\n".join([*lines, summary_line(report, language)]) + "\n"
+    return page([*lines, summary_line(report, language)])

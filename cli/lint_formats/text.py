@@ -6,13 +6,15 @@ where a terminal stops.
 
 from __future__ import annotations
 
+from ...schemas.border.outgoing import page, painted
 from ...schemas.light_typing import TYPE_CHECKING
-from ..terminal import painted, wants_colour
+from ..terminal import wants_colour
 from .places import place_of, summary_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText, Span
     from ..lint import Report
@@ -22,7 +24,7 @@ _WORDS = {"fix": ("fix", "修复"), "unsafe": ("fix (unsafe)", "修复（不安�
 _MOST_RELATED = 4
 
 
-def write(report: Report, language: Language) -> str:
+def write(report: Report, language: Language) -> Outgoing:
     """The page."""
     colour = wants_colour()
     lines: list[str] = []
@@ -35,7 +37,7 @@ def write(report: Report, language: Language) -> str:
             lines += _finding(entry, report, language, colour)
             lines.append("")
     lines.append(summary_line(report, language))
-    return "\n".join(lines) + "\n"
+    return page(lines)
 
 
 def _remark(entry: Diagnostic, language: Language, colour: bool) -> str:

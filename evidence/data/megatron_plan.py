@@ -12,8 +12,8 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...mapper.recipe.reading import recipe_of
+from ...schemas.border.incoming import read_text
 from ...schemas.diagnostic import UnreadableError
-from ...schemas.files import read_text
 from .blend import Blend, blend_of
 from .plan import Plan, Reader
 from .problems import RefusedError

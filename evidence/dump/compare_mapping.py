@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...schemas.border.incoming import read_text
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.files import read_text
 from ...schemas.yaml_depth import refuse_deep
 from .compare_problems import PROBLEMS
 

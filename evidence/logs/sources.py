@@ -11,8 +11,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
+from ...schemas.border.incoming import PROBLEMS as FILE_PROBLEMS
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.files import PROBLEMS as FILE_PROBLEMS
 from ...schemas.system_reasons import system_reason
 from .problems import refuse
 

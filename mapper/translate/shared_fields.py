@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from ...mappings.tables import within
 from ...mappings.transformer_config import shared_fields
+from ...schemas.border.incoming import PROBLEMS
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.files import PROBLEMS
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import catalog
 from ...schemas.mindformers.effective import mindformers_config

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
+from ..border.incoming import MAX_ARGUMENTS, refuse_larger
 from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
-from ..files import MAX_ARGUMENTS, refuse_larger
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from .catalog import VERSIONS, catalog, normalise_version
 from .converters import pattern

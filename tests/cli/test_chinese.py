@@ -88,7 +88,7 @@ OWN = [
     ("lnit --help", "lint"),
     ("dump compara --help", "compara"),
     ("convert a.sh -o x --update y", "--update"),
-    ("convert a.sh -o a.sh", "已存在"),
+    ("convert a.sh -o a.sh", "是本次输出的来源"),
     ("convert a.sh -o gone/x.yaml", "文件或目录不存在"),
     ("convert a.sh -o folder", "已存在"),
     ("convert a.sh --report -", "标准输出"),

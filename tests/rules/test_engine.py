@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import planting
@@ -85,7 +86,7 @@ def test_a_baseline_matches_by_content() -> None:
     entry = Diagnostic(KIND, "a.yaml", Span(2, 1, 2, 5))
     moved = Diagnostic(KIND, "a.yaml", Span(3, 1, 3, 7))
     text = baseline.written([entry], {"a.yaml": before})
-    accepted = baseline.read(text)
+    accepted = baseline.read(json.loads(text))
     kept, known = baseline.without([moved, moved], accepted, {"a.yaml": after})
     assert known == 1
     assert len(kept) == 1

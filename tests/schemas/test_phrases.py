@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accmap.mapper.schedule import from_config
-from accmap.schemas.files import PROBLEMS
+from accmap.schemas.border.incoming import PROBLEMS
 from accmap.schemas.phrases import PHRASES, SLOTS, in_chinese
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.cli.verify import findings_of, rules_for
+from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.files import read_text
 from accmap.schemas.reader import config_of, read_config
 from accmap.verifier.verify import Options, Verification, Workers, missing, verify
 

@@ -15,8 +15,8 @@ from accmap.evidence.logs.parameter_order import order_of
 from accmap.evidence.logs.reading import LogReader
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.weights import Layout, WeightTable
+from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.files import read_text
 from accmap.schemas.reader import config_of
 
 if TYPE_CHECKING:

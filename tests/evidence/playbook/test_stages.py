@@ -15,8 +15,8 @@ from accmap.evidence.playbook.plan import Names, PlanError, plan_from, plan_of
 from accmap.evidence.playbook.progress import next_of, standing
 from accmap.evidence.playbook.table import stages
 from accmap.mapper.recipe.reading import recipe_of
+from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.files import read_text
 from accmap.schemas.reader import config_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
+from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.files import read_text
 from accmap.schemas.mindformers.effective import mindformers_config
 
 HERE = Path(__file__).parent

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from accmap.schemas.border.incoming import PROBLEMS
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError, finding
-from accmap.schemas.files import PROBLEMS
 from accmap.schemas.shell.script import read_script
 from accmap.schemas.source import SourceText
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from accmap.schemas.border.incoming import PROBLEMS
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError, finding
-from accmap.schemas.files import PROBLEMS
 from accmap.schemas.shell.script import ScriptReading, read_script
 from accmap.schemas.source import SourceText, Span
 

@@ -1,0 +1,294 @@
+"""The door through which files come in: every text that accmap reads is opened, bounded and decoded here.
+
+Everything that can be wrong with a file ends in one `UnreadableError`: missing, a directory, a pipe or a device, no
+permission, a dangling link, an encoding that nothing here reads, binary, or larger than any configuration is.
+
+Launch scripts in GBK are usual where accmap is used, and bash takes bytes as they come: such a text is read as
+GB18030, which contains GBK, and `SourceText.encoding` says so.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ..diagnostic import Kind, UnreadableError, finding
+from ..light_typing import TYPE_CHECKING
+from ..source import SourceText, Span
+from .regular import NotRegularError, open_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from ..diagnostic import Diagnostic
+
+MAX_BYTES = 16 * 1024 * 1024
+MAX_ARGUMENTS = 1_000_000
+"""Characters of an argument list, a recipe or a log's arguments block; a real one has some ten thousand."""
+
+PROBLEMS = {
+    "missing": Kind("SYN900", "file-missing", "error", "There is no file {path}.", "文件 {path} 不存在。"),
+    "dangling": Kind(
+        "SYN901",
+        "dangling-link",
+        "error",
+        "{path} is a link to {target}, which does not exist.",
+        "{path} 是指向 {target} 的链接，但目标不存在。",
+    ),
+    "directory": Kind(
+        "SYN902",
+        "is-a-directory",
+        "error",
+        "{path} is a directory; name a file in it.",
+        "{path} 是目录，请指定其中的文件。",
+    ),
+    "not-regular": Kind(
+        "SYN903", "not-a-file", "error", "{path} cannot be read: {why}.", "无法读取 {path}：{why_zh}。"
+    ),
+    "denied": Kind("SYN904", "unreadable", "error", "{path} cannot be read: {why}.", "无法读取 {path}：{why_zh}。"),
+    "too-large": Kind(
+        "SYN905",
+        "too-large",
+        "error",
+        "The file has {size} bytes; a configuration has at most {limit}. Is this a data file?",
+        "文件有 {size} 字节；配置文件最多 {limit} 字节。这是数据文件吗？",
+    ),
+    "not-utf8": Kind(
+        "SYN906",
+        "not-utf8",
+        "error",
+        "Byte {offset} (0x{byte:02x}) is not UTF-8. Save the file as UTF-8.",
+        "第 {offset} 字节 (0x{byte:02x}) 不是 UTF-8。请将文件保存为 UTF-8。",
+    ),
+    "not-utf8-but": Kind(
+        "SYN906",
+        "not-utf8",
+        "error",
+        "Byte {offset} (0x{byte:02x}) is not UTF-8, as which MindSpore Transformers opens the file; it is read here as "
+        "{encoding}. Save it as UTF-8.",
+        "第 {offset} 字节 (0x{byte:02x}) 不是 UTF-8，而 MindSpore Transformers 以 UTF-8 打开该文件；"
+        "此处按 {encoding} 读取。请保存为 UTF-8。",
+    ),
+    "not-encoded-so": Kind(
+        "SYN912",
+        "not-in-encoding",
+        "error",
+        "Byte {offset} (0x{byte:02x}) is not {encoding}, which --encoding asks for.",
+        "第 {offset} 字节 (0x{byte:02x}) 不是 --encoding 指定的 {encoding}。",
+    ),
+    "utf16": Kind(
+        "SYN928",
+        "utf-16",
+        "error",
+        "The file is UTF-16, which neither bash nor MindSpore Transformers reads. Save it as UTF-8.",
+        "文件是 UTF-16 编码，bash 和 MindSpore Transformers 都无法读取。请保存为 UTF-8。",
+    ),
+    "other-encoding": Kind(
+        "SYN936",
+        "read-as-gb18030",
+        "info",
+        "Byte {offset} (0x{byte:02x}) is not UTF-8; the file is read as {encoding}, and bash takes its bytes as they "
+        "are. --encoding names another.",
+        "第 {offset} 字节 (0x{byte:02x}) 不是 UTF-8；文件按 {encoding} 读取，bash 则按原字节处理。"
+        "可用 --encoding 指定。",
+    ),
+    "outside": Kind(
+        "SYN944",
+        "outside-confinement",
+        "error",
+        "{path} is outside {root}, to which --confine keeps what is read.",
+        "{path} 位于 {root} 之外，而 --confine 只允许读取该目录内的文件。",
+    ),
+    "binary": Kind(
+        "SYN907",
+        "binary",
+        "error",
+        "Byte {offset} is NUL: this is a binary file, not a script or a configuration.",
+        "第 {offset} 字节是 NUL：这是二进制文件，不是脚本或配置。",
+    ),
+    "empty": Kind("SYN908", "empty", "error", "The file is empty.", "文件是空的。"),
+}
+
+
+ENCODINGS = ("utf-8", "gb18030", "gbk")
+"""What `--encoding` may ask for."""
+_PIPES = ("/dev/fd/", "/proc/self/fd/")
+
+
+def read_text(path: str, shown: str | None = None, encoding: str | None = None) -> SourceText:
+    """The text of a file that the caller named, or UnreadableError; `shown` is the name that messages use.
+
+    `<(command)` is a pipe with a name of its own, and is read as standard input is; no other pipe is.
+    """
+    name = shown or path
+    return decode(read_bytes(path, name), name, encoding)
+
+
+def read_bytes(path: str, shown: str | None = None, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a file that the caller named, or UnreadableError."""
+    if path == "/dev/stdin" or path.startswith(_PIPES):
+        name = shown or path
+        try:
+            with open(path, "rb") as stream:
+                return _bounded(stream.read(limit + 1), name, limit)
+        except OSError as error:
+            _deny(name, error)
+    return read_regular(path, shown, limit)
+
+
+def read_named(path: str) -> SourceText:
+    """The text of a file that another file names, or UnreadableError: never a pipe, not even standard input."""
+    return decode(read_regular(path), path)
+
+
+def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a regular file of at most `limit` bytes, or UnreadableError."""
+    name = shown or path
+    try:
+        with open_regular(path) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size > limit:
+                _refuse("too-large", name, size=size, limit=limit)
+            return _bounded(stream.read(limit + 1), name, limit)
+    except FileNotFoundError:
+        if os.path.islink(path):
+            _refuse("dangling", name, path=name, target=os.readlink(path))
+        _refuse("missing", name, path=name)
+    except IsADirectoryError:
+        _refuse("directory", name, path=name)
+    except NotRegularError as error:
+        from ..system_reasons import system_reason
+
+        why, why_zh = system_reason(error)
+        _refuse("not-regular", name, path=name, why=why, why_zh=why_zh)
+    except (OSError, ValueError) as error:
+        _deny(name, error)
+
+
+def read_standard_input(shown: str | None, encoding: str | None = None) -> SourceText:
+    """The text of standard input, under the name that messages use."""
+    name = shown or "<stdin>"
+    return decode(_bounded(sys.stdin.buffer.read(MAX_BYTES + 1), name, MAX_BYTES), name, encoding)
+
+
+def read_json(path: str, limit: int = MAX_BYTES) -> Any:
+    """The value of a JSON file that accmap or another program wrote; ValueError or UnreadableError where it has none.
+
+    A whole number that is larger than any float ends as ValueError: who reads it would stop at it later.
+    """
+    import json
+
+    data = read_regular(path, limit=limit)
+    try:
+        return json.loads(data.decode("utf-8-sig"), parse_int=_whole_number)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def package_text(folder: str, name: str) -> str:
+    """The text of a table that is installed with accmap, beside the module that asks for it."""
+    with open_regular(os.path.join(folder, name)) as stream:
+        return stream.read().decode("utf-8")
+
+
+def confined(open_file: Callable[[str], SourceText], root: str) -> Callable[[str], SourceText]:
+    """`open_file` for what lies below `root` with all links followed; UnreadableError for the rest."""
+    inside = os.path.join(os.path.realpath(root), "")
+
+    def opened(path: str) -> SourceText:
+        if not os.path.realpath(path).startswith(inside):
+            _refuse("outside", path, path=path, root=root)
+        return open_file(path)
+
+    return opened
+
+
+def decode(data: bytes, name: str, encoding: str | None = None) -> SourceText:
+    """Bytes as a source text, or UnreadableError; a byte-order mark is dropped."""
+    if data.startswith(_UTF_16):
+        _refuse("utf16", name, Span(1, 1, 1, 1))
+    nul = data.find(b"\0")
+    if nul >= 0:
+        _refuse("binary", name, _place(data, nul, "utf-8"), offset=nul)
+    if encoding is not None and encoding != "utf-8":
+        try:
+            return _source(name, data.decode(encoding), encoding)
+        except UnicodeDecodeError as error:
+            at = error.start
+            place = _place(data, at, encoding)
+            _refuse("not-encoded-so", name, place, offset=at, byte=data[at], encoding=encoding)
+    mark = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
+    try:
+        return _source(name, data[mark:].decode("utf-8"), "utf-8-sig" if mark else "utf-8")
+    except UnicodeDecodeError as error:
+        at = mark + error.start
+    place = _place(data, at, "utf-8")
+    text = None if encoding is not None or mark else _chinese(data)
+    if text is None:
+        _refuse("not-utf8", name, place, offset=at, byte=data[at])
+    found = _source(name, text, "gb18030")
+    found.strange = (at, data[at], place)
+    return found
+
+
+def encoding_problem(source: SourceText, *, must_be_utf8: bool) -> Diagnostic | None:
+    """What is to be said of a text that was read in another encoding than UTF-8; None where it was not."""
+    if source.strange is None:
+        return None
+    offset, byte, place = source.strange
+    told = {"offset": offset, "byte": byte, "encoding": source.encoding.upper()}
+    return finding(PROBLEMS, "not-utf8-but" if must_be_utf8 else "other-encoding", source.name, place, **told)
+
+
+def _chinese(data: bytes) -> str | None:
+    try:
+        return data.decode("gb18030")
+    except UnicodeDecodeError:
+        return None
+
+
+def _source(name: str, text: str, encoding: str) -> SourceText:
+    if not text.strip():
+        _refuse("empty", name)
+    return SourceText(name, text, encoding)
+
+
+def _bounded(data: bytes, name: str, limit: int) -> bytes:
+    if len(data) > limit:
+        _refuse("too-large", name, size=len(data), limit=limit)
+    return data
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > 300:
+        raise ValueError(f"a whole number of {len(digits)} digits")
+    return int(digits)
+
+
+def refuse_larger(name: str, size: int, limit: int) -> None:
+    """UnreadableError for a text that is too long to be what it seems."""
+    if size > limit:
+        _refuse("too-large", name, size=size, limit=limit)
+
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def _refuse(problem: str, name: str, span: Span | None = None, **values: object) -> NoReturn:
+    raise UnreadableError(finding(PROBLEMS, problem, name, span, **values))
+
+
+def _deny(name: str, error: Exception) -> NoReturn:
+    from ..system_reasons import system_reason
+
+    why, why_zh = system_reason(error)
+    _refuse("denied", name, path=name, why=why, why_zh=why_zh)
+
+
+def _place(data: bytes, offset: int, encoding: str) -> Span:
+    line = data.count(b"\n", 0, offset) + 1
+    start = data.rfind(b"\n", 0, offset) + 1
+    column = len(data[start:offset].decode("utf-8-sig" if encoding == "utf-8" else encoding, "replace")) + 1
+    return Span(line, column, line, column + 1)

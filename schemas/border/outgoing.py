@@ -1,0 +1,252 @@
+"""The door through which text goes out: one writer a format, so that nothing from a file steers what shows it.
+
+Values, names and messages hold whatever stood in somebody's file. A terminal runs escape sequences, a CI runner runs
+lines of its log, a spreadsheet runs cells, a page runs markup. Each writer here gives text that its reader takes for
+text: `Outgoing` is what they make, and `emit` takes nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ..light_typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import NewType
+
+    Outgoing = NewType("Outgoing", str)
+    """Text that a writer of this module made."""
+
+_STYLES = ("bold", "dim", "red", "green", "yellow", "blue", "magenta", "cyan")
+_CODES = ("1", "2", "31", "32", "33", "34", "35", "36")
+_FIRST = 0xFDD0
+"""Code points that Unicode keeps for a program's own use: they carry our colours through the writers of lines."""
+_PAINT = {style: chr(_FIRST + number) for number, style in enumerate(_STYLES)}
+_PLAIN = chr(_FIRST + len(_STYLES))
+_PAINT_MARKS = (*_PAINT.values(), _PLAIN)
+_JOINERS = "\u200c\u200d"
+"""Format characters that are a part of words and signs."""
+
+
+class _Shown(dict[int, object]):
+    """How a character stands in a line for a person, found once for each."""
+
+    def __init__(self, known: dict[int, object]) -> None:
+        super().__init__(known)
+
+    def __missing__(self, code: int) -> object:
+        character = chr(code)
+        shown = self[code] = character if _is_harmless(character) else _visible(code)
+        return shown
+
+
+class _Json(_Shown):
+    """The same within a JSON text, where an escape is read back as the character."""
+
+    def __missing__(self, code: int) -> object:
+        character = chr(code)
+        shown = self[code] = character if _is_harmless(character) else _json_escape(code)
+        return shown
+
+
+def _is_harmless(character: str) -> bool:
+    if character.isprintable() or character in _JOINERS:
+        return True
+    from unicodedata import category
+
+    return category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in _PAINT_MARKS
+
+
+def _visible(code: int) -> str:
+    if 0xDC80 <= code <= 0xDCFF:  # a byte of a name that is not UTF-8
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x100:
+        return {10: "\\n", 13: "\\r"}.get(code) or f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _json_escape(code: int) -> str:
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+_SHOWN = _Shown({9: "\t"})
+_JSON = _Json({10: "\n"})
+
+
+def painted(text: str, style: str, colour: bool) -> str:
+    """`text` in a style, where colour is wanted; the writers of lines turn the marks into the terminal's codes."""
+    if not (colour and text):
+        return text
+    if ord(_PLAIN) not in _SHOWN:  # where no colour is wanted, the marks are characters like others
+        _SHOWN[ord(_PLAIN)] = "\033[0m"
+        _SHOWN.update({ord(mark): f"\033[{code}m" for mark, code in zip(_PAINT.values(), _CODES, strict=True)})
+    return f"{_PAINT[style]}{text}{_PLAIN}"
+
+
+def visible(text: str) -> str:
+    """One line of text for a person: what would steer a terminal or a CI log is shown as a visible escape."""
+    if not text.isprintable():
+        text = text.translate(cast("dict[int, str]", _SHOWN))
+    if "##" in text:
+        text = _without_commands(text, "#\\x23")
+    if "::" in text and text.lstrip().startswith("::"):
+        at = text.index("::")
+        text = f"{text[:at]}\\x3a{text[at + 1 :]}"
+    return text
+
+
+def _without_commands(text: str, written: str) -> str:
+    """`##vso[…]` and its kind work wherever in a line they stand."""
+    import re
+
+    return re.sub(r"##(?=[A-Za-z]*\[)", lambda _: written, text)
+
+
+def page(lines: Iterable[str]) -> Outgoing:
+    """Lines for a person, each written as one line."""
+    return cast("Outgoing", "".join([f"{visible(line)}\n" for line in lines]))
+
+
+def json_text(value: object, indent: int | None = None) -> Outgoing:
+    """One JSON value and the end of its line; what a terminal or a log would run is written as JSON's own escape."""
+    from json import dumps
+
+    text = dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    if not text.isprintable():
+        text = text.translate(cast("dict[int, str]", _JSON))
+    if "##" in text:
+        text = _without_commands(text, "#\\u0023")
+    return cast("Outgoing", text + "\n")
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> Outgoing:
+    """A table for a spreadsheet: a cell that it would run as a formula begins with an apostrophe."""
+    from csv import writer
+    from io import StringIO
+
+    out = StringIO()
+    table = writer(out, lineterminator="\n")
+    for row in rows:
+        table.writerow([_cell(cell) if isinstance(cell, str) else cell for cell in row])
+    return cast("Outgoing", out.getvalue())
+
+
+def _cell(text: str) -> str:
+    text = visible(text)
+    start = text.lstrip("\t \u3000\u00a0")[:1]
+    return f"'{text}" if start and start in "=+-@＝＋－＠" and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def markdown(text: str) -> str:
+    """Text inside a line or a cell of Markdown, which shows it as it stands."""
+    text = visible(text)
+    for special in "\\`*_{}[]<>|~":
+        if special in text:
+            text = text.replace(special, f"\\{special}")
+    return text.replace("&", "&amp;").replace("://", ":\u200b//")
+
+
+def markdown_code(text: str) -> str:
+    """Text as code inside a line or a cell of Markdown."""
+    text = visible(text).replace("|", "\\|")
+    fence = "`"
+    while fence in text:
+        fence += "`"
+    edge = " " if text.startswith("`") or text.endswith("`") or not text.strip() else ""
+    return f"{fence}{edge}{text}{edge}{fence}"
+
+
+def markup(text: str) -> str:
+    """Text in an element or an attribute of HTML or XML."""
+    from html import escape
+
+    return escape(visible(text).translate(_NOT_XML), quote=True)
+
+
+_NOT_XML = {code: f"\\u{code:04x}" for code in (0xFFFE, 0xFFFF)}
+
+
+def github_data(text: str) -> str:
+    """The message of a workflow command."""
+    return _escaped(visible_lines(text), (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")))
+
+
+def github_property(text: str) -> str:
+    """A property of a workflow command."""
+    return _escaped(github_data(text), ((":", "%3A"), (",", "%2C")))
+
+
+def azure_text(text: str) -> str:
+    """The message or a property of a logging command."""
+    return _escaped(visible_lines(text), (("%", "%AZP25"), (";", "%3B"), ("\r", "%0D"), ("\n", "%0A"), ("]", "%5D")))
+
+
+def visible_lines(text: str) -> str:
+    """Text of several lines for a format that has an escape of its own for their ends."""
+    return "\n".join([visible(line) for line in text.split("\n")])
+
+
+def _escaped(text: str, table: Iterable[tuple[str, str]]) -> str:
+    for plain, written in table:
+        text = text.replace(plain, written)
+    return text
+
+
+def composed(text: str) -> Outgoing:
+    """A whole text that a format's module put together from the pieces above, or that is exact on purpose.
+
+    Exact are the files that a command writes (a converted script, a configuration), which are quoted by their own
+    language's rules.
+    """
+    return cast("Outgoing", text)
+
+
+def emit(text: Outgoing) -> None:
+    """Give an answer to standard output."""
+    sys.stdout.write(text)
+
+
+def say(*words: str) -> None:
+    """One line for a person on standard output."""
+    sys.stdout.write(f"{visible(' '.join(words))}\n")
+
+
+def tell(*words: str) -> None:
+    """One line for a person on standard error."""
+    sys.stderr.write(f"{visible(' '.join(words))}\n")
+
+
+def tell_crash(error: BaseException) -> None:
+    """The traceback of a bug on standard error, line by line: its messages quote files."""
+    from traceback import format_exception
+
+    for line in "".join(format_exception(type(error), error, error.__traceback__)).splitlines():
+        tell(line)
+
+
+def transient(line: str, columns: int = 70) -> None:
+    """A line of progress on standard error that the next one replaces."""
+    sys.stderr.write(f"\r{visible(line):<{columns}}" if line else f"\r{' ' * columns}\r")
+
+
+def clear_screen() -> None:
+    """An empty terminal, where the answer goes to one."""
+    if sys.stdout.isatty():
+        sys.stdout.write("\033[2J\033[H")
+
+
+def flush() -> None:
+    """Bring out what was written so far."""
+    sys.stdout.flush()

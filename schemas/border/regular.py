@@ -1,0 +1,68 @@
+"""Opening a file of the disk: a regular file, whatever stands at its path by the time it is opened.
+
+A pipe would make its reader wait for ever, a device has no end, and to open one can already do something. What was
+opened is remembered, so that an answer is never written over what it was made from. Loaded before anything else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
+_KINDS = (
+    (stat.S_ISFIFO, "it is a pipe, not a regular file"),
+    (stat.S_ISCHR, "it is a device, not a regular file"),
+    (stat.S_ISBLK, "it is a device, not a regular file"),
+    (stat.S_ISSOCK, "it is a socket, not a regular file"),
+)
+_opened: set[tuple[int, int]] = set()
+
+
+class NotRegularError(OSError):
+    """Something else than a file of the disk stands at the path."""
+
+    def __init__(self, why: str, path: str) -> None:
+        super().__init__(errno.EINVAL, why, path)
+
+
+def open_regular(path: str) -> BufferedReader:
+    """The bytes of a regular file; OSError where there is none."""
+    _require_regular(os.stat(path), path)
+    handle = os.open(path, _FLAGS)
+    try:
+        status = os.fstat(handle)
+        _require_regular(status, path)
+        _opened.add((status.st_dev, status.st_ino))
+        return open(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def remember_input(path: str) -> None:
+    """Count a file as one that was read, where another process read it."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return
+    _opened.add((status.st_dev, status.st_ino))
+
+
+def is_input(status: os.stat_result) -> bool:
+    """Whether this process has read the file."""
+    return (status.st_dev, status.st_ino) in _opened
+
+
+def _require_regular(status: os.stat_result, path: str) -> None:
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    raise NotRegularError(next((why for test, why in _KINDS if test(mode)), "it is not a regular file"), path)

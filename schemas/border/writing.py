@@ -1,0 +1,261 @@
+"""The door through which files are written: whole or not at all, on the disk, and never over what was read.
+
+A file is made beside its place, flushed, and renamed over it: a link stays and the file it leads to is replaced, the
+permissions and the owner of what was there are kept, and another name of the same file keeps the old text (as with
+git). What a process that was killed left beside a place is taken away by the next one that writes there.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from ..light_typing import TYPE_CHECKING
+from ..system_reasons import system_reason
+from ..usage import UsageError
+from .regular import is_input
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from io import BufferedWriter
+
+    from ..source import SourceText
+
+_MARK = ".accmap-"
+
+
+def standing_already(*names: str) -> UsageError:
+    """The refusal to write over files unasked."""
+    return UsageError(f"{', '.join(names)} exists; --force overwrites it", f"{'、'.join(names)} 已存在；--force 可覆盖")
+
+
+def write_text(path: str, text: str, *, force: bool = False) -> None:
+    """Put `text` at `path`; UsageError where a file stands there already or the place cannot be written."""
+    write_texts({path: text}, force=force)
+
+
+def write_texts(files: Mapping[str, str], *, force: bool = False) -> None:
+    """Put several texts in place; nothing is written where one of them may not be."""
+    _write({path: _encoded(path, text) for path, text in files.items()}, force=force, over_inputs=False)
+
+
+def rewrite(source: SourceText, text: str) -> None:
+    """Put another text where one was read, in the encoding that it was read in."""
+    try:
+        data = text.encode(source.encoding)
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"{source.name} cannot be written: what is new in it does not exist in {source.encoding}",
+            f"无法写入 {source.name}：新内容无法用 {source.encoding} 表示",
+        ) from None
+    _write({source.name: data}, force=True, over_inputs=True)
+
+
+def write_folder(directory: str, files: Mapping[str, str], *, force: bool = False) -> None:
+    """Put several texts below a directory; the folders made for them go again where they cannot be written."""
+    made: list[str] = []
+    try:
+        for folder in dict.fromkeys((directory, *map(os.path.dirname, files))):
+            _make(folder, made)
+        write_texts(files, force=force)
+    except (OSError, UsageError) as error:
+        for folder in reversed(made):
+            os.rmdir(folder)
+        if isinstance(error, OSError):
+            why, why_zh = system_reason(error)
+            raise UsageError(
+                f"{error.filename} cannot be made: {why}", f"无法创建 {error.filename}：{why_zh}"
+            ) from None
+        raise
+
+
+class NewFile:
+    """A file that is filled piece by piece and stands in its place only once it is whole; OSError where it cannot."""
+
+    def __init__(self, path: str, *, lasting: bool = True) -> None:
+        self._lasting = lasting
+        """Whether it is to be on the disk before it stands in its place; a cache need not be."""
+        self._target = os.path.realpath(path)
+        folder = os.path.dirname(self._target)
+        remove_leftovers(folder)
+        self._beside = os.path.join(folder, f"{_MARK}{os.getpid()}-{_next()}")
+        handle = os.open(self._beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        self.stream: BufferedWriter = open(handle, "wb")  # noqa: SIM115 - `finish` or `discard` closes it
+        """What takes the bytes."""
+
+    def __enter__(self) -> NewFile:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is not None:
+            self.discard()
+            return
+        try:
+            self.finish()
+            self.place()
+        except BaseException:
+            self.discard()
+            raise
+
+    def finish(self) -> None:
+        """Everything is written: bring it to the disk, with the permissions of the file that it replaces."""
+        stream = self.stream
+        stream.flush()
+        _keep_mode(stream.fileno(), self._target)
+        if self._lasting:
+            os.fsync(stream.fileno())
+        stream.close()
+
+    def place(self) -> None:
+        """Rename it to its place."""
+        os.replace(self._beside, self._target)
+        if self._lasting:
+            _flush_folder(os.path.dirname(self._target))
+
+    def discard(self) -> None:
+        """Take it away again."""
+        self.stream.close()
+        if os.path.lexists(self._beside):
+            os.unlink(self._beside)
+
+
+def remove_leftovers(folder: str) -> None:
+    """Take away what processes that are gone left half-written in a folder."""
+    try:
+        names = [name for name in os.listdir(folder) if name.startswith(_MARK)]
+    except OSError:
+        return
+    for name in names:
+        process = name[len(_MARK) :].partition("-")[0]
+        if process.isascii() and process.isdigit() and len(process) < 10 and not _lives(int(process)):
+            try:
+                os.unlink(os.path.join(folder, name))
+            except OSError:
+                continue
+
+
+def _write(files: Mapping[str, bytes], *, force: bool, over_inputs: bool) -> None:
+    if "-" in files:
+        raise UsageError(
+            "- would be a file of that name, not standard output; write ./- if it is meant",
+            "- 会成为同名文件而不是标准输出；若确实如此，请写作 ./-",
+        )
+    streams = {path for path in files if _is_stream(path)}
+    _refuse_places([path for path in files if path not in streams], force=force, over_inputs=over_inputs)
+    waiting: list[NewFile] = []
+    current = ""
+    try:
+        for path, data in files.items():
+            current = path
+            if path in streams:
+                with open(path, "wb") as stream:
+                    stream.write(data)
+                continue
+            waiting.append(NewFile(path))
+            waiting[-1].stream.write(data)
+            waiting[-1].finish()
+        for new in waiting:
+            new.place()
+    except OSError as error:
+        why, why_zh = system_reason(error)
+        raise UsageError(f"{current} cannot be written: {why}", f"无法写入 {current}：{why_zh}") from None
+    finally:
+        for new in waiting:
+            new.discard()
+
+
+def _refuse_places(paths: list[str], *, force: bool, over_inputs: bool) -> None:
+    """UsageError where a place is taken: by another answer, by what was read, or by a file that nobody gave up."""
+    targets = [os.path.realpath(path) for path in paths]
+    for at, target in enumerate(targets):
+        if target in targets[:at]:
+            first, second = paths[targets.index(target)], paths[at]
+            raise UsageError(
+                f"{first} and {second} are one file; give each answer its own", f"{first} 与 {second} 是同一文件"
+            )
+    for path in () if over_inputs else paths:
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            continue
+        if is_input(status):
+            raise UsageError(
+                f"{path} is what this answer is made from; write to another file",
+                f"{path} 是本次输出的来源；请写到另一个文件",
+            )
+    standing = [] if force else [path for path in paths if os.path.lexists(path)]
+    if standing:
+        raise standing_already(*standing)
+
+
+def _is_stream(path: str) -> bool:
+    """Whether the place is a device or a pipe (/dev/null, /dev/stdout, >(command)), which takes bytes as they come."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+
+
+def _encoded(path: str, text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"{path} cannot be written: a name in it is not UTF-8", f"无法写入 {path}：其中有名称不是 UTF-8"
+        ) from None
+
+
+def _keep_mode(handle: int, target: str) -> None:
+    """Give a file what the one that it replaces has: its permissions, and its owner where this user may."""
+    try:
+        standing = os.stat(target)
+    except OSError:
+        return
+    if hasattr(os, "fchown"):
+        try:  # noqa: SIM105 - contextlib would be imported by every lint that is remembered
+            os.fchown(handle, standing.st_uid, standing.st_gid)
+        except OSError:  # another user's file: the new one is ours
+            pass
+        os.fchmod(handle, stat.S_IMODE(standing.st_mode))
+
+
+def _flush_folder(folder: str) -> None:
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # a system that does not open folders
+        return
+    try:
+        os.fsync(handle)
+    except OSError:  # a file system without it
+        pass
+    finally:
+        os.close(handle)
+
+
+def _make(folder: str, made: list[str]) -> None:
+    """Make a folder and those above it that are missing, and note which."""
+    folder = folder.rstrip("/") or folder
+    if folder and not os.path.isdir(folder):
+        _make(os.path.dirname(folder), made)
+        os.mkdir(folder)
+        made.append(folder)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _counter() -> Callable[[], int]:
+    from itertools import count
+
+    return count().__next__
+
+
+_next = _counter()
