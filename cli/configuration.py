@@ -58,6 +58,7 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
         {"type": "object", "additionalProperties": {"type": "object"}},
         "Options of single rules, by code.",
     ),
+    "accept-loss": (_WORDS, "Recipe fields or keys whose loss a translation may have with exit code 0."),
     "baseline": ({"type": "string"}, "A baseline file of accepted findings."),
     "plugins": (_WORDS, "Entry points of the group accmap.rules that are loaded."),
     "declare": (_WORDS, "Arguments of a Megatron-LM fork: flag:nargs[:type]."),

@@ -7,8 +7,8 @@ from ..mapper.translate.writing import text_of
 from ..schemas.border.outgoing import composed, emit, json_text, tell
 from ..schemas.border.writing import rewrite, write_texts
 from ..schemas.light_typing import TYPE_CHECKING
+from .accepting import accepted_losses, close_report
 from .inputs import load, read_input
-from .lean import BAD, FINE
 from .loss_report import print_problems, print_report
 from .parsing import UsageError
 
@@ -30,16 +30,18 @@ def run(
     report: str | None,
     update: str | None,
     strict: bool,
+    accept_loss: Sequence[str],
     no_comments: bool,
     force: bool,
     lang: Language,
 ) -> int:
-    """Write the translation; 1 under --strict where something that changes numbers is not exact."""
+    """Write the translation; 1 where something that changes numbers could not be carried over."""
     if output is not None and update is not None:
         raise UsageError(
             "--output writes a new file and --update changes one; give one of them",
             "--output 写出新文件，--update 修改已有文件；请只给出其中一个",
         )
+    accepted = accepted_losses(files[0], accept_loss)
     config = load(files[0], options, stdin_name)
     target: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
     version = options.megatron if target == "megatron" else options.mindformers
@@ -59,7 +61,7 @@ def run(
         emit(composed(text))
     print_problems(config, lang)
     print_report(translation, lang)
-    return BAD if strict and _loses(translation) else FINE
+    return close_report(translation.rows, accepted, lang, strict=strict)
 
 
 class _Standing:
@@ -97,9 +99,3 @@ class _Standing:
         for refusal in found.refused + found.remarks:
             named = ", ".join(refusal.keys) or refusal.field
             tell(f"{self.path}: {named}: {refusal.reason(language)}")
-
-
-def _loses(translation: Translation) -> bool:
-    return any(
-        row.impact == "numerics" and row.status in ("approximate", "dropped", "unresolved") for row in translation.rows
-    )

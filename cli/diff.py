@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Language
 
 _STYLE = {"different": "red", "undecided": "yellow", "only-a": "cyan", "only-b": "cyan", "equal": "green"}
+_VERDICTS = {
+    "equal": ("equal in every field that both sides have", "双方共有的字段全部相同"),
+    "different": ("different", "不同"),
+    "undecided": (
+        "undecided: a value that counts cannot be read from the files",
+        "无法确定：有影响的取值无法从文件读出",
+    ),
+}
 _STATUS_ZH = {"equal": "相同", "different": "不同", "undecided": "无法确定", "only-a": "仅 A", "only-b": "仅 B"}
 
 
@@ -37,18 +45,23 @@ def run(
     """Print the comparison; 1 where something that both sides have differs, or numbers depend on one side alone."""
     a, b = (recipe_of(load(name, options, stdin_name)) for name in files)
     rows = differences(a, b)
+    verdict = _verdict(rows)
     if format == "json":
-        answer = {"rows": [row.to_json() for row in rows], "summary": _summary(rows)}
+        answer = {"verdict": verdict, "rows": [row.to_json() for row in rows], "summary": _summary(rows)}
         emit(json_text(answer))
     else:
         _page(rows, files, lang, everything=all)
-    return BAD if any(_parts(row) for row in rows) else FINE
+        say(painted(_VERDICTS[verdict][lang == "zh"], "green" if verdict == "equal" else "red", wants_colour()))
+    return FINE if verdict == "equal" else BAD
 
 
-def _parts(row: Difference) -> bool:
-    if row.status in ("different", "undecided"):
-        return row.impact != "none"
-    return row.status != "equal" and row.impact == "numerics"
+def _verdict(rows: Sequence[Difference]) -> str:
+    """Different where a value that both have, or a number on one side alone, parts them; undecided where it is open."""
+    if any(row.status == "different" and row.impact != "none" for row in rows):
+        return "different"
+    if any(row.status in ("only-a", "only-b") and row.impact == "numerics" for row in rows):
+        return "different"
+    return "undecided" if any(row.status == "undecided" and row.impact != "none" for row in rows) else "equal"
 
 
 def _summary(rows: Sequence[Difference]) -> dict[str, int]:

@@ -6,7 +6,7 @@ import os
 import sys
 
 from ..schemas.border.incoming import decode, read_bytes, read_regular, read_standard_input
-from ..schemas.border.outgoing import emit
+from ..schemas.border.outgoing import emit, flush
 from ..schemas.diagnostic import UnreadableError, once
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .configuration import MAX_CONFIGURATION, Configuration, check_codes, configuration_text, find_configuration
@@ -53,6 +53,8 @@ class Report(NamedTuple):
     crashed: bool
     settings: tuple[str, str | None] = ("align", None)
     """The profile, and the configuration file that was used."""
+    shows_remarks: bool = False
+    """Whether a page for people lists what is advice."""
 
     def counts(self) -> dict[str, int]:
         """How many findings of each severity."""
@@ -137,6 +139,7 @@ def run(
     format: str,  # noqa: A002 - the option's name
     output_file: str | None,
     statistics: bool,
+    remarks: bool,
     fix: bool,
     unsafe: bool,
     diff: bool,
@@ -173,7 +176,14 @@ def run(
 
         return watched(
             lambda: _once(
-                settings, files, stdin_name, format, statistics, fail_on or found.text("fail-on") or "error", language
+                settings,
+                files,
+                stdin_name,
+                format,
+                statistics,
+                remarks,
+                fail_on or found.text("fail-on") or "error",
+                language,
             ),
             files,
         )
@@ -190,6 +200,7 @@ def run(
 
         return add_comments(report, language)
     report = _against_baseline(report, baseline or _beside(found, "baseline"), write_baseline)
+    report = report._replace(shows_remarks=remarks)
     text = rendered(report, format, language, statistics=statistics)
     code = exit_code(report, fail_on or found.text("fail-on") or "error")
     _emit(text, output_file)
@@ -209,14 +220,15 @@ def _once(
     stdin_name: str | None,
     form: str,
     statistics: bool,
+    remarks: bool,
     fail_on: str,
     language: Language,
 ) -> int:
     report = lint(
         settings, files, Reader(stdin_name, encoding=settings.options.encoding), with_subjects=form in _WITH_SUBJECTS
     )
-    emit(rendered(report, form, language, statistics=statistics))
-    sys.stdout.flush()
+    emit(rendered(report._replace(shows_remarks=remarks), form, language, statistics=statistics))
+    flush()
     return exit_code(report, fail_on)
 
 

@@ -66,18 +66,23 @@ def print_report(translation: Translation, language: Language) -> None:
     telling = [row for row in telling if row.explicit or row.impact == "numerics" or row.status == "unresolved"]
     said: set[tuple[tuple[str, ...], str]] = set()
     lines: dict[tuple[object, ...], tuple[ReportRow, list[str]]] = {}
-    for row in sorted(telling, key=lambda row: (_IMPACT.index(row.impact), _RANK.index(row.status))):
+    for row in sorted(telling, key=_harm):
         if row.impact == "none" and row.status != "unresolved":
             continue
         if row.source and (row.source, row.en) in said:
             continue  # two fields of one key, with one thing to say
         said.add((row.source, row.en))
-        # Keys without a field, and with one reason, stand in one line.
-        line = (row.status, row.impact, row.en) if row.field is None and row.source else (row.field, row.source, row.en)
-        lines.setdefault(line, (row, []))[1].extend(map(_whole, row.source))
+        names = [*map(_whole, row.source)] or [row.field or ""]
+        # What has one thing to say stands in one line.
+        lines.setdefault((row.defines_model, row.status, row.impact, row.en), (row, []))[1].extend(names)
     for row, names in lines.values():
         tell(_line(row, list(dict.fromkeys(names)), language, colour))
     tell(_count(translation, language))
+
+
+def _harm(row: ReportRow) -> tuple[bool, int, int]:
+    """What makes another network comes first, then what changes numbers, then speed."""
+    return (not row.defines_model, _IMPACT.index(row.impact), _RANK.index(row.status))
 
 
 def _whole(key: str) -> str:
@@ -89,8 +94,9 @@ def _line(row: ReportRow, names: list[str], language: Language, colour: bool) ->
     chinese = language == "zh"
     status = _STATUS_ZH[row.status] if chinese else row.status
     impact = _IMPACT_ZH[row.impact] if chinese else row.impact
-    named = ", ".join(names) or row.field or ""
-    named = f" {named}" if named else ""
+    if row.defines_model:
+        impact = "影响模型" if chinese else "another model"
+    named = f" {', '.join(filter(None, names))}".rstrip()
     return f"{painted(status, _STYLE[row.status], colour)} ({impact}){named}: {row.zh if chinese else row.en}"
 
 

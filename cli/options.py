@@ -147,6 +147,14 @@ def output_format(*choices: str) -> Option:
     )
 
 
+_ACCEPT_LOSS = Option(
+    ("--accept-loss",),
+    "Recipe fields or keys whose loss is accepted, separated by commas: they leave the exit code. May be repeated.",
+    "接受其损失的通用字段或键（逗号分隔）：不计入退出码。可重复。",
+    kind="list",
+    metavar="FIELD",
+)
+
 COMMANDS: dict[str, Command] = {
     command.name: command
     for command in (
@@ -207,10 +215,11 @@ COMMANDS: dict[str, Command] = {
                 Option(("--report",), "Write the loss report as JSON.", "将损失报告写为 JSON。", metavar="FILE"),
                 Option(
                     ("--strict",),
-                    "Exit with 1 where something that changes numbers is not exact.",
-                    "若有影响数值的内容未能精确转换，则退出码为 1。",
+                    "Accept no loss, whatever --accept-loss and the configuration name.",
+                    "不接受任何损失，忽略 --accept-loss 与配置中的设定。",
                     kind="flag",
                 ),
+                _ACCEPT_LOSS,
                 Option(("--no-comments",), "Write no comments.", "不写注释。", kind="flag"),
                 Option(("--force",), "Overwrite existing files.", "覆盖已有文件。", kind="flag"),
                 LANGUAGE,
@@ -253,6 +262,7 @@ COMMANDS: dict[str, Command] = {
                     kind="flag",
                 ),
                 Option(("--no-comments",), "Write no comments.", "不写注释。", kind="flag"),
+                _ACCEPT_LOSS,
                 Option(("--force",), "Overwrite existing files.", "覆盖已有文件。", kind="flag"),
                 LANGUAGE,
             ),
@@ -313,6 +323,12 @@ COMMANDS: dict[str, Command] = {
                 ),
                 Option(("--output-file",), "Write the findings to a file.", "将结果写入文件。", metavar="FILE"),
                 Option(("--statistics",), "Count the findings by code.", "按代码统计。", kind="flag"),
+                Option(
+                    ("--remarks",),
+                    "List the remarks too, not only their number.",
+                    "列出提示，而不只是数量。",
+                    kind="flag",
+                ),
                 Option(("--fix",), "Apply the safe fixes.", "应用安全的修复。", kind="flag"),
                 Option(
                     ("--unsafe",),

@@ -146,6 +146,8 @@ class ReportRowJson(Open):
     status: Literal["exact", "conditional", "approximate", "made-explicit", "dropped", "unresolved"]
     impact: Impact
     reversible: bool
+    defines_model: bool
+    proof: dict[str, Any] | None
     origin: Literal["explicit", "default"]
     message: str
     transformer_config: list[TransformerFieldJson] | None = None
@@ -186,6 +188,8 @@ class LintSummaryJson(Open):
     suppressed: int
     files: int
     pairs: int
+    profile: str
+    configuration: str | None
 
 
 class LintJson(Open):
@@ -294,6 +298,7 @@ class DiffRowJson(Open):
 class DiffJson(Open):
     """`accmap diff`."""
 
+    verdict: Literal["equal", "different", "undecided"]
     rows: list[DiffRowJson]
     summary: dict[str, int]
 

@@ -12,8 +12,8 @@ from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.border.writing import write_folder
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
+from .accepting import accepted_losses, close_report
 from .inputs import load
-from .lean import FINE
 from .loss_report import print_problems, print_report
 from .parsing import UsageError
 from .terminal import wants_colour
@@ -44,6 +44,7 @@ def run(
     init_weights: bool,
     no_comments: bool,
     force: bool,
+    accept_loss: Sequence[str],
     format: str,  # noqa: A002 - the option's name
     lang: Language,
 ) -> int:
@@ -53,6 +54,7 @@ def run(
     last = len(steps()) - 1
     if step is not None and not 0 <= step <= last:
         raise UsageError(f"--step takes 0 to {last}, not {step}", f"--step 为 0 到 {last}，而不是 {step}")
+    accepted = accepted_losses(files[0], accept_loss)
     config = load(files[0], options, stdin_name)
     pair = pair_of(
         config,
@@ -74,7 +76,7 @@ def run(
         _page(pair, list(written), lang)
         print_problems(config, lang)
         print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), lang)
-    return FINE
+    return close_report(pair.rows, accepted, lang, strict=False)
 
 
 def _page(pair: Pair, names: Sequence[str], language: Language) -> None:

@@ -18,7 +18,7 @@ from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.outgoing import emit, json_text, say
 from ...schemas.border.writing import write_folder
 from ..inputs import load
-from ..lean import FINE
+from ..lean import BAD, FINE
 from ..parsing import UsageError
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _prepare(plan: Plan, by_framework: dict[str, Config], source: Config, made: 
 def _accmap(words: Sequence[str], folder: str) -> str:
     os.makedirs(os.path.join(folder, "configuration"), exist_ok=True)
     done = subprocess.run([*PROGRAM, *words], cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False)
-    if done.returncode:
+    if done.returncode not in (FINE, BAD):
         said = done.stderr.strip() or done.stdout.strip()
         command = " ".join(words)
         raise UsageError(

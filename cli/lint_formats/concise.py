@@ -17,5 +17,6 @@ def write(report: Report, language: Language) -> Outgoing:
     lines = [
         f"{place_of(entry.file, entry.span)}: {entry.kind.severity} {entry.kind.code} {entry.message(language)}"
         for entry in report.diagnostics
+        if report.shows_remarks or entry.kind.severity != "info"
     ]
     return page([*lines, summary_line(report, language)])

@@ -20,14 +20,27 @@ def summary_line(report: Report, language: Language) -> str:
     counts = report.counts()
     profile, configuration = report.settings
     if language == "zh":
-        parts = [f"{counts['error']} 个错误", f"{counts['warning']} 个警告", f"{counts['info']} 条提示"]
+        parts = [
+            f"{counts['error']} 个错误",
+            f"{counts['warning']} 个警告",
+            _remarks(counts["info"], report.shows_remarks, zh=True),
+        ]
         tail = f"，已忽略 {report.suppressed} 条" if report.suppressed else ""
         counted = f"{'、'.join(parts)}{tail}（{len(report.files)} 个文件，{len(report.pairs)} 对）"
         return f"{counted}；配置 {profile}" + (f"，来自 {configuration}" if configuration else "")
-    parts = [_many(counts["error"], "error"), _many(counts["warning"], "warning"), f"{counts['info']} info"]
+    parts = [
+        _many(counts["error"], "error"),
+        _many(counts["warning"], "warning"),
+        _remarks(counts["info"], report.shows_remarks),
+    ]
     tail = f", {report.suppressed} suppressed" if report.suppressed else ""
     counted = f"{', '.join(parts)}{tail} in {_many(len(report.files), 'file')} ({_many(len(report.pairs), 'pair')})"
     return f"{counted}; profile {profile}" + (f", configuration {configuration}" if configuration else "")
+
+
+def _remarks(count: int, shown: bool, *, zh: bool = False) -> str:
+    hint = "" if shown or not count else "（--remarks 显示）" if zh else " (--remarks)"
+    return f"{count} 条提示{hint}" if zh else f"{_many(count, 'remark')}{hint}"
 
 
 def _many(count: int, word: str) -> str:

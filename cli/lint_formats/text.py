@@ -1,7 +1,6 @@
 """Findings for a person: the place, the sentence, the line of the file with a mark, and the second place.
 
-Remarks are many and seldom urgent: they come first, in a line each, so that what has to be mended stands at the end,
-where a terminal stops.
+The worst come first. Remarks are many and seldom urgent: they are a number, or with --remarks a line each at the end.
 """
 
 from __future__ import annotations
@@ -28,14 +27,15 @@ def write(report: Report, language: Language) -> Outgoing:
     """The page."""
     colour = wants_colour()
     lines: list[str] = []
-    remarks = [entry for entry in report.diagnostics if entry.kind.severity == "info"]
+    for severity in ("error", "warning"):
+        for entry in report.diagnostics:
+            if entry.kind.severity == severity:
+                lines += _finding(entry, report, language, colour)
+                lines.append("")
+    remarks = [entry for entry in report.diagnostics if entry.kind.severity == "info" and report.shows_remarks]
     lines += [_remark(entry, language, colour) for entry in remarks]
     if remarks:
         lines.append("")
-    for entry in report.diagnostics:
-        if entry.kind.severity != "info":
-            lines += _finding(entry, report, language, colour)
-            lines.append("")
     lines.append(summary_line(report, language))
     return page(lines)
 

@@ -22,6 +22,23 @@ class Field(NamedTuple):
     unit: str | None
 
 
+_DEFINING = ("model.", "attention.", "position.", "norm.", "activation.", "moe.", "mtp.")
+_NOT_DEFINING = frozenset(
+    (
+        "attention.backend", "attention.dropout", "attention.flash", "attention.qk_clip", "attention.qk_clip_alpha",
+        "attention.qk_clip_threshold", "attention.softmax_in_fp32", "model.hidden_dropout", "model.implementation",
+        "moe.aux_loss_coefficient", "moe.input_jitter", "moe.router.balancing", "moe.router.bias_update_rate",
+        "moe.router.dtype", "moe.router.force_balance", "moe.upcycling", "moe.z_loss_coefficient", "mtp.loss_scale",
+    )
+)  # fmt: skip
+"""Of the topics of the network: how it is trained, or computed in which precision."""
+
+
+def defines_model(field: str) -> bool:
+    """Whether a field says which network it is: with another value the same weights mean something else, or nothing."""
+    return field.startswith(_DEFINING) and field not in _NOT_DEFINING and vocabulary()[field].impact == "numerics"
+
+
 _vocabulary: dict[str, Field] = {}
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ...schemas.config import Value, json_value
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..recipe.vocabulary import defines_model
 
 if TYPE_CHECKING:
     from ...mappings.tables import Impact, Status
     from ...schemas.diagnostic import Language
 
+_MODEL_KEYS = ("model.", "model_config.")
 STATUSES: tuple[Status, ...] = ("exact", "conditional", "approximate", "made-explicit", "dropped", "unresolved")
 
 
@@ -45,6 +47,18 @@ class ReportRow(NamedTuple):
     resolved: tuple[FieldValues, ...] = ()
     """Fields of the TransformerConfig that this row speaks of, where they differ."""
 
+    @property
+    def defines_model(self) -> bool:
+        """Whether the row is about which network it is."""
+        if self.field is not None:
+            return defines_model(self.field)
+        return self.impact == "numerics" and any(key.startswith(_MODEL_KEYS) for key in self.source)
+
+    @property
+    def changes_numbers(self) -> bool:
+        """Whether the translated run computes something else, as far as is known, or can only be guessed at."""
+        return self.impact == "numerics" and self.status in ("approximate", "dropped", "unresolved")
+
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's row."""
         row: dict[str, object] = {
@@ -55,6 +69,8 @@ class ReportRow(NamedTuple):
             "status": self.status,
             "impact": self.impact,
             "reversible": self.reversible,
+            "defines_model": self.defines_model,
+            "proof": None,
             "origin": "explicit" if self.explicit else "default",
             "message": self.zh if language == "zh" else self.en,
         }

@@ -44,10 +44,11 @@ def test_the_other_shown_answers(accmap, tmp_path: Path, language: str) -> None:
     spoilt = script.replace("--swiglu", "--squared-relu")
     assert spoilt != script
     files = {"squared_relu.sh": spoilt}
-    answer = accmap("convert", "squared_relu.sh", "-o", "out.yaml", "--strict", "--lang", language, files=files)
+    answer = accmap("convert", "squared_relu.sh", "-o", "out.yaml", "--lang", language, files=files)
     assert answer.code == 1
     assert (tmp_path / "out.yaml").exists()
-    assert answer.err.splitlines()[0] in text
+    for shown in (answer.err.splitlines()[0], answer.err.splitlines()[-1]):
+        assert shown in text
     known = (ROOT / "examples" / "qwen3_dense" / "mindformers.yaml").read_text("utf-8")
     faster = re.sub(r"--lr 1\S+", "--lr 2.0e-4", script)
     files = {"megatron.sh": faster, "mindformers.yaml": known}

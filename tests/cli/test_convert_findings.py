@@ -41,8 +41,9 @@ def test_keys_with_one_reason_stand_in_one_line(accmap: Callable[..., Any], tmp_
         SCRIPT.replace("--bf16", "--bf16\n    --first-of-a-fork 1\n    --second-of-a-fork"), encoding="utf-8"
     )
     lines = [line for line in accmap("convert", str(path)).err.splitlines() if "of_a_fork" in line]
-    assert len(lines) == 1
+    assert len(lines) == 2
     assert "first_of_a_fork, second_of_a_fork:" in lines[0]
+    assert lines[1].endswith("could not be carried over: first_of_a_fork, second_of_a_fork")
 
 
 @pytest.mark.parametrize(

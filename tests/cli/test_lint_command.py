@@ -57,15 +57,19 @@ def test_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_remarks_are_a_line_each_and_come_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_remarks_are_counted_and_listed_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml")
     lines = out.splitlines()
-    remarks = [place for place, line in enumerate(lines) if ": info[" in line]
-    louder = [place for place, line in enumerate(lines) if ": error[" in line or ": warning[" in line]
-    assert remarks == list(range(len(remarks)))
-    assert min(louder) > max(remarks)
-    assert lines[-1].startswith(f"{sum('error[' in lines[place] for place in louder)} errors, ")
-    assert lines[-1].count(f"{len(remarks)} info ") == 1
+    louder = [line for line in lines if ": error[" in line or ": warning[" in line]
+    assert not any(": info[" in line for line in lines)
+    assert [": error[" in line for line in louder] == sorted((": error[" in line for line in louder), reverse=True)
+    errors = sum(": error[" in line for line in louder)
+    assert lines[-1].startswith(f"{errors} errors, {len(louder) - errors} warnings, ")
+    assert lines[-1].count(" remarks (--remarks) in 2 files (1 pair); profile align") == 1
+    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--remarks")
+    remarks = [place for place, line in enumerate(out.splitlines()) if ": info[" in line]
+    assert remarks == list(range(remarks[0], remarks[0] + len(remarks)))
+    assert f"{len(remarks)} remarks in 2 files" in out.splitlines()[-1]
 
 
 def test_the_configuration_pairs_and_pulls_in_partners(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

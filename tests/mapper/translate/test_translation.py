@@ -226,7 +226,10 @@ def test_report_follows_the_contract() -> None:
     rows: Any = report["rows"]
     for row in rows:
         members = set(row) - {"transformer_config"}
-        assert members == {"field", "from", "to", "value", "status", "impact", "reversible", "origin", "message"}
+        assert members == {
+            *("field", "from", "to", "value", "status", "impact", "reversible", "defines_model", "proof", "origin"),
+            "message",
+        }
     assert sum(report["summary"].values()) == len(rows)  # type: ignore[attr-defined]
 
 

@@ -1,0 +1,50 @@
+"""What a translation loses that changes numbers, less what the user has said to accept."""
+
+from __future__ import annotations
+
+from ..schemas.border.outgoing import tell
+from ..schemas.light_typing import TYPE_CHECKING
+from .configuration import find_configuration
+from .lean import BAD, FINE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..mapper.translate.report import ReportRow
+    from ..schemas.diagnostic import Language
+
+_LOST = (
+    "{count} settings that change numbers could not be carried over: {names}",
+    "{count} 项影响数值的设置未能转换：{names}",
+)
+_LOST_ONE = ("1 setting that changes numbers could not be carried over: {names}", _LOST[1])
+_STALE = (
+    "--accept-loss {name}: nothing of that name is lost here; take it out",
+    "--accept-loss {name}：此处没有该名称的损失，请删除该项",
+)
+
+
+def accepted_losses(file: str, given: Sequence[str]) -> tuple[str, ...]:
+    """The recipe fields and keys whose loss is accepted, by the command line and by the project's configuration."""
+    words = [name.strip() for word in given for name in word.split(",")]
+    return tuple(dict.fromkeys(name for name in (*words, *find_configuration(file).words("accept-loss")) if name))
+
+
+def close_report(rows: Sequence[ReportRow], accepted: Sequence[str], language: Language, *, strict: bool) -> int:
+    """Say on stderr what changes numbers and was lost; the exit code of the translation. `strict` accepts nothing."""
+    zh = language == "zh"
+    losses = [row for row in rows if row.changes_numbers]
+    for name in accepted:
+        if not any(name in _names(row) for row in losses):
+            tell(f"accmap: {_STALE[zh].format(name=name)}")
+    lost = [row for row in losses if strict or not _names(row) & set(accepted)]
+    if not lost:
+        return FINE
+    names = list(dict.fromkeys(row.field or ", ".join(row.source) for row in lost))
+    text = (_LOST_ONE if len(names) == 1 else _LOST)[zh]
+    tell(text.format(count=len(names), names=("、" if zh else ", ").join(names)))
+    return BAD
+
+
+def _names(row: ReportRow) -> set[str]:
+    return {*row.source, *(() if row.field is None else (row.field,))}
