@@ -92,6 +92,10 @@ class DiagnosticJson(Open):
     span: SpanJson | None
     related: list[RelatedJson]
     fields: list[str]
+    effect: Literal["stops", "numbers", "depends", "advice"]
+    because_of: int | None = Field(
+        None, description="The finding, by its place in the list, that this one follows from."
+    )
     fix: FixJson | None
     url: str
 

@@ -156,6 +156,7 @@ def compiled_catalog() -> str:
             rule.get("kind", "rule"),
             rule.get("confidence", "high"),
             dict(rule.get("options", {})),
+            rule.get("effect", ""),
         )
     compared = {
         name: (

@@ -146,7 +146,9 @@ class _Run:
         assert side is not None
         english, chinese = entry.messages[found.variant]
         severity = found.severity or entry.severity
-        kind = self.selection.severity(Kind(entry.code, entry.name, severity, english, chinese, entry.confidence))
+        effect = ("numbers" if entry.scope == "pair" else entry.effect) if severity == "error" else ""
+        kind = Kind(entry.code, entry.name, severity, english, chinese, entry.confidence, effect)
+        kind = self.selection.severity(kind)
         file, span = self._where(found.at)
         related = tuple(
             Related(*self._where(note.at), note.en, note.zh)

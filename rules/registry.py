@@ -10,7 +10,7 @@ from .rule import Rule
 if TYPE_CHECKING:
     from ..schemas.diagnostic import Severity
 
-_NAME, _SEVERITY, _SCOPE, _MESSAGES, _CHECK, _PROFILES, _FIELDS, _KIND, _CONFIDENCE, _OPTIONS = range(10)
+_NAME, _SEVERITY, _SCOPE, _MESSAGES, _CHECK, _PROFILES, _FIELDS, _KIND, _CONFIDENCE, _OPTIONS, _EFFECT = range(11)
 
 
 OPEN = {
@@ -92,6 +92,7 @@ def _made(code: str, profile: str) -> Rule:
         row[_FIELDS],
         row[_KIND],
         row[_CONFIDENCE],
+        effect=row[_EFFECT],
     )
 
 

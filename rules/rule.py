@@ -89,6 +89,8 @@ class Rule(NamedTuple):
     confidence: Confidence = "high"
     sources: tuple[str, ...] = ()
     fixable: bool = False
+    effect: str = ""
+    """Of an error that is not about a pair: `numbers`, where the run does not stop."""
 
 
 def on(side: Framework, field: str) -> Place:

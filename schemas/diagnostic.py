@@ -20,6 +20,9 @@ Confidence: TypeAlias = "Literal['high', 'medium', 'low']"
 Language: TypeAlias = "Literal['en', 'zh']"
 
 
+_EFFECTS = {"error": "stops", "warning": "depends", "info": "advice"}
+
+
 class Kind(NamedTuple):
     """One sort of finding."""
 
@@ -29,6 +32,8 @@ class Kind(NamedTuple):
     en: str
     zh: str
     confidence: Confidence = "high"
+    effect: str = ""
+    """What it does to the run, where the severity does not say it."""
 
 
 class Related(NamedTuple):
@@ -80,6 +85,11 @@ class Diagnostic(NamedTuple):
         }
         return self.kind.zh.format_map(words)
 
+    @property
+    def effect(self) -> str:
+        """What the finding means for the run: it stops, its numbers differ, that depends, or this is advice."""
+        return self.kind.effect or _EFFECTS[self.kind.severity]
+
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's `diagnostic`."""
         kind = self.kind
@@ -101,6 +111,7 @@ class Diagnostic(NamedTuple):
                 for place in self.related
             ],
             "fields": list(self.fields),
+            "effect": self.effect,
             "fix": None
             if self.fix is None
             else {
