@@ -8,6 +8,7 @@ import sys
 from ..schemas.diagnostic import once
 from ..schemas.files import MAX_BYTES, decode, read_text
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.version_text import check_versions
 from .configuration import Configuration, check_codes, find_configuration
 from .lean import BAD, BROKEN, FINE, UNUSABLE
 from .parsing import UsageError
@@ -298,6 +299,8 @@ def _settings(
     selected = chosen or found.words("select")
     extended = (*found.words("extend-select"), *more)
     size = found.values.get("world-size")
+    named = options._replace(megatron=found.text("megatron"), mindformers=found.text("mindformers"))
+    check_versions(named, found.path)
     options = options._replace(
         megatron=options.megatron or found.text("megatron"),
         mindformers=options.mindformers or found.text("mindformers"),

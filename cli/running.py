@@ -9,6 +9,7 @@ from importlib import import_module
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.version_text import check_versions
 from .lean import BROKEN, UNUSABLE
 from .options import READING, Command
 from .parsing import Parsed, UsageError, counts_from_one
@@ -25,7 +26,7 @@ def run_command(command: Command, parsed: Parsed) -> int:
         values["output"] = None  # standard output, as for other programs
     try:
         if command.reads:
-            values["options"] = read_options(values)
+            values["options"] = check_versions(read_options(values))
             values["stdin_name"] = values["stdin_filename"]
             for option in READING:
                 del values[option.dest]

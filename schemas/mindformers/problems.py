@@ -181,6 +181,13 @@ PROBLEMS = {
         "{text} is a placeholder: PyYAML does not expand variables, so its value is not known here.",
         "{text} 是占位符：PyYAML 不展开变量，此处无法得知其值。",
     ),
+    "unknown-version": Kind(
+        "MAP105",
+        "unknown-mindformers-version",
+        "error",
+        "MindSpore Transformers {given} is not a version that accmap knows; it knows {known}.",
+        "accmap 不认识 MindSpore Transformers 版本 {given}；已知版本为 {known}。",
+    ),
     "version-stand-in": Kind(
         "MAP074",
         "version-stand-in",
