@@ -151,6 +151,10 @@ class ReadOptions(NamedTuple):
     world_size: int | None = None
     launch: int | None = None
     declared: tuple[str, ...] = ()
+    steps: int | None = None
+    """How many updates the run makes, where the file cannot say."""
+    dataset_size: int | None = None
+    """Samples of one epoch, where the file cannot say."""
 
 
 def json_value(value: Value) -> object:

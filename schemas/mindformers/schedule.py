@@ -6,7 +6,7 @@ No `lr_schedule` section means `CosineWithWarmUpLR` at 5e-5, whatever `optimizer
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..light_typing import TYPE_CHECKING
 from .arguments import REQUIRED, class_facts, foreign_argument, string_number
 from .parallelism import Sourced
 from .reading import Undecided
@@ -16,13 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .reading import Reading
-
-
-class Steps(NamedTuple):
-    """How long the training runs."""
-
-    data_size: Sourced
-    total: Sourced
+    from .run_length import Steps
 
 
 class _Schedule:
@@ -79,12 +73,15 @@ def _arguments(work: _Schedule, given: dict[Any, Any], facts: dict[str, Any] | N
     section = work.section
     if facts is None:
         for key, value in given.items():
-            if key != "type":
+            if key != "type" and key not in work.values:
                 work.values[str(key)] = Sourced(value, (f"{section}.{key}",))
         work.values["total_steps"] = work.total
         return
     arguments: dict[str, Any] = facts["args"]
+    work.values = {name: one for name, one in work.values.items() if name in arguments}
     for name, default in arguments.items():
+        if name in work.values:
+            continue  # what the trainer worked out of `warmup_epochs` stands over what is written
         if name in given:
             work.values[name] = Sourced(given[name], (f"{section}.{name}",))
         elif default != REQUIRED:
@@ -123,8 +120,17 @@ def _warmup_epochs(work: _Schedule, given: dict[Any, Any], steps: Steps) -> None
             "warmup_epochs 要求同时给出 warmup_ratio 且以后者为准：请改用 warmup_ratio 或 warmup_steps",
         )
         return
-    if isinstance(epochs, int) and isinstance(steps.data_size.value, int):
-        given["warmup_steps"] = int(epochs * steps.data_size.value)
+    size = steps.data_size
+    if not isinstance(epochs, int) or epochs < 0:
+        if not isinstance(epochs, Undecided):
+            work.refuse(
+                "warmup_epochs",
+                f"warmup_epochs is a whole number from 0 up, not {epochs!r}",
+                f"warmup_epochs 应为不小于 0 的整数，而不是 {epochs!r}",
+            )
+        size = Sourced(None, decided=False)
+    count = 0 if epochs == 0 else int(epochs * size.value) if isinstance(size.value, int) else None
+    work.values["warmup_steps"] = Sourced(count, (f"{work.section}.warmup_epochs", *size.sources), count is not None)
 
 
 def _from_ratio(steps_name: str, ratio_name: str) -> Callable[[_Schedule], None]:
