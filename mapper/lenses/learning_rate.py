@@ -169,6 +169,8 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
     share = _float(at["warmup_ratio"])
     if share is not None and (warm is None or share):
         warm = None if last is None else _steps_of(share, last)
+    elif warm is None and kind not in STYLES:
+        warm = 0  # a class without a warm-up
     low = _float(at["lr_end"])
     if kind in _NO_MINIMUM:
         low = 0.0
@@ -185,21 +187,25 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
         length, tail_style = integer(at["decay_steps"]), "cosine"
         held = integer(at["keep_steps"]) or 0
         if length is not None:
-            last = _whole(warm) + held + length
+            last = None if warm is None else _whole(warm) + held + length
             if not held:
                 # Nothing is held: a cosine that ends where it likes, whatever the run's length.
                 style, length, tail_style = "cosine", None, None
     elif kind in ("PolynomialWithWarmUpLR", "polynomial"):
         falling = integer(at["decay_steps"])
-        if falling is not None and last is not None and _whole(warm) + falling >= last:
+        if warm is not None and falling is not None and last is not None and _whole(warm) + falling >= last:
             # The line goes on to an end that the run does not reach.
             last = _whole(warm) + falling
+    elif style == "cosine":
+        falling = integer(at["decay_steps"])
+        if falling is not None and last is not None and falling < last and (run is None or falling < run):
+            style = kind  # cut off before its end: the rate drops to the minimum at once
     power, cycles = _float(at["power"]), _float(at["num_cycles"])
     return (
         style,
         _float(at["learning_rate"]),
         low,
-        0 if warm is None else _steps(warm),
+        None if warm is None else _steps(warm),
         _float(at["warmup_lr_init"]) or 0.0,
         last,
         length,
@@ -296,6 +302,6 @@ LENSES = {
     "mindformers_schedule": Lens(
         _mindformers_get,
         _mindformers_put,
-        ((0,), (1,), (2, 10), (3, 4), (5,), (6,), (7, 9), (0,), (11,), (12,)),
+        ((0,), (1,), (2, 10), (3, 4), (5,), (6,), (7, 9, 6), (0,), (11,), (12,)),
     ),
 }
