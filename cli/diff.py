@@ -8,10 +8,12 @@ from collections import Counter
 
 from ..mapper.differences import differences
 from ..mapper.recipe.reading import recipe_of
+from ..mapper.recipe.run_length import open_because
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
 from .lean import BAD, FINE
+from .open_values import print_open
 from .terminal import painted, shortened, wants_colour
 
 if TYPE_CHECKING:
@@ -35,14 +37,20 @@ def run(
     lang: Language,
 ) -> int:
     """Print the comparison; 1 where something that both sides have differs, or numbers depend on one side alone."""
-    a, b = (recipe_of(load(name, options, stdin_name)) for name in files)
+    configs = [load(name, options, stdin_name) for name in files]
+    a, b = map(recipe_of, configs)
     rows = differences(a, b)
+    reasons = {**open_because(configs[0], a), **open_because(configs[1], b)}
     if format == "json":
         answer = {"rows": [row.to_json() for row in rows], "summary": _summary(rows)}
+        for row, said in zip(rows, answer["rows"], strict=True):
+            if row.status == "undecided" and row.field in reasons:
+                said["reason"] = reasons[row.field][lang == "zh"]
         json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
         sys.stdout.write("\n")
     else:
         _page(rows, files, lang, everything=all)
+        print_open(reasons, lang)
     return BAD if any(_parts(row) for row in rows) else FINE
 
 

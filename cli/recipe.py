@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 
 from ..mapper.recipe.reading import recipe_of
+from ..mapper.recipe.run_length import open_because
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
+from .open_values import print_open
 from .terminal import painted, shortened, wants_colour, width
 
 if TYPE_CHECKING:
@@ -29,14 +31,20 @@ def run(
     lang: Language,
 ) -> int:
     """Print the recipe; 0 unless the file cannot be read."""
-    recipe = recipe_of(load(files[0], options, stdin_name))
+    config = load(files[0], options, stdin_name)
+    recipe = recipe_of(config)
+    reasons = open_because(config, recipe)
     if format == "json":
         import json
 
-        json.dump(recipe.to_json(lang), sys.stdout, ensure_ascii=False, allow_nan=False)
+        answer = recipe.to_json(lang)
+        for name, reason in reasons.items():
+            answer["fields"][name]["reason"] = reason[lang == "zh"]  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
+        json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
         sys.stdout.write("\n")
     else:
         _page(recipe, lang)
+        print_open(reasons, lang)
     return 0
 
 

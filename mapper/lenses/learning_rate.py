@@ -126,7 +126,7 @@ def _megatron_put(values: Values, scope: Scope) -> Written:
     written[6] = initial
     written[7] = OMIT if last is None or last == scope.field("run.train_steps") else last
     if style == "WSD":
-        written[9], written[11] = length, tail_style
+        written[9], written[11] = OMIT if length is None else length, tail_style
     return _in_samples(written, number(warmup), scope) if counts_samples(scope) else tuple(written)
 
 
@@ -148,7 +148,7 @@ def _nearest_megatron(values: Values, scope: Scope) -> dict[str, object]:
         "lr_decay_style": "cosine",
         "lr": peak,
         "min_lr": low or 0.0,
-        "lr_warmup_iters": _whole(warmup),
+        **({} if warmup is None else {"lr_warmup_iters": _whole(warmup)}),
         "lr_warmup_init": initial or 0.0,
         **({} if last is None or last == scope.field("run.train_steps") else {"lr_decay_iters": _whole(last)}),
     }

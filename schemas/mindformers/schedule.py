@@ -61,6 +61,7 @@ def schedule(reading: Reading, steps: Steps) -> Sourced:
         except TypeError:  # noqa: PERF203
             pass  # a value of the wrong kind, which the checks below name
     _missing(work, given, facts)
+    _left_open(work, steps)
     for argument, one in work.values.items():
         reading.resolve(f"resolved.schedule.{argument}", one.value, *one.sources, decided=one.decided)
     for key in _RATES:
@@ -199,6 +200,20 @@ def _decay(work: _Schedule, before: Any) -> None:
         work.values["decay_steps"] = Sourced(max(1, work.total.value - before), work.total.sources)
     else:
         work.values["decay_steps"] = Sourced(None, work.total.sources, decided=False)
+
+
+_FOLLOWING = ("total_steps", "warmup_steps", "decay_steps", "decay_start_steps")
+
+
+def _left_open(work: _Schedule, steps: Steps) -> None:
+    """Say what cannot be known without the data set, unless the class computes without it."""
+    if work.total.decided or steps.total.decided or work.total.sources[-1:] != steps.total.sources[-1:]:
+        return
+    names = [name for name in _FOLLOWING if name in work.values and not work.values[name].decided]
+    if work.kind == "ConstantWarmUpLR" and names == ["total_steps"]:
+        return
+    if names:
+        work.reading.note("run-length-open", f"{work.section}.total_steps", what=", ".join(names))
 
 
 def _second_end(work: _Schedule) -> None:
