@@ -298,7 +298,6 @@ def _settings(
         check_codes(given, name)
     selected = chosen or found.words("select")
     extended = (*found.words("extend-select"), *more)
-    size = found.values.get("world-size")
     named = options._replace(megatron=found.text("megatron"), mindformers=found.text("mindformers"))
     check_versions(named, found.path)
     options = options._replace(
@@ -306,7 +305,7 @@ def _settings(
         mindformers=options.mindformers or found.text("mindformers"),
         dialect=options.dialect or found.text("dialect"),
         declared=(*found.words("declare"), *options.declared),
-        world_size=options.world_size or (size if isinstance(size, int) else None),
+        world_size=options.world_size or found.count("world-size"),
     )
     plugins: tuple[Rule, ...] = ()
     if found.words("plugins"):

@@ -107,8 +107,8 @@ READING = (
     ),
     Option(
         ("--dataset-size",),
-        "Samples of one epoch, where a YAML cannot say; the run's steps follow as the framework counts them.",
-        "一个 epoch 的样本数（YAML 无法确定时）；训练步数按框架的规则推算。",
+        "Samples of one epoch, where a YAML cannot say; the run's steps follow as the framework counts them, unless --steps gives them.",
+        "一个 epoch 的样本数（YAML 无法确定时）；训练步数按框架的规则推算，除非给出 --steps。",
         type=int,
         metavar="N",
     ),

@@ -64,9 +64,7 @@ class PlanError(ValueError):
 def reading_words(options: ReadOptions) -> tuple[str, ...]:
     """Reading options as words of a command line, each with its value attached."""
     words = [
-        f"--{name.replace('_', '-')}={getattr(options, name)}"
-        for name in _VALUES
-        if getattr(options, name) is not None
+        f"--{name.replace('_', '-')}={getattr(options, name)}" for name in _VALUES if getattr(options, name) is not None
     ]
     words += [f"--var={name}={value}" for name, value in options.variables.items()]
     words += [f"--declare={text}" for text in options.declared]

@@ -29,7 +29,7 @@ _MINIMA = {"PolynomialWithWarmUpLR": 1e-7, "polynomial": 1e-7, "WarmUpStableDeca
 MEGATRON_STYLES = ("constant", "linear", "cosine", "inverse-square-root", "WSD")
 _KEYS = (
     "type", "learning_rate", "lr_end", "warmup_steps", "warmup_ratio", "warmup_lr_init", "total_steps",
-    "decay_start_steps", "keep_steps", "decay_steps", "lr_end1", "power", "num_cycles",
+    "decay_start_steps", "keep_steps", "decay_steps", "lr_end1", "power", "num_cycles", "decay_ratio",
 )  # fmt: skip
 
 
@@ -197,8 +197,9 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
             # The line goes on to an end that the run does not reach.
             last = _whole(warm) + falling
     elif style == "cosine":
-        falling = integer(at["decay_steps"])
-        if falling is not None and last is not None and falling < last and (run is None or falling < run):
+        falling, part = integer(at["decay_steps"]), _float(at["decay_ratio"])
+        cut = part is not None and 0 <= part < 1 if falling is None or last is None else falling < last
+        if cut and (run is None or falling is None or falling < run):
             style = kind  # cut off before its end: the rate drops to the minimum at once
     power, cycles = _float(at["power"]), _float(at["num_cycles"])
     return (
@@ -218,7 +219,7 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
 def _mindformers_put(values: Values, scope: Scope) -> Written:
     style, peak, low, warmup, initial, last, length, tail_style, power, cycles = values
     if peak is None and style is None:
-        return (OMIT,) * 13
+        return (OMIT,) * len(_KEYS)
     highest, lowest = _float(peak), _float(low) or 0.0
     warm = _whole_steps(number(warmup) or 0)
     settings: dict[str, Value] = {"learning_rate": peak, "warmup_steps": warm}

@@ -184,9 +184,7 @@ class Arguments:
         """`total_steps`, without which most classes fail."""
         total = self.count("total_steps")
         if total is None:
-            raise UndecidedError(
-                (problem("missing", what="the run's length", remedy=LENGTH_REMEDY),)
-            )
+            raise UndecidedError((problem("missing", what="the run's length", remedy=LENGTH_REMEDY),))
         return total
 
     def steps(self, phase: str) -> int:

@@ -671,7 +671,7 @@ class _Translating:
         """What the written file's frame fills in for a value that the source does not have."""
         told = {row.field for row in self.rows if row.status == "unresolved"}
         for field, key, given in stand_ins(self.side, self.config.framework):
-            if key not in self.settings and field not in told:
+            if key not in self.settings and (field not in told or field == "run.train_steps"):
                 text = _filled(_STAND_INS[field], {"given": _shown(given)})
                 # A path that leads nowhere changes no numbers: nothing runs before it is filled in.
                 impact: Impact = "numerics" if field == "run.train_steps" else "none"

@@ -80,7 +80,7 @@ def run_length(reading: Reading, parallel: Parallelism, options: ReadOptions) ->
         sink = -1
         total = None if epochs is None or size.value is None else _product(epochs, size.value)
     known = size.value is not None
-    if total is None and options.steps is not None:
+    if options.steps is not None and (total is None or _DATASET in size.sources):
         total, sources = options.steps, (*sources, _STEPS)
     sink_mode = "runner_config.sink_mode"
     reading.resolve("resolved.runner.sink_mode", reading.get(sink_mode), sink_mode)

@@ -134,6 +134,5 @@ def _callbacks(reading: Reading) -> None:
     reading.resolve("resolved.callbacks", kinds, *sources)
 
 
-
 def _above_one(value: Any) -> bool:
     return isinstance(value, int) and value > 1
