@@ -59,8 +59,7 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
                 "additionalProperties": False,
             },
         },
-        "Which script belongs to which YAML: two paths, or two patterns whose * stand for the same text; with the length "
-        "of their runs, where the files cannot say it.",
+        "Which script belongs to which YAML: two paths or two patterns whose * stand for the same, and their runs' length.",
     ),
     "rules": (
         {"type": "object", "additionalProperties": {"type": "object"}},
@@ -107,7 +106,7 @@ class Configuration(NamedTuple):
     def _pair_rows(self) -> list[dict[str, object]]:
         return cast("list[dict[str, object]]", self.values.get("pairs", []))
 
-    def count(self, key: str) -> int | None:
+    def number(self, key: str) -> int | None:
         """A number of things."""
         found = self.values.get(key)
         return found if isinstance(found, int) else None

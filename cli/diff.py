@@ -42,10 +42,11 @@ def run(
     rows = differences(a, b)
     reasons = {**open_because(configs[0], a), **open_because(configs[1], b)}
     if format == "json":
-        answer = {"rows": [row.to_json() for row in rows], "summary": _summary(rows)}
-        for row, said in zip(rows, answer["rows"], strict=True):
+        said = [row.to_json() for row in rows]
+        for row, entry in zip(rows, said, strict=True):
             if row.status == "undecided" and row.field in reasons:
-                said["reason"] = reasons[row.field][lang == "zh"]
+                entry["reason"] = reasons[row.field][lang == "zh"]
+        answer = {"rows": said, "summary": _summary(rows)}
         json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
         sys.stdout.write("\n")
     else:

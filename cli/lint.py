@@ -305,7 +305,7 @@ def _settings(
         mindformers=options.mindformers or found.text("mindformers"),
         dialect=options.dialect or found.text("dialect"),
         declared=(*found.words("declare"), *options.declared),
-        world_size=options.world_size or found.count("world-size"),
+        world_size=options.world_size or found.number("world-size"),
     )
     plugins: tuple[Rule, ...] = ()
     if found.words("plugins"):

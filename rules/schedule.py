@@ -216,7 +216,7 @@ def _read_schedule(side: Side) -> Schedule | None:
 
 
 def _stand_in(side: Side) -> int | None:
-    """A length for a file that has none, where the rate is the same whatever the length is; otherwise none is guessed."""
+    """A length for a file that has none, where the rate is the same whatever it is; otherwise none is guessed."""
     steps, warmup = side.value("run.train_steps"), side.field("schedule.warmup_steps")
     if isinstance(steps, int):
         return steps

@@ -13,6 +13,8 @@ from .lens import OMIT, Lens, Omitted, integer, number
 from .run import counts_samples
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ...schemas.config import Value
     from .lens import Scope, Values, Written
 
@@ -196,11 +198,8 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
         if warm is not None and falling is not None and last is not None and _whole(warm) + falling >= last:
             # The line goes on to an end that the run does not reach.
             last = _whole(warm) + falling
-    elif style == "cosine":
-        falling, part = integer(at["decay_steps"]), _float(at["decay_ratio"])
-        cut = part is not None and 0 <= part < 1 if falling is None or last is None else falling < last
-        if cut and (run is None or falling is None or falling < run):
-            style = kind  # cut off before its end: the rate drops to the minimum at once
+    elif style == "cosine" and _is_cut_off(at, last, run):
+        style = kind
     power, cycles = _float(at["power"]), _float(at["num_cycles"])
     return (
         style,
@@ -214,6 +213,14 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
         1.0 if power is None or style != "linear" else power,
         0.5 if cycles is None or style != "cosine" else cycles,
     )
+
+
+def _is_cut_off(at: Mapping[str, Value], last: int | None, run: int | None) -> bool:
+    """Whether a cosine may drop to its minimum before its end, within the run (CosineWithWarmUpLR.construct)."""
+    falling, part = integer(at["decay_steps"]), _float(at["decay_ratio"])
+    if falling is None:
+        return part is not None and 0 <= part < 1
+    return (last is None or falling < last) and (run is None or falling < run)
 
 
 def _mindformers_put(values: Values, scope: Scope) -> Written:

@@ -30,9 +30,8 @@ _FOLLOW = {
 """The fields that may follow the run's length, and the values of MindSpore Transformers that say whether they do."""
 _SOURCES = frozenset(("runner_config.epochs", "train_dataset.data_loader.type"))
 _REASON = (
-    "It follows the run's length, which depends on the data set; --steps N settles it, or --dataset-size N, the samples "
-    "of one epoch.",
-    "它取决于训练长度，而训练长度取决于数据集；可用 --steps N，或用 --dataset-size N（一个 epoch 的样本数）确定。",
+    "It follows the run's length, which depends on the data set; --steps N settles it, or --dataset-size N (samples).",
+    "它取决于训练长度，而训练长度取决于数据集；可用 --steps N 或 --dataset-size N（样本数）确定。",
 )
 _COUNTED = (
     "It follows the run's length, which the launch leaves open; --steps N settles it.",

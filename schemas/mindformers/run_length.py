@@ -153,11 +153,17 @@ def _counted_size(reading: Reading, parallel: Parallelism, samples: int, loader:
     return batches * (repeat or 1)
 
 
-def _shards(reading: Reading, parallel: Parallelism, loader: str) -> int | None:
+def batch_of_a_shard(reading: Reading, parallel: Parallelism) -> int | None:
+    """Samples that a device reads in one step (`train_dataset.batch_size` of the trainer); None where it is open."""
+    whole, shards = parallel.global_size.value, _shards(reading, parallel, reading.get(f"{_LOADER}.type"))
+    return whole // shards if _is_count(whole) and shards is not None else None
+
+
+def _shards(reading: Reading, parallel: Parallelism, loader: object) -> int | None:
     """Into how many parts the samples are cut: none where every device reads the full batch."""
     if not parallel.automatic:
         world = reading.resolved["resolved.parallel.world_size"].value
-        return world if _is_count(world) else None
+        return world if isinstance(world, int) and world > 0 else None
     full = _full_batch(reading, loader)
     if full is None:
         return None
@@ -165,7 +171,7 @@ def _shards(reading: Reading, parallel: Parallelism, loader: str) -> int | None:
     return 1 if full else data if _is_count(data) else None
 
 
-def _full_batch(reading: Reading, loader: str) -> bool | None:
+def _full_batch(reading: Reading, loader: object) -> bool | None:
     """Whether every device reads all samples of a step; None where a placeholder decides."""
     full, strategy = reading.get("parallel.full_batch"), reading.get("parallel.dataset_strategy")
     if reading.version != "1.6":
@@ -178,8 +184,10 @@ def _full_batch(reading: Reading, loader: str) -> bool | None:
     return None if isinstance(full, Undecided) else bool(full)
 
 
-def _makes_masks(reading: Reading, loader: str) -> bool:
+def _makes_masks(reading: Reading, loader: object) -> bool:
     """`_get_columns_with_strategy`: data that bring a mask along are cut over the data parallel ranks."""
+    if loader == MEGATRON_DATA:
+        return True
     if reading.get(f"{_LOADER}.create_compressed_eod_mask") or reading.get(f"{_LOADER}.create_attention_mask"):
         return True
     handlers = reading.get(f"{_LOADER}.handler")

@@ -10,11 +10,13 @@ from ..light_typing import TYPE_CHECKING
 from .arguments import REQUIRED, class_facts, foreign_argument, string_number
 from .parallelism import Sourced
 from .reading import Undecided
+from .run_length import batch_of_a_shard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from .parallelism import Parallelism
     from .reading import Reading
     from .run_length import Steps
 
@@ -42,7 +44,7 @@ _NOT_ARGUMENTS = ("type", "total_steps", "warmup_epochs", "auto_register")
 _RATES = ("learning_rate", "lr_end", "lr_end1", "lr_end2", "warmup_lr_init", "power", "base_lr", "eta_min")
 
 
-def schedule(reading: Reading, steps: Steps) -> Sourced:
+def schedule(reading: Reading, steps: Steps, parallel: Parallelism) -> Sourced:
     """Record the schedule under `resolved.schedule.`; the answer is its peak rate."""
     section = "lr_schedule"
     if reading.get("grouped_lr_schedule") is not None:
@@ -55,6 +57,7 @@ def schedule(reading: Reading, steps: Steps) -> Sourced:
     work = _Schedule(reading, section, name, _total_steps(given, section, steps))
     _warmup_epochs(work, given, steps)
     _arguments(work, given, facts)
+    _scaled(work, parallel)
     for complete in _COMPLETIONS.get(name, ()):
         try:  # noqa: SIM105 - contextlib is not imported on the lint path
             complete(work)
@@ -200,6 +203,23 @@ def _decay(work: _Schedule, before: Any) -> None:
         work.values["decay_steps"] = Sourced(max(1, work.total.value - before), work.total.sources)
     else:
         work.values["decay_steps"] = Sourced(None, work.total.sources, decided=False)
+
+
+def _scaled(work: _Schedule, parallel: Parallelism) -> None:
+    """`learning_rate_scale`: with `lr_scale` the rate is multiplied by the devices and their batch."""
+    reading, rate = work.reading, work.values.get("learning_rate")
+    factor = reading.get("lr_scale_factor")
+    if rate is None or not reading.get("lr_scale") or factor is None:
+        return
+    devices = reading.resolved["resolved.parallel.world_size"].value
+    batch = batch_of_a_shard(reading, parallel)
+    sources = (*rate.sources, "lr_scale", "lr_scale_factor", *parallel.global_size.sources)
+    if not isinstance(rate.value, float) or isinstance(factor, (str, bool)):
+        work.refuse("learning_rate", "lr_scale needs floating-point numbers", "lr_scale 要求浮点数")
+    if isinstance(rate.value, float) and isinstance(factor, (int, float)) and isinstance(devices, int) and batch:
+        work.values["learning_rate"] = Sourced(rate.value * devices * batch / factor, sources)
+    else:
+        work.values["learning_rate"] = Sourced(None, sources, decided=False)
 
 
 _FOLLOWING = ("total_steps", "warmup_steps", "decay_steps", "decay_start_steps")

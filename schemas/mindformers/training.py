@@ -31,7 +31,7 @@ def training(reading: Reading, parallel: Parallelism, options: ReadOptions, *, l
     _dataset(reading, legacy=legacy)
     _seed(reading, parallel)
     if reading.get("lr_schedule") is not None or reading.get("optimizer") is not None:
-        _optimizer(reading, schedule(reading, steps))
+        _optimizer(reading, schedule(reading, steps, parallel))
         _wrapper(reading, parallel)
     _callbacks(reading)
 

@@ -146,8 +146,6 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
     total = int(runner.epochs * (runner.sink_size if runner.sink_mode else size))
     if config.grouped_lr_schedule is not None and hasattr(trainer, "_create_grouped_lr_scheduler"):
         schedule = trainer._create_grouped_lr_scheduler(config.lr_scale, config.lr_scale_factor)[0]
-    elif hasattr(trainer, "_create_grouped_lr_scheduler"):
-        schedule = trainer.create_lr_scheduler(config.lr_schedule, config.lr_scale, config.lr_scale_factor)
     elif "lr_config" in BaseTrainer.create_lr_scheduler.__code__.co_varnames:
         schedule = trainer.create_lr_scheduler(config.lr_schedule, config.lr_scale, config.lr_scale_factor)
     else:
