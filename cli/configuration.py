@@ -59,7 +59,7 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
                 "additionalProperties": False,
             },
         },
-        "Which script belongs to which YAML: two paths or two patterns whose * stand for the same, and their runs' length.",
+        "Which script belongs to which YAML: two paths or patterns whose * stand for the same, and their length.",
     ),
     "rules": (
         {"type": "object", "additionalProperties": {"type": "object"}},

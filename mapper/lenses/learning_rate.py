@@ -13,8 +13,6 @@ from .lens import OMIT, Lens, Omitted, integer, number
 from .run import counts_samples
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ...schemas.config import Value
     from .lens import Scope, Values, Written
 
@@ -198,7 +196,7 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
         if warm is not None and falling is not None and last is not None and _whole(warm) + falling >= last:
             # The line goes on to an end that the run does not reach.
             last = _whole(warm) + falling
-    elif style == "cosine" and _is_cut_off(at, last, run):
+    elif style == "cosine" and _is_cut_off(at["decay_steps"], at["decay_ratio"], last, run):
         style = kind
     power, cycles = _float(at["power"]), _float(at["num_cycles"])
     return (
@@ -215,9 +213,9 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
     )
 
 
-def _is_cut_off(at: Mapping[str, Value], last: int | None, run: int | None) -> bool:
+def _is_cut_off(steps: Value, share: Value, last: int | None, run: int | None) -> bool:
     """Whether a cosine may drop to its minimum before its end, within the run (CosineWithWarmUpLR.construct)."""
-    falling, part = integer(at["decay_steps"]), _float(at["decay_ratio"])
+    falling, part = integer(steps), _float(share)
     if falling is None:
         return part is not None and 0 <= part < 1
     return (last is None or falling < last) and (run is None or falling < run)
