@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 NAMES = ("accmap.toml", "pyproject.toml")
 _TABLE = "[tool.accmap"
 MAX_CONFIGURATION = 1_000_000
+_SIDES = ("megatron", "mindformers")
+_LENGTH = ("steps", "dataset-size")
 SEVERITIES = ("error", "warning", "info")
 FAIL_ON = ("error", "warning", "info", "never")
 
 _WORDS: dict[str, object] = {"type": "array", "items": {"type": "string"}}
+_COUNT: dict[str, object] = {"type": "integer", "minimum": 1}
 KEYS: dict[str, tuple[dict[str, object], str]] = {
     "extend": ({"type": "string"}, "Another configuration file that this one builds upon."),
     "megatron": ({"type": "string"}, "Megatron-LM version of the scripts."),
@@ -47,12 +50,17 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
             "type": "array",
             "items": {
                 "type": "object",
-                "properties": {"megatron": {"type": "string"}, "mindformers": {"type": "string"}},
+                "properties": {
+                    "megatron": {"type": "string"},
+                    "mindformers": {"type": "string"},
+                    "steps": _COUNT,
+                    "dataset-size": _COUNT,
+                },
                 "required": ["megatron", "mindformers"],
                 "additionalProperties": False,
             },
         },
-        "Which script belongs to which YAML: two paths, or two patterns whose * stand for the same text.",
+        "Which script belongs to which YAML: two paths or patterns whose * stand for the same, and their length.",
     ),
     "rules": (
         {"type": "object", "additionalProperties": {"type": "object"}},
@@ -63,7 +71,9 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
     "plugins": (_WORDS, "Entry points of the group accmap.rules that are loaded."),
     "declare": (_WORDS, "Arguments of a Megatron-LM fork: flag:nargs[:type]."),
     "lang": ({"enum": ["en", "zh"]}, "Language of messages."),
-    "world-size": ({"type": "integer", "minimum": 1}, "How many devices, where a file cannot say."),
+    "world-size": (_COUNT, "How many devices, where a file cannot say."),
+    "steps": (_COUNT, "How many updates the runs make, where a file cannot say."),
+    "dataset-size": (_COUNT, "Samples of one epoch, where a YAML cannot say."),
 }
 
 
@@ -91,8 +101,29 @@ class Configuration(NamedTuple):
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Script and YAML patterns."""
-        rows = cast("list[dict[str, str]]", self.values.get("pairs", []))
-        return tuple((row["megatron"], row["mindformers"]) for row in rows)
+        return tuple([(str(row["megatron"]), str(row["mindformers"])) for row in self._pair_rows])
+
+    @property
+    def _pair_rows(self) -> list[dict[str, object]]:
+        return cast("list[dict[str, object]]", self.values.get("pairs", []))
+
+    def number(self, key: str) -> int | None:
+        """A number of things."""
+        found = self.values.get(key)
+        return found if isinstance(found, int) else None
+
+    def length_of(self, file: str) -> tuple[int | None, int | None]:
+        """Steps of a file's run and samples of its epoch: what its pair says, or else what is said of all."""
+        rows = [row for row in self._pair_rows if not row.keys().isdisjoint(_LENGTH)]
+        relative = self._relative(file) if rows else ""
+        for row in rows:
+            if any(_captured(str(row[side]), relative) is not None for side in _SIDES):
+                found = row
+                break
+        else:
+            found = self.values
+        steps, samples = (found.get(key) for key in _LENGTH)
+        return steps if isinstance(steps, int) else None, samples if isinstance(samples, int) else None
 
     @property
     def severities(self) -> dict[str, Severity]:
@@ -123,16 +154,20 @@ class Configuration(NamedTuple):
 
     def partner(self, file: str) -> str | None:
         """The other file of the pair that `file` belongs to, where the configuration names one."""
-        absolute, inside = os.path.abspath(file), os.path.join(self.directory, "")
-        below = absolute.startswith(inside)
-        relative = absolute[len(inside) :] if below else os.path.relpath(absolute, self.directory)
-        relative = relative.replace(os.sep, "/")
+        relative = self._relative(file)
         for one, other in self.pairs:
             for mine, theirs in ((one, other), (other, one)):
                 captured = _captured(mine, relative)
                 if captured is not None:
                     return os.path.join(self.directory, _filled(theirs, captured))
         return None
+
+    def _relative(self, file: str) -> str:
+        """A file's name as the patterns of pairs see it."""
+        absolute, inside = os.path.abspath(file), os.path.join(self.directory, "")
+        below = absolute.startswith(inside)
+        relative = absolute[len(inside) :] if below else os.path.relpath(absolute, self.directory)
+        return relative.replace(os.sep, "/")
 
 
 def find_configuration(
@@ -283,6 +318,11 @@ def _check_type(path: str, key: str, value: object, schema: dict[str, object]) -
         kind = schema["type"]
         raise UsageError(
             f"{path}: {key} must be a TOML {kind}, not {value!r}", f"{path}：{key} 应为 TOML {kind}，而不是 {value!r}"
+        )
+    least = schema.get("minimum")
+    if isinstance(least, int) and isinstance(value, int) and value < least:
+        raise UsageError(
+            f"{path}: {key} counts from {least}, not {value}", f"{path}：{key} 从 {least} 开始，而不是 {value}"
         )
     items = cast("dict[str, object] | None", schema.get("items"))
     if items is not None and isinstance(value, list):

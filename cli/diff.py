@@ -7,11 +7,13 @@ from collections import Counter
 
 from ..mapper.differences import differences
 from ..mapper.recipe.reading import recipe_of
+from ..mapper.recipe.run_length import open_because
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
 from .lean import BAD, FINE
+from .open_values import print_open
 from .terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
@@ -43,14 +45,20 @@ def run(
     lang: Language,
 ) -> int:
     """Print the comparison; 1 where something that both sides have differs, or numbers depend on one side alone."""
-    a, b = (recipe_of(load(name, options, stdin_name)) for name in files)
+    configs = [load(name, options, stdin_name) for name in files]
+    a, b = map(recipe_of, configs)
     rows = differences(a, b)
     verdict = _verdict(rows)
+    reasons = {**open_because(configs[0], a), **open_because(configs[1], b)}
     if format == "json":
-        answer = {"verdict": verdict, "rows": [row.to_json() for row in rows], "summary": _summary(rows)}
-        emit(json_text(answer))
+        said = [row.to_json() for row in rows]
+        for row, entry in zip(rows, said, strict=True):
+            if row.status == "undecided" and row.field in reasons:
+                entry["reason"] = reasons[row.field][lang == "zh"]
+        emit(json_text({"verdict": verdict, "rows": said, "summary": _summary(rows)}))
     else:
         _page(rows, files, lang, everything=all)
+        print_open(reasons, lang)
         say(painted(_VERDICTS[verdict][lang == "zh"], "green" if verdict == "equal" else "red", wants_colour()))
     return FINE if verdict == "equal" else BAD
 

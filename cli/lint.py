@@ -9,6 +9,7 @@ from ..schemas.border.incoming import decode, read_bytes, read_regular, read_sta
 from ..schemas.border.outgoing import emit, flush
 from ..schemas.diagnostic import UnreadableError, once
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.version_text import check_versions
 from .configuration import MAX_CONFIGURATION, Configuration, check_codes, configuration_text, find_configuration
 from .lean import BAD, BROKEN, FINE, UNUSABLE
 from .parsing import UsageError
@@ -328,13 +329,14 @@ def _settings(
         check_codes(given, name)
     selected = chosen or found.words("select")
     extended = (*found.words("extend-select"), *more)
-    size = found.values.get("world-size")
+    named = options._replace(megatron=found.text("megatron"), mindformers=found.text("mindformers"))
+    check_versions(named, found.path)
     options = options._replace(
         megatron=options.megatron or found.text("megatron"),
         mindformers=options.mindformers or found.text("mindformers"),
         dialect=options.dialect or found.text("dialect"),
         declared=(*found.words("declare"), *options.declared),
-        world_size=options.world_size or (size if isinstance(size, int) else None),
+        world_size=options.world_size or found.number("world-size"),
     )
     plugins: tuple[Rule, ...] = ()
     if found.words("plugins"):

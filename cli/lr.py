@@ -16,7 +16,6 @@ from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .inputs import load
 from .lean import BAD, FINE, UNUSABLE
-from .parsing import counts_from_one
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +75,6 @@ def run(
     options: ReadOptions,
     stdin_name: str | None = None,
     format: str = "text",  # noqa: A002 - the option's name
-    steps: int | None = None,
     all_steps: bool = False,
     log_shift: bool = False,
     output: str | None = None,
@@ -84,11 +82,9 @@ def run(
     lang: Language = "en",
 ) -> int:
     """Print or write the curves; 1 where two of them differ, 2 where one cannot be computed."""
-    if steps is not None and steps < 1:
-        raise counts_from_one("--steps", steps)
     try:
-        schedules = [schedule_of(load(name, options, stdin_name), steps) for name in files]
-        count = shared_steps(schedules, steps)
+        schedules = [schedule_of(load(name, options, stdin_name)) for name in files]
+        count = shared_steps(schedules, options.steps)
     except UndecidedError as error:
         return _report_problems(error.problems, files, lang)
     report = report_of(files, schedules, count, all_steps=all_steps, log_shift=log_shift, language=lang)

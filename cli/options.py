@@ -99,6 +99,20 @@ READING = (
         metavar="N",
     ),
     Option(
+        ("--steps",),
+        "How many updates the run makes, where the file cannot say.",
+        "训练的总步数（文件无法确定时）。",
+        type=int,
+        metavar="N",
+    ),
+    Option(
+        ("--dataset-size",),
+        "Samples of one epoch, where a YAML cannot say; the run's steps follow as the framework counts them, unless --steps gives them.",
+        "一个 epoch 的样本数（YAML 无法确定时）；训练步数按框架的规则推算，除非给出 --steps。",
+        type=int,
+        metavar="N",
+    ),
+    Option(
         ("--launch",),
         "Which launch of a script, counted from 1 in file order.",
         "脚本中的第几个启动（按文件顺序，从 1 开始）。",
@@ -296,7 +310,6 @@ COMMANDS: dict[str, Command] = {
             2,
             (
                 output_format("text", "json", "csv", "svg", "html"),
-                Option(("--steps",), "How many steps.", "步数。", type=int, metavar="N"),
                 Option(("--all-steps",), "Every step in the points.", "列出每一步。", kind="flag"),
                 Option(
                     ("--log-shift",),
@@ -483,4 +496,12 @@ COMMANDS: dict[str, Command] = {
 
 def options_of(command: Command) -> tuple[Option, ...]:
     """All options of a command: its own and, where it reads files, the reading options."""
-    return command.options + (READING if command.reads else ())
+    return command.options + reading_of(command)
+
+
+def reading_of(command: Command) -> tuple[Option, ...]:
+    """The reading options that a command takes: a name of its own means something else (`data check --steps 0,2-4`)."""
+    if not command.reads:
+        return ()
+    own = {option.dest for option in command.options}
+    return tuple([option for option in READING if option.dest not in own])

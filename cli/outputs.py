@@ -297,6 +297,8 @@ class DiffRowJson(Open):
     b: SideJson | None
     status: Literal["equal", "different", "only-a", "only-b", "undecided"]
     impact: Impact
+    reason: str | None = None
+    """Why the row is undecided, where the run's length is the reason."""
 
 
 class DiffJson(Open):

@@ -158,5 +158,9 @@ def read_side(name: str, settings: Settings, reader: Reader) -> Side:
     from ..schemas.reader import config_of
 
     source = reader.open(name)
-    config = config_of(source, settings.options, path=source.name, open_file=reader.open_named)
+    options = settings.options
+    if options.steps is None and options.dataset_size is None:
+        steps, samples = settings.configuration.length_of(source.name)
+        options = options._replace(steps=steps, dataset_size=samples)
+    config = config_of(source, options, path=source.name, open_file=reader.open_named)
     return Side(config, recipe_of(config), source)

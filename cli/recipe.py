@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ..mapper.recipe.reading import recipe_of
+from ..mapper.recipe.run_length import open_because
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
+from .open_values import print_open
 from .terminal import shortened, wants_colour, width
 
 if TYPE_CHECKING:
@@ -28,11 +30,17 @@ def run(
     lang: Language,
 ) -> int:
     """Print the recipe; 0 unless the file cannot be read."""
-    recipe = recipe_of(load(files[0], options, stdin_name))
+    config = load(files[0], options, stdin_name)
+    recipe = recipe_of(config)
+    reasons = open_because(config, recipe)
     if format == "json":
-        emit(json_text(recipe.to_json(lang)))
+        answer = recipe.to_json(lang)
+        for name, reason in reasons.items():
+            answer["fields"][name]["reason"] = reason[lang == "zh"]  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
+        emit(json_text(answer))
     else:
         _page(recipe, lang)
+        print_open(reasons, lang)
     return 0
 
 

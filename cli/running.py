@@ -9,8 +9,9 @@ from ..schemas.border.outgoing import tell, tell_crash
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.version_text import check_versions
 from .lean import BROKEN, UNUSABLE
-from .options import READING, Command
+from .options import Command, reading_of
 from .parsing import Parsed, UsageError, counts_from_one
 
 if TYPE_CHECKING:
@@ -25,10 +26,9 @@ def run_command(command: Command, parsed: Parsed) -> int:
         values["output"] = None  # standard output, as for other programs
     try:
         if command.reads:
-            values["options"] = read_options(values, parsed.files)
-            values["stdin_name"] = values["stdin_filename"]
-            for option in READING:
-                del values[option.dest]
+            reading = {option.dest: values.pop(option.dest) for option in reading_of(command)}
+            values["options"] = check_versions(read_options(reading, parsed.files))
+            values["stdin_name"] = reading["stdin_filename"]
         module = import_module(f".{command.module}", __package__)
         return module.run(parsed.files, **values)
     except UnreadableError as error:
@@ -84,11 +84,7 @@ def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> Rea
                 f"--var takes NAME=VALUE, not {assignment!r}", f"--var 的形式是 NAME=VALUE，而不是 {assignment!r}"
             )
         variables[name] = value
-    world_size = values["world_size"]
-    launch = values["launch"]
-    for option, number in (("--world-size", world_size), ("--launch", launch)):
-        if isinstance(number, int) and number < 1:
-            raise counts_from_one(option, number)
+    counts = {name: _count(values, name) for name in ("world_size", "launch", "steps", "dataset_size")}
     return ReadOptions(
         megatron=_text(values["megatron"]),
         mindformers=_text(values["mindformers"]),
@@ -96,11 +92,10 @@ def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> Rea
         variables=variables,
         positional=_words(values["arg"]),
         unset_empty=bool(values["unset_empty"]),
-        world_size=world_size if isinstance(world_size, int) else None,
-        launch=launch if isinstance(launch, int) else None,
         declared=_words(values["declare"]),
         encoding=_text(values["encoding"]),
         confine=_confinement(files) if values["confine"] else None,
+        **counts,
     )
 
 
@@ -108,6 +103,14 @@ def _confinement(files: Sequence[str]) -> str:
     from .configuration import Configuration, confinement
 
     return confinement(Configuration(), files[0] if files else "")
+
+
+def _count(values: Mapping[str, object], name: str) -> int | None:
+    """A number of things; there is at least one of them."""
+    number = values.get(name)
+    if isinstance(number, int) and number < 1:
+        raise counts_from_one(f"--{name.replace('_', '-')}", number)
+    return number if isinstance(number, int) else None
 
 
 def _text(value: object) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..mapper.recipe.run_length import open_because
 from ..schemas.light_typing import TYPE_CHECKING, cast
 from .agreement import agreement
 from .comparison import difference, equal
@@ -34,7 +35,7 @@ _ADVICE = frozenset(
 _HARMLESS = frozenset(("warmup-truncated", "warmup-fraction", "early-end", "lr-end2-zero", "not-clamped"))
 """Remarks that matter only where the two curves differ."""
 _STEPS = 1000
-"""How many steps are compared where neither file says how long the run is."""
+"""How many steps are compared where neither file says how long the run is, and no rate depends on it."""
 
 
 def values_differ(subject: Subject) -> Iterator[Found]:
@@ -92,6 +93,19 @@ def curves_differ(subject: Subject) -> Iterator[Found]:
         },
         (Note(on("megatron", _blamed(subject)), "the other curve", "另一条曲线"),),
     )
+
+
+def length_open(subject: Subject) -> Iterator[Found]:
+    """Two rates that cannot be compared, because one of them follows a length that its file does not say."""
+    if subject.megatron is None or subject.mindformers is None or _compared(subject) is not None:
+        return
+    for side in subject.sides:
+        reasons = open_because(side.config, side.recipe)
+        names = [name for name in reasons if name.startswith("schedule.")]
+        if names:
+            english, chinese = reasons[names[0]]
+            yield Found(on(side.framework, names[-1]), {"reason": english, "reason_zh": chinese}, fields=tuple(names))
+            return
 
 
 def remarks(subject: Subject) -> Iterator[Found]:
@@ -195,8 +209,16 @@ def _read_schedule(side: Side) -> Schedule | None:
     from ..mapper.schedule.curve import UndecidedError
     from ..mapper.schedule.from_config import schedule_of
 
-    steps = side.value("run.train_steps")
     try:
-        return schedule_of(side.config, steps if isinstance(steps, int) else _STEPS)
+        return schedule_of(side.config, _stand_in(side))
     except UndecidedError:
         return None
+
+
+def _stand_in(side: Side) -> int | None:
+    """A length for a file that has none, where the rate is the same whatever it is; otherwise none is guessed."""
+    steps, warmup = side.value("run.train_steps"), side.field("schedule.warmup_steps")
+    if isinstance(steps, int):
+        return steps
+    constant = side.value("schedule.style") == "constant"
+    return _STEPS if constant and warmup is not None and warmup.decided else None

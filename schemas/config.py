@@ -155,6 +155,10 @@ class ReadOptions(NamedTuple):
     """Of the files that the user names; None finds it."""
     confine: str | None = None
     """The folder that everything which a file names must lie in."""
+    steps: int | None = None
+    """How many updates the run makes, where the file cannot say."""
+    dataset_size: int | None = None
+    """Samples of one epoch, where the file cannot say."""
 
 
 def json_value(value: Value) -> object:

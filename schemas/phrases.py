@@ -115,7 +115,16 @@ PHRASES = (
         "write it, or give the variable it comes from with `--var NAME=VALUE`",
         "请写出它，或用 `--var NAME=VALUE` 给出它所用的变量",
     ),
-    ("write it, or give `--steps N` here", "请写出它，或在此给出 `--steps N`"),
+    ("the run's length", "训练长度"),
+    (
+        "it depends on the data set: give `--steps N`, or `--dataset-size N`, the samples of one epoch",
+        "它取决于数据集：请给出 `--steps N`，或用 `--dataset-size N` 给出一个 epoch 的样本数",
+    ),
+    ("the steps of one epoch", "一个 epoch 的步数"),
+    (
+        "warmup_epochs counts them; give `--dataset-size N`, the samples of one epoch",
+        "warmup_epochs 以它计数；请用 `--dataset-size N` 给出一个 epoch 的样本数",
+    ),
     ("{} cannot do without it", "{} 不能缺少它"),
     ("{} takes no total_steps, which the trainer always hands over", "{} 不接受 total_steps，而训练器总会传入它"),
     ("{}: neither {} nor {} is given", "{}：{} 与 {} 均未给出"),

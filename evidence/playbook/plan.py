@@ -48,7 +48,9 @@ class Plan(NamedTuple):
 
 FILE = "plan.json"
 FORMAT = 1
-_READING = re.compile(r"--unset-empty|--(megatron|mindformers|dialect|world-size|launch|var|declare|arg)=.*", re.DOTALL)
+_VALUES = ("megatron", "mindformers", "dialect", "world_size", "steps", "dataset_size", "launch")
+_NAMES = "|".join((*_VALUES, "var", "declare", "arg")).replace("_", "-")
+_READING = re.compile(rf"--unset-empty|--({_NAMES})=.*", re.DOTALL)
 
 
 class PlanError(ValueError):
@@ -62,9 +64,7 @@ class PlanError(ValueError):
 def reading_words(options: ReadOptions) -> tuple[str, ...]:
     """Reading options as words of a command line, each with its value attached."""
     words = [
-        f"--{name.replace('_', '-')}={getattr(options, name)}"
-        for name in ("megatron", "mindformers", "dialect", "world_size", "launch")
-        if getattr(options, name) is not None
+        f"--{name.replace('_', '-')}={getattr(options, name)}" for name in _VALUES if getattr(options, name) is not None
     ]
     words += [f"--var={name}={value}" for name, value in options.variables.items()]
     words += [f"--declare={text}" for text in options.declared]

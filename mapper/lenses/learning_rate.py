@@ -29,7 +29,7 @@ _MINIMA = {"PolynomialWithWarmUpLR": 1e-7, "polynomial": 1e-7, "WarmUpStableDeca
 MEGATRON_STYLES = ("constant", "linear", "cosine", "inverse-square-root", "WSD")
 _KEYS = (
     "type", "learning_rate", "lr_end", "warmup_steps", "warmup_ratio", "warmup_lr_init", "total_steps",
-    "decay_start_steps", "keep_steps", "decay_steps", "lr_end1", "power", "num_cycles",
+    "decay_start_steps", "keep_steps", "decay_steps", "lr_end1", "power", "num_cycles", "decay_ratio",
 )  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def _megatron_put(values: Values, scope: Scope) -> Written:
     written[6] = initial
     written[7] = OMIT if last is None or last == scope.field("run.train_steps") else last
     if style == "WSD":
-        written[9], written[11] = length, tail_style
+        written[9], written[11] = OMIT if length is None else length, tail_style
     return _in_samples(written, number(warmup), scope) if counts_samples(scope) else tuple(written)
 
 
@@ -148,7 +148,7 @@ def _nearest_megatron(values: Values, scope: Scope) -> dict[str, object]:
         "lr_decay_style": "cosine",
         "lr": peak,
         "min_lr": low or 0.0,
-        "lr_warmup_iters": _whole(warmup),
+        **({} if warmup is None else {"lr_warmup_iters": _whole(warmup)}),
         "lr_warmup_init": initial or 0.0,
         **({} if last is None or last == scope.field("run.train_steps") else {"lr_decay_iters": _whole(last)}),
     }
@@ -169,6 +169,8 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
     share = _float(at["warmup_ratio"])
     if share is not None and (warm is None or share):
         warm = None if last is None else _steps_of(share, last)
+    elif warm is None and kind not in STYLES:
+        warm = 0  # a class without a warm-up
     low = _float(at["lr_end"])
     if kind in _NO_MINIMUM:
         low = 0.0
@@ -185,21 +187,23 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
         length, tail_style = integer(at["decay_steps"]), "cosine"
         held = integer(at["keep_steps"]) or 0
         if length is not None:
-            last = _whole(warm) + held + length
+            last = None if warm is None else _whole(warm) + held + length
             if not held:
                 # Nothing is held: a cosine that ends where it likes, whatever the run's length.
                 style, length, tail_style = "cosine", None, None
     elif kind in ("PolynomialWithWarmUpLR", "polynomial"):
         falling = integer(at["decay_steps"])
-        if falling is not None and last is not None and _whole(warm) + falling >= last:
+        if warm is not None and falling is not None and last is not None and _whole(warm) + falling >= last:
             # The line goes on to an end that the run does not reach.
             last = _whole(warm) + falling
+    elif style == "cosine" and _is_cut_off(at["decay_steps"], at["decay_ratio"], last, run):
+        style = kind
     power, cycles = _float(at["power"]), _float(at["num_cycles"])
     return (
         style,
         _float(at["learning_rate"]),
         low,
-        0 if warm is None else _steps(warm),
+        None if warm is None else _steps(warm),
         _float(at["warmup_lr_init"]) or 0.0,
         last,
         length,
@@ -209,10 +213,18 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
     )
 
 
+def _is_cut_off(steps: Value, share: Value, last: int | None, run: int | None) -> bool:
+    """Whether a cosine may drop to its minimum before its end, within the run (CosineWithWarmUpLR.construct)."""
+    falling, part = integer(steps), _float(share)
+    if falling is None:
+        return part is not None and 0 <= part < 1
+    return (last is None or falling < last) and (run is None or falling < run)
+
+
 def _mindformers_put(values: Values, scope: Scope) -> Written:
     style, peak, low, warmup, initial, last, length, tail_style, power, cycles = values
     if peak is None and style is None:
-        return (OMIT,) * 13
+        return (OMIT,) * len(_KEYS)
     highest, lowest = _float(peak), _float(low) or 0.0
     warm = _whole_steps(number(warmup) or 0)
     settings: dict[str, Value] = {"learning_rate": peak, "warmup_steps": warm}
@@ -296,6 +308,6 @@ LENSES = {
     "mindformers_schedule": Lens(
         _mindformers_get,
         _mindformers_put,
-        ((0,), (1,), (2, 10), (3, 4), (5,), (6,), (7, 9), (0,), (11,), (12,)),
+        ((0,), (1,), (2, 10), (3, 4), (5,), (6,), (7, 9, 6), (0,), (11,), (12,)),
     ),
 }

@@ -112,9 +112,10 @@ def _epochs_get(values: Values, scope: Scope) -> Values:
     epochs, listed, whole = integer(values[0]), items(values[1]), _written_batch(scope)
     samples = integer(listed[0]) if listed else None
     steps = _quotient(samples, whole)
-    if steps is None or epochs is None or not whole:
-        return None, None
-    return steps * epochs, steps * epochs * whole
+    total = integer(values[2])
+    if total is None and steps is not None and epochs is not None:
+        total = steps * epochs
+    return total, (None if total is None or not whole else total * whole)
 
 
 def _epochs_put(values: Values, scope: Scope) -> Written:
@@ -122,7 +123,7 @@ def _epochs_put(values: Values, scope: Scope) -> Written:
     whole = _written_batch(scope)
     if steps is not None and whole:
         samples = steps * whole
-    return (1, OMIT) if samples is None else (1, [samples, 0, 0])
+    return (1, OMIT, OMIT) if samples is None else (1, [samples, 0, 0], OMIT)
 
 
 def _steps_get(values: Values, scope: Scope) -> Values:

@@ -24,6 +24,8 @@ _REMEDIES = {
     "global_batch_size": "write it, or give `--world-size N`, from which Megatron-LM derives it",
     "data_parallel_size": "give `--world-size N`",
 }
+_EPOCH = "the steps of one epoch"
+_REMEDIES[_EPOCH] = "warmup_epochs counts them; give `--dataset-size N`, the samples of one epoch"
 _OTHERWISE = "write it, or give the variable it comes from with `--var NAME=VALUE`"
 
 
@@ -55,7 +57,7 @@ def mindformers_schedule(config: Config, steps: int | None = None) -> Schedule:
     schedule = _placed(config, lambda: built(mindformers_parameters(config, steps)))
     found: list[Note] = []
     if config.dialect != "dynamic" and not any(
-        key.startswith("lr_schedule.") and setting.origin == "explicit" for key, setting in config.settings.items()
+        key.startswith(_section(config)) and setting.origin == "explicit" for key, setting in config.settings.items()
     ):
         found.append(note("no-lr-schedule"))
     elif config.dialect != "dynamic":
@@ -185,18 +187,22 @@ def mindformers_parameters(config: Config, steps: int | None = None) -> MindForm
     """The constructor arguments that MindSpore Transformers ends up with, from the resolved values."""
     from .mindformers import MindFormersParameters
 
-    section = "lr_scheduler." if config.dialect == "dynamic" else "lr_schedule."
+    section = _section(config)
     arguments: dict[str, object] = {}
     missing: list[Diagnostic] = []
-    for name, setting in _members(config, "resolved.schedule."):
+    resolved = dict(_members(config, "resolved.schedule."))
+    for name, setting in resolved.items():
         written = config.settings.get(section + name)
         if setting.decided:
             arguments[name] = setting.value
+        elif f"{section}warmup_epochs" in setting.derived_from:
+            missing.append(problem("missing", config.file, what=_EPOCH, remedy=_REMEDIES[_EPOCH]))
         elif name not in _COUNTED or (written is not None and not written.decided):
             missing.append(_undecided(config, setting if written is None else written, section + name))
     for name, setting in _members(config, section):
-        if name not in arguments and setting.origin == "explicit" and setting.decided:
-            arguments.setdefault(name, setting.value)
+        # What the framework works out stands over what is written: a total of -1 is no total.
+        if name not in resolved and setting.origin == "explicit" and setting.decided:
+            arguments[name] = setting.value
     kind = arguments.pop("type", None)
     if not isinstance(kind, str):
         missing.append(_missing(config, section + "type"))
@@ -215,6 +221,14 @@ def mindformers_parameters(config: Config, steps: int | None = None) -> MindForm
         steps=run if isinstance(run, int) and not isinstance(run, bool) else None,
         version=config.framework_version,
     )
+
+
+def _section(config: Config) -> str:
+    """Where the schedule's arguments are written."""
+    if config.dialect == "dynamic":
+        return "lr_scheduler."
+    grouped = any(key.startswith("grouped_lr_schedule.") for key in config.settings)
+    return "grouped_lr_schedule.default." if grouped else "lr_schedule."
 
 
 def _members(config: Config, prefix: str) -> list[tuple[str, Setting]]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .pieces import Formula
 
 REQUIRED = "required"
+LENGTH_REMEDY = "it depends on the data set: give `--steps N`, or `--dataset-size N`, the samples of one epoch"
+"""What settles a total that stands for the run's length (trainer/base_trainer.py:create_lr_scheduler)."""
 
 ALIASES = {
     "constant_with_warmup": "ConstantWarmUpLR",
@@ -182,9 +184,7 @@ class Arguments:
         """`total_steps`, without which most classes fail."""
         total = self.count("total_steps")
         if total is None:
-            raise UndecidedError(
-                (problem("missing", what="lr_schedule.total_steps", remedy="write it, or give `--steps N` here"),)
-            )
+            raise UndecidedError((problem("missing", what="the run's length", remedy=LENGTH_REMEDY),))
         return total
 
     def steps(self, phase: str) -> int:

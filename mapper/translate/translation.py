@@ -16,6 +16,7 @@ from ..families import ALL_LAYERS, Choice, choose
 from ..lenses.lens import Omitted, Scope
 from ..lenses.registry import LENSES
 from ..recipe.reading import recipe_of, side_of
+from ..recipe.run_length import settled_by
 from ..recipe.vocabulary import vocabulary
 from .problems import PROBLEMS
 from .report import ReportRow, summary
@@ -431,9 +432,10 @@ class _Translating:
         misfit = self.misfits.get(field)
         source = row.side(self.source_side, self.config.framework_version)
         kept = _same(back, wanted) and not (row.loss == "one-way" and _mode(row, source) == "never")
-        if explicit and not entry.decided:
+        length = None if entry.decided else settled_by(self.config, field)
+        if length is not None or (explicit and not entry.decided):
             name = self.placeholders.get(field)
-            text = _UNDECIDED if name is None else _filled(_PLACEHOLDER, {"name": name})
+            text = length or (_UNDECIDED if name is None else _filled(_PLACEHOLDER, {"name": name}))
             self._report(field, entry, keys, "unresolved", impact, text, reversible=False)
         elif misfit is not None and self.family is not None:
             words = {**self.words, "family": self.family.family.name, "given": _shown(misfit.given)}
@@ -669,7 +671,7 @@ class _Translating:
         """What the written file's frame fills in for a value that the source does not have."""
         told = {row.field for row in self.rows if row.status == "unresolved"}
         for field, key, given in stand_ins(self.side, self.config.framework):
-            if key not in self.settings and field not in told:
+            if key not in self.settings and (field not in told or field == "run.train_steps"):
                 text = _filled(_STAND_INS[field], {"given": _shown(given)})
                 # A path that leads nowhere changes no numbers: nothing runs before it is filled in.
                 impact: Impact = "numerics" if field == "run.train_steps" else "none"

@@ -10,6 +10,7 @@ from importlib import import_module
 
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..version_text import minor_of
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:
@@ -76,11 +77,10 @@ def catalog_of(version: str, facts: Iterable[ArgumentFact]) -> Catalog:
     return Catalog(version, arguments, by_option, by_dest)
 
 
-def normalise_version(text: str) -> str:
+def normalise_version(text: str, where: str = "--megatron") -> str:
     """`0.12` for `0.12`, `0.12.3`, `core_r0.12.0`, `core_v0.12.1`; UnreadableError for one that is not known."""
-    name = text.strip().removeprefix("core_").lstrip("rv")
-    version = ".".join(name.split(".")[:2])
-    if version not in VERSIONS:
+    version = minor_of(text)
+    if version is None or version not in VERSIONS:
         known = f"{VERSIONS[0]}–{VERSIONS[-1]}"
-        raise UnreadableError(finding(PROBLEMS, "unknown-version", "--megatron", given=text, known=known))
+        raise UnreadableError(finding(PROBLEMS, "unknown-version", where, given=text, known=known))
     return version

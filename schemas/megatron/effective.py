@@ -47,6 +47,7 @@ def megatron_config(
             decided=given.decided,
         )
     settings = {**settings, **_defaults(known), **settings}  # what is given first, then what is left
+    _settle_length(settings, options.steps)
     validated = validate(settings, version, file=file, options=options, launch=launch)
     settings, outside = with_overridable(validated.settings, file)
     if parsed.overridable is not None:
@@ -67,6 +68,15 @@ def megatron_config(
     )
 
 
+def _settle_length(settings: dict[str, Setting], steps: int | None) -> None:
+    """`--steps` stands in for a run length that the launch leaves open; one that it states wins."""
+    known = settings.get("train_iters")
+    if steps is None or known is None or any(settings[name].value for name in _LENGTH if name in settings):
+        return
+    settings["train_iters"] = known._replace(value=steps, origin="derived", derived_from=("--steps",), decided=True)
+
+
+_LENGTH = ("train_iters", "train_samples")
 _known: list[tuple[Catalog, dict[str, Setting]]] = []
 
 

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING
+from ..version_text import minor_of
+from .problems import PROBLEMS
 
 if TYPE_CHECKING:
     from typing import Any
 
 STATIC_VERSIONS = ("1.6", "1.7", "1.8", "1.9", "2.1")
+KNOWN_VERSIONS = ("1.6", "1.7", "1.8", "1.9", "2.0", "2.1")
+"""Every version that `--mindformers` may name; 2.0 has facts of its own for the dynamic graph alone."""
 DEFAULT_STATIC = "1.9"
 DEFAULT_DYNAMIC = "2.1"
 
@@ -23,6 +28,15 @@ _STANDS_FOR = {"2.0": "2.1"}
 def minor_version(text: str) -> str:
     """`1.9.0` as `1.9`."""
     return ".".join(text.lstrip("vr").split(".")[:2])
+
+
+def known_version(text: str, where: str = "--mindformers") -> str:
+    """`1.9` for `1.9`, `1.9.0`, `v1.9.0`; UnreadableError for one that is not known."""
+    version = minor_of(text)
+    if version is None or version not in KNOWN_VERSIONS:
+        known = ", ".join(KNOWN_VERSIONS)
+        raise UnreadableError(finding(PROBLEMS, "unknown-version", where, given=text, known=known))
+    return version
 
 
 def static_version(asked: str | None) -> str:

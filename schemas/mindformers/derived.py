@@ -22,7 +22,7 @@ _MEGATRON_DATA = "BlendedMegatronDatasetDataLoader"
 def derive(reading: Reading, options: ReadOptions, *, legacy: bool) -> None:
     """Fill `reading.resolved`."""
     parallel = parallelism(reading, options)
-    training(reading, parallel, legacy=legacy)
+    training(reading, parallel, options, legacy=legacy)
     if legacy:
         from .legacy import legacy_model
 

@@ -7,7 +7,7 @@ Three dialects read different keys: `static` (the graph-mode core, `use_legacy: 
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
-from .catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
+from .catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, known_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +63,7 @@ def looks_like_mindformers(source: SourceText) -> bool:
 
 def dialect_of(value: Mapping[Any, Any], options: ReadOptions) -> tuple[str, str]:
     """The dialect of a configuration's top-level mapping, and the version whose rules apply to it."""
-    asked = None if options.mindformers is None else minor_version(options.mindformers)
+    asked = None if options.mindformers is None else known_version(options.mindformers)
     dialect = options.dialect or _detected(value)
     if asked is not None:
         return dialect, asked

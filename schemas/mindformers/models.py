@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from .catalog import static_catalog, static_version
+from .catalog import known_version, static_catalog, static_version
 from .dynamic import catalog as dynamic_catalog
 from .models_text import MEANINGS
 
@@ -58,6 +58,7 @@ _REGISTERED = {"optimizer": "optimizer", "lr_schedule": "lr", "runner_wrapper": 
 
 def model(dialect: Dialect, version: str) -> type[BaseModel]:
     """The model of a whole configuration file."""
+    version = known_version(version)
     if dialect == "dynamic":
         return _dynamic(dynamic_catalog(version).version)
     return _static(static_version(version), legacy=dialect == "legacy")

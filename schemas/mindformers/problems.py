@@ -181,6 +181,22 @@ PROBLEMS = {
         "{text} is a placeholder: PyYAML does not expand variables, so its value is not known here.",
         "{text} 是占位符：PyYAML 不展开变量，此处无法得知其值。",
     ),
+    "unknown-version": Kind(
+        "MAP105",
+        "unknown-mindformers-version",
+        "error",
+        "MindSpore Transformers {given} is not a version that accmap knows; it knows {known}.",
+        "accmap 不认识 MindSpore Transformers 版本 {given}；已知版本为 {known}。",
+    ),
+    "run-length-open": Kind(
+        "MAP113",
+        "run-length-open",
+        "info",
+        "total_steps stands for the run's length, which depends on the data set, so {what} are not decided here: "
+        "--steps N settles them, or --dataset-size N, the samples of one epoch.",
+        "total_steps 代表训练长度，而训练长度取决于数据集，因此无法确定 {what}：可用 --steps N，"
+        "或用 --dataset-size N（一个 epoch 的样本数）确定。",
+    ),
     "version-stand-in": Kind(
         "MAP074",
         "version-stand-in",

@@ -6,23 +6,19 @@ No `lr_schedule` section means `CosineWithWarmUpLR` at 5e-5, whatever `optimizer
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..light_typing import TYPE_CHECKING
 from .arguments import REQUIRED, class_facts, foreign_argument, string_number
 from .parallelism import Sourced
 from .reading import Undecided
+from .run_length import batch_of_a_shard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from .parallelism import Parallelism
     from .reading import Reading
-
-
-class Steps(NamedTuple):
-    """How long the training runs."""
-
-    data_size: Sourced
-    total: Sourced
+    from .run_length import Steps
 
 
 class _Schedule:
@@ -48,7 +44,7 @@ _NOT_ARGUMENTS = ("type", "total_steps", "warmup_epochs", "auto_register")
 _RATES = ("learning_rate", "lr_end", "lr_end1", "lr_end2", "warmup_lr_init", "power", "base_lr", "eta_min")
 
 
-def schedule(reading: Reading, steps: Steps) -> Sourced:
+def schedule(reading: Reading, steps: Steps, parallel: Parallelism) -> Sourced:
     """Record the schedule under `resolved.schedule.`; the answer is its peak rate."""
     section = "lr_schedule"
     if reading.get("grouped_lr_schedule") is not None:
@@ -61,12 +57,14 @@ def schedule(reading: Reading, steps: Steps) -> Sourced:
     work = _Schedule(reading, section, name, _total_steps(given, section, steps))
     _warmup_epochs(work, given, steps)
     _arguments(work, given, facts)
+    _scaled(work, parallel)
     for complete in _COMPLETIONS.get(name, ()):
         try:  # noqa: SIM105 - contextlib is not imported on the lint path
             complete(work)
         except TypeError:  # noqa: PERF203
             pass  # a value of the wrong kind, which the checks below name
     _missing(work, given, facts)
+    _left_open(work, steps)
     for argument, one in work.values.items():
         reading.resolve(f"resolved.schedule.{argument}", one.value, *one.sources, decided=one.decided)
     for key in _RATES:
@@ -79,12 +77,15 @@ def _arguments(work: _Schedule, given: dict[Any, Any], facts: dict[str, Any] | N
     section = work.section
     if facts is None:
         for key, value in given.items():
-            if key != "type":
+            if key != "type" and key not in work.values:
                 work.values[str(key)] = Sourced(value, (f"{section}.{key}",))
         work.values["total_steps"] = work.total
         return
     arguments: dict[str, Any] = facts["args"]
+    work.values = {name: one for name, one in work.values.items() if name in arguments}
     for name, default in arguments.items():
+        if name in work.values:
+            continue  # what the trainer worked out of `warmup_epochs` stands over what is written
         if name in given:
             work.values[name] = Sourced(given[name], (f"{section}.{name}",))
         elif default != REQUIRED:
@@ -123,8 +124,17 @@ def _warmup_epochs(work: _Schedule, given: dict[Any, Any], steps: Steps) -> None
             "warmup_epochs 要求同时给出 warmup_ratio 且以后者为准：请改用 warmup_ratio 或 warmup_steps",
         )
         return
-    if isinstance(epochs, int) and isinstance(steps.data_size.value, int):
-        given["warmup_steps"] = int(epochs * steps.data_size.value)
+    size = steps.data_size
+    if not isinstance(epochs, int) or epochs < 0:
+        if not isinstance(epochs, Undecided):
+            work.refuse(
+                "warmup_epochs",
+                f"warmup_epochs is a whole number from 0 up, not {epochs!r}",
+                f"warmup_epochs 应为不小于 0 的整数，而不是 {epochs!r}",
+            )
+        size = Sourced(None, decided=False)
+    count = 0 if epochs == 0 else int(epochs * size.value) if isinstance(size.value, int) else None
+    work.values["warmup_steps"] = Sourced(count, (f"{work.section}.warmup_epochs", *size.sources), count is not None)
 
 
 def _from_ratio(steps_name: str, ratio_name: str) -> Callable[[_Schedule], None]:
@@ -193,6 +203,37 @@ def _decay(work: _Schedule, before: Any) -> None:
         work.values["decay_steps"] = Sourced(max(1, work.total.value - before), work.total.sources)
     else:
         work.values["decay_steps"] = Sourced(None, work.total.sources, decided=False)
+
+
+def _scaled(work: _Schedule, parallel: Parallelism) -> None:
+    """`learning_rate_scale`: with `lr_scale` the rate is multiplied by the devices and their batch."""
+    reading, rate = work.reading, work.values.get("learning_rate")
+    factor = reading.get("lr_scale_factor")
+    if rate is None or not reading.get("lr_scale") or factor is None:
+        return
+    devices = reading.resolved["resolved.parallel.world_size"].value
+    batch = batch_of_a_shard(reading, parallel)
+    sources = (*rate.sources, "lr_scale", "lr_scale_factor", *parallel.global_size.sources)
+    if not isinstance(rate.value, float) or isinstance(factor, (str, bool)):
+        work.refuse("learning_rate", "lr_scale needs floating-point numbers", "lr_scale 要求浮点数")
+    if isinstance(rate.value, float) and isinstance(factor, (int, float)) and isinstance(devices, int) and batch:
+        work.values["learning_rate"] = Sourced(rate.value * devices * batch / factor, sources)
+    else:
+        work.values["learning_rate"] = Sourced(None, sources, decided=False)
+
+
+_FOLLOWING = ("total_steps", "warmup_steps", "decay_steps", "decay_start_steps")
+
+
+def _left_open(work: _Schedule, steps: Steps) -> None:
+    """Say what cannot be known without the data set, unless the class computes without it."""
+    if work.total.decided or steps.total.decided or work.total.sources[-1:] != steps.total.sources[-1:]:
+        return
+    names = [name for name in _FOLLOWING if name in work.values and not work.values[name].decided]
+    if work.kind == "ConstantWarmUpLR" and names == ["total_steps"]:
+        return
+    if names:
+        work.reading.note("run-length-open", f"{work.section}.total_steps", what=", ".join(names))
 
 
 def _second_end(work: _Schedule) -> None:

@@ -1,7 +1,7 @@
 """Steps, learning rate, optimizer and wrapper: what the training run is built from.
 
-Sources, 1.6-2.1: `trainer/utils.py:check_runner_config`, `trainer/base_trainer.py:create_optimizer_scheduler`,
-`create_model_wrapper`, `_reset_wrapper*`, `core/optim/build_optim.py`, `trainer/trainer.py:Trainer.__init__` (seed).
+Sources, 1.6-2.1: `trainer/base_trainer.py:create_optimizer_scheduler`, `create_model_wrapper`, `_reset_wrapper*`,
+`core/optim/build_optim.py`, `trainer/trainer.py:Trainer.__init__` (seed).
 """
 
 from __future__ import annotations
@@ -9,87 +9,31 @@ from __future__ import annotations
 from ..light_typing import TYPE_CHECKING
 from .arguments import REQUIRED, class_facts, foreign_argument, string_number
 from .parallelism import Sourced
-from .reading import Undecided
-from .schedule import Steps, schedule
+from .run_length import MEGATRON_DATA, run_length
+from .schedule import schedule
 from .shape import is_list
 from .template import in_effect
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..config import ReadOptions
     from .parallelism import Parallelism
     from .reading import Reading
 
-_MEGATRON_DATA = "BlendedMegatronDatasetDataLoader"
 _LOADER = "train_dataset.data_loader"
 _HANDED_BY_THE_TRAINER = ("params", "learning_rate", "cls", "network", "optimizer", "model")
 
 
-def training(reading: Reading, parallel: Parallelism, *, legacy: bool) -> None:
+def training(reading: Reading, parallel: Parallelism, options: ReadOptions, *, legacy: bool) -> None:
     """Record what the trainer builds, under `resolved.runner.`, `.schedule.`, `.optimizer.`, `.wrapper.` and others."""
-    steps = _steps(reading, parallel)
+    steps = run_length(reading, parallel, options)
     _dataset(reading, legacy=legacy)
     _seed(reading, parallel)
     if reading.get("lr_schedule") is not None or reading.get("optimizer") is not None:
-        _optimizer(reading, schedule(reading, steps))
+        _optimizer(reading, schedule(reading, steps, parallel))
         _wrapper(reading, parallel)
     _callbacks(reading)
-
-
-def _steps(reading: Reading, parallel: Parallelism) -> Steps:
-    size = _data_size(reading, parallel)
-    epochs = _whole(reading, "runner_config.epochs")
-    sink = _whole(reading, "runner_config.sink_size")
-    sources = ("runner_config.epochs", "runner_config.sink_mode", "runner_config.sink_size", *size.sources)
-    if reading.get("runner_config.sink_mode"):
-        if sink is not None and sink != -1 and sink <= 0:
-            reading.note(
-                "rejected",
-                "runner_config.sink_size",
-                why="sink_size is -1 or above 0",
-                why_zh="sink_size 应为 -1 或大于 0",
-            )
-        if sink not in (None, -1, 0) and size.value is not None and epochs is not None:
-            epochs = _product(epochs, size.value, sink)
-        elif sink == -1:
-            sink = size.value
-        total = None if epochs is None or sink is None or size.value is None else _product(epochs, sink)
-    else:
-        sink = -1
-        total = None if epochs is None or size.value is None else _product(epochs, size.value)
-    known = size.value is not None
-    sink_mode = "runner_config.sink_mode"
-    reading.resolve("resolved.runner.sink_mode", reading.get(sink_mode), sink_mode)
-    reading.resolve("resolved.runner.sink_size", sink, "runner_config.sink_size", sink_mode, decided=sink is not None)
-    reading.resolve("resolved.runner.epochs", epochs, *sources, decided=known or sink == -1)
-    reading.resolve("resolved.runner.data_size", size.value, *size.sources, decided=known)
-    reading.resolve("resolved.runner.total_steps", total, *sources, decided=total is not None)
-    return Steps(size, Sourced(total, sources, total is not None))
-
-
-def _product(epochs: Any, steps: Any, by: Any = None) -> int | None:
-    """Steps of all epochs; None where a number is too large, or infinite: the framework cannot count them either."""
-    try:
-        return int(epochs * steps if by is None else (steps / by) * epochs)
-    except (OverflowError, ValueError):
-        return None
-
-
-def _data_size(reading: Reading, parallel: Parallelism) -> Sourced:
-    """Steps of one pass over the data: only Megatron's loader says so in the file (`dataset.take`)."""
-    path = f"{_LOADER}.sizes"
-    sizes = reading.get(path)
-    if reading.get(f"{_LOADER}.type") != _MEGATRON_DATA or not is_list(sizes) or not sizes:
-        return Sourced(None, (f"{_LOADER}.type",), decided=False)
-    whole = parallel.global_size.value
-    try:
-        first: Any = sizes[0]
-        count = int(first)
-    except (TypeError, ValueError, OverflowError):
-        return Sourced(None, (path,), decided=False)
-    if isinstance(sizes[0], Undecided) or not isinstance(whole, int) or whole <= 0:
-        return Sourced(None, (path,), decided=False)
-    return Sourced(count // whole, (path, *parallel.global_size.sources))
 
 
 def _dataset(reading: Reading, *, legacy: bool) -> None:
@@ -97,13 +41,13 @@ def _dataset(reading: Reading, *, legacy: bool) -> None:
     kind = f"{_LOADER}.type"
     reading.resolve("resolved.dataset.type", loader.get("type"), kind)
     reading.resolve("resolved.dataset.seed", reading.get("seed"), "seed")
-    needs_slices = loader.get("type") == _MEGATRON_DATA and (legacy or reading.version == "1.6")
+    needs_slices = loader.get("type") == MEGATRON_DATA and (legacy or reading.version == "1.6")
     if needs_slices and not reading.get("model.model_config.input_sliced_sig"):
         reading.note(
             "rejected",
             kind,
-            why=f"{_MEGATRON_DATA} needs model.model_config.input_sliced_sig: True",
-            why_zh=f"{_MEGATRON_DATA} 要求 model.model_config.input_sliced_sig: True",
+            why=f"{MEGATRON_DATA} needs model.model_config.input_sliced_sig: True",
+            why_zh=f"{MEGATRON_DATA} 要求 model.model_config.input_sliced_sig: True",
         )
     path = f"{_LOADER}.config.data_path"
     if reading.get(path) is not None:
@@ -188,11 +132,6 @@ def _callbacks(reading: Reading) -> None:
         kinds.append("TrainingStateMonitor")
         sources.append("monitor_config.monitor_on")
     reading.resolve("resolved.callbacks", kinds, *sources)
-
-
-def _whole(reading: Reading, path: str) -> int | None:
-    value = reading.get(path)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _above_one(value: Any) -> bool:
