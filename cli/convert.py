@@ -8,6 +8,7 @@ import sys
 from ..mapper.translate.translation import translate
 from ..mapper.translate.writing import text_of
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.purpose import require_training
 from .inputs import load, read_input
 from .lean import BAD, FINE
 from .loss_report import print_problems, print_report
@@ -43,6 +44,7 @@ def run(
             "--output 写出新文件，--update 修改已有文件；请只给出其中一个",
         )
     config = load(files[0], options, stdin_name)
+    require_training(config)
     target: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
     version = options.megatron if target == "megatron" else options.mindformers
     standing = None if update is None else _Standing(update, options)
@@ -61,7 +63,7 @@ def run(
         sys.stdout.write(text)
     print_problems(config, lang)
     print_report(translation, lang)
-    return BAD if strict and _loses(translation) else FINE
+    return BAD if config.purpose is not None or (strict and _loses(translation)) else FINE
 
 
 class _Standing:
@@ -75,6 +77,7 @@ class _Standing:
         self.source = read_input(path, None)
         self.mark = _byte_order_mark(path)
         self.config = config_of(self.source, options, path=path)
+        require_training(self.config)
 
     @property
     def dialect(self) -> str | None:

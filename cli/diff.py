@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..mapper.differences import Difference, Found
+    from ..mapper.recipe.values import Recipe
     from ..schemas.config import ReadOptions
     from ..schemas.diagnostic import Language
 
@@ -38,11 +39,15 @@ def run(
     a, b = (recipe_of(load(name, options, stdin_name)) for name in files)
     rows = differences(a, b)
     if format == "json":
-        answer = {"rows": [row.to_json() for row in rows], "summary": _summary(rows)}
+        answer = {
+            "versions": [{"file": side.file, **side.basis.to_json(lang)} for side in (a, b) if side.basis is not None],
+            "rows": [row.to_json() for row in rows],
+            "summary": _summary(rows),
+        }
         json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
         sys.stdout.write("\n")
     else:
-        _page(rows, files, lang, everything=all)
+        _page(rows, (a, b), lang, everything=all)
     return BAD if any(_parts(row) for row in rows) else FINE
 
 
@@ -56,9 +61,14 @@ def _summary(rows: Sequence[Difference]) -> dict[str, int]:
     return dict(Counter(row.status for row in rows))
 
 
-def _page(rows: Sequence[Difference], files: Sequence[str], language: Language, *, everything: bool) -> None:
+def _page(rows: Sequence[Difference], sides: Sequence[Recipe], language: Language, *, everything: bool) -> None:
     colour = wants_colour()
-    print(f"A {painted(files[0], 'bold', colour)}\nB {painted(files[1], 'bold', colour)}\n")
+    for letter, side in zip("AB", sides, strict=True):
+        version = "" if side.basis is None else side.basis.text(language)
+        print(f"{letter} {painted(side.file, 'bold', colour)}  {version}")
+        if side.basis is not None and side.basis.purpose is not None:
+            print(f"  {side.basis.purpose.problem.message(language)}")
+    print()
     for row in rows:
         if not everything and (row.status == "equal" or row.impact == "none"):
             continue

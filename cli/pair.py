@@ -12,7 +12,7 @@ from ..mapper.align.readme import FILES, readme
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
-from .lean import FINE
+from .lean import BAD, FINE
 from .loss_report import print_problems, print_report
 from .parsing import UsageError
 from .terminal import painted, wants_colour
@@ -75,7 +75,7 @@ def run(
         _page(pair, list(written), lang)
         print_problems(config, lang)
         print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), lang)
-    return FINE
+    return FINE if config.purpose is None else BAD
 
 
 def _page(pair: Pair, names: Sequence[str], language: Language) -> None:

@@ -6,6 +6,7 @@ import os
 
 from ..schemas.diagnostic import Diagnostic, UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.purpose import trains_gpt, without_training
 from .parsing import UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Gathering:
         """Every name that was read, and the file's own name; None for one that cannot be read."""
         self._sides: dict[str, Side] = {}
         self._unreadable: dict[str, Diagnostic] = {}
+        self.remarks: list[Diagnostic] = []
+        """What is said of files in which there is nothing to check."""
         self._absolute: dict[str, str] = {}
 
     @property
@@ -53,6 +56,9 @@ class Gathering:
         scripts, yamls = self._of("megatron"), self._of("mindformers")
         if len(scripts) == 1 and len(yamls) == 1:
             yield self._group(scripts[0], yamls[0])
+            for side in self._sides.values():
+                if not trains_gpt(side.config):
+                    yield (side,)
         else:
             yield from self._configured()
 
@@ -60,7 +66,7 @@ class Gathering:
         return len(self._of("megatron")) < 2 and len(self._of("mindformers")) < 2
 
     def _of(self, framework: str) -> list[Side]:
-        return [side for side in self._sides.values() if side.framework == framework]
+        return [side for side in self._sides.values() if side.framework == framework and trains_gpt(side.config)]
 
     def _configured(self) -> Iterator[tuple[Side, ...]]:
         configuration = self._settings.configuration
@@ -77,7 +83,7 @@ class Gathering:
             if file is not None and file not in paired:
                 side = self._sides[file]
                 other = None if partner is None else self._partner(partner, places)
-                if other is None or other.framework == side.framework:
+                if other is None or other.framework == side.framework or not _comparable(side, other):
                     yield (side,)
                 else:
                     paired.update((file, other.config.file))
@@ -119,7 +125,11 @@ class Gathering:
         try:
             side = read_side(name, self._settings, self._reader)
         except UnreadableError as error:
-            self._unreadable[name] = error.diagnostic
+            remark = without_training(error.diagnostic, self._reader.sources.get(error.diagnostic.file))
+            if remark is None:
+                self._unreadable[name] = error.diagnostic
+            else:
+                self.remarks.append(remark)
             return None
         except UsageError:
             raise
@@ -135,6 +145,10 @@ class Gathering:
         self._sides[side.config.file] = side
         self._files[name] = side.config.file
         return side.config.file
+
+
+def _comparable(*sides: Side) -> bool:
+    return all(trains_gpt(side.config) for side in sides)
 
 
 def read_side(name: str, settings: Settings, reader: Reader) -> Side:

@@ -11,6 +11,7 @@ import sys
 
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.purpose import require_training
 from ..schemas.reader import config_of
 from .inputs import read_input
 from .lean import BAD, FINE, UNUSABLE
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from ..schemas.config import Config, ReadOptions
+    from ..schemas.config import Basis, Config, ReadOptions
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
     from ..verifier.verify import Verification
@@ -73,6 +74,8 @@ def run(
         raise counts_from_one("--seeds", seeds)
     sources = [read_input(name, stdin_name) for name in files]
     configs = [config_of(source, options, path=source.name) for source in sources]
+    for config in configs:
+        require_training(config)
     a, b = _pair(configs, against)
     try:
         found = verify(
@@ -93,7 +96,7 @@ def run(
         print(f"accmap: {_missing(error, lang)}", file=sys.stderr)
         return UNUSABLE
     rules = rules_for(found, [] if against else findings_of(configs, sources))
-    text = _rendered(found, rules, format, lang)
+    text = _rendered(found, rules, format, lang, [config.basis for config in configs])
     if output is None:
         sys.stdout.write(text)
     else:
@@ -181,13 +184,25 @@ def _missing(error: Any, language: Language) -> str:
     return f"{names} not installed; {INSTALL} installs what verify needs"
 
 
-def _rendered(found: Verification, rules: tuple[str, ...], format: str, language: Language) -> str:  # noqa: A002
+def _rendered(
+    found: Verification,
+    rules: tuple[str, ...],
+    format: str,  # noqa: A002 - the option's name
+    language: Language,
+    bases: Sequence[Basis] = (),
+) -> str:
     answer = found.to_json(rules)
+    answer["read_as"] = [
+        {"file": file, **basis.to_json(language)} for file, basis in zip(answer["files"], bases, strict=False)
+    ]
     if format == "json":
         return json.dumps(_finite(answer), ensure_ascii=False, allow_nan=False) + "\n"
     from .verify_report import html_page, text_page
 
-    return html_page(answer, language) if format == "html" else text_page(answer, language)
+    if format == "html":
+        return html_page(answer, language)
+    read_as = "；".join if language == "zh" else "; ".join
+    return text_page(answer, language) + read_as(basis.text(language) for basis in bases) + "\n"
 
 
 def _finite(value: Any) -> Any:

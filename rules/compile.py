@@ -20,6 +20,7 @@ PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP"
 READERS = (
     "schemas.files",
     "schemas.reader",
+    "schemas.purpose",
     "schemas.shell.problems",
     "schemas.yaml_text",
     "schemas.megatron.problems",

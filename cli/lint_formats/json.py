@@ -20,6 +20,7 @@ def write(report: Report, language: Language) -> str:
             "suppressed": report.suppressed,
             "files": len(report.files),
             "pairs": len(report.pairs),
+            "versions": [{"file": file, **basis.to_json(language)} for file, basis in report.versions],
         },
     }
     return dumps(answer, ensure_ascii=False) + "\n"

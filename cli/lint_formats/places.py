@@ -21,10 +21,22 @@ def summary_line(report: Report, language: Language) -> str:
     if language == "zh":
         parts = [f"{counts['error']} 个错误", f"{counts['warning']} 个警告", f"{counts['info']} 条提示"]
         tail = f"，已忽略 {report.suppressed} 条" if report.suppressed else ""
-        return f"{'、'.join(parts)}{tail}（{len(report.files)} 个文件，{len(report.pairs)} 对）"
+        read = _versions(report, language)
+        return f"{'、'.join(parts)}{tail}（{len(report.files)} 个文件，{len(report.pairs)} 对{read}）"
     parts = [_many(counts["error"], "error"), _many(counts["warning"], "warning"), f"{counts['info']} info"]
     tail = f", {report.suppressed} suppressed" if report.suppressed else ""
-    return f"{', '.join(parts)}{tail} in {_many(len(report.files), 'file')} ({_many(len(report.pairs), 'pair')})"
+    files, pairs, read = _many(len(report.files), "file"), _many(len(report.pairs), "pair"), _versions(report, language)
+    return f"{', '.join(parts)}{tail} in {files} ({pairs}{read})"
+
+
+def _versions(report: Report, language: Language) -> str:
+    """The versions whose facts were used, each once, and whether each was given, detected or assumed."""
+    shown: dict[str, None] = {}
+    for _file, basis in report.versions:
+        if basis.purpose is None or basis.purpose.trains_gpt:
+            shown[basis.name(language)] = None
+    comma, colon = ("，", "；") if language == "zh" else (", ", "; ")
+    return f"{colon}{comma.join(shown)}" if shown else ""
 
 
 def _many(count: int, word: str) -> str:
