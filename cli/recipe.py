@@ -42,10 +42,11 @@ def run(
 
 def _page(recipe: Recipe, language: Language) -> None:
     colour = wants_colour()
-    version = f"{recipe.framework} {recipe.version}" if recipe.basis is None else recipe.basis.text(language)
-    print(painted(recipe.file, "bold", colour), f"{version} ({recipe.dialect})")
-    if recipe.basis is not None and recipe.basis.purpose is not None:
-        print(recipe.basis.purpose.problem.message(language))
+    print(painted(recipe.file, "bold", colour), f"{recipe.framework} {recipe.version} ({recipe.dialect})")
+    if recipe.basis is not None:
+        print(painted(recipe.basis.text(language), "dim", colour))
+        if recipe.basis.purpose is not None:
+            print(recipe.basis.purpose.problem.message(language))
     topic = ""
     for name, found in recipe.fields.items():
         if name.partition(".")[0] != topic:

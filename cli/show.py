@@ -127,8 +127,8 @@ class _Page:
 
     def _head(self) -> None:
         config = self.config
-        basis = config.basis.text(self.language)
-        print(self._paint(config.file, "bold"), f"{basis} ({config.dialect})" if config.dialect != "other" else "")
+        print(self._paint(config.file, "bold"), f"{config.framework} {config.framework_version} ({config.dialect})")
+        print(self._paint(config.basis.text(self.language), "dim"))
         if config.purpose is not None:
             print(config.purpose.problem.message(self.language))
         launch = config.launch

@@ -24,6 +24,7 @@ READERS = (
     "schemas.shell.problems",
     "schemas.yaml_text",
     "schemas.megatron.problems",
+    "schemas.megatron.version_problems",
     "schemas.mindformers.problems",
     "schemas.mindformers.dynamic_problems",
     "mapper.schedule.problems",

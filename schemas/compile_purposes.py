@@ -29,12 +29,13 @@ def compiled() -> str:
         ),
         "MINDFORMERS_KEYS": frozenset(mindformers["keys"]),
         "SHARED_KEYS": frozenset(mindformers["shared_keys"]),
+        "SECTIONS": frozenset(mindformers["sections"]),
         "RUN_MODES": tuple(_program(entry, "name") for entry in mindformers["run_modes"]),
         "FINE_TUNING": tuple(
             _program({**entry, "kind": "post-training"}, "key") for entry in mindformers["fine_tuning"]
         ),
         "OTHER_YAML": tuple(
-            (tuple(entry.get("all", ())), tuple(entry.get("any", ())), *_pair(entry["what"]))
+            (tuple(entry.get("all", ())), tuple(entry.get("any", ())), *_pair(entry["what"]), bool(entry.get("own")))
             for entry in content["yaml"]
         ),
     }

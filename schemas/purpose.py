@@ -9,10 +9,10 @@ place in the other framework is named.
 from __future__ import annotations
 
 from .diagnostic import Kind, UnreadableError, finding
-from .light_typing import TYPE_CHECKING, NamedTuple
+from .light_typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from .config import Config, Launch, Setting
@@ -188,24 +188,25 @@ def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnost
 
     One that names a launcher or a training flag is taken for a launch that cannot be followed, and keeps its problem.
     """
-    if problem.kind.code == PROBLEMS["other-yaml"].code:
+    code = problem.kind.code
+    if code in (PROBLEMS["other-yaml"].code, PROBLEMS["this-is"].code):
         return problem
+    if source is not None and (code == "MAP050" or "SYN070" <= code <= "SYN082") and not may_be_mindformers(source):
+        return unread_yaml(source.name).problem
     if source is None or problem.kind.code not in ("SYN001", "SYN910"):
         return None
-    for line in source.text.splitlines():
-        code = line.partition(" #")[0] if not line.lstrip().startswith("#") else ""
-        if any(mark in code for mark in _MARKS):
-            return None
+    lines = (line for line in source.text.splitlines() if not line.lstrip().startswith("#"))
+    code = "\n".join(line.partition(" #")[0] for line in lines)
+    if any(mark in code for mark in _LAUNCHERS):
+        return None
+    if any(mark in code for mark in _TRAINING_WORDS) and any(mark in code for mark in _PROGRAM_WORDS):
+        return None
     words = {"about": "starts no training", "about_zh": "不启动训练", "name": "This file"}
     return finding(PROBLEMS, "no-training", problem.file, None, **words)
 
 
-_MARKS = (
-    "torchrun",
-    "torch.distributed",
-    "msrun",
-    "deepspeed",
-    "mindformer",
+_LAUNCHERS = ("torchrun", "torch.distributed", "msrun", "deepspeed ", "run_mindformer", "pretrain_")
+_TRAINING_WORDS = (
     "pretrain",
     "finetune",
     "--num-layers",
@@ -214,6 +215,8 @@ _MARKS = (
     "--micro-batch-size",
     "--tensor-model-parallel-size",
 )
+_PROGRAM_WORDS = ("python", ".py", "srun ", "mpirun ", "accelerate ", "bash ", "sh ", "$CMD", "$LAUNCH")
+"""A list of training flags alone, which other scripts read, starts nothing."""
 
 
 # YAML --------------------------------------------------------------------------------------------------------------
@@ -240,13 +243,17 @@ def is_mindformers(root: Mapping[Any, Any]) -> bool:
 
 
 def may_be_mindformers(source: SourceText) -> bool:
-    """The same for a text that is no YAML: whether a key of its top level is one of theirs."""
-    from .purposes_compiled import MINDFORMERS_KEYS
+    """The same for a text that may be no YAML: whether two keys of its top level are sections of theirs."""
+    from .purposes_compiled import SECTIONS
 
+    found: set[str] = set()
     for line in source.text.splitlines():
-        if line and line[0] not in " \t#-{[" and line.partition(":")[0].strip("'\" ") in MINDFORMERS_KEYS:
-            return True
-    return False
+        if not line or line[0] in " \t#-{[":
+            continue
+        key, colon, _ = line.partition(":")
+        if colon:
+            found.add(key.strip().strip("'\""))
+    return len(found & SECTIONS) > 1
 
 
 def other_yaml(root: object, file: str) -> Purpose:
@@ -254,9 +261,15 @@ def other_yaml(root: object, file: str) -> Purpose:
     from .purposes_compiled import OTHER_YAML
 
     if isinstance(root, dict):
-        keys = {"on" if key is True else str(key) for key in root}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        for every, some, en, zh in OTHER_YAML:
+        keys: set[str] = set()
+        for key, value in cast("dict[Any, Any]", root).items():
+            keys.add("on" if key is True else str(key))
+            if isinstance(value, dict):
+                keys.update(f"{key}.{below}" for below in cast("dict[Any, Any]", value))
+        for every, some, en, zh, own in OTHER_YAML:
             if (every and keys.issuperset(every)) or keys.intersection(some):
+                if own:
+                    return Purpose("conversion", finding(PROBLEMS, "this-is", file, None, about=en, about_zh=zh))
                 return _other_yaml(file, en, zh)
         return _other_yaml(file, "a YAML of another program", "其他程序的 YAML")
     if isinstance(root, list):
@@ -290,13 +303,15 @@ def purpose_of_run_mode(run_mode: object, file: str, span: Span | None) -> Purpo
     return Purpose(found[1], problem)
 
 
-def purpose_of_fine_tuning(written: Mapping[str, Any], file: str) -> Purpose | None:
+def purpose_of_fine_tuning(
+    value: Callable[[str], Any], place: Callable[[str], Span | None], file: str
+) -> Purpose | None:
     """Keys of a configuration that make its training a fine-tuning."""
     from .purposes_compiled import FINE_TUNING
 
     for entry in FINE_TUNING:
-        if entry[0] in written:
-            return _purpose(entry, file, written[entry[0]], name=entry[0])
+        if value(entry[0]):
+            return _purpose(entry, file, place(entry[0]), name=entry[0])
     return None
 
 

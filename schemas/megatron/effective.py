@@ -46,7 +46,7 @@ def megatron_config(
     if asked is None and any(given.fact is None for given in parsed.given.values()):
         from .versions import by_arguments
 
-        chosen = by_arguments([given.flag for given in parsed.given.values()], options.declared)
+        chosen = by_arguments([given.flag for given in parsed.given.values()], known)
         if chosen is not None:
             version = chosen.version
             known = with_declared(catalog(version), options.declared)

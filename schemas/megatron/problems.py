@@ -28,37 +28,14 @@ PROBLEMS = {
         "Megatron-LM {version} has no {flag}: its parser would stop here. Did you mean {near}?",
         "Megatron-LM {version} 没有 {flag}，其解析器会在此报错。是否应为 {near}？",
     ),
-    "other-version": Kind(
-        "MAP042",
-        "argument-of-another-version",
-        "error",
-        "Megatron-LM {version} has no {flag}; {known} have it. Its parser would stop here.",
-        "Megatron-LM {version} 没有 {flag}（{known} 有），其解析器会在此报错。",
-    ),
-    "other-version-assumed": Kind(
-        "MAP122",
-        "argument-of-another-version",
-        "warning",
-        "Megatron-LM {version}, which is assumed here, has no {flag}; {known} have it. Name the version with "
-        "--megatron.",
-        "此处假定的 Megatron-LM {version} 没有 {flag}（{known} 有）。请用 --megatron 给出版本。",
-    ),
     "fork": Kind(
-        "MAP106",
+        "MAP042",
         "looks-like-a-fork",
         "warning",
         "This looks like a fork of Megatron-LM ({count} arguments that {version} does not know, e.g. {named}). If so, "
         "declare them in accmap.toml, declare = [{declare}, …]; otherwise its parser would stop here.",
         "这像是 Megatron-LM 的分支版本（有 {count} 个 {version} 不认识的参数，如 {named}）。若是，请在 accmap.toml "
         "中声明：declare = [{declare}, …]；否则其解析器会在此报错。",
-    ),
-    "tree-of-unknown-version": Kind(
-        "MAP114",
-        "tree-of-unknown-version",
-        "warning",
-        "{path} says Megatron-LM {given}, which accmap does not know; it knows {known}. The file is read as for "
-        "{used}.",
-        "{path} 为 Megatron-LM {given}，accmap 不认识；已知版本为 {known}。按 {used} 读取该文件。",
     ),
     "stray-argument": Kind(
         "MAP003",

@@ -5,15 +5,16 @@ from __future__ import annotations
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING
 from .problems import PROBLEMS
+from .version_problems import PROBLEMS as VERSION_PROBLEMS
 
 if TYPE_CHECKING:
     from ..diagnostic import Diagnostic
     from .parsing import Parsed
 
-_FORK = 4
-"""From so many arguments on that no version knows, they are a fork's and not mistakes one by one."""
 _NAMED = 3
 _SHORT = 8
+_WORD = 4
+"""Words shorter than this are another word where a letter differs."""
 
 
 def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tuple[Diagnostic, ...]:
@@ -23,7 +24,7 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tupl
     """
     if not any(problem.kind.name == "unknown-argument" for problem in parsed.problems):
         return parsed.problems
-    from .versions import versions_of
+    from .versions import FORK, versions_of
 
     told: list[Diagnostic] = []
     strange: list[int] = []
@@ -39,12 +40,12 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tupl
             known = ", ".join(versions)
             kind = "other-version" if certain else "other-version-assumed"
             later.append(len(told) - 1)
-            told[-1] = finding(PROBLEMS, kind, file, problem.span, version=version, flag=flag, known=known)
+            told[-1] = finding(VERSION_PROBLEMS, kind, file, problem.span, version=version, flag=flag, known=known)
         elif near and nearly(flag, near):
             told[-1] = finding(PROBLEMS, "misspelt", file, problem.span, version=version, flag=flag, near=near)
         else:
             strange.append(len(told) - 1)
-    if len(strange) < _FORK:
+    if len(strange) < FORK:
         return tuple(told)
     # A fork has arguments of later versions, too.
     first = strange[0]
@@ -68,6 +69,11 @@ def nearly(flag: str, known: str) -> bool:
         return False
     if [digit for digit in one if digit.isdigit()] != [digit for digit in other if digit.isdigit()]:
         return False  # --stage2 is no misspelt --stage1
+    words, others = one.split("-"), other.split("-")
+    if len(words) == len(others) and any(
+        len(word) == len(twin) < _WORD and word != twin for word, twin in zip(words, others, strict=True)
+    ):
+        return False  # --o-lora-rank is no misspelt --q-lora-rank
     return _distance(one, other) <= allowed
 
 

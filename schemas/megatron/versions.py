@@ -5,13 +5,16 @@ from __future__ import annotations
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from .catalog import DEFAULT_VERSION, VERSIONS
-from .problems import PROBLEMS
+from .version_problems import PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..diagnostic import Diagnostic
+    from .catalog import Catalog
 
+FORK = 4
+"""From so many arguments on that no version knows, they are a fork's and not mistakes one by one."""
 _NAMED = 3
 
 
@@ -38,13 +41,17 @@ def by_tree(found: tuple[str, str] | None, file: str) -> tuple[Chosen | None, tu
     return Chosen(version, f"{path} says {given}", f"{path} 为 {given}"), ()
 
 
-def by_arguments(flags: Sequence[str], declared: Sequence[str] = ()) -> Chosen | None:
-    """The lowest version that knows as many of the flags as any, where the default knows fewer."""
+def by_arguments(flags: Sequence[str], known: Catalog) -> Chosen | None:
+    """The lowest version that knows as many of the flags as any, where the default knows fewer.
+
+    `known` holds what the default version and the user's declarations know. A fork has arguments of later versions,
+    too, and is none of them.
+    """
     from .option_versions_compiled import OPTIONS
 
-    ours = {f"--{entry.partition(':')[0].lstrip('-')}" for entry in declared}
-    masks = {flag: OPTIONS[flag] for flag in flags if flag in OPTIONS and flag not in ours}
-    if not masks:
+    masks = {flag: OPTIONS[flag] for flag in flags if flag in OPTIONS}
+    strange = sum(flag not in OPTIONS and flag not in known.by_option for flag in flags)
+    if not masks or strange >= FORK:
         return None
     counts = [sum(mask >> at & 1 for mask in masks.values()) for at in range(len(VERSIONS))]
     best = counts.index(max(counts))

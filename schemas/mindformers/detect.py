@@ -37,7 +37,7 @@ ONLY_IN = (
 
 
 def looks_like_mindformers(source: SourceText) -> bool:
-    """Whether a key of the text's top level is one that only configurations of MindSpore Transformers have."""
+    """Whether the text's top-level keys are those of a MindSpore Transformers configuration."""
     return may_be_mindformers(source)
 
 

@@ -164,7 +164,7 @@ def _static_config(
     settings.update(reading.resolved if known else _overridable(reading.resolved, settings))
     purpose = purpose_of_run_mode(reading.values.get("run_mode"), source.name, reading.place("run_mode"))
     if purpose is None:
-        purpose = purpose_of_fine_tuning(reading.places, source.name)
+        purpose = purpose_of_fine_tuning(reading.get, reading.place, source.name)
     problems = tuple(reading.problems)
     if purpose is not None:
         problems = (purpose.problem, *(problems if purpose.trains_gpt else ()))
