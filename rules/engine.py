@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..schemas.diagnostic import Diagnostic, Kind, Related, once
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ..schemas.purpose import trains_gpt
+from ..schemas.purpose import SAID_FIRST, trains_gpt
 from .comparison import differences
 from .places import places_of
 
@@ -196,9 +196,10 @@ def _function(entry: Rule) -> Callable[[Subject], Iterable[Found]]:
     return found
 
 
-def _position(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
+def _position(diagnostic: Diagnostic) -> tuple[str, bool, int, int, str]:
     span = diagnostic.span
-    return diagnostic.file, span.line if span else 0, span.column if span else 0, diagnostic.kind.code
+    later = diagnostic.kind.code not in SAID_FIRST
+    return diagnostic.file, later, span.line if span else 0, span.column if span else 0, diagnostic.kind.code
 
 
 def _unlike(found: Sequence[Diagnostic]) -> list[Diagnostic]:

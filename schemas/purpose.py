@@ -65,6 +65,7 @@ PROBLEMS = {
         "这是{about_zh}：读取并比较其模型、优化器与学习率调度，但{lost_zh}无法转换。",
     ),
 }
+SAID_FIRST = frozenset(kind.code for kind in PROBLEMS.values())
 TRAINING = "training"
 POST_TRAINING = "post-training"
 OTHER_MODEL = "other-model"

@@ -71,7 +71,8 @@ def nearly(flag: str, known: str) -> bool:
         return False  # --stage2 is no misspelt --stage1
     words, others = one.split("-"), other.split("-")
     if len(words) == len(others) and any(
-        len(word) == len(twin) < _WORD and word != twin for word, twin in zip(words, others, strict=True)
+        len(word) == len(twin) < _WORD and sorted(word) != sorted(twin)
+        for word, twin in zip(words, others, strict=True)
     ):
         return False  # --o-lora-rank is no misspelt --q-lora-rank
     return _distance(one, other) <= allowed
