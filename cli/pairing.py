@@ -31,15 +31,20 @@ class Gathering:
         """Every name that was read, and the file's own name; None for one that cannot be read."""
         self._sides: dict[str, Side] = {}
         self._unreadable: dict[str, Diagnostic] = {}
-        self.remarks: list[Diagnostic] = []
-        """What is said of files in which there is nothing to check."""
+        self._remarks: dict[str, Diagnostic] = {}
         self._absolute: dict[str, str] = {}
 
     @property
     def files(self) -> tuple[str, ...]:
         """The files that were read: those that were named, then the partners that were pulled in."""
         order = dict.fromkeys((*self._names, *self._files))
-        return tuple(file for name in order if (file := self._files.get(name)) is not None)
+        read = (self._files.get(name) or (name if name in self._remarks else None) for name in order)
+        return tuple(file for file in read if file is not None)
+
+    @property
+    def remarks(self) -> list[Diagnostic]:
+        """What is said of files in which there is nothing to check."""
+        return list(self._remarks.values())
 
     @property
     def unreadable(self) -> list[Diagnostic]:
@@ -129,7 +134,7 @@ class Gathering:
             if remark is None:
                 self._unreadable[name] = error.diagnostic
             else:
-                self.remarks.append(remark)
+                self._remarks[name] = remark
             return None
         except UsageError:
             raise

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from .config import Config, Launch, Setting
+    from .config import Argument, Config, Launch, Setting
     from .diagnostic import Diagnostic
     from .source import SourceText, Span
 
@@ -168,7 +168,7 @@ def purpose_of_unknown_program(
     """
     if program_kind(launch.script) is not None or any(name in given for name in _MODEL_SIZES):
         return None
-    if launch.script is None or any(not argument.resolved for argument in launch.arguments):
+    if launch.script is None or _may_be_flags(launch.arguments):
         return None
     if 2 * sum(known) >= len(known) and any(known):
         return None
@@ -182,6 +182,16 @@ def purpose_of_unknown_program(
         "own",
     )
     return _purpose(entry, file, launch.span, name=_base(launch.script))
+
+
+def _may_be_flags(arguments: Sequence[Argument]) -> bool:
+    """Whether a word that is not known stands where a flag may stand, and not behind one as its value."""
+    before = ""
+    for argument in arguments:
+        if not argument.resolved and not before.startswith("--"):
+            return True
+        before = argument.text if argument.resolved else ""
+    return False
 
 
 def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnostic | None:

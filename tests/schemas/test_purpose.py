@@ -64,6 +64,7 @@ def test_a_program_that_is_given_nothing_of_megatrons() -> None:
         purpose("torchrun run_clm.py --bf16 --per_device_train_batch_size 4 --num_train_epochs 3 --do_train\n")
         == "tool"
     )
+    assert purpose("python download.py --url $URL --into $DIR\n") == "tool"
     assert purpose(f"torchrun train.py {GPT}\n") is None
     assert purpose("torchrun train.py $ARGS --bf16\n") is None  # what it is given is not known
 
