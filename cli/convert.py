@@ -7,8 +7,10 @@ from ..mapper.translate.writing import text_of
 from ..schemas.border.outgoing import composed, emit, json_text, tell
 from ..schemas.border.writing import rewrite, write_texts
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.purpose import require_training
 from .accepting import accepted_losses, close_report
 from .inputs import load, read_input
+from .lean import BAD
 from .loss_report import print_problems, print_report
 from .parsing import UsageError
 
@@ -43,6 +45,7 @@ def run(
         )
     accepted = accepted_losses(files[0], accept_loss)
     config = load(files[0], options, stdin_name)
+    require_training(config)
     target: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
     version = options.megatron if target == "megatron" else options.mindformers
     standing = None if update is None else _Standing(update, options)
@@ -61,7 +64,8 @@ def run(
         emit(composed(text))
     print_problems(config, lang)
     print_report(translation, lang)
-    return close_report(translation.rows, accepted, lang, strict=strict)
+    code = close_report(translation.rows, accepted, lang, strict=strict)
+    return code if config.purpose is None else BAD
 
 
 class _Standing:
@@ -74,6 +78,7 @@ class _Standing:
         self.options = options
         self.source = read_input(path, None)
         self.config = config_of(self.source, options, path=path)
+        require_training(self.config)
 
     @property
     def dialect(self) -> str | None:

@@ -46,6 +46,8 @@ def page(report: Report, *, to_file: bool = False) -> Outgoing:
     lines += [line for remark in report.remarks for line in _wrapped(remark)]
     lines += ["", *_plot(report, colour, unicode), ""]
     lines += _legend(report, colour, unicode)
+    for series, basis in zip(report.series, report.bases, strict=False):
+        lines += _wrapped(f"{series.letter}  {basis.text(report.language)}", "    ")
     for series in report.series:
         for note in series.schedule.notes:
             lines += _wrapped(f"{series.letter}  {_WORDS['note'][zh]}: {note.message(report.language)}", "    ")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..mapper.differences import Difference, Found
+    from ..mapper.recipe.values import Recipe
     from ..schemas.config import ReadOptions
     from ..schemas.diagnostic import Language
 
@@ -55,9 +56,10 @@ def run(
         for row, entry in zip(rows, said, strict=True):
             if row.status == "undecided" and row.field in reasons:
                 entry["reason"] = reasons[row.field][lang == "zh"]
-        emit(json_text({"verdict": verdict, "rows": said, "summary": _summary(rows)}))
+        versions = [{"file": side.file, **side.basis.to_json(lang)} for side in (a, b) if side.basis is not None]
+        emit(json_text({"verdict": verdict, "versions": versions, "rows": said, "summary": _summary(rows)}))
     else:
-        _page(rows, files, lang, everything=all)
+        _page(rows, (a, b), lang, everything=all)
         print_open(reasons, lang)
         say(painted(_VERDICTS[verdict][lang == "zh"], "green" if verdict == "equal" else "red", wants_colour()))
     return FINE if verdict == "equal" else BAD
@@ -76,10 +78,13 @@ def _summary(rows: Sequence[Difference]) -> dict[str, int]:
     return dict(Counter(row.status for row in rows))
 
 
-def _page(rows: Sequence[Difference], files: Sequence[str], language: Language, *, everything: bool) -> None:
+def _page(rows: Sequence[Difference], sides: Sequence[Recipe], language: Language, *, everything: bool) -> None:
     colour = wants_colour()
-    for letter, file in zip("AB", files, strict=True):
-        say(letter, painted(file, "bold", colour))
+    for letter, side in zip("AB", sides, strict=True):
+        version = "" if side.basis is None else side.basis.text(language)
+        say(f"{letter} {painted(side.file, 'bold', colour)}  {version}")
+        if side.basis is not None and side.basis.purpose is not None:
+            say(f"  {side.basis.purpose.problem.message(language)}")
     say()
     for row in rows:
         if not everything and (row.status == "equal" or row.impact == "none"):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..rules.rule import Rule
     from ..rules.subject import Side, Subject
     from ..schemas.border.outgoing import Outgoing
-    from ..schemas.config import ReadOptions
+    from ..schemas.config import Basis, ReadOptions
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
 
@@ -56,6 +56,8 @@ class Report(NamedTuple):
     """The profile, and the configuration file that was used."""
     shows_remarks: bool = False
     """Whether a page for people lists what is advice."""
+    versions: tuple[tuple[str, Basis], ...] = ()
+    """Every file that was read, and the version whose facts were used for it."""
 
     def counts(self) -> dict[str, int]:
         """How many findings of each severity."""
@@ -249,14 +251,16 @@ def lint(
     found: list[Diagnostic] = []
     subjects: list[Subject] = []
     crashed = False
+    versions: dict[str, Basis] = {}
     for group in gathering.groups():
+        versions.update({side.config.file: side.config.basis for side in group})
         outcome, failed = checked(group, settings)
         found += outcome
         crashed = crashed or failed
         if with_subjects:
             subjects.append(_subject(group, settings))
     unreadable = gathering.unreadable
-    kept, suppressed = _silenced(once([*unreadable, *found]), reader, settings)
+    kept, suppressed = _silenced(once([*unreadable, *gathering.remarks, *found]), reader, settings)
     return Report(
         tuple(kept),
         suppressed,
@@ -267,6 +271,7 @@ def lint(
         bool(unreadable),
         crashed or any(entry.kind.code == "SYN990" for entry in unreadable),
         (settings.profile, settings.configuration.path and os.path.relpath(settings.configuration.path)),
+        versions=tuple(versions.items()),
     )
 
 

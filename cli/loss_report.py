@@ -6,6 +6,7 @@ import os
 import sys
 
 from ..schemas.border.outgoing import painted, tell
+from ..schemas.config import Basis
 from ..schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def print_problems(config: Config, language: Language) -> None:
     """Print to stderr what is wrong with the source itself, so that its translation is not taken for a run's."""
     telling = [problem for problem in config.problems if _is_grave(problem)]
     colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    if config.purpose is not None:
+        tell(f"{config.file}: {config.purpose.problem.message(language)}")
     for problem in telling[:_MOST_PROBLEMS]:
         span, severity = problem.span, problem.kind.severity
         place = config.file if span is None else f"{span.file or config.file}:{span.line}:{span.column}"
@@ -113,4 +116,14 @@ def _count(translation: Translation, language: Language) -> str:
     ]
     if silent:
         named.append(_SILENT[language == "zh"].format(silent))
-    return f"{translation.source}: " + ", ".join(named)
+    return f"{translation.source}: " + ", ".join(named) + _versions(translation, language)
+
+
+def _versions(translation: Translation, language: Language) -> str:
+    """Both versions, and whether each was given, detected or assumed."""
+    basis = translation.recipe.basis
+    target = Basis(
+        translation.target_framework, translation.version, "given" if translation.target_given else "assumed"
+    )
+    named = [entry.name(language) for entry in (basis, target) if entry is not None]
+    return f"（{' → '.join(named)}）" if language == "zh" else f" ({' -> '.join(named)})"

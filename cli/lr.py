@@ -14,6 +14,7 @@ from ..schemas.border.outgoing import composed, csv_text, emit, json_text, tell
 from ..schemas.border.writing import write_text
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.purpose import require_schedule
 from .inputs import load
 from .lean import BAD, FINE, UNUSABLE
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ..mapper.schedule.equivalents import Equivalent
     from ..mapper.schedule.problems import Note
     from ..schemas.border.outgoing import Outgoing
-    from ..schemas.config import ReadOptions
+    from ..schemas.config import Basis, ReadOptions
     from ..schemas.diagnostic import Diagnostic, Language
 
 SAMPLES = 241
@@ -67,6 +68,8 @@ class Report(NamedTuple):
     remarks: tuple[str, ...]
     equivalent: Equivalent | None
     language: Language
+    bases: tuple[Basis, ...] = ()
+    """What each curve rests on: the version whose facts were used, and where it comes from."""
 
 
 def run(
@@ -82,12 +85,16 @@ def run(
     lang: Language = "en",
 ) -> int:
     """Print or write the curves; 1 where two of them differ, 2 where one cannot be computed."""
+    configs = [load(name, options, stdin_name) for name in files]
+    for config in configs:
+        require_schedule(config)
     try:
-        schedules = [schedule_of(load(name, options, stdin_name)) for name in files]
+        schedules = [schedule_of(config) for config in configs]
         count = shared_steps(schedules, options.steps)
     except UndecidedError as error:
         return _report_problems(error.problems, files, lang)
     report = report_of(files, schedules, count, all_steps=all_steps, log_shift=log_shift, language=lang)
+    report = report._replace(bases=tuple(config.basis for config in configs))
     text = rendered(report, format, to_file=output is not None)
     if output is None:
         emit(text)
@@ -234,6 +241,10 @@ def to_json(report: Report) -> dict[str, object]:
     comparison = report.comparison
     return {
         "series": [_series_json(series, report.language) for series in report.series],
+        "versions": [
+            {"file": series.file, **basis.to_json(report.language)}
+            for series, basis in zip(report.series, report.bases, strict=False)
+        ],
         "first_step": 0,
         "steps": report.steps,
         "max_difference_of_peak": None if comparison is None else json_value(comparison.max_difference_of_peak),

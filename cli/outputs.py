@@ -100,12 +100,33 @@ class DiagnosticJson(Open):
     url: str
 
 
+class PurposeJson(Open):
+    """What a file does where that is not plainly the training of a GPT model."""
+
+    kind: str
+    message: str
+
+
+class VersionJson(Open):
+    """The version whose facts an answer rests on, and where it comes from."""
+
+    file: str | None = None
+    framework: Literal["megatron", "mindformers"]
+    framework_version: str
+    version_origin: Literal["given", "detected", "assumed"]
+    version_reason: str | None = None
+    purpose: PurposeJson | None = None
+
+
 class ShowJson(Open):
     """`accmap show`."""
 
     file: str
     framework: Literal["megatron", "mindformers"]
     framework_version: str
+    version_origin: Literal["given", "detected", "assumed"]
+    version_reason: str | None = None
+    purpose: PurposeJson | None = None
     dialect: str
     launch: LaunchJson | None
     other_launches: list[OtherLaunchJson]
@@ -126,6 +147,7 @@ class LrJson(Open):
     """`accmap lr`. Step 0 is the first update."""
 
     series: list[SeriesJson]
+    versions: list[VersionJson]
     first_step: int
     max_difference_of_peak: Number | None
     first_difference: int | None
@@ -163,6 +185,7 @@ class ConvertJson(Open):
 
     source: str
     target: str
+    versions: list[VersionJson]
     rows: list[ReportRowJson]
     summary: dict[str, int]
 
@@ -194,6 +217,7 @@ class LintSummaryJson(Open):
     pairs: int
     profile: str
     configuration: str | None
+    versions: list[VersionJson]
 
 
 class LintJson(Open):
@@ -277,6 +301,7 @@ class VerifyJson(Open):
     initialisation: list[Any]
     stand_ins: list[Any]
     not_compared: list[NotComparedJson]
+    read_as: list[VersionJson] = []
     first_divergence: DivergenceJson | None
 
 
@@ -305,6 +330,7 @@ class DiffJson(Open):
     """`accmap diff`."""
 
     verdict: Literal["equal", "different", "undecided"]
+    versions: list[VersionJson]
     rows: list[DiffRowJson]
     summary: dict[str, int]
 

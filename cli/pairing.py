@@ -6,6 +6,7 @@ import os
 
 from ..schemas.diagnostic import Diagnostic, UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.purpose import trains_gpt, without_training
 from .parsing import UsageError
 
 if TYPE_CHECKING:
@@ -30,13 +31,20 @@ class Gathering:
         """Every name that was read, and the file's own name; None for one that cannot be read."""
         self._sides: dict[str, Side] = {}
         self._unreadable: dict[str, Diagnostic] = {}
+        self._remarks: dict[str, Diagnostic] = {}
         self._absolute: dict[str, str] = {}
 
     @property
     def files(self) -> tuple[str, ...]:
         """The files that were read: those that were named, then the partners that were pulled in."""
         order = dict.fromkeys((*self._names, *self._files))
-        return tuple(file for name in order if (file := self._files.get(name)) is not None)
+        read = (self._files.get(name) or (name if name in self._remarks else None) for name in order)
+        return tuple(file for file in read if file is not None)
+
+    @property
+    def remarks(self) -> list[Diagnostic]:
+        """What is said of files in which there is nothing to check."""
+        return list(self._remarks.values())
 
     @property
     def unreadable(self) -> list[Diagnostic]:
@@ -52,7 +60,7 @@ class Gathering:
         rest = [name for name in self._names if name not in partners]
         if self.is_one_pair(rest):
             yield self._group(*self._of("megatron"), *self._of("mindformers"))
-            return
+            rest = [name for name in rest if not self._trains(name)]
         for name in rest:
             file = self._take(name)
             if file is not None:
@@ -66,8 +74,12 @@ class Gathering:
             self._take(name)
         return len(self._of("megatron")) == len(self._of("mindformers")) == 1
 
+    def _trains(self, name: str) -> bool:
+        file = self._take(name)
+        return file is not None and trains_gpt(self._sides[file].config)
+
     def _of(self, framework: str) -> list[Side]:
-        return [side for side in self._sides.values() if side.framework == framework]
+        return [side for side in self._sides.values() if side.framework == framework and trains_gpt(side.config)]
 
     def _shown(self, name: str) -> str:
         return (self._reader.stdin_name or "<stdin>") if name == "-" else name
@@ -92,7 +104,7 @@ class Gathering:
             if file is not None and file not in paired:
                 side = self._sides[file]
                 other = self._partner(partner, places)
-                if other is None or other.framework == side.framework:
+                if other is None or other.framework == side.framework or not _comparable(side, other):
                     yield (side,)
                 else:
                     paired.update((file, other.config.file))
@@ -134,7 +146,11 @@ class Gathering:
         try:
             side = read_side(name, self._settings, self._reader)
         except UnreadableError as error:
-            self._unreadable[name] = error.diagnostic
+            remark = without_training(error.diagnostic, self._reader.sources.get(error.diagnostic.file))
+            if remark is None:
+                self._unreadable[name] = error.diagnostic
+            else:
+                self._remarks[name] = remark
             return None
         except UsageError:
             raise
@@ -149,6 +165,10 @@ class Gathering:
         self._sides[side.config.file] = side
         self._files[name] = side.config.file
         return side.config.file
+
+
+def _comparable(*sides: Side) -> bool:
+    return all(trains_gpt(side.config) for side in sides)
 
 
 def read_side(name: str, settings: Settings, reader: Reader) -> Side:

@@ -47,6 +47,10 @@ def run(
 def _page(recipe: Recipe, language: Language) -> None:
     colour = wants_colour()
     say(painted(recipe.file, "bold", colour), f"{recipe.framework} {recipe.version} ({recipe.dialect})")
+    if recipe.basis is not None:
+        say(painted(recipe.basis.text(language), "dim", colour))
+        if recipe.basis.purpose is not None:
+            say(recipe.basis.purpose.problem.message(language))
     topic = ""
     for name, found in recipe.fields.items():
         if name.partition(".")[0] != topic:

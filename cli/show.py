@@ -70,7 +70,7 @@ def to_json(config: Config, settings: Iterable[Setting], language: Language) -> 
     return {
         "file": config.file,
         "framework": config.framework,
-        "framework_version": config.framework_version,
+        **config.basis.to_json(language),
         "dialect": config.dialect,
         "launch": None if config.launch is None else config.launch.to_json(),
         "other_launches": [
@@ -125,6 +125,9 @@ class _Page:
     def _head(self) -> None:
         config = self.config
         say(self._paint(config.file, "bold"), f"{config.framework} {config.framework_version} ({config.dialect})")
+        say(self._paint(config.basis.text(self.language), "dim"))
+        if config.purpose is not None:
+            say(config.purpose.problem.message(self.language))
         launch = config.launch
         if launch is not None:
             size = launch.world_size

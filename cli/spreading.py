@@ -75,4 +75,5 @@ def _together(reports: Sequence[Report]) -> Report:
         subjects=tuple(subject for report in reports for subject in report.subjects),
         unreadable=any(report.unreadable for report in reports),
         crashed=any(report.crashed for report in reports),
+        versions=tuple(dict(entry for report in reports for entry in report.versions).items()),
     )

@@ -6,10 +6,11 @@ that installs it) or a file cannot be read. Progress goes to stderr, the answer 
 
 from __future__ import annotations
 
-from ..schemas.border.outgoing import emit, json_text, tell
+from ..schemas.border.outgoing import composed, emit, json_text, page, tell
 from ..schemas.border.writing import write_text
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.purpose import require_training
 from ..schemas.reader import config_of
 from .inputs import read_input
 from .lean import BAD, FINE, UNUSABLE
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..schemas.border.outgoing import Outgoing
-    from ..schemas.config import Config, ReadOptions
+    from ..schemas.config import Basis, Config, ReadOptions
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
     from ..verifier.verify import Verification
@@ -72,6 +73,8 @@ def run(
         raise counts_from_one("--seeds", seeds)
     sources = [read_input(name, stdin_name) for name in files]
     configs = [config_of(source, options, path=source.name) for source in sources]
+    for config in configs:
+        require_training(config)
     a, b = _pair(configs, against)
     try:
         found = verify(
@@ -92,7 +95,7 @@ def run(
         tell(f"accmap: {_missing(error, lang)}")
         return UNUSABLE
     rules = rules_for(found, [] if against else findings_of(configs, sources))
-    text = _rendered(found, rules, format, lang)
+    text = _rendered(found, rules, format, lang, [config.basis for config in configs])
     if output is None:
         emit(text)
     else:
@@ -180,13 +183,25 @@ def _missing(error: Any, language: Language) -> str:
     return f"{names} not installed; {INSTALL} installs what verify needs"
 
 
-def _rendered(found: Verification, rules: tuple[str, ...], format: str, language: Language) -> Outgoing:  # noqa: A002
+def _rendered(
+    found: Verification,
+    rules: tuple[str, ...],
+    format: str,  # noqa: A002 - the option's name
+    language: Language,
+    bases: Sequence[Basis] = (),
+) -> Outgoing:
     answer = found.to_json(rules)
+    answer["read_as"] = [
+        {"file": file, **basis.to_json(language)} for file, basis in zip(answer["files"], bases, strict=False)
+    ]
     if format == "json":
         return json_text(_finite(answer))
     from .verify_report import html_page, text_page
 
-    return html_page(answer, language) if format == "html" else text_page(answer, language)
+    if format == "html":
+        return html_page(answer, language)
+    read_as = "；".join if language == "zh" else "; ".join
+    return composed(text_page(answer, language) + page([read_as(basis.text(language) for basis in bases)]))
 
 
 def _finite(value: Any) -> Any:

@@ -20,9 +20,11 @@ PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP"
 READERS = (
     "schemas.border.incoming",
     "schemas.reader",
+    "schemas.purpose",
     "schemas.shell.problems",
     "schemas.yaml_text",
     "schemas.megatron.problems",
+    "schemas.megatron.version_problems",
     "schemas.mindformers.problems",
     "schemas.mindformers.dynamic_problems",
     "mapper.schedule.problems",

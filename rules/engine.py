@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..schemas.diagnostic import Diagnostic, Kind, Related, once
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.purpose import SAID_FIRST, trains_gpt
 from .comparison import differences
 from .places import places_of
 
@@ -72,6 +73,9 @@ def check(subject: Subject, selection: Selection | None = None, more: Sequence[R
     run = _Run(subject, selection or Selection())
     for side in subject.sides:
         run.problems(side)
+    if not all(trains_gpt(side.config) for side in subject.sides):
+        # Rules are about a training run of a GPT model; what else there is was said by the reader.
+        return Outcome(tuple(sorted(run.found, key=_position)), run.crashed)
     run.comparisons()
     run.functions(more)
     found = _unlike(run.found)
@@ -199,9 +203,10 @@ def _function(entry: Rule) -> Callable[[Subject], Iterable[Found]]:
     return found
 
 
-def _position(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
+def _position(diagnostic: Diagnostic) -> tuple[str, bool, int, int, str]:
     span = diagnostic.span
-    return diagnostic.file, span.line if span else 0, span.column if span else 0, diagnostic.kind.code
+    later = diagnostic.kind.code not in SAID_FIRST
+    return diagnostic.file, later, span.line if span else 0, span.column if span else 0, diagnostic.kind.code
 
 
 def _unlike(found: Sequence[Diagnostic]) -> list[Diagnostic]:

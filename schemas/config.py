@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from .diagnostic import Diagnostic, Language
+    from .purpose import Purpose
     from .source import Span
 
 Scalar: TypeAlias = "str | int | float | bool | None"
@@ -22,6 +23,7 @@ Value: TypeAlias = "Scalar | Sequence[Value] | Mapping[str, Value]"
 Origin: TypeAlias = "Literal['explicit', 'derived', 'default']"
 Framework: TypeAlias = "Literal['megatron', 'mindformers']"
 Acceptance: TypeAlias = "Literal['accepted', 'ignored', 'unknown', 'conflict']"
+VersionOrigin: TypeAlias = "Literal['given', 'detected', 'assumed']"
 
 
 class Setting(NamedTuple):
@@ -107,6 +109,8 @@ class Launch(NamedTuple):
     env: Mapping[str, str | None]
     span: Span
     env_spans: Mapping[str, Span] = {}
+    directory: str | None = None
+    """The folder that the script last changed to before it, where that is known."""
 
     def to_json(self) -> dict[str, object]:
         """The contract's `launch`."""
@@ -118,6 +122,44 @@ class Launch(NamedTuple):
             "env": dict(self.env),
             "span": self.span.to_json(),
         }
+
+
+class Basis(NamedTuple):
+    """What an answer about a file rests on: the version whose facts were used, where it comes from, and the purpose."""
+
+    framework: Framework
+    version: str
+    origin: VersionOrigin
+    reason: tuple[str, str] = ("", "")
+    purpose: Purpose | None = None
+
+    def to_json(self, language: Language = "en") -> dict[str, object]:
+        """The keys that every answer of one file has."""
+        found: dict[str, object] = {
+            "framework": self.framework,
+            "framework_version": self.version,
+            "version_origin": self.origin,
+        }
+        if self.reason[0]:
+            found["version_reason"] = self.reason[language == "zh"]
+        if self.purpose is not None:
+            found["purpose"] = {"kind": self.purpose.kind, "message": self.purpose.problem.message(language)}
+        return found
+
+    def name(self, language: Language) -> str:
+        """`megatron 0.12 assumed`."""
+        return f"{self.framework} {self.version} {_ORIGIN_WORDS[self.origin][language == 'zh']}"
+
+    def text(self, language: Language) -> str:
+        """`megatron 0.12 (assumed)`, and by what a detected version was found."""
+        word = _ORIGIN_WORDS[self.origin][language == "zh"]
+        reason = self.reason[language == "zh"]
+        if language == "zh":
+            return f"{self.framework} {self.version}（{word}{'：' + reason if reason else ''}）"
+        return f"{self.framework} {self.version} ({word}{': ' + reason if reason else ''})"
+
+
+_ORIGIN_WORDS = {"given": ("given", "给定"), "detected": ("detected", "检测"), "assumed": ("assumed", "假定")}
 
 
 class Config(NamedTuple):
@@ -132,6 +174,16 @@ class Config(NamedTuple):
     other_launches: tuple[Launch, ...] = ()
     unresolved: tuple[Unresolved, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
+    version_origin: VersionOrigin = "assumed"
+    version_reason: tuple[str, str] = ("", "")
+    """What a detected version was found by, in English and Chinese."""
+    purpose: Purpose | None = None
+    """What the file does where that is not plainly the training of a GPT model."""
+
+    @property
+    def basis(self) -> Basis:
+        """What the answer rests on."""
+        return Basis(self.framework, self.framework_version, self.version_origin, self.version_reason, self.purpose)
 
     def value(self, key: str) -> Value:
         """The effective value of `key`; None where there is none."""

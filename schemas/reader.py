@@ -13,11 +13,15 @@ from .border.incoming import MAX_ARGUMENTS, confined, encoding_problem, read_nam
 from .config import Config, Launch, ReadOptions
 from .diagnostic import Kind, UnreadableError, finding
 from .light_typing import TYPE_CHECKING
+from .purpose import may_be_mindformers, purpose_of_program, purpose_of_recipe
+from .tree_version import folders_of, tree_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Literal, TypeAlias
 
+    from .diagnostic import Diagnostic
+    from .megatron.versions import Chosen
     from .source import SourceText, Span
 
 Format: TypeAlias = "Literal['script', 'arguments', 'json', 'log', 'recipe', 'mindformers']"
@@ -93,20 +97,12 @@ def _read(
 
         return mindformers_config(source, options, open_file)
     from .megatron.effective import megatron_config
-    from .megatron.inputs import read_arguments, read_log, read_recipe
+    from .megatron.inputs import read_arguments, read_log
 
     if found != "log":
         refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
     if found == "recipe":
-        recipe = read_recipe(source, options)
-        return megatron_config(
-            recipe.arguments,
-            file=source.name,
-            options=options,
-            launch=recipe.launch,
-            unresolved=recipe.unresolved,
-            problems=recipe.problems,
-        )
+        return _recipe(source, options, path, cwd or os.getcwd(), open_file)
     if found == "log":
         return read_log(source, options)
     return megatron_config(read_arguments(source), file=source.name, options=options)
@@ -122,9 +118,7 @@ def format_of(source: SourceText, path: str) -> Format:
     found = detect(source)
     if found is not None and not (name.endswith(_YAML_SUFFIXES) and found in ("arguments", "log")):
         return found
-    from .mindformers.detect import looks_like_mindformers
-
-    if name.endswith(_YAML_SUFFIXES) or looks_like_mindformers(source):
+    if name.endswith(_YAML_SUFFIXES) or may_be_mindformers(source):
         return "mindformers"
     from .shell.script import looks_like_script
 
@@ -132,6 +126,57 @@ def format_of(source: SourceText, path: str) -> Format:
         return "script"
     why = "no launch, no --flag, no arguments block and no YAML mapping was found in it"
     raise UnreadableError(finding(PROBLEMS, "unknown", source.name, why=why))
+
+
+def _recipe(
+    source: SourceText, options: ReadOptions, path: str, cwd: str, open_file: Callable[[str], SourceText]
+) -> Config:
+    """A functional test's recipe; which words its driver makes of it depends on the version, too."""
+    from .megatron.effective import megatron_config
+    from .megatron.inputs import read_recipe
+
+    chosen, unknown = _megatron_version(None, options, path, cwd, open_file, source.name)
+    recipe = read_recipe(source, _with_version(options, chosen))
+    while True:
+        config = megatron_config(
+            recipe.arguments,
+            file=source.name,
+            options=options,
+            launch=recipe.launch,
+            unresolved=recipe.unresolved,
+            problems=(*unknown, *recipe.problems),
+            chosen=chosen,
+            purpose=purpose_of_recipe(path, recipe.mode, source.name),
+        )
+        if config.version_origin != "detected" or chosen is not None:
+            return config
+        from .megatron.versions import Chosen
+
+        chosen = Chosen(config.framework_version, *config.version_reason)
+        recipe = read_recipe(source, _with_version(options, chosen))
+
+
+def _megatron_version(
+    launch: Launch | None,
+    options: ReadOptions,
+    path: str,
+    cwd: str,
+    open_file: Callable[[str], SourceText],
+    file: str,
+) -> tuple[Chosen | None, tuple[Diagnostic, ...]]:
+    """The version that the source tree of a launch states, where nobody names one."""
+    if options.megatron is not None:
+        return None, ()
+    found = tree_version("megatron", folders_of(launch, path, cwd), open_file)
+    if found is None:
+        return None, ()
+    from .megatron.versions import by_tree
+
+    return by_tree(found, file)
+
+
+def _with_version(options: ReadOptions, chosen: Chosen | None) -> ReadOptions:
+    return options if chosen is None else options._replace(megatron=chosen.version)
 
 
 def _script(
@@ -142,18 +187,22 @@ def _script(
 
     reading = read_script(source, options, open_file, path=path, cwd=cwd)
     launch = reading.chosen
-    if launch is not None and is_mindformers_launch(launch):
-        config = _followed(launch, source, options, path, open_file)
+    purpose = purpose_of_program(launch, source.name)
+    if purpose is None and launch is not None and is_mindformers_launch(launch):
+        config = _followed(launch, source, options, path, cwd, open_file)
     else:
         from .megatron.effective import megatron_config
 
+        chosen, unknown = _megatron_version(launch, options, path, cwd, open_file, source.name)
         config = megatron_config(
             () if launch is None else launch.arguments,
             file=source.name,
             options=options,
             launch=launch,
             unresolved=reading.unresolved,
-            problems=reading.problems,
+            problems=(*unknown, *reading.problems),
+            chosen=chosen,
+            purpose=purpose,
         )
         return config._replace(other_launches=reading.others)
     return config._replace(
@@ -164,7 +213,12 @@ def _script(
 
 
 def _followed(
-    launch: Launch, source: SourceText, options: ReadOptions, path: str, open_file: Callable[[str], SourceText]
+    launch: Launch,
+    source: SourceText,
+    options: ReadOptions,
+    path: str,
+    cwd: str,
+    open_file: Callable[[str], SourceText],
 ) -> Config:
     """The YAML that a `run_mindformer.py` launch names, with the launch's options on top."""
     from .mindformers.effective import mindformers_config
@@ -182,7 +236,8 @@ def _followed(
     text = _opened(yaml_path, path, open_file)
     if options.world_size is None and launch.world_size is not None:
         options = options._replace(world_size=launch.world_size)
-    config = mindformers_config(text, options, open_file, overrides=changes)
+    folders = folders_of(launch, path, cwd)
+    config = mindformers_config(text, options, open_file, overrides=changes, folders=folders)
     overridden = {change.span for change in changes}
 
     def placed(span: Span | None) -> Span | None:

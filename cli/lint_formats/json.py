@@ -22,6 +22,7 @@ def write(report: Report, language: Language) -> Outgoing:
             "pairs": len(report.pairs),
             "profile": report.settings[0],
             "configuration": report.settings[1],
+            "versions": [{"file": file, **basis.to_json(language)} for file, basis in report.versions],
         },
     }
     return json_text(answer)

@@ -26,7 +26,8 @@ def summary_line(report: Report, language: Language) -> str:
             _remarks(counts["info"], report.shows_remarks, zh=True),
         ]
         tail = f"，已忽略 {report.suppressed} 条" if report.suppressed else ""
-        counted = f"{'、'.join(parts)}{tail}（{len(report.files)} 个文件，{len(report.pairs)} 对）"
+        read = _versions(report, language)
+        counted = f"{'、'.join(parts)}{tail}（{len(report.files)} 个文件，{len(report.pairs)} 对{read}）"
         return f"{counted}；配置 {profile}" + (f"，来自 {configuration}" if configuration else "")
     parts = [
         _many(counts["error"], "error"),
@@ -34,13 +35,24 @@ def summary_line(report: Report, language: Language) -> str:
         _remarks(counts["info"], report.shows_remarks),
     ]
     tail = f", {report.suppressed} suppressed" if report.suppressed else ""
-    counted = f"{', '.join(parts)}{tail} in {_many(len(report.files), 'file')} ({_many(len(report.pairs), 'pair')})"
+    files, pairs, read = _many(len(report.files), "file"), _many(len(report.pairs), "pair"), _versions(report, language)
+    counted = f"{', '.join(parts)}{tail} in {files} ({pairs}{read})"
     return f"{counted}; profile {profile}" + (f", configuration {configuration}" if configuration else "")
 
 
 def _remarks(count: int, shown: bool, *, zh: bool = False) -> str:
     hint = "" if shown or not count else "（--remarks 显示）" if zh else " (--remarks)"
     return f"{count} 条提示{hint}" if zh else f"{_many(count, 'remark')}{hint}"
+
+
+def _versions(report: Report, language: Language) -> str:
+    """The versions whose facts were used, each once, and whether each was given, detected or assumed."""
+    shown: dict[str, None] = {}
+    for _file, basis in report.versions:
+        if basis.purpose is None or basis.purpose.trains_gpt:
+            shown[basis.name(language)] = None
+    comma, colon = ("，", "；") if language == "zh" else (", ", "; ")
+    return f"{colon}{comma.join(shown)}" if shown else ""
 
 
 def _many(count: int, word: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...schemas.config import ReadOptions
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.purpose import require_training
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
 from ..recipe.reading import recipe_of
@@ -70,6 +71,7 @@ class Pair(NamedTuple):
             "target": ", ".join(
                 f"{side.target_framework} {side.version} ({side.dialect})" for side in (megatron, mindformers)
             ),
+            "versions": [entry for side in (megatron, mindformers) for entry in side.versions(language)[-1:]],
             "rows": [row.to_json(language) for row in self.rows],
             "summary": summary(self.rows),
             "changes": [change.to_json(language) for change in self.changes],
@@ -98,6 +100,7 @@ def pair_of(
 
     `trial` names an experiment of the guide, whose settings go on top.
     """
+    require_training(config)
     recipe, changes = with_paths(recipe_of(config))
     alignment = None if step is None else align(recipe, step)
     if alignment is not None:

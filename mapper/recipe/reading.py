@@ -43,8 +43,19 @@ _NO_ROW = ("No row of the tables knows this key; check it by hand.", "映射表�
 
 
 def recipe_of(config: Config) -> Recipe:
-    """What a file says in the shared vocabulary."""
+    """What a file says in the shared vocabulary; of what is no GPT training run every field is undecided."""
+    if config.purpose is not None and not config.purpose.trains_gpt:
+        return _undecided(config)
     return RecipeReading(config).recipe()
+
+
+def _undecided(config: Config) -> Recipe:
+    nothing = RecipeValue(None, "default", decided=False)
+    size = None if config.launch is None else config.launch.world_size
+    fields = dict.fromkeys(vocabulary(), nothing)
+    return Recipe(
+        config.file, config.framework, config.framework_version, config.dialect, fields, (), size, config.basis
+    )
 
 
 def side_of(config: Config) -> SideName:
@@ -101,6 +112,7 @@ class RecipeReading:
             fields,
             tuple(self._unmapped()),
             None if self.config.launch is None else self.config.launch.world_size,
+            self.config.basis,
         )
 
     def _begin(self, previous: Previous) -> set[int]:

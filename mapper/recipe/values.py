@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...mappings.tables import Impact
-    from ...schemas.config import Origin
+    from ...schemas.config import Basis, Origin
     from ...schemas.diagnostic import Language
     from ...schemas.source import Span
 
@@ -31,6 +31,7 @@ class RecipeValue(NamedTuple):
             "origin": self.origin,
             "span": None if self.span is None else self.span.to_json(),
             "from": list(self.keys),
+            **({} if self.decided else {"decided": False}),
         }
 
 
@@ -65,6 +66,8 @@ class Recipe(NamedTuple):
     fields: Mapping[str, RecipeValue]
     unmapped: tuple[Unmapped, ...]
     world_size: int | None = None
+    basis: Basis | None = None
+    """Where the version comes from, and what the file is for."""
 
     def value(self, field: str) -> Value:
         """The value of a field; None where it is not known."""
@@ -75,6 +78,7 @@ class Recipe(NamedTuple):
         """The contract's `recipe`."""
         return {
             "file": self.file,
+            **({} if self.basis is None else self.basis.to_json(language)),
             "fields": {name: value.to_json() for name, value in self.fields.items()},
             "unmapped": [entry.to_json(language) for entry in self.unmapped],
         }

@@ -11,6 +11,7 @@ from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog, normalise_version
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
+from ...schemas.purpose import require_training
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
 from ..lenses.lens import Omitted, Scope
@@ -62,12 +63,25 @@ class Translation(NamedTuple):
     rows: tuple[ReportRow, ...]
     recipe: Recipe
     family: Choice | None = None
+    target_given: bool = False
+    """Whether somebody named the version to write."""
+
+    def versions(self, language: Language) -> list[dict[str, object]]:
+        """Both frameworks' versions, and where each comes from."""
+        basis = self.recipe.basis
+        target: dict[str, object] = {
+            "framework": self.target_framework,
+            "framework_version": self.version,
+            "version_origin": "given" if self.target_given else "assumed",
+        }
+        return [*([] if basis is None else [{"file": self.source, **basis.to_json(language)}]), target]
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's `convert --report`."""
         return {
             "source": self.source,
             "target": f"{self.target_framework} {self.version} ({self.dialect})",
+            "versions": self.versions(language),
             "rows": [row.to_json(language) for row in self.rows],
             "summary": summary(self.rows),
         }
@@ -98,7 +112,9 @@ def translate_recipe(
     family: str | None = None,
 ) -> Translation:
     """As `translate`, for a recipe that was changed after it was read from `config`."""
+    require_training(config)
     framework: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
+    given = version is not None
     if framework == "megatron":
         side: SideName = "megatron"
         version = normalise_version(version or DEFAULT_VERSION)
@@ -106,7 +122,7 @@ def translate_recipe(
         dialect = dialect or _dialect_of(version)
         side = "dynamic" if dialect == "dynamic" else "static"
         version = _written_version(version or DEFAULT_MINDFORMERS[side], dialect)
-    return _Translating(recipe, config, framework, side, version, family).done()
+    return _Translating(recipe, config, framework, side, version, family).done()._replace(target_given=given)
 
 
 def _written_version(given: str, dialect: str) -> str:
@@ -131,23 +147,6 @@ _UNDECIDED = (
     "无法由文件确定该值，请补充，或使用 --var NAME=VALUE。",
 )
 _PLACEHOLDER = ("{name} is a placeholder; fill it in.", "{name} 是占位符，请填写。")
-_PROGRAMS = {
-    "pretrain_bert.py": "BERT",
-    "pretrain_t5.py": "T5",
-    "pretrain_ict.py": "ICT",
-    "pretrain_retro.py": "Retro",
-    "pretrain_mamba.py": "Mamba",
-    "pretrain_hybrid.py": "Mamba",
-    "pretrain_vlm.py": "LLaVA",
-    "pretrain_vision_classify.py": "ViT",
-    "pretrain_vision_dino.py": "DINO",
-    "pretrain_vision_inpaint.py": "ViT",
-}
-"""Programs of Megatron-LM that train another network than GPT."""
-_PROGRAM = (
-    "{name} trains {kind}; {target} trains GPT models, and one of the same sizes is written.",
-    "{name} 训练 {kind}；{target} 仅训练 GPT 模型，已写出相同尺寸的 GPT 模型。",
-)
 _STAND_INS = {
     "data.blend": (
         "The source names no data; {given} stands for the path. Fill it in.",
@@ -223,7 +222,7 @@ class _Translating:
         if self.family is not None:
             self._model_type(self.family)
         self.rows.extend(self._leftovers())
-        self.rows.extend(self._other_program())
+        self.rows.extend(self._post_training())
         self.rows.extend(self._stand_ins())
         return Translation(
             self.config.file,
@@ -658,14 +657,14 @@ class _Translating:
             elif setting.flag is not None:
                 yield ReportRow(None, (key,), (), setting.value, "exact", "none", False, *_REPLACED)
 
-    def _other_program(self) -> Iterator[ReportRow]:
-        """A launch of something else than a GPT model, whose sizes alone are translated."""
-        launch = self.config.launch
-        name = "" if launch is None or launch.script is None else launch.script.rpartition("/")[2]
-        kind = _PROGRAMS.get(name)
-        if self.config.framework == "megatron" and kind is not None:
-            text = _filled(_PROGRAM, {**self.words, "name": name, "kind": kind})
-            yield ReportRow(None, (), (), name, "dropped", "numerics", False, *text)
+    def _post_training(self) -> Iterator[ReportRow]:
+        """What makes the source more than the training of a model, which the other framework is not told."""
+        purpose = self.config.purpose
+        if purpose is not None:
+            problem = purpose.problem
+            key = dict(problem.values).get("name")
+            text = (problem.message("en"), problem.message("zh"))
+            yield ReportRow(None, (), (), str(key), "dropped", "numerics", False, *text)
 
     def _stand_ins(self) -> Iterator[ReportRow]:
         """What the written file's frame fills in for a value that the source does not have."""

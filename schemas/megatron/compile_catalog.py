@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "arguments.json")
+VERSIONS_PATH = os.path.join(HERE, "option_versions_compiled.py")
 
 # The callables that Megatron hands to argparse as `type`, by the name our converters have for them.
 _CALLABLES = {
@@ -61,6 +62,24 @@ def module_text(version: str, table: list[dict[str, Any]]) -> str:
 def module_path(version: str) -> str:
     """Where that module stands."""
     return os.path.join(HERE, f"catalog_{version.replace('.', '_')}_compiled.py")
+
+
+def versions_text(table: list[dict[str, Any]]) -> str:
+    """The source of the compiled module that says which versions know an option that not all of them know."""
+    known: dict[str, set[str]] = {}
+    for entry in table:
+        for option in entry["options"]:
+            known.setdefault(option, set()).update(entry["versions"])
+    lines = [
+        '"""Which versions know an option, a bit each; compiled from arguments.json, do not edit."""',
+        "",
+        "OPTIONS = {",
+    ]
+    for option, versions in sorted(known.items()):
+        if len(versions) < len(VERSIONS):
+            bits = sum(1 << at for at, version in enumerate(VERSIONS) if version in versions)
+            lines.append(f"    {option!r}: {bits},")
+    return "\n".join([*lines, "}", ""])
 
 
 def read_table() -> list[dict[str, Any]]:
@@ -140,6 +159,8 @@ def main(arguments: list[str]) -> None:
     for version in VERSIONS:
         with open(module_path(version), "w", encoding="utf-8") as stream:
             stream.write(module_text(version, table))
+    with open(VERSIONS_PATH, "w", encoding="utf-8") as stream:
+        stream.write(versions_text(table))
 
 
 if __name__ == "__main__":

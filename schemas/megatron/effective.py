@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from ..config import Config, Setting
 from ..light_typing import TYPE_CHECKING
+from ..purpose import purpose_of_arguments, purpose_of_unknown_program
 from .catalog import DEFAULT_VERSION, catalog, normalise_version
 from .outside_values import with_overridable
 from .parsing import parse, with_declared
+from .unknown_arguments import summed_up
 from .validation import validate
 
 if TYPE_CHECKING:
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
 
     from ..config import Argument, Launch, ReadOptions, Unresolved
     from ..diagnostic import Diagnostic
+    from ..purpose import Purpose
     from .catalog import Catalog
+    from .versions import Chosen
 
 
 def megatron_config(
@@ -29,11 +33,24 @@ def megatron_config(
     launch: Launch | None = None,
     unresolved: tuple[Unresolved, ...] = (),
     problems: tuple[Diagnostic, ...] = (),
+    chosen: Chosen | None = None,
+    purpose: Purpose | None = None,
 ) -> Config:
-    """The effective values of one launch."""
-    version = DEFAULT_VERSION if options.megatron is None else normalise_version(options.megatron)
+    """The effective values of one launch; `chosen` is a version that was detected by more than the arguments."""
+    if purpose is not None and not purpose.reads_arguments:
+        return _as_written(arguments, file, options, launch, unresolved, purpose)
+    asked = chosen.version if chosen is not None else options.megatron
+    version = DEFAULT_VERSION if asked is None else normalise_version(asked)
     known = with_declared(catalog(version), options.declared)
     parsed = parse(arguments, known, file)
+    if asked is None and any(given.fact is None for given in parsed.given.values()):
+        from .versions import by_arguments
+
+        chosen = by_arguments([given.flag for given in parsed.given.values()], known)
+        if chosen is not None:
+            version = chosen.version
+            known = with_declared(catalog(version), options.declared)
+            parsed = parse(arguments, known, file)
     settings: dict[str, Setting] = {}
     for given in parsed.given.values():
         settings[given.dest] = Setting(
@@ -46,6 +63,13 @@ def megatron_config(
             acceptance="accepted" if given.fact is not None else "unknown",
             decided=given.decided,
         )
+    if purpose is None:
+        purpose = purpose_of_arguments(settings, launch, file)
+        if purpose is None and launch is not None and launch.script is not None:
+            found = [given.fact is not None for given in parsed.given.values()]
+            purpose = purpose_of_unknown_program(launch, found, settings, file)
+            if purpose is not None:
+                return _as_written(arguments, file, options, launch, unresolved, purpose)
     settings = {**settings, **_defaults(known), **settings}  # what is given first, then what is left
     _settle_length(settings, options.steps)
     validated = validate(settings, version, file=file, options=options, launch=launch)
@@ -55,6 +79,12 @@ def megatron_config(
             key: entry if key in parsed.overridable else entry._replace(overridable=True)
             for key, entry in settings.items()
         }
+    said = summed_up(parsed, version, file, certain=options.megatron is not None or chosen is not None)
+    found_problems = (*problems, *said, *outside)
+    if purpose is None or purpose.trains_gpt:
+        found_problems += validated.problems
+    if purpose is not None:
+        found_problems = (purpose.problem, *(() if purpose.own_arguments else found_problems))
     return Config(
         file,
         "megatron",
@@ -64,7 +94,45 @@ def megatron_config(
         launch,
         (),
         unresolved,
-        problems + parsed.problems + outside + validated.problems,
+        found_problems,
+        "given" if options.megatron is not None else "assumed" if chosen is None else "detected",
+        ("", "") if chosen is None else (chosen.en, chosen.zh),
+        purpose,
+    )
+
+
+def _as_written(
+    arguments: Sequence[Argument],
+    file: str,
+    options: ReadOptions,
+    launch: Launch | None,
+    unresolved: tuple[Unresolved, ...],
+    purpose: Purpose,
+) -> Config:
+    """The arguments of a program that is none of Megatron-LM's training programs: what is written, and no defaults."""
+    from .catalog import catalog_of
+
+    version = DEFAULT_VERSION if options.megatron is None else normalise_version(options.megatron)
+    parsed = parse(arguments, catalog_of(version, ()), file)
+    settings = {
+        given.dest: Setting(
+            given.dest, given.value, "explicit", given.span, given.raw, given.flag, decided=given.decided
+        )
+        for given in parsed.given.values()
+    }
+    origin = "assumed" if options.megatron is None else "given"
+    return Config(
+        file,
+        "megatron",
+        version,
+        "arguments",
+        settings,
+        launch,
+        (),
+        unresolved,
+        (purpose.problem,),
+        origin,
+        purpose=purpose,
     )
 
 

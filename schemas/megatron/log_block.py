@@ -13,6 +13,7 @@ from ..border.incoming import MAX_ARGUMENTS, refuse_larger
 from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..purpose import purpose_of_arguments
 from .catalog import VERSIONS, catalog, normalise_version
 from .converters import pattern
 from .inputs import BLOCK_END, BLOCK_START
@@ -106,7 +107,25 @@ def log_config(source: SourceText, options: ReadOptions) -> Config:
         for fact in known.arguments
         if fact.dest not in explicit and fact.dest not in same
     }
-    return Config(source.name, "megatron", version, "log", {**explicit, **same, **missing}, problems=problems)
+    settings = {**explicit, **same, **missing}
+    purpose = purpose_of_arguments(settings, None, source.name)
+    if purpose is not None:
+        problems = (purpose.problem, *problems)
+    origin, reason = ("given", ("", "")) if options.megatron is not None else ("detected", _BY_NAMES)
+    return Config(
+        source.name,
+        "megatron",
+        version,
+        "log",
+        settings,
+        problems=problems,
+        version_origin=origin,
+        version_reason=reason,
+        purpose=purpose,
+    )
+
+
+_BY_NAMES = ("the version whose arguments the log names", "日志所列参数对应的版本")
 
 
 def logged_value(text: str, fact: ArgumentFact | None) -> Value:

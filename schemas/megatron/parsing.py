@@ -245,6 +245,7 @@ class _Parser:
             key=dest,
             count=len(values),
             nargs="0" if not values else "1" if len(values) == 1 else "+",
+            near=better or "",
             suggestion=f" (closest: {better})" if better else "",
             suggestion_zh=f"（最接近的是 {better}）" if better else "",
         )

@@ -21,6 +21,22 @@ PROBLEMS = {
         "Megatron-LM {version} 没有 {flag}{suggestion_zh}，其解析器会在此报错；accmap 将其保留为 {key}，"
         "取到下一个选项之前的 {count} 个值。若是分支版本新增的参数，请声明：--declare {flag}:{nargs}。",
     ),
+    "misspelt": Kind(
+        "MAP026",
+        "misspelt-argument",
+        "error",
+        "Megatron-LM {version} has no {flag}: its parser would stop here. Did you mean {near}?",
+        "Megatron-LM {version} 没有 {flag}，其解析器会在此报错。是否应为 {near}？",
+    ),
+    "fork": Kind(
+        "MAP042",
+        "looks-like-a-fork",
+        "warning",
+        "This looks like a fork of Megatron-LM ({count} arguments that {version} does not know, e.g. {named}). If so, "
+        "declare them in accmap.toml, declare = [{declare}, …]; otherwise its parser would stop here.",
+        "这像是 Megatron-LM 的分支版本（有 {count} 个 {version} 不认识的参数，如 {named}）。若是，请在 accmap.toml "
+        "中声明：declare = [{declare}, …]；否则其解析器会在此报错。",
+    ),
     "stray-argument": Kind(
         "MAP003",
         "stray-argument",

@@ -39,6 +39,8 @@ class Recipe(NamedTuple):
     launch: Launch
     problems: tuple[Diagnostic, ...] = ()
     unresolved: tuple[Unresolved, ...] = ()
+    mode: str = ""
+    """What the file's MODE says: `inference`, or nothing of the kind."""
 
 
 def recipe_of(source: SourceText, options: ReadOptions) -> Recipe:
@@ -78,7 +80,8 @@ class _Reader:
         elif model is None or not model.tag.endswith(":null"):
             self.refuse("MODEL_ARGS is not a mapping", model)
         launch = Launch("torchrun", None, tuple(words), self.world_size(env), env, self.span(model), spans)
-        return Recipe(tuple(words), launch, tuple(self.problems), tuple(self.unresolved))
+        mode = _scalar(top["MODE"]) if "MODE" in top else ""
+        return Recipe(tuple(words), launch, tuple(self.problems), tuple(self.unresolved), mode)
 
     def root(self) -> Any:
         import yaml

@@ -9,7 +9,7 @@ import json
 import os
 from pprint import pformat
 
-VERSIONS = ("2.0", "2.1")
+VERSIONS = ("1.9", "2.0", "2.1")
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 

@@ -6,68 +6,81 @@ Three dialects read different keys: `static` (the graph-mode core, `use_legacy: 
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING
-from .catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, known_version
+from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..purpose import may_be_mindformers
+from .catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, known_version, minor_version
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
-    from ..config import ReadOptions
+    from ..config import ReadOptions, VersionOrigin
     from ..source import SourceText
 
-_STATIC_SECTIONS = frozenset(
-    (
-        "callbacks",
-        "context",
-        "lr_schedule",
-        "micro_batch_interleave_num",
-        "model",
-        "moe_config",
-        "monitor_config",
-        "optimizer",
-        "output_dir",
-        "parallel",
-        "parallel_config",
-        "pretrained_model_dir",
-        "recompute_config",
-        "run_mode",
-        "runner_config",
-        "runner_wrapper",
-        "swap_config",
-        "train_dataset",
-        "train_dataset_task",
-        "trainer",
-        "use_legacy",
-        "use_parallel",
-    )
-)
-_DYNAMIC_SECTIONS = frozenset(
-    ("checkpoint", "lr_scheduler", "model", "optimizer", "parallelism", "recompute", "train_dataset", "training")
-)
 _ONLY_DYNAMIC = frozenset(("lr_scheduler", "parallelism", "training"))
 _ONLY_STATIC = frozenset(("runner_config", "parallel_config", "lr_schedule", "use_legacy", "trainer"))
 
 
+class Chosen(NamedTuple):
+    """The version whose rules apply, where it comes from and by what it was found."""
+
+    version: str
+    origin: VersionOrigin
+    reason: tuple[str, str] = ("", "")
+
+
+ONLY_IN = (
+    (("model", "model_config", "model_type"), ("deepseek_v4", "deepseek_mtp_v4"), "2.1"),
+    (("ckpt_use_legacy_format",), None, "1.7"),
+)
+"""Keys, or values of keys, that one static version knows and the usual one does not; a test compares the catalogs."""
+
+
 def looks_like_mindformers(source: SourceText) -> bool:
     """Whether the text's top-level keys are those of a MindSpore Transformers configuration."""
-    found: set[str] = set()
-    for line in source.text.splitlines():
-        if not line or line[0] in " \t#-{[":
-            continue
-        key, colon, _ = line.partition(":")
-        if colon:
-            found.add(key.strip().strip("'\""))
-    return len(found & (_STATIC_SECTIONS | _DYNAMIC_SECTIONS)) >= 2
+    return may_be_mindformers(source)
 
 
 def dialect_of(value: Mapping[Any, Any], options: ReadOptions) -> tuple[str, str]:
     """The dialect of a configuration's top-level mapping, and the version whose rules apply to it."""
-    asked = None if options.mindformers is None else known_version(options.mindformers)
+    dialect, chosen = dialect_and_version(value, options)
+    return dialect, chosen.version
+
+
+def dialect_and_version(
+    value: Mapping[Any, Any], options: ReadOptions, tree: Callable[[], tuple[str, str] | None] = lambda: None
+) -> tuple[str, Chosen]:
+    """The same, with where the version comes from; `tree` finds the source tree that the file belongs to."""
     dialect = options.dialect or _detected(value)
-    if asked is not None:
-        return dialect, asked
-    return dialect, DEFAULT_DYNAMIC if dialect == "dynamic" else DEFAULT_STATIC
+    return dialect, _version(value, dialect, options, tree)
+
+
+def _version(
+    value: Mapping[Any, Any], dialect: str, options: ReadOptions, tree: Callable[[], tuple[str, str] | None]
+) -> Chosen:
+    """The version that is named, else the tree's, else one that alone knows a key, else the usual one."""
+    if options.mindformers is not None:
+        return Chosen(known_version(options.mindformers), "given")
+    found = tree()
+    if found is not None:
+        given, path = found
+        return Chosen(minor_version(given), "detected", (f"{path} says {given}", f"{path} 为 {given}"))
+    if dialect == "dynamic":
+        return Chosen(DEFAULT_DYNAMIC, "assumed")
+    for path, values, version in ONLY_IN:
+        held = _at(value, path)
+        if held is not None and (values is None or held in values):
+            name = ".".join(path) + (f": {held}" if values else "")
+            return Chosen(version, "detected", (f"only {version} knows {name}", f"只有 {version} 认识 {name}"))
+    return Chosen(DEFAULT_STATIC, "assumed")
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        if not isinstance(value, dict):
+            return None
+        value = cast("dict[str, Any]", value).get(step)
+    return value if isinstance(value, (str, bool, int)) else None
 
 
 def _detected(value: Mapping[Any, Any]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from ..config import Config, Setting
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..purpose import purpose_of_run_mode
 from ..suggestion import closest
 from .dynamic_checks import CHECKS
 from .dynamic_problems import PROBLEMS
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from ..diagnostic import Diagnostic
     from ..source import SourceText, Span
     from ..yaml_text import Node, YamlDocument
+    from .detect import Chosen
 
-VERSIONS = ("2.0", "2.1")
+VERSIONS = ("1.9", "2.0", "2.1")
 
 _ABSENT: Any = object()
 _SCALARS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}
@@ -57,10 +59,39 @@ def nearest(version: str) -> str:
     return next((known for known in reversed(VERSIONS) if _numbers(known) <= numbers), VERSIONS[0])
 
 
-def dynamic_config(document: YamlDocument, source: SourceText, options: ReadOptions, version: str) -> Config:
-    """The effective values of a dynamic-graph YAML."""
-    reading = DynamicReading(document, source, options, version)
-    return reading.config()
+def dynamic_config(
+    document: YamlDocument, source: SourceText, options: ReadOptions, version: str, chosen: Chosen | None = None
+) -> Config:
+    """The effective values of a dynamic-graph YAML; of an assumed version, as one reads it that knows its keys."""
+    config = DynamicReading(document, source, options, version).config()
+    unknown = _unknown(config)
+    if chosen is None:
+        pass
+    elif chosen.origin == "assumed" and unknown:
+        for version in reversed(VERSIONS):
+            other = DynamicReading(document, source, options, version).config()
+            fewer = _unknown(other)
+            if len(fewer) < len(unknown):
+                keys = sorted(unknown.difference(fewer))
+                shown = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "")
+                reason = (f"the latest version that knows {shown}", f"认识 {shown} 的最新版本")
+                config, unknown = other._replace(version_origin="detected", version_reason=reason), fewer
+    else:
+        config = config._replace(version_origin=chosen.origin, version_reason=chosen.reason)
+    purpose = purpose_of_run_mode(config.value("run_mode"), source.name, _place(config, "run_mode"))
+    if purpose is not None:
+        return config._replace(problems=(purpose.problem,), purpose=purpose)
+    return config
+
+
+def _unknown(config: Config) -> set[str]:
+    """The keys that the version does not know."""
+    return {key for key, setting in config.settings.items() if setting.acceptance in ("unknown", "ignored")}
+
+
+def _place(config: Config, key: str) -> Span | None:
+    setting = config.settings.get(key)
+    return None if setting is None else setting.span
 
 
 class DynamicReading:

@@ -11,9 +11,19 @@ import os
 from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..purpose import (
+    is_mindformers,
+    may_be_mindformers,
+    other_yaml,
+    purpose_of_fine_tuning,
+    purpose_of_run_mode,
+    template,
+    unread_yaml,
+)
+from ..tree_version import tree_version
 from ..yaml_text import parse_path, read_yaml
-from .catalog import minor_version, static_catalog, static_version
-from .detect import dialect_of
+from .catalog import DEFAULT_STATIC, minor_version, static_catalog, static_version
+from .detect import dialect_and_version
 from .problems import PROBLEMS
 from .reading import Reading, Undecided, default_setting, plain_value, without_placeholders
 from .shape import is_list, is_mapping
@@ -24,14 +34,19 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..config import ReadOptions
+    from ..diagnostic import Diagnostic
+    from ..purpose import Purpose
     from ..source import SourceText, Span
     from ..yaml_text import Node, YamlDocument
+    from .detect import Chosen
 
 _MAX_MAPPING_DEPTH = 10
 """`tools/check_rules.py:check_yaml_depth_before_loading`, 1.6-2.1."""
 _MAX_BASE_FILES = 20
 _MAY_HOLD_PLACEHOLDERS = ("$", "{{", "\\")
 """A text without any of these holds no placeholder; an escape could spell one."""
+_OTHERS_YAML = ("SYN072", "SYN073", "SYN075")
+"""What `safe_load` refuses and other programs' YAML often has: several documents, tags, keys that are mappings."""
 _NEEDED = (("trainer", "type"), ("model", "model_config"))
 """Sections without defaults from which something is built."""
 
@@ -51,20 +66,58 @@ def mindformers_config(
     open_file: Callable[[str], SourceText],
     *,
     overrides: Sequence[Override] = (),
+    folders: Sequence[str] = (),
 ) -> Config:
-    """The effective values of the YAML in `source`; other files it names are read through `open_file`."""
-    document = read_yaml(source)
+    """The effective values of the YAML in `source`; other files it names are read through `open_file`.
+
+    `folders` are those of a launch that names the YAML: the framework's source tree may be there.
+    """
+    try:
+        document = read_yaml(source)
+    except UnreadableError as error:
+        other = _unread(source, error.diagnostic)
+        if other is None:
+            raise
+        raise UnreadableError(other.problem) from error
     root = document.root
     if root is None or root.kind != "mapping" or not is_mapping(root.value):
+        if root is not None and root.kind == "sequence":
+            raise UnreadableError(other_yaml(root.value, source.name).problem)
         span = None if root is None else root.span
-        found = "nothing" if root is None else "a list" if root.kind == "sequence" else repr(root.value)[:60]
+        found = "nothing" if root is None else repr(root.value)[:60]
         raise UnreadableError(finding(PROBLEMS, "not-a-mapping", source.name, span, found=found))
-    dialect, version = dialect_of(root.value, options)
+    if options.dialect is None and not is_mindformers(root.value):
+        return _foreign_config(source.name, root, other_yaml(root.value, source.name))
+    here = os.path.dirname(os.path.join(os.getcwd(), source.name))
+    dialect, chosen = dialect_and_version(
+        root.value, options, lambda: tree_version("mindformers", (*folders, here), open_file)
+    )
     if dialect == "dynamic":
         from .dynamic import dynamic_config
 
-        return dynamic_config(document, source, options, version)
-    return _static_config(document, root, options, open_file, overrides, dialect, version)
+        return dynamic_config(document, source, options, chosen.version, chosen)
+    return _static_config(document, root, options, open_file, overrides, dialect, chosen)
+
+
+def _foreign_config(file: str, root: Node, purpose: Purpose) -> Config:
+    """A YAML that is no configuration of MindSpore Transformers: what it says, and nothing that follows from it."""
+    reading = Reading(file, DEFAULT_STATIC, {})
+    reading.values = root.value
+    reading.record("", root, None)
+    settings = _settings(reading)
+    return Config(file, "mindformers", DEFAULT_STATIC, "other", settings, problems=(purpose.problem,), purpose=purpose)
+
+
+def _unread(source: SourceText, problem: Diagnostic) -> Purpose | None:
+    """What a text is that is no single YAML document of plain values; None where it may be a broken configuration."""
+    if not may_be_mindformers(source):
+        found = template(source)
+        if found is None and problem.kind.code in _OTHERS_YAML:
+            found = unread_yaml(source.name)
+        return found
+    line = problem.span.line if problem.span is not None else 0
+    near = [source.line(number) for number in (line - 1, line) if 1 <= number <= source.line_count]
+    return template(source) if any(mark in text for text in near for mark in ("{{", "{%", "<%")) else None
 
 
 def _static_config(
@@ -74,9 +127,10 @@ def _static_config(
     open_file: Callable[[str], SourceText],
     overrides: Sequence[Override],
     dialect: str,
-    version: str,
+    chosen: Chosen,
 ) -> Config:
     source = document.source
+    version = chosen.version
     used = static_version(version)
     reading = Reading(source.name, minor_version(version), static_catalog(used))
     reading.problems.extend(document.problems)
@@ -108,6 +162,12 @@ def _static_config(
         if path in settings:
             settings[path] = settings[path]._replace(acceptance=acceptance)
     settings.update(reading.resolved if known else _overridable(reading.resolved, settings))
+    purpose = purpose_of_run_mode(reading.values.get("run_mode"), source.name, reading.place("run_mode"))
+    if purpose is None:
+        purpose = purpose_of_fine_tuning(reading.get, reading.place, source.name)
+    problems = tuple(reading.problems)
+    if purpose is not None:
+        problems = (purpose.problem, *(problems if purpose.trains_gpt else ()))
     return Config(
         source.name,
         "mindformers",
@@ -115,7 +175,10 @@ def _static_config(
         dialect,
         settings,
         unresolved=tuple(reading.unresolved),
-        problems=tuple(reading.problems),
+        problems=problems,
+        version_origin=chosen.origin,
+        version_reason=chosen.reason,
+        purpose=purpose,
     )
 
 

@@ -201,6 +201,7 @@ def _cd(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     full = posixpath.normpath(posixpath.join(here or "/", target))
     if full.startswith("//"):
         full = full[1:]
+    shell.went_to = full
     if full in shell.directories:
         shell.state.cwd = full
         return 0

@@ -110,9 +110,12 @@ class Input:
 class Found:
     """A launch as it was met."""
 
-    __slots__ = ("launch", "place", "rank", "straight", "why")
+    __slots__ = ("directory", "launch", "place", "rank", "straight", "why")
 
-    def __init__(self, launch: launchers.Started, place: Place, *, straight: bool, why: Place | None) -> None:
+    def __init__(
+        self, launch: launchers.Started, place: Place, *, straight: bool, why: Place | None, directory: str | None
+    ) -> None:
+        self.directory = directory
         self.launch = launch
         self.place = place
         self.straight = straight
@@ -151,6 +154,8 @@ class Shell:
         self.substitution_status: int | None = 0
         self.ended: Place | None = None
         self.directories: set[str] = set()
+        self.went_to: str | None = None
+        """Where the last `cd` leads, whether that folder is known to exist or not."""
         self.files: set[str] = set()
         self._know(posixpath.join(cwd, path))
         self.place = Place(home, 0, 0)
@@ -1189,7 +1194,8 @@ class Shell:
             return
         if len(self.found) < 200:
             why = self.unsure[0] if self.unsure else None
-            self.found.append(Found(started, place, straight=not self.unsure, why=why))
+            directory = self.state.cwd or self.went_to
+            self.found.append(Found(started, place, straight=not self.unsure, why=why, directory=directory))
 
 
 _ACTIONS: dict[type, Callable[[Shell, Any], None]] = {

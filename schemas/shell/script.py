@@ -101,8 +101,9 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
             raise UnreadableError(finding(PROBLEMS, "no-such-launch", home, number=options.launch, count=len(launches)))
         taken = order[options.launch - 1]
     else:
-        straight = [number for number in range(len(kept)) if kept[number].straight]
-        taken = straight[-1] if straight else len(kept) - 1
+        numbers = _training(kept)
+        straight = [number for number in numbers if kept[number].straight]
+        taken = straight[-1] if straight else numbers[-1]
         why = kept[taken].why
         if not straight and why is not None:
             shell.note("conditional-launch", kept[taken].place, line=why.line())
@@ -125,6 +126,17 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
         shell.problems.append(finding(PROBLEMS, "carriage-returns", home, source.span(end, end + 1)))
     others = tuple([made[number] for number in order if number != taken])
     return ScriptReading(launches, launch, others, tuple(unresolved), tuple(shell.problems))
+
+
+def _training(kept: list[Found]) -> list[int]:
+    """Of several programs with training flags, those that train: converting a checkpoint takes some of them, too."""
+    everything = list(range(len(kept)))
+    if len(kept) == 1:
+        return everything
+    from ..purpose import OTHER_MODEL, POST_TRAINING, TRAINING, program_kind
+
+    trains = (TRAINING, POST_TRAINING, OTHER_MODEL, None)
+    return [number for number in everything if program_kind(kept[number].launch.script) in trains] or everything
 
 
 def _position(found: Found, source: SourceText) -> tuple[bool, int]:
@@ -169,6 +181,7 @@ def _launch(found: Found, home: str) -> Launch:
         env,
         found.place.span(home),
         spans,
+        found.directory,
     )
 
 

@@ -65,7 +65,8 @@ def test_a_missing_key_is_reported_where_it_would_be_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "used"), [("2.0", "2.0"), ("2.0.0", "2.0"), ("2.1", "2.1"), ("2.7", "2.1"), ("1.9", "2.0")]
+    ("asked", "used"),
+    [("2.0", "2.0"), ("2.0.0", "2.0"), ("2.1", "2.1"), ("2.7", "2.1"), ("1.9", "1.9"), ("1.8", "1.9")],
 )
 def test_the_nearest_version(asked: str, used: str) -> None:
     assert nearest(asked) == used

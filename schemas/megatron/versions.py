@@ -1,0 +1,76 @@
+"""Which version of Megatron-LM a file is for, where nobody says: by the tree that it starts, or by its arguments."""
+
+from __future__ import annotations
+
+from ..diagnostic import finding
+from ..light_typing import TYPE_CHECKING, NamedTuple
+from .catalog import DEFAULT_VERSION, VERSIONS
+from .version_problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..diagnostic import Diagnostic
+    from .catalog import Catalog
+
+FORK = 4
+"""From so many arguments on that no version knows, they are a fork's and not mistakes one by one."""
+_NAMED = 3
+
+
+class Chosen(NamedTuple):
+    """A version that was detected, and by what."""
+
+    version: str
+    en: str
+    zh: str
+
+
+def by_tree(found: tuple[str, str] | None, file: str) -> tuple[Chosen | None, tuple[Diagnostic, ...]]:
+    """The version that a source tree states; one that accmap does not know is said, and not used."""
+    if found is None:
+        return None, ()
+    given, path = found
+    version = ".".join(given.split(".")[:2])
+    if version not in VERSIONS:
+        known = f"{VERSIONS[0]}–{VERSIONS[-1]}"
+        problem = finding(
+            PROBLEMS, "tree-of-unknown-version", file, None, given=given, path=path, known=known, used=DEFAULT_VERSION
+        )
+        return None, (problem,)
+    return Chosen(version, f"{path} says {given}", f"{path} 为 {given}"), ()
+
+
+def by_arguments(flags: Sequence[str], known: Catalog) -> Chosen | None:
+    """The lowest version that knows as many of the flags as any, where the default knows fewer.
+
+    `known` holds what the default version and the user's declarations know. A fork has arguments of later versions,
+    too, and is none of them.
+    """
+    from .option_versions_compiled import OPTIONS
+
+    masks = {flag: OPTIONS[flag] for flag in flags if flag in OPTIONS}
+    strange = sum(flag not in OPTIONS and flag not in known.by_option for flag in flags)
+    if not masks or strange >= FORK:
+        return None
+    counts = [sum(mask >> at & 1 for mask in masks.values()) for at in range(len(VERSIONS))]
+    best = counts.index(max(counts))
+    usual = VERSIONS.index(DEFAULT_VERSION)
+    if counts[best] <= counts[usual]:
+        return None
+    later = [flag for flag, mask in masks.items() if mask >> best & 1 and not mask >> usual & 1]
+    shown = ", ".join(later[:_NAMED]) + (", …" if len(later) > _NAMED else "")
+    version = VERSIONS[best]
+    return Chosen(
+        version,
+        f"the lowest version that knows {shown}",
+        f"认识 {shown} 的最低版本",
+    )
+
+
+def versions_of(flag: str) -> tuple[str, ...]:
+    """The versions that know an option; none where no version does, or all do."""
+    from .option_versions_compiled import OPTIONS
+
+    mask = OPTIONS.get(flag, 0)
+    return tuple(version for at, version in enumerate(VERSIONS) if mask >> at & 1)

@@ -1,0 +1,379 @@
+"""What a file is for, where that is not the training of a GPT model: recognised by content, and said first.
+
+The tables of `purposes.yaml` say what each program trains or does, which arguments name another network, and which keys
+make a YAML one of MindSpore Transformers'. What is no GPT training run is neither checked nor compared nor translated:
+its fields stay undecided. Post-training (SFT, LoRA, RL) is read as the training run that it is, and what of it has no
+place in the other framework is named.
+"""
+
+from __future__ import annotations
+
+from .diagnostic import Kind, UnreadableError, finding
+from .light_typing import TYPE_CHECKING, NamedTuple, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from .config import Argument, Config, Launch, Setting
+    from .diagnostic import Diagnostic
+    from .source import SourceText, Span
+
+PROBLEMS = {
+    "no-training": Kind(
+        "SYN914",
+        "no-gpt-training-run",
+        "info",
+        "{name} {about}; this is no GPT training run, so nothing of it is checked, compared or translated.",
+        "{name} {about_zh}；这不是 GPT 训练，因此不检查、不比较、不转换。",
+    ),
+    "other-model": Kind(
+        "SYN914",
+        "no-gpt-training-run",
+        "info",
+        "{name} trains {about}; this is no GPT training run, so its model is not checked, compared or translated.",
+        "{name} 训练 {about_zh}；这不是 GPT 训练，因此不检查、不比较、不转换其模型。",
+    ),
+    "this-is": Kind(
+        "SYN914",
+        "no-gpt-training-run",
+        "info",
+        "This is {about}, and no GPT training run, so nothing of it is checked, compared or translated.",
+        "这是{about_zh}，不是 GPT 训练，因此不检查、不比较、不转换。",
+    ),
+    "outside": Kind(
+        "SYN914",
+        "no-gpt-training-run",
+        "info",
+        "Every value comes from the YAML that {name} names, which is not read here, so nothing of this run is known, "
+        "compared or translated.",
+        "所有值均来自 {name} 指定的 YAML，此处不读取，因此该运行的内容未知，不比较、不转换。",
+    ),
+    "other-yaml": Kind(
+        "SYN930",
+        "not-mindformers",
+        "info",
+        "This is {about}, not a configuration of MindSpore Transformers, so nothing of it is checked, compared or "
+        "translated.",
+        "这是{about_zh}，不是 MindSpore Transformers 的配置，因此不检查、不比较、不转换。",
+    ),
+    "post-training": Kind(
+        "SYN946",
+        "post-training",
+        "info",
+        "This is {about}: its model, optimizer and schedule are read and compared, and {lost} cannot be carried over.",
+        "这是{about_zh}：读取并比较其模型、优化器与学习率调度，但{lost_zh}无法转换。",
+    ),
+}
+SAID_FIRST = frozenset(kind.code for kind in PROBLEMS.values())
+TRAINING = "training"
+POST_TRAINING = "post-training"
+OTHER_MODEL = "other-model"
+_WITH_SCHEDULE = (TRAINING, POST_TRAINING, OTHER_MODEL, "inference", "evaluation")
+"""What may state a schedule: a YAML for inference is often the one for training with another `run_mode`."""
+_MODEL_SIZES = ("num_layers", "hidden_size", "encoder_num_layers", "use_checkpoint_args", "yaml_cfg", "model_config")
+
+
+class Purpose(NamedTuple):
+    """What a file does instead of training a GPT model, or on top of it."""
+
+    kind: str
+    problem: Diagnostic
+    """The sentence that is said first."""
+    own_arguments: bool = False
+    """Whether the program declares arguments that the framework's parser does not know."""
+
+    @property
+    def trains_gpt(self) -> bool:
+        """Whether the file is to be compared and translated."""
+        return self.kind == POST_TRAINING
+
+    @property
+    def reads_arguments(self) -> bool:
+        """Whether the program reads the framework's own arguments."""
+        return self.kind in (POST_TRAINING, OTHER_MODEL, "outside")
+
+
+def trains_gpt(config: Config) -> bool:
+    """Whether a file is the training of a GPT model."""
+    return config.purpose is None or config.purpose.trains_gpt
+
+
+def require_training(config: Config) -> None:
+    """UnreadableError, with the sentence that says what the file is, where it is no GPT training run."""
+    if config.purpose is not None and not config.purpose.trains_gpt:
+        raise UnreadableError(config.purpose.problem)
+
+
+def require_schedule(config: Config) -> None:
+    """The same where the file does not even state a schedule."""
+    if config.purpose is not None and config.purpose.kind not in _WITH_SCHEDULE:
+        raise UnreadableError(config.purpose.problem)
+
+
+def program_kind(script: str | None) -> str | None:
+    """What a program does; None for one that the tables do not name."""
+    found = _program(script)
+    return None if found is None else found[1]
+
+
+def purpose_of_program(launch: Launch | None, file: str) -> Purpose | None:
+    """What a launch's program says of its purpose."""
+    found = None if launch is None else _program(launch.script)
+    if found is None or launch is None:
+        return None
+    return _purpose(found, file, launch.span, name=_base(launch.script))
+
+
+def purpose_of_recipe(path: str, mode: str, file: str) -> Purpose | None:
+    """What a functional test's recipe is for: its folder names the family, its MODE says whether it trains."""
+    from .purposes_compiled import RECIPES
+
+    if mode == "inference":
+        return _purpose(("", "inference", "runs a model", "推理", "", "", "megatron"), file, None, name="The recipe")
+    folders = path.replace("\\", "/").split("/")
+    if "test_cases" not in folders:
+        return None
+    folder = folders[folders.index("test_cases") + 1]
+    found = next((entry for entry in RECIPES if entry[0] == folder), None)
+    return None if found is None else _purpose(found, file, None, name="The recipe")
+
+
+def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, file: str) -> Purpose | None:
+    """What the arguments themselves say."""
+    from .purposes_compiled import ARGUMENTS
+
+    cfg = given.get("yaml_cfg")
+    if cfg is not None and cfg.origin == "explicit" and (cfg.value or not cfg.decided):
+        problem = finding(PROBLEMS, "outside", file, cfg.span, name=cfg.flag or "--yaml-cfg")
+        return Purpose("outside", problem)
+    trains = launch is not None and program_kind(launch.script) == TRAINING
+    for entry in ARGUMENTS:
+        dest, partner, anywhere = entry[0], entry[7], entry[8]
+        setting = given.get(dest)
+        if setting is None or setting.raw is None or setting.value in (None, False) or (trains and not anywhere):
+            continue
+        other = given.get(partner)
+        if not partner or (other is not None and other.raw is not None and other.value is not None):
+            return _purpose(entry, file, setting.span, name=setting.flag or dest)
+    return None
+
+
+def purpose_of_unknown_program(
+    launch: Launch, known: Sequence[bool], given: Mapping[str, Any], file: str
+) -> Purpose | None:
+    """A program that no table names, by its arguments: `known` says of each whether Megatron-LM has it.
+
+    One that is given next to none of Megatron-LM's is no training of its models.
+    """
+    if program_kind(launch.script) is not None or any(name in given for name in _MODEL_SIZES):
+        return None
+    if launch.script is None or _may_be_flags(launch.arguments):
+        return None
+    if 2 * sum(known) >= len(known) and any(known):
+        return None
+    entry = (
+        "",
+        "tool",
+        "is given next to none of Megatron-LM's arguments",
+        "几乎没有 Megatron-LM 的参数",
+        "",
+        "",
+        "own",
+    )
+    return _purpose(entry, file, launch.span, name=_base(launch.script))
+
+
+def _may_be_flags(arguments: Sequence[Argument]) -> bool:
+    """Whether a word that is not known stands where a flag may stand, and not behind one as its value."""
+    before = ""
+    for argument in arguments:
+        if not argument.resolved and not before.startswith("--"):
+            return True
+        before = argument.text if argument.resolved else ""
+    return False
+
+
+def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnostic | None:
+    """The remark on a script or a text that starts nothing and names nothing that trains, in place of its problem.
+
+    One that names a launcher or a training flag is taken for a launch that cannot be followed, and keeps its problem.
+    """
+    code = problem.kind.code
+    if code in (PROBLEMS["other-yaml"].code, PROBLEMS["this-is"].code):
+        return problem
+    if source is not None and (code == "MAP050" or "SYN070" <= code <= "SYN082") and not may_be_mindformers(source):
+        return unread_yaml(source.name).problem
+    if source is None or problem.kind.code not in ("SYN001", "SYN910"):
+        return None
+    lines = (line for line in source.text.splitlines() if not line.lstrip().startswith("#"))
+    code = "\n".join(line.partition(" #")[0] for line in lines)
+    if any(mark in code for mark in _LAUNCHERS):
+        return None
+    if any(mark in code for mark in _TRAINING_WORDS) and any(mark in code for mark in _PROGRAM_WORDS):
+        return None
+    words = {"about": "starts no training", "about_zh": "不启动训练", "name": "This file"}
+    return finding(PROBLEMS, "no-training", problem.file, None, **words)
+
+
+_LAUNCHERS = ("torchrun", "torch.distributed", "msrun", "deepspeed ", "run_mindformer", "pretrain_")
+_TRAINING_WORDS = (
+    "pretrain",
+    "finetune",
+    "--num-layers",
+    "--hidden-size",
+    "--train-iters",
+    "--micro-batch-size",
+    "--tensor-model-parallel-size",
+)
+_PROGRAM_WORDS = ("python", ".py", "srun ", "mpirun ", "accelerate ", "bash ", "sh ", "$CMD", "$LAUNCH")
+"""A list of training flags alone, which other scripts read, starts nothing."""
+
+
+# YAML --------------------------------------------------------------------------------------------------------------
+
+
+def is_mindformers(root: Mapping[Any, Any]) -> bool:
+    """Whether a YAML's values are a configuration of MindSpore Transformers: one key that only those have, or two."""
+    if "apiVersion" in root and "kind" in root:
+        return False
+    if "run_mode" in root:
+        return True
+    from .purposes_compiled import MINDFORMERS_KEYS, SHARED_KEYS
+
+    shared = 0
+    for key, value in root.items():
+        names = [key]
+        if isinstance(value, dict):
+            names += [f"{key}.{below}" for below in value]  # pyright: ignore[reportUnknownVariableType]
+        for name in names:
+            if name in MINDFORMERS_KEYS:
+                return True
+            shared += name in SHARED_KEYS
+    return shared > 1
+
+
+def may_be_mindformers(source: SourceText) -> bool:
+    """The same for a text that may be no YAML: whether two keys of its top level are sections of theirs."""
+    from .purposes_compiled import SECTIONS
+
+    found: set[str] = set()
+    for line in source.text.splitlines():
+        if not line or line[0] in " \t#-{[":
+            continue
+        key, colon, _ = line.partition(":")
+        if colon:
+            found.add(key.strip().strip("'\""))
+    return len(found & SECTIONS) > 1
+
+
+def other_yaml(root: object, file: str) -> Purpose:
+    """What a YAML is that is no configuration of MindSpore Transformers."""
+    from .purposes_compiled import OTHER_YAML
+
+    if isinstance(root, dict):
+        keys: set[str] = set()
+        for key, value in cast("dict[Any, Any]", root).items():
+            keys.add("on" if key is True else str(key))
+            if isinstance(value, dict):
+                keys.update(f"{key}.{below}" for below in cast("dict[Any, Any]", value))
+        for every, some, en, zh, own in OTHER_YAML:
+            if (every and keys.issuperset(every)) or keys.intersection(some):
+                if own:
+                    return Purpose("conversion", finding(PROBLEMS, "this-is", file, None, about=en, about_zh=zh))
+                return _other_yaml(file, en, zh)
+        return _other_yaml(file, "a YAML of another program", "其他程序的 YAML")
+    if isinstance(root, list):
+        return _other_yaml(file, "a YAML list", "YAML 列表")
+    return _other_yaml(file, "a YAML without keys", "没有键的 YAML")
+
+
+def template(source: SourceText) -> Purpose | None:
+    """A text that becomes a YAML only when a template engine has filled it in."""
+    text = source.text
+    if not any(mark in text for mark in ("{{", "{%", "<%")):
+        return None
+    return _other_yaml(source.name, "a template that has still to be filled in", "尚未填写的模板")
+
+
+def unread_yaml(file: str) -> Purpose:
+    """A YAML that PyYAML's safe_load refuses, and that is none of MindSpore Transformers'."""
+    return _other_yaml(file, "a YAML of another program", "其他程序的 YAML")
+
+
+def purpose_of_run_mode(run_mode: object, file: str, span: Span | None) -> Purpose | None:
+    """What `run_mode` makes of a configuration."""
+    if run_mode in ("train", "finetune", None):
+        return None
+    from .purposes_compiled import RUN_MODES
+
+    found = next((entry for entry in RUN_MODES if str(run_mode).startswith(entry[0])), None)
+    if found is None:
+        return None
+    problem = finding(PROBLEMS, "this-is", file, span, about=found[2], about_zh=found[3])
+    return Purpose(found[1], problem)
+
+
+def purpose_of_fine_tuning(
+    value: Callable[[str], Any], place: Callable[[str], Span | None], file: str
+) -> Purpose | None:
+    """Keys of a configuration that make its training a fine-tuning."""
+    from .purposes_compiled import FINE_TUNING
+
+    for entry in FINE_TUNING:
+        if value(entry[0]):
+            return _purpose(entry, file, place(entry[0]), name=entry[0])
+    return None
+
+
+# -------------------------------------------------------------------------------------------------------------------
+
+
+def _other_yaml(file: str, en: str, zh: str) -> Purpose:
+    return Purpose("foreign", finding(PROBLEMS, "other-yaml", file, None, about=en, about_zh=zh))
+
+
+def _program(script: str | None) -> tuple[Any, ...] | None:
+    if not script:
+        return None
+    base = _base(script)
+    if base == "pretrain_gpt.py":
+        return (base, TRAINING, "", "", "", "", "megatron")
+    from .purposes_compiled import MODULES, PROGRAMS
+
+    if not base.endswith(".py"):
+        found = next((entry for entry in MODULES if _fits(entry[0], base)), None)
+        if found is not None:
+            return found
+        base = f"{base.rpartition('.')[2]}.py"
+    return next((entry for entry in PROGRAMS if _fits(entry[0], base)), None)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """Whether a name is a pattern's, where each `*` stands for any text."""
+    first, star, rest = pattern.partition("*")
+    if not star:
+        return name == pattern
+    if not name.startswith(first):
+        return False
+    name = name[len(first) :]
+    while "*" in rest:
+        part, _, rest = rest.partition("*")
+        at = name.find(part)
+        if at < 0:
+            return False
+        name = name[at + len(part) :]
+    return name.endswith(rest)
+
+
+def _base(script: str | None) -> str:
+    return (script or "").replace("\\", "/").rpartition("/")[2]
+
+
+def _purpose(entry: Sequence[Any], file: str, span: Span | None, *, name: str) -> Purpose | None:
+    kind, en, zh, lost, lost_zh, parser = entry[1:7]
+    if kind == TRAINING:
+        return None
+    problem = {POST_TRAINING: POST_TRAINING, OTHER_MODEL: OTHER_MODEL}.get(kind, "no-training")
+    words = {"name": name, "about": en, "about_zh": zh, "lost": lost, "lost_zh": lost_zh}
+    return Purpose(kind, finding(PROBLEMS, problem, file, span, **words), parser == "own")

@@ -1,0 +1,81 @@
+"""The version of the framework whose source tree a file stands in, or whose folder a launch changes to.
+
+Megatron-LM says its version in `megatron/core/package_info.py` (0.12-0.19), MindSpore Transformers in
+`mindformers/__init__.py` (1.6-2.1).
+"""
+
+from __future__ import annotations
+
+import os
+
+from .diagnostic import UnreadableError
+from .light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from .config import Framework, Launch
+    from .source import SourceText
+
+_NAMES = {
+    "megatron": os.path.join("megatron", "core", "package_info.py"),
+    "mindformers": os.path.join("mindformers", "__init__.py"),
+}
+_LEVELS = 7
+"""How many folders up a tree's root may be: functional tests stand five below it."""
+
+
+def tree_version(
+    framework: Framework, folders: Iterable[str], open_file: Callable[[str], SourceText]
+) -> tuple[str, str] | None:
+    """The version of the nearest tree at or above one of the folders, and the file that says it."""
+    name = _NAMES[framework]
+    seen: set[str] = set()
+    for folder in folders:
+        here = os.path.abspath(folder)
+        for _ in range(_LEVELS):
+            if here in seen:
+                break
+            seen.add(here)
+            path = os.path.join(here, name)
+            if os.path.isfile(path):
+                found = _said(framework, path, open_file)
+                if found is not None:
+                    return found, path
+            above = os.path.dirname(here)
+            if above == here:
+                break
+            here = above
+    return None
+
+
+def folders_of(launch: Launch | None, path: str, cwd: str) -> list[str]:
+    """Where the tree of a launch may be: at its program, in the folder it changed to, at the script itself."""
+    folders: list[str] = []
+    if launch is not None:
+        start = launch.directory or cwd
+        script = launch.script or ""
+        if script.endswith(".py") and not set(script) & set("$`*?"):
+            folders.append(os.path.dirname(os.path.join(start, script)))
+        elif launch.directory:
+            folders.append(start)
+    if path != "-":
+        folders.append(os.path.dirname(os.path.join(cwd, path)))
+    return folders
+
+
+def _said(framework: Framework, path: str, open_file: Callable[[str], SourceText]) -> str | None:
+    try:
+        text = open_file(path).text
+    except UnreadableError:
+        return None
+    values: dict[str, str] = {}
+    for line in text.splitlines():
+        name, equals, value = line.partition("=")
+        if equals and name.strip() in ("MAJOR", "MINOR", "PATCH", "__version__"):
+            values.setdefault(name.strip(), value.partition("#")[0].strip().strip("'\""))
+    if framework == "megatron":
+        parts = [values.get(name, "") for name in ("MAJOR", "MINOR", "PATCH")]
+        return ".".join(part for part in parts if part.isdigit()) if parts[0].isdigit() and parts[1].isdigit() else None
+    version = values.get("__version__", "")
+    return version if version[:1].isdigit() else None

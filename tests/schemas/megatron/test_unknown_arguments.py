@@ -1,0 +1,99 @@
+"""Unknown arguments by what they mean; which version knows which is what the real parsers of 0.12-0.19 say."""
+
+from __future__ import annotations
+
+import pytest
+
+from accmap.schemas.config import Config, ReadOptions
+from accmap.schemas.megatron import compile_catalog
+from accmap.schemas.megatron.unknown_arguments import nearly
+from accmap.schemas.megatron.versions import versions_of
+from accmap.schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS, static_catalog
+from accmap.schemas.mindformers.detect import ONLY_IN
+from accmap.schemas.reader import config_of
+from accmap.schemas.source import SourceText
+
+SIZES = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 "
+
+
+def read(arguments: str, version: str | None = None) -> Config:
+    return config_of(SourceText("a.txt", SIZES + arguments), ReadOptions(megatron=version), path="a.txt")
+
+
+def kinds(config: Config) -> list[tuple[str, str]]:
+    names = ("unknown-argument", "misspelt-argument", "looks-like-a-fork", "argument-of-another-version")
+    return [(entry.kind.name, entry.kind.severity) for entry in config.problems if entry.kind.name in names]
+
+
+@pytest.mark.parametrize("flag", ["--log-intervall 1", "--micro-batch-sise 1", "--num_experts 2", "--use-mcore-model"])
+def test_a_slip_of_the_pen_is_an_error(flag: str) -> None:
+    config = read(flag)
+    assert kinds(config) == [("misspelt-argument", "error")]
+    message = next(entry for entry in config.problems if entry.kind.code == "MAP026").message()
+    assert "its parser would stop here" in message
+
+
+@pytest.mark.parametrize("flag", ["--my-own-thing 1", "--o-lora-rank 8", "--frobnicate"])
+def test_another_word_is_no_slip(flag: str) -> None:
+    assert kinds(read(flag)) == [("unknown-argument", "warning")]
+
+
+def test_many_are_a_fork() -> None:
+    config = read("--noop-layers 3 --tune-the-thing --sparse-mode 2 --own-kernel --moe-router-fusion --log-intervall 1")
+    assert sorted(kinds(config)) == [("looks-like-a-fork", "warning"), ("misspelt-argument", "error")]
+    assert config.framework_version == "0.12"
+    (fork,) = [entry for entry in config.problems if entry.kind.code == "MAP042"]
+    assert "5 arguments" in fork.message()
+    assert "accmap.toml" in fork.message()
+
+
+def test_an_argument_of_another_version() -> None:
+    assert kinds(read("--moe-router-fusion", "0.12")) == [("argument-of-another-version", "error")]
+    assert kinds(read("--moe-router-fusion")) == []
+    assert read("--moe-router-fusion").framework_version == "0.14"
+    # --enable-cuda-graph is gone from 0.16 on, --perform-rl-step comes with 0.15.
+    assert read("--enable-cuda-graph --perform-rl-step").framework_version == "0.15"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "near"),
+    [
+        ("--log-intervall", "--log-interval", True),
+        ("--lgo-interval", "--log-interval", True),
+        ("--stage2-size", "--stage1-size", False),
+        ("--lr", "--l", False),
+        ("--q-lora-rank", "--o-lora-rank", False),
+        ("--train-samples", "--train-iters", False),
+    ],
+)
+def test_nearly(one: str, other: str, near: bool) -> None:
+    assert nearly(one, other) == near
+
+
+def test_the_compiled_versions_are_fresh() -> None:
+    with open(compile_catalog.VERSIONS_PATH, encoding="utf-8") as stream:
+        assert stream.read() == compile_catalog.versions_text(compile_catalog.read_table())
+    assert versions_of("--perform-rl-step") == ("0.15", "0.16", "0.17", "0.18", "0.19")
+
+
+def test_keys_of_one_version_are_those_of_the_catalogs() -> None:
+    def keys(version: str) -> set[str]:
+        facts = static_catalog(version)
+        sections = facts["sections"]
+        general = set(sections["general_config"]["defaults"])
+        inner = {
+            f"{name}.{key}"
+            for name, section in sections.items()
+            if isinstance(section["defaults"], dict) and name != "general_config"
+            for key in section["defaults"]
+        }
+        types = {f"model_type:{name}" for name in facts["names"] if not name.startswith("mcore_")}
+        return general | set(sections) | inner | types
+
+    usual = keys(DEFAULT_STATIC)
+    told = {
+        path[-1] if values is None else f"model_type:{value}"
+        for path, values, _ in ONLY_IN
+        for value in values or ("",)
+    }
+    assert set().union(*(keys(version) for version in STATIC_VERSIONS)) - usual == told
