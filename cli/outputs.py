@@ -301,7 +301,7 @@ class VerifyJson(Open):
     initialisation: list[Any]
     stand_ins: list[Any]
     not_compared: list[NotComparedJson]
-    read_as: list[VersionJson] = []
+    read_as: list[VersionJson] = Field(default_factory=list[VersionJson])
     first_divergence: DivergenceJson | None
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.mindformers.shape import is_mapping
 from .curve import UndecidedError
 from .problems import Note, note, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ...schemas.config import Config, Setting
     from ...schemas.diagnostic import Diagnostic
@@ -259,7 +258,7 @@ def _loss_scale(config: Config) -> LossScale | None:
     fixed = _number(sense)
     if fixed is not None:
         return LossScale("constant", fixed)
-    if not isinstance(sense, Mapping):
+    if not is_mapping(sense):
         return None
     numbers = {name: _number(sense.get(name)) for name in sense}
     value = numbers.get("loss_scale_value")

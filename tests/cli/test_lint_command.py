@@ -65,7 +65,7 @@ def test_remarks_are_counted_and_listed_when_asked_for(capsys: pytest.CaptureFix
     assert [": error[" in line for line in louder] == sorted((": error[" in line for line in louder), reverse=True)
     errors = sum(": error[" in line for line in louder)
     assert lines[-1].startswith(f"{errors} errors, {len(louder) - errors} warnings, ")
-    assert lines[-1].count(" remarks (--remarks) in 2 files (1 pair); profile align") == 1
+    assert lines[-1].count(" remarks (--remarks) in 2 files (1 pair; ") == 1
     _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--remarks")
     remarks = [place for place, line in enumerate(out.splitlines()) if ": info[" in line]
     assert remarks == list(range(remarks[0], remarks[0] + len(remarks)))
