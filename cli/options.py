@@ -100,8 +100,8 @@ READING = (
     ),
     Option(
         ("--steps",),
-        "How many updates the run makes, where the file cannot say.",
-        "训练的总步数（文件无法确定时）。",
+        "How many updates the run makes, where the file cannot say; `lr` looks at as many.",
+        "训练的总步数（文件无法确定时）；`lr` 查看同样多的步数。",
         type=int,
         metavar="N",
     ),

@@ -108,13 +108,16 @@ def _written_batch(scope: Scope) -> int | None:
     return micro * data * max(1, whole // (micro * data))
 
 
+_MEGATRON_DATA = "BlendedMegatronDatasetDataLoader"
+
+
 def _epochs_get(values: Values, scope: Scope) -> Values:
     epochs, listed, whole = integer(values[0]), items(values[1]), _written_batch(scope)
     samples = integer(listed[0]) if listed else None
     steps = _quotient(samples, whole)
     total = integer(values[2])
-    if total is None and steps is not None and epochs is not None:
-        total = steps * epochs
+    if total is None and steps is not None and epochs is not None and values[3] in (None, _MEGATRON_DATA):
+        total = steps * epochs  # of no other loader do the sizes say how long the run is
     return total, (None if total is None or not whole else total * whole)
 
 
@@ -123,7 +126,7 @@ def _epochs_put(values: Values, scope: Scope) -> Written:
     whole = _written_batch(scope)
     if steps is not None and whole:
         samples = steps * whole
-    return (1, OMIT, OMIT) if samples is None else (1, [samples, 0, 0], OMIT)
+    return (1, OMIT if samples is None else [samples, 0, 0], OMIT, OMIT)
 
 
 def _steps_get(values: Values, scope: Scope) -> Values:

@@ -103,6 +103,7 @@ def json_schema() -> dict[str, object]:
                     "origin": {"enum": ["explicit", "derived", "default"]},
                     "span": {"$ref": "#/$defs/span"},
                     "from": {"type": "array", "items": {"type": "string"}},
+                    "reason": {"type": "string"},
                 },
             },
         },

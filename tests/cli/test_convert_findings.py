@@ -49,9 +49,9 @@ def test_keys_with_one_reason_stand_in_one_line(accmap: Callable[..., Any], tmp_
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        (("--mindformers", "1.5"), "SYN922"),
-        (("--mindformers", "3.7"), "SYN922"),
-        (("--mindformers", "no-number"), "SYN922"),
+        (("--mindformers", "1.5"), "MAP105"),
+        (("--mindformers", "3.7"), "MAP105"),
+        (("--mindformers", "no-number"), "MAP105"),
         (("--mindformers", "1.6", "--dialect", "dynamic"), "SYN922"),
         (("--dialect", "legacy"), "SYN922"),
     ],
