@@ -81,6 +81,7 @@ def print_report(translation: Translation, language: Language) -> None:
     for row, names in lines.values():
         print(_line(row, list(dict.fromkeys(names)), language, colour), file=sys.stderr)
     print(_count(translation, language), file=sys.stderr)
+    print(_versions(translation, language), file=sys.stderr)
 
 
 def _whole(key: str) -> str:
@@ -110,7 +111,7 @@ def _count(translation: Translation, language: Language) -> str:
     ]
     if silent:
         named.append(_SILENT[language == "zh"].format(silent))
-    return f"{translation.source}: " + ", ".join(named) + _versions(translation, language)
+    return f"{translation.source}: " + ", ".join(named)
 
 
 def _versions(translation: Translation, language: Language) -> str:
@@ -120,4 +121,4 @@ def _versions(translation: Translation, language: Language) -> str:
         translation.target_framework, translation.version, "given" if translation.target_given else "assumed"
     )
     named = [entry.name(language) for entry in (basis, target) if entry is not None]
-    return f"（{' → '.join(named)}）" if language == "zh" else f" ({' -> '.join(named)})"
+    return " -> ".join(named)
