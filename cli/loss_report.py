@@ -81,6 +81,7 @@ def print_report(translation: Translation, language: Language) -> None:
     for row, names in lines.values():
         tell(_line(row, list(dict.fromkeys(names)), language, colour))
     tell(_count(translation, language))
+    tell(_versions(translation, language))
 
 
 def _harm(row: ReportRow) -> tuple[bool, int, int]:
@@ -116,7 +117,7 @@ def _count(translation: Translation, language: Language) -> str:
     ]
     if silent:
         named.append(_SILENT[language == "zh"].format(silent))
-    return f"{translation.source}: " + ", ".join(named) + _versions(translation, language)
+    return f"{translation.source}: " + ", ".join(named)
 
 
 def _versions(translation: Translation, language: Language) -> str:
@@ -126,4 +127,4 @@ def _versions(translation: Translation, language: Language) -> str:
         translation.target_framework, translation.version, "given" if translation.target_given else "assumed"
     )
     named = [entry.name(language) for entry in (basis, target) if entry is not None]
-    return f"（{' → '.join(named)}）" if language == "zh" else f" ({' -> '.join(named)})"
+    return " -> ".join(named)
