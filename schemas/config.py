@@ -151,6 +151,8 @@ class ReadOptions(NamedTuple):
     world_size: int | None = None
     launch: int | None = None
     declared: tuple[str, ...] = ()
+    branches: Mapping[str, bool] = {}
+    """Conditions that reading cannot decide, by line (`12`, or `lib.sh:12` in another file): whether they hold."""
 
 
 def json_value(value: Value) -> object:

@@ -103,7 +103,7 @@ def decode(data: bytes, name: str) -> SourceText:
         _refuse("not-utf8", name, _place(data, at), offset=at, byte=data[at])
     if not text.strip():
         _refuse("empty", name)
-    return SourceText(name, text)
+    return SourceText(name, text, marked=bool(mark))
 
 
 def refuse_larger(name: str, size: int, limit: int) -> None:

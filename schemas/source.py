@@ -35,11 +35,13 @@ class Span(NamedTuple):
 class SourceText:
     """A decoded file and the table that turns offsets into lines and columns."""
 
-    __slots__ = ("_starts", "name", "text")
+    __slots__ = ("_starts", "marked", "name", "text")
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str, *, marked: bool = False) -> None:
         self.name = name
         self.text = text
+        self.marked = marked
+        """Whether a byte-order mark stood before the text. YAML drops it, bash does not."""
         self._starts = _line_starts(text)
 
     def line(self, number: int) -> str:

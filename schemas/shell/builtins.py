@@ -11,7 +11,7 @@ from .expansion import shell_quoted
 from .flow import Exit, Leave, Return
 from .scanning import is_name, name_end, word_end
 from .state import Variable
-from .syntax import Assignment, Word
+from .syntax import Assignment, Bare, Word
 from .text import Code, Piece, known, plain, shown, unknown
 
 if TYPE_CHECKING:
@@ -103,9 +103,10 @@ def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
     name: str | None = None
     if len(words) > 1 and words[0].known() == "-v":
         name = words[1].known()
-        words = words[2:]
         if name is None:
+            shell.forget_all(place, "which variable is set is not known")
             return None
+        words = words[2:]
     if words and words[0].known() == "--":
         words = words[1:]
     if not words:
@@ -115,10 +116,13 @@ def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
         match = re.fullmatch(r"([A-Za-z_]\w*)(?:\[(.*)\])?", name)
         if match is None:
             return 2
+        key: int | str | None = None
         if match[2] is not None:
-            shell.forget(match[1], place)
-        else:
-            shell.assign(match[1], text, None, place=place)
+            key = shell.key(match[1], Word((Bare(plain(match[2], place), match[2]),), place))
+            if key is None:
+                shell.forget(match[1], place)
+                return 0
+        shell.assign(match[1], text, key, place=place)
     else:
         shell.emit(text)
     return 0
@@ -277,7 +281,7 @@ def declare(shell: Shell, name: str, arguments: Sequence[Word | Assignment], pla
                 _declare_field(shell, name, flags, field, place)
             elif string[:1] in ("-", "+") and len(string) > 1:
                 flags += string[1:] if string[0] == "-" else ""
-                if string == "+x" or string == "+i":
+                if string in ("+x", "+i", "+n"):
                     flags += string
             else:
                 _declare_field(shell, name, flags, field, place)
@@ -306,19 +310,33 @@ def _declare_field(shell: Shell, name: str, flags: str, field: Field, place: Pla
 
 
 def _declare_one(
-    shell: Shell, command: str, flags: str, name: str, assignment: Assignment | None, _place: Place
+    shell: Shell, command: str, flags: str, name: str, assignment: Assignment | None, place: Place
 ) -> None:
     if command == "alias" or "f" in flags or "F" in flags or "p" in flags:
         return
     state = shell.state
     inside = bool(state.frames)
     local = command == "local" or (command in ("declare", "typeset") and inside and "g" not in flags)
+    target: Text | None = None
+    refers = "n" in flags and command != "export"
+    if refers and assignment is not None and isinstance(assignment.value, Word):
+        target = shell.expand.text(assignment.value)
+        if known(target) == name:
+            # bash warns of the circle and takes the global variable of that name
+            if any(name in frame for frame in state.frames):
+                shell.forget(name, place)
+            return
     if local and inside:
         frame = state.frames[-1]
         if name not in frame:
             frame[name] = state.variables.get(name)
             old = state.variables.get(name)
             state.variables[name] = Variable(exported=old.exported if old is not None else False)
+    if not refers:
+        found = shell.plain_name(name, place)
+        if found is None:
+            return
+        name = found
     variable = state.variables.get(name) or Variable()
     exported = variable.exported or command == "export" or "x" in flags
     if ("n" in flags and command == "export") or "+x" in flags:
@@ -336,14 +354,12 @@ def _declare_one(
         integer=variable.integer or "i" in flags,
         keyed=variable.keyed or "A" in flags,
         case=case,
-        reference=variable.reference or ("n" in flags and command != "export"),
+        reference=(variable.reference or refers) and "+n" not in flags,
     )
-    if assignment is not None:
-        if "n" in flags and command != "export" and isinstance(assignment.value, Word):
-            target = shell.expand.text(assignment.value)
-            state.variables[name] = state.variables[name]._replace(value=target)
-        else:
-            shell.perform(assignment)
+    if target is not None:
+        state.variables[name] = state.variables[name]._replace(value=target)
+    elif assignment is not None:
+        shell.perform(assignment)
     if command == "readonly" or "r" in flags:
         state.variables[name] = state.variables[name]._replace(readonly=True)
 
@@ -361,15 +377,16 @@ def _declaring(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _unset(shell: Shell, fields: list[Field], place: Place) -> int | None:
-    functions = False
+    functions = references = False
     for field in fields[1:]:
         string = field.known() or shown(field.text())
         if string.startswith("-"):
-            functions = "f" in string
+            functions, references = "f" in string, "n" in string
         elif functions:
             shell.state.functions.pop(string, None)
         elif "[" in string:
             name, _, index = string.partition("[")
+            name = shell.plain_name(name, place) or ""
             variable = shell.variable(name)
             if variable is not None and variable.items is not None:
                 key: int | str = index.rstrip("]")
@@ -383,7 +400,10 @@ def _unset(shell: Shell, fields: list[Field], place: Place) -> int | None:
                 items = {entry: value for entry, value in variable.items.items() if entry != key}
                 shell.state.variables[name] = variable._replace(items=items)
         elif string in shell.state.variables:
-            if not shell.state.variables[string].readonly:
+            if not references:
+                string = shell.plain_name(string, place) or ""
+            held = shell.state.variables.get(string)
+            if held is not None and not held.readonly:
                 del shell.state.variables[string]
         else:
             shell.state.functions.pop(string, None)
@@ -546,8 +566,10 @@ def _read(shell: Shell, fields: list[Field], place: Place) -> int | None:  # noq
         items: dict[int | str, Text] = {}
         for number, word in enumerate(_split(line, separators, 0)):
             items[number] = plain(word, place)
-        old = shell.state.variables.get(array) or Variable()
-        shell.state.variables[array] = old._replace(value=None, items=items)
+        array = shell.plain_name(array, place)
+        if array is not None:
+            old = shell.state.variables.get(array) or Variable()
+            shell.state.variables[array] = old._replace(value=None, items=items)
     elif not names:
         shell.assign("REPLY", plain(line, place), None, place=place)
     else:
@@ -608,8 +630,10 @@ def _mapfile(shell: Shell, fields: list[Field], place: Place) -> int | None:
         shell.undecided_reason = "it is read from an input that is not known"
         shell.forget(name, place)
         return None
-    lines = given.splitlines(keepends=not strip)
-    shell.state.variables[name] = Variable(None, {number: plain(line, place) for number, line in enumerate(lines)})
+    lines = programs.lines_of(given, ends=not strip)
+    found = shell.plain_name(name, place)
+    if found is not None:
+        shell.state.variables[found] = Variable(None, {number: plain(line, place) for number, line in enumerate(lines)})
     return 0
 
 

@@ -133,7 +133,8 @@ def unary(shell: Shell, operator: str, operand: Text, _place: Place) -> bool | N
     if letter == "t":
         return None
     if letter == "R":
-        return False
+        held = shell.state.variables.get(string)
+        return held is not None and held.reference and bool(held.value)
     if letter in _FILE_TESTS:
         return _file(shell, letter, string)
     return None

@@ -184,6 +184,27 @@ how many there are without it."""
 MINDFORMERS_SCRIPTS = frozenset(("run_mindformer.py", "run_mindformers.py"))
 
 
+def differ(one: Started, other: Started) -> bool:
+    """Whether two starts of one program are given something else: arguments, or variables."""
+    mine, theirs = one.arguments, other.arguments
+    if len(mine) != len(theirs) or one.script != other.script:
+        return True
+    if any(a.text() != b.text() and _word_or_why(a) != _word_or_why(b) for a, b in zip(mine, theirs, strict=True)):
+        return True
+    if one.env.keys() != other.env.keys():
+        return True
+    return any(
+        variable is not other.env[name] and known(variable.value or ()) != known(other.env[name].value or ())
+        for name, variable in one.env.items()
+    )
+
+
+def _word_or_why(field: Field) -> tuple[str | None, str]:
+    """What a word is, or why it is not known."""
+    text = field.known()
+    return text, "" if text is not None else doubt_reason(field)
+
+
 def start(shell: Shell, fields: Sequence[Field], extra: Mapping[str, Variable], given: Input, place: Place) -> None:
     """Follows a command that is neither a function nor a builtin."""
     _Start(shell, dict(extra), given, place).follow(list(fields), None, None, ())

@@ -9,15 +9,16 @@ from __future__ import annotations
 from ..config import Argument, Launch, Unresolved
 from ..diagnostic import Diagnostic, UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..source import Span
 from .problems import PROBLEMS
-from .text import Code, known, shown, written_at
+from .text import Code, Piece, Place, known, shown, written_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
 
     from ..config import ReadOptions
-    from ..source import SourceText, Span
+    from ..source import SourceText
     from .expansion import Field
     from .interpreter import Found, Shell
 
@@ -49,7 +50,7 @@ def read_script(
 
     shell = Shell(options, open_file, path=path, cwd=cwd, home=source)
     try:
-        shell.run_code(Code(source))
+        shell.run_code(_code(shell, source))
     except Exit:
         pass
     except Stop:
@@ -62,6 +63,16 @@ def read_script(
         return _answer(shell, source, options)
     finally:
         shell.part()
+
+
+def _code(shell: Shell, source: SourceText) -> Code:
+    """The file as bash reads it: a byte-order mark belongs to its first word."""
+    if not source.marked:
+        return Code(source)
+    place = Place(source, 0, min(len(source.text), 1))
+    shell.note("byte-order-mark", place)
+    whole = Piece(source.text, Place(source, 0, len(source.text)), True)
+    return Code(source, (Piece("\ufeff", place), whole), place)
 
 
 def looks_like_script(source: SourceText) -> bool:
@@ -82,7 +93,6 @@ def looks_like_script(source: SourceText) -> bool:
             return True
         return stripped.startswith(_OPENINGS)
     return False
-    return False
 
 
 def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptReading:
@@ -101,13 +111,16 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
             raise UnreadableError(finding(PROBLEMS, "no-such-launch", home, number=options.launch, count=len(launches)))
         taken = order[options.launch - 1]
     else:
-        straight = [number for number in range(len(kept)) if kept[number].straight]
-        taken = straight[-1] if straight else len(kept) - 1
+        first = [number for number in range(len(kept)) if not kept[number].again]
+        straight = [number for number in first if kept[number].straight]
+        taken = straight[-1] if straight else first[-1]
         why = kept[taken].why
         if not straight and why is not None:
-            shell.note("conditional-launch", kept[taken].place, line=why.line())
+            shell.note("conditional-launch", kept[taken].place, line=shell.question(why))
     chosen = kept[taken]
     launch = made[taken]
+    _sweeps(shell, [found.place for found in kept], options)
+    _branches(shell, source, options)
     unresolved: list[Unresolved] = []
     for number, argument in enumerate(chosen.launch.arguments):
         if argument.known() is None:
@@ -127,6 +140,29 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
     return ScriptReading(launches, launch, others, tuple(unresolved), tuple(shell.problems))
 
 
+def _sweeps(shell: Shell, places: Sequence[Place], options: ReadOptions) -> None:
+    """Says which launches stand in loops that start them again with something else."""
+    for place, sweep in shell.swept.items():
+        if not sweep.differs or place not in places:
+            continue
+        if options.launch is not None and not sweep.unknown:
+            continue  # one of them was asked for
+        shell.note("sweep-unknown" if sweep.unknown else "sweep", place, count=sweep.starts)
+
+
+def _branches(shell: Shell, source: SourceText, options: ReadOptions) -> None:
+    """Says which answers of `--branch` nothing asked for."""
+    for key in options.branches:
+        if key in shell.questions:
+            continue
+        line = int(key) if key.isdecimal() else 0
+        inside = 0 < line <= source.line_count
+        span = Span(line, 1, line, len(source.line(line)) + 1) if inside else None
+        open_ = sorted(shell.questions, key=_line_order)[:10]
+        kind = "branch-not-asked" if open_ else "branch-none-asked"
+        shell.problems.append(finding(PROBLEMS, kind, source.name, span, line=key, lines=", ".join(open_)))
+
+
 def _position(found: Found, source: SourceText) -> tuple[bool, int]:
     return found.place.source is not source, found.place.start
 
@@ -143,12 +179,18 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
         kind, hint, span = "no-launch-problem", endless.message(), endless.span
     elif shell.ended is not None:
         span = shell.ended.span(source.name)
-        kind = "no-launch-exit"
+        kind = "no-launch-conditions" if shell.questions else "no-launch-exit"
     elif shell.problems:
         kind = "no-launch-problem"
         hint = shell.problems[0].message()
         span = shell.problems[0].span
-    raise UnreadableError(finding(PROBLEMS, kind, source.name, span, hint=hint, line=span.line if span else 0))
+    lines = ", ".join(sorted(shell.questions, key=_line_order)[:10])
+    line = span.line if span else 0
+    raise UnreadableError(finding(PROBLEMS, kind, source.name, span, hint=hint, line=line, lines=lines))
+
+
+def _line_order(question: str) -> tuple[bool, int, str]:
+    return ":" in question, len(question), question
 
 
 def _launch(found: Found, home: str) -> Launch:
