@@ -60,6 +60,7 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
     "baseline": ({"type": "string"}, "A baseline file of accepted findings."),
     "plugins": (_WORDS, "Entry points of the group accmap.rules that are loaded."),
     "declare": (_WORDS, "Arguments of a Megatron-LM fork: flag:nargs[:type]."),
+    "branch": (_WORDS, "Conditions in scripts that reading cannot decide: FILE:LINE=yes or FILE:LINE=no."),
     "lang": ({"enum": ["en", "zh"]}, "Language of messages."),
     "world-size": ({"type": "integer", "minimum": 1}, "How many devices, where a file cannot say."),
     "cache-dir": ({"type": "string"}, "Where results are cached."),

@@ -8,6 +8,7 @@ import sys
 from ..schemas.diagnostic import once
 from ..schemas.files import MAX_BYTES, decode, read_text
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from .branches import branches_of
 from .configuration import Configuration, check_codes, find_configuration
 from .lean import BAD, BROKEN, FINE, UNUSABLE
 from .parsing import UsageError
@@ -304,6 +305,7 @@ def _settings(
         dialect=options.dialect or found.text("dialect"),
         declared=(*found.words("declare"), *options.declared),
         world_size=options.world_size or (size if isinstance(size, int) else None),
+        branches={**branches_of(found.words("branch"), "branch"), **options.branches},
     )
     plugins: tuple[Rule, ...] = ()
     if found.words("plugins"):

@@ -9,6 +9,7 @@ from importlib import import_module
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
+from .branches import branches_of
 from .lean import BROKEN, UNUSABLE
 from .options import READING, Command
 from .parsing import Parsed, UsageError, counts_from_one
@@ -99,6 +100,7 @@ def read_options(values: Mapping[str, object]) -> ReadOptions:
         world_size=world_size if isinstance(world_size, int) else None,
         launch=launch if isinstance(launch, int) else None,
         declared=_words(values["declare"]),
+        branches=branches_of(_words(values["branch"])),
     )
 
 

@@ -95,6 +95,14 @@ class Argument(NamedTuple):
     span: Span
     resolved: bool = True
     may_split: bool = False
+    why: str = ""
+    """Why it could not be decided, and what would decide it."""
+
+    def reasons(self) -> dict[str, str]:
+        """The reason in both languages, for a message."""
+        from .shell.reasons import in_both
+
+        return in_both(self.why)
 
 
 class Launch(NamedTuple):

@@ -48,7 +48,9 @@ class Plan(NamedTuple):
 
 FILE = "plan.json"
 FORMAT = 1
-_READING = re.compile(r"--unset-empty|--(megatron|mindformers|dialect|world-size|launch|var|declare|arg)=.*", re.DOTALL)
+_READING = re.compile(
+    r"--unset-empty|--(megatron|mindformers|dialect|world-size|launch|var|branch|declare|arg)=.*", re.DOTALL
+)
 
 
 class PlanError(ValueError):
@@ -67,6 +69,7 @@ def reading_words(options: ReadOptions) -> tuple[str, ...]:
         if getattr(options, name) is not None
     ]
     words += [f"--var={name}={value}" for name, value in options.variables.items()]
+    words += [f"--branch={line}={'yes' if holds else 'no'}" for line, holds in options.branches.items()]
     words += [f"--declare={text}" for text in options.declared]
     words += [f"--arg={text}" for text in options.positional]
     return (*words, "--unset-empty") if options.unset_empty else tuple(words)

@@ -151,7 +151,7 @@ class _Reader:
             splits = not again
             reason = f"{', '.join(open_names)} is set nowhere"
             self.unresolved.append(Unresolved(raw, reason, span, index, splits))
-            return [Argument(raw, span, resolved=False, may_split=splits)]
+            return [Argument(raw, span, resolved=False, may_split=splits, why=reason)]
         found = self.read_again(text) if again else text.split()
         if found is None:
             self.problem("recipe-value", node, key=raw, why="a quote is not closed", why_zh="引号未闭合")

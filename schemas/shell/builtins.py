@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 
 from ..light_typing import TYPE_CHECKING
-from . import conditions, programs
+from . import conditions, launchers, programs, tree
 from .arithmetic import ExpressionError, UndecidedError
 from .expansion import shell_quoted
 from .flow import Exit, Leave, Return
@@ -440,6 +440,10 @@ def _source(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if path is None:
         shell.note("source-unknown", place, text=shown(fields[1].text()))
         return None
+    if path in tree.INPUTS and shell.input.text is not None:
+        shell.state.status = 0
+        shell.run_code(Code(place.source, shell.input.text, place))
+        return shell.state.status
     kept = shell.state.positional
     if len(fields) > 2:
         shell.state.positional = tuple([shell.settled(field) for field in fields[2:]])
@@ -740,6 +744,12 @@ def _shopt(shell: Shell, fields: list[Field], _place: Place) -> int | None:
 
 def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
     """A program of which the output follows from what it is given."""
+    if fields[0].known() == "xargs" and len(fields) > 1:
+        launchers.start(shell, fields, {}, shell.input, place)
+        return None
+    if fields[0].known() == "sed":
+        for field in fields[1:]:
+            shell.touch(field.known() or "")
     if shell.out is None:
         return None if fields[0].known() != "expr" else _printed_status(shell, fields)
     words = _strings(fields[1:])
@@ -748,6 +758,8 @@ def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
         shell.emit_unknown(place, shell.undecided_reason)
         return None
     name = fields[0].known() or ""
+    if name == "cat" and words and not any(word.startswith("-") for word in words):
+        return _cat(shell, words, place)
     given = shell.input.known()
     if given is not None and len(given) > 100_000:
         shell.emit_unknown(place)
@@ -765,6 +777,18 @@ def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
         text = shell.input.text
     shell.emit(text)
     return printed[1]
+
+
+def _cat(shell: Shell, words: Sequence[str], place: Place) -> int | None:
+    """`cat FILE...`: what files of the tree hold."""
+    held = [shell.content(word) for word in words]
+    for text in held:
+        if text is None:
+            shell.emit_unknown(place, "it is what a file holds")
+            return None
+    for text in held:
+        shell.emit(text or ())
+    return 0
 
 
 def _printed_status(_shell: Shell, fields: list[Field]) -> int | None:

@@ -42,6 +42,12 @@ class Field:
         return tuple(self.pieces)
 
 
+def doubt_reason(field: Field) -> str:
+    """Why a field is not known."""
+    doubt = doubt_of(field.text())
+    return doubt.reason if doubt is not None else "how it is split into words is not known"
+
+
 def _loosened(text: Text) -> Text:
     return tuple(
         piece if piece.doubt is None else piece._replace(doubt=piece.doubt._replace(loose=True)) for piece in text
@@ -141,11 +147,11 @@ class Expander:
                 if "~" in part.string:
                     last = number == len(parts) - 1
                     if number == 0 and part.string[0] == "~":
-                        text = self._tildes(text, part.string, place, (0,), "/", last=last)
+                        text = self._tildes(text, part.string, place, (0,), last=last)
                     elif assigns:
                         # outside POSIX mode, bash treats an argument that looks like an assignment as one
                         starts = _tilde_starts(part.string, 0 if number else assigns, first=not number)
-                        text = self._tildes(text, part.string, place, starts, "/:", last=last)
+                        text = self._tildes(text, part.string, place, starts, last=last)
                 self._bare(builder, text)
             elif isinstance(part, Quoted):
                 builder.add(part.text)
@@ -221,7 +227,7 @@ class Expander:
                 text = inner.text
                 if number == 0 and inner.string.startswith("~"):
                     last = len(part.operand.parts) == 1
-                    text = self._tildes(text, inner.string, part.place, (0,), "/", last=last)
+                    text = self._tildes(text, inner.string, part.place, (0,), last=last)
                 self._split(builder, passed_through(text, part.place))
             else:
                 self._unquoted(builder, inner)
@@ -342,8 +348,7 @@ class Expander:
                     starts = _tilde_starts(part.string, 0, first=first) if assigned else (0,) if first else ()
                     starts = [start for start in starts if part.string.startswith("~", start)]
                     last = number == len(parts) - 1
-                    ends = "/:" if assigned else "/"
-                    found.extend(self._tildes(part.text, part.string, word.place, starts, ends, last=last))
+                    found.extend(self._tildes(part.text, part.string, word.place, starts, last=last))
                 else:
                     found.extend(part.text)
             elif isinstance(part, Quoted):
@@ -390,7 +395,7 @@ class Expander:
                 text, quoted = part.text, False
                 if number == 0 and part.string.startswith("~"):
                     last = len(word.parts) == 1
-                    text = self._tildes(text, part.string, word.place, (0,), "/", last=last)
+                    text = self._tildes(text, part.string, word.place, (0,), last=last)
             elif isinstance(part, Quoted):
                 text, quoted = part.text, True
             elif isinstance(part, Double):
@@ -475,14 +480,14 @@ class Expander:
             key += max([entry for entry in items if isinstance(entry, int)], default=-1) + 1
         return items.get(key, ())
 
-    def _tildes(self, text: Text, string: str, place: Place, starts: Sequence[int], ends: str, *, last: bool) -> Text:
-        """A bare part with the tildes at `starts` expanded; a prefix ends at one of `ends`, or with the word."""
+    def _tildes(self, text: Text, string: str, place: Place, starts: Sequence[int], *, last: bool) -> Text:
+        """A bare part with the tildes at `starts` expanded; a prefix ends at a slash or colon, or with the word."""
         if len(string) != sum([len(piece.text) for piece in text]):
             return unknown("the home directory is not known; give --var HOME=DIRECTORY", place)
         found: list[Piece] = []
         done = 0
         for start in starts:
-            stops = [at for at in [string.find(mark, start) for mark in ends] if at >= 0]
+            stops = [at for at in [string.find(mark, start) for mark in "/:"] if at >= 0]
             if not stops and not last:
                 continue  # what follows is quoted or expanded: bash takes no such prefix
             end = min(stops, default=len(string))

@@ -169,6 +169,9 @@ class Shell:
         self.rounds = 0
         self.swept: dict[Place, Sweep] = {}
         self.questions: set[str] = set()
+        self.answered: set[str] = set()
+        self.causes: dict[str, str] = {}
+        """Of a condition that nobody can decide what would decide it, where that is known."""
         self.returned: list[list[State]] = []
         self.left: list[list[tuple[State, bool]]] = []
         self.sources: list[str] = [path]
@@ -243,7 +246,7 @@ class Shell:
         return None if item is None else Variable(item)
 
     def referred(self, name: str) -> tuple[str, Word | None] | None:
-        """The variable that a name stands for and its subscript, through name references; None where it is not known."""
+        """The variable that a name stands for, through name references, and its subscript; None where nobody knows."""
         for _ in range(8):
             found = self.state.variables.get(name)
             if found is None or not found.reference or not found.value:
@@ -609,6 +612,7 @@ class Shell:
     def condition(self, items: Sequence[Item]) -> int | None:
         """The status of a list that is a condition."""
         self.guarded += 1
+        self.undecided_reason = ""
         try:
             self.run(items)
         finally:
@@ -674,16 +678,38 @@ class Shell:
         """What `--branch` says of a condition that nobody can decide by reading."""
         key = self.question(place)
         self.questions.add(key)
-        return self.options.branches.get(key)
+        if self.undecided_reason and "--" in self.undecided_reason and "--branch" not in self.undecided_reason:
+            self.causes[key] = self.undecided_reason
+        for given in (key, self._named(place)) if self.options.branches else ():
+            if given in self.options.branches:
+                self.answered.add(given)
+                return self.options.branches[given]
+        return self._answer(place)
+
+    def _named(self, place: Place) -> str:
+        return f"{posixpath.basename(place.source.name)}:{place.line()}"
+
+    def _answer(self, place: Place) -> bool | None:
+        """An answer of `--branch` that names the file by more or less of its path."""
+        for key, answer in self.options.branches.items():
+            file, colon, line = key.rpartition(":")
+            if colon and line == str(place.line()):
+                one, other = f"/{posixpath.normpath(file)}", f"/{posixpath.normpath(place.source.name)}"
+                if one.endswith(other) or other.endswith(one):
+                    self.answered.add(key)
+                    return answer
+        return None
 
     def question(self, place: Place) -> str:
         """How `--branch` names the condition at a place."""
         line = place.line()
-        return str(line) if place.source is self.script else f"{place.source.name}:{line}"
+        return str(line) if place.source is self.script else self._named(place)
 
     def depends(self, place: Place) -> str:
         """Why something is not known that a condition decides."""
         key = self.question(place)
+        if key in self.causes:
+            return f"it depends on the test at line {key}, where {self.causes[key]}"
         return f"it depends on the test at line {key}; settle it with --branch {key}=yes or --branch {key}=no"
 
     def _join_output(self, outputs: list[list[Text]], place: Place) -> None:
@@ -697,6 +723,7 @@ class Shell:
 
     def _and_or(self, command: AndOr) -> None:
         self.guarded += 1
+        self.undecided_reason = ""
         try:
             self.execute(command.first)
         finally:
@@ -795,6 +822,8 @@ class Shell:
 
     def _case(self, command: Case) -> None:
         subject = self.expand.text(command.subject)
+        self.undecided_reason = ""
+        self.doubted(subject)
         self._alternatives(command, subject, 0)
 
     def _alternatives(self, command: Case, subject: Text, number: int) -> None:
@@ -1361,9 +1390,19 @@ class Shell:
         return source
 
     def run_child(
-        self, code: Code | str, name: str, arguments: list[Text], extra: dict[str, Variable], place: Place
+        self,
+        code: Code | str,
+        name: str,
+        arguments: list[Text],
+        extra: dict[str, Variable],
+        place: Place,
+        *,
+        elsewhere: bool = False,
     ) -> bool:
-        """Runs a file (by path) or code in a shell of its own; False where the file cannot be read."""
+        """Runs a file (by path) or code in a shell of its own; False where the file cannot be read.
+
+        A shell `elsewhere`, on another machine, knows neither this one's variables nor its directory.
+        """
         unsure = False
         if isinstance(code, str):
             source = self._opened(code, place)
@@ -1387,8 +1426,9 @@ class Shell:
             self.home,
         )
         child = State()
-        child.cwd = self.state.cwd
-        for key, variable in {**self.state.variables, **extra}.items():
+        child.cwd = None if elsewhere else self.state.cwd
+        given = {} if elsewhere else {**self.state.variables, **extra}
+        for key, variable in given.items():
             if variable.exported or key in extra:
                 child.variables[key] = variable._replace(exported=True, readonly=False)
         child.variables["IFS"] = Variable(plain(" \t\n", place))
@@ -1425,7 +1465,7 @@ class Shell:
             firsts = [one for one in self.found if not one.again and _same_place(one.place, place)]
         if firsts:
             sweep = self.swept.setdefault(firsts[0].place, Sweep(len(firsts)))
-            sweep.differs = sweep.differs or all([launchers.differ(one.launch, started) for one in firsts])
+            sweep.differs = sweep.differs or all(launchers.differ(one.launch, started) for one in firsts)
             if self.repeating:
                 sweep.unknown = True
                 return

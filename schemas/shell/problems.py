@@ -25,10 +25,10 @@ PROBLEMS: dict[str, Kind] = {
         "SYN001",
         "no-launch",
         "error",
-        "A plain run ends at line {line}, before it starts a training program, as far as the conditions at {lines} "
-        "can be decided by reading. Settle one with --branch LINE=yes or --branch LINE=no, or give what the script "
-        "asks for with --arg or --var.",
-        "直接运行时脚本在第 {line} 行结束，没有启动训练程序；但第 {lines} 行的判断仅靠读取无法确定。"
+        "A plain run ends at line {line}, before it starts a training program. Give what the script asks for with "
+        "--arg or --var, or settle a condition that reading cannot decide (lines {lines}) with --branch LINE=yes or "
+        "--branch LINE=no.",
+        "直接运行时脚本在第 {line} 行结束，没有启动训练程序；第 {lines} 行的判断仅靠读取无法确定。"
         "请用 --branch 行号=yes 或 --branch 行号=no 选定，或用 --arg、--var 给出脚本所需的参数。",
     ),
     "no-launch-problem": Kind(
@@ -167,7 +167,8 @@ PROBLEMS: dict[str, Kind] = {
         "warning",
         "Whether this launch runs cannot be decided by reading: it depends on the test at line {line}. Settle it with "
         "--branch {line}=yes or --branch {line}=no.",
-        "仅靠读取无法确定此启动是否执行：取决于第 {line} 行的判断。请用 --branch {line}=yes 或 --branch {line}=no 选定。",
+        "仅靠读取无法确定此启动是否执行：取决于第 {line} 行的判断。"
+        "请用 --branch {line}=yes 或 --branch {line}=no 选定。",
     ),
     "exits-early": Kind(
         "SYN020",

@@ -48,8 +48,17 @@ _CHINESE = (
 )
 
 
+def in_both(reason: str) -> dict[str, str]:
+    """The reason in both languages, for a message that names it."""
+    said = reason or "it is not known"
+    return {"why": said, "why_zh": in_chinese(said)}
+
+
 def in_chinese(reason: str) -> str:
     """The reason in Chinese; as it is where no sentence fits."""
+    head, joint, tail = reason.partition(", where ")
+    if joint:
+        return f"{in_chinese(head)}：{in_chinese(tail)}"
     for english, chinese in _CHINESE:
         before, hole, after = english.partition("{}")
         if not reason.startswith(before):

@@ -10,6 +10,7 @@ from ..config import Argument, Launch, Unresolved
 from ..diagnostic import Diagnostic, UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..source import Span
+from .expansion import doubt_reason
 from .problems import PROBLEMS
 from .text import Code, Piece, Place, known, shown, written_at
 
@@ -96,8 +97,6 @@ def looks_like_script(source: SourceText) -> bool:
 
 
 def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptReading:
-    from .launchers import doubt_reason
-
     home = source.name
     best = max([found.rank for found in shell.found], default=-1)
     kept = [found for found in shell.found if found.rank == best]
@@ -153,8 +152,11 @@ def _sweeps(shell: Shell, places: Sequence[Place], options: ReadOptions) -> None
 def _branches(shell: Shell, source: SourceText, options: ReadOptions) -> None:
     """Says which answers of `--branch` nothing asked for."""
     for key in options.branches:
-        if key in shell.questions:
+        if key in shell.answered:
             continue
+        file = key.rpartition(":")[0]
+        if file and not any(one.endswith("/" + file.rpartition("/")[2]) for one in shell.files):
+            continue  # of a file that this script has nothing to do with
         line = int(key) if key.isdecimal() else 0
         inside = 0 < line <= source.line_count
         span = Span(line, 1, line, len(source.line(line)) + 1) if inside else None
@@ -218,9 +220,10 @@ def _argument(field: Field, found: Found, home: str) -> Argument:
     text = field.text()
     if len(text) == 1 and not field.split:
         written, place, _, _, doubt = text[0]
-        return _argument_of((written, place.span(home), doubt is None, False))
+        return _argument_of((written, place.span(home), doubt is None, False, "" if doubt is None else doubt.reason))
     place = written_at(text, found.place)
-    return Argument(shown(text), place.span(home), field.known() is not None, field.split)
+    resolved = field.known() is not None
+    return Argument(shown(text), place.span(home), resolved, field.split, "" if resolved else doubt_reason(field))
 
 
 _argument_of = Argument._make
