@@ -105,6 +105,8 @@ def content_digest(path: str) -> "bytes | None":
     try:
         with open(path, "rb") as stream:
             return digest(stream.read())
+    except IsADirectoryError:  # a pattern looked into it
+        return digest(repr(sorted(os.listdir(path))).encode("utf-8", "surrogateescape"))
     except OSError:
         return None
 

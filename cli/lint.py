@@ -97,6 +97,17 @@ class Reader:
         self.sources[source.name] = source
         return source
 
+    def names(self, path: str) -> list[str] | None:
+        """The names in a directory."""
+        from ..schemas.shell.tree import listing
+
+        if self._digests:
+            from .cache import content_digest
+
+            absolute = os.path.abspath(path)
+            self.read[absolute] = content_digest(absolute)
+        return listing(path)
+
     def text(self, path: str) -> str | None:
         """The text of a configuration file; None where there is none."""
         from .cache import digest

@@ -144,5 +144,5 @@ def read_side(name: str, settings: Settings, reader: Reader) -> Side:
     from ..schemas.reader import config_of
 
     source = reader.open(name)
-    config = config_of(source, settings.options, path=source.name, open_file=reader.open)
+    config = config_of(source, settings.options, path=source.name, open_file=reader.open, list_directory=reader.names)
     return Side(config, recipe_of(config), source)

@@ -55,11 +55,12 @@ def config_of(
     path: str,
     cwd: str | None = None,
     open_file: Callable[[str], SourceText] = read_text,
+    list_directory: Callable[[str], list[str] | None] | None = None,
 ) -> Config:
     """The effective values of a text that is (or, from standard input, would be) the file at `path`."""
     found = format_of(source, path)
     if found == "script":
-        return _script(source, options, path, cwd or os.getcwd(), open_file)
+        return _script(source, options, path, cwd or os.getcwd(), open_file, list_directory)
     if found == "mindformers":
         from .mindformers.effective import mindformers_config
 
@@ -107,12 +108,19 @@ def format_of(source: SourceText, path: str) -> Format:
 
 
 def _script(
-    source: SourceText, options: ReadOptions, path: str, cwd: str, open_file: Callable[[str], SourceText]
+    source: SourceText,
+    options: ReadOptions,
+    path: str,
+    cwd: str,
+    open_file: Callable[[str], SourceText],
+    list_directory: Callable[[str], list[str] | None] | None,
 ) -> Config:
     from .mindformers.launch import is_mindformers_launch
+    from .shell import tree
     from .shell.script import read_script
 
-    reading = read_script(source, options, open_file, path=path, cwd=cwd)
+    names = list_directory or tree.listing
+    reading = read_script(source, options, open_file, path=path, cwd=cwd, list_directory=names)
     launch = reading.chosen
     if launch is not None and is_mindformers_launch(launch):
         config = _followed(launch, source, options, path, open_file)

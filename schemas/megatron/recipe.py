@@ -11,6 +11,7 @@ from __future__ import annotations
 from ..config import Argument, Launch, Unresolved
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..shell.scanning import is_whole_number
 from ..source import Span
 from .argument_list import split_words
 from .catalog import DEFAULT_VERSION, catalog, normalise_version
@@ -202,7 +203,7 @@ class _Reader:
         size = 1
         for name, default in (("GPUS_PER_NODE", GPUS_PER_NODE), ("NUM_NODES", 1)):
             text = env.get(name, self.options.variables.get(name, str(default)))
-            if text is None or not text.strip().isdecimal():
+            if text is None or not is_whole_number(text.strip()):
                 return None
             size *= int(text)
         return size

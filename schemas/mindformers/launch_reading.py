@@ -329,7 +329,7 @@ def custom_value(text: str) -> Value:
 
     try:
         return loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

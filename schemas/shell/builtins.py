@@ -9,7 +9,7 @@ from . import conditions, launchers, programs, tree
 from .arithmetic import ExpressionError, UndecidedError
 from .expansion import shell_quoted
 from .flow import Exit, Leave, Return
-from .scanning import is_name, name_end, word_end
+from .scanning import is_digits, is_name, is_whole_number, name_end, word_end
 from .state import Variable
 from .syntax import Assignment, Bare, Word
 from .text import Code, Piece, known, plain, shown, unknown
@@ -135,7 +135,7 @@ def _formatted(shell: Shell, words: Sequence[Field], place: Place) -> Text:
     if form is None or any(word.split for word in words):
         return unknown("its format or its arguments are not known", place)
     arguments = [word.text() for word in words[1:]]
-    specifications = re.findall(r"%%|%[-+ #0]*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?[a-zA-Z]|%\([^)]*\)T|[^%]+|%", form)
+    specifications = re.findall(r"%%|%[-+ #0]*(?:[0-9]+|\*)?(?:\.(?:[0-9]+|\*)?)?[a-zA-Z]|%\([^)]*\)T|[^%]+|%", form)
     pieces: list[Piece] = []
     used = 0
     while True:
@@ -163,7 +163,7 @@ def _one_format(specification: str, value: Text, place: Place) -> Text:
     if specification == "%s":
         return value
     string = known(value)
-    if string is None or "*" in specification or re.search(r"\d{5}", specification):
+    if string is None or "*" in specification or re.search(r"[0-9]{5}", specification) or "_" in string:
         return unknown("a formatted value that is not known", place)
     try:
         if kind in "di":
@@ -253,7 +253,7 @@ def _shift(shell: Shell, fields: list[Field], place: Place) -> int | None:
     count = 1
     if len(fields) > 1:
         string = fields[1].known()
-        if string is None or not string.isdigit():
+        if string is None or not is_digits(string):
             shell.state.positional = (unknown("how far the arguments are shifted is not known", place),)
             return None
         count = int(string[:9])
@@ -391,7 +391,7 @@ def _unset(shell: Shell, fields: list[Field], place: Place) -> int | None:
             if variable is not None and variable.items is not None:
                 key: int | str = index.rstrip("]")
                 if not variable.keyed:
-                    if not str(key).lstrip("-").isdigit():
+                    if not is_whole_number(str(key)):
                         shell.forget(name, place)
                         continue
                     key = int(key)
@@ -461,7 +461,7 @@ def _status(shell: Shell, fields: list[Field]) -> int | None:
     if len(fields) < 2:
         return shell.state.status
     string = fields[1].known()
-    return int(string[:9]) & 255 if string is not None and string.isdigit() else None
+    return int(string) & 255 if string is not None and is_whole_number(string) else None
 
 
 def _return(shell: Shell, fields: list[Field], _place: Place) -> int | None:
@@ -478,13 +478,14 @@ def _exit(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _leave(shell: Shell, fields: list[Field], _place: Place) -> int | None:
-    if not shell.left:
+    if not shell.loops:
         return 0
     levels = 1
     if len(fields) > 1:
         string = fields[1].known() or "1"
-        levels = int(string[:6]) if string.isdigit() and int(string[:6]) > 0 else 1
+        levels = max(int(string[:6]), 1) if is_digits(string) else 1
     shell.state.status = 0
+    levels = min(levels, shell.loops)
     raise Leave(levels, again=fields[0].known() == "continue")
 
 
@@ -653,12 +654,13 @@ def _getopts(shell: Shell, fields: list[Field], place: Place) -> int | None:  # 
     position = shell.variable("OPTIND")
     at_text = known(position.value) if position is not None and position.value is not None else "1"
     inner = shell.variable("_accmap_optpos")
-    offset = int(known(inner.value) or "1") if inner is not None and inner.value is not None else 1
-    if at_text is None or not at_text.isdigit() or None in arguments:
+    offset_text = known(inner.value) or "" if inner is not None and inner.value is not None else "1"
+    offset = int(offset_text) if is_whole_number(offset_text) else 1
+    if at_text is None or not is_whole_number(at_text) or None in arguments:
         for target in (name, "OPTARG", "OPTIND"):
             shell.forget(target, place)
         return None
-    at = int(at_text)
+    at = max(int(at_text), 1)
 
     def store(target: str, text: str) -> None:
         shell.assign(target, plain(text, place), None, place=place)
@@ -674,7 +676,7 @@ def _getopts(shell: Shell, fields: list[Field], place: Place) -> int | None:  # 
         return finish("?", at, 1, 1)
     if word == "--":
         return finish("?", at + 1, 1, 1)
-    letter = word[offset]
+    letter = word[offset] if 0 < offset < len(word) else word[1]
     silent = options.startswith(":")
     more = offset + 1 < len(word)
     where = options.lstrip(":").find(letter) if letter != ":" else -1

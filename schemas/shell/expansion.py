@@ -26,12 +26,14 @@ _FORMULA = r"[-0-9+*()\[\]|, ]+|(?=[^|\d-]*[|\d-])[-0-9+*()\[\]|, MEGDtmL]{5,}"
 class Field:
     """One word after expansion. `split` says that it may turn out to be several words, or none."""
 
-    __slots__ = ("pattern", "pieces", "split")
+    __slots__ = ("pattern", "pieces", "protected", "split")
 
     def __init__(self, text: Text = ()) -> None:
         self.pieces: list[Piece] = [*text]
         self.split = False
         self.pattern = False
+        self.protected = False
+        """Whether quotes protect a character in it that would make a pattern."""
 
     def known(self) -> str | None:
         """The word, or None where it is not known."""
@@ -90,6 +92,7 @@ class _Builder:
             field.pieces.append(piece)
             if piece.doubt is not None and piece.doubt.loose:
                 field.split = True
+            field.protected = field.protected or pattern.has_pattern(piece.text, extended=True)
 
     def close(self) -> None:
         if self.current is not None:
@@ -161,7 +164,7 @@ class Expander:
                 self._unquoted(builder, part)
         builder.close()
         if any(field.pattern for field in builder.done) and "noglob" not in self.shell.state.options:
-            return [self._globbed(field, place) for field in builder.done]
+            return [one for field in builder.done for one in self._globbed(field, place)]
         return builder.done
 
     def _bare(self, builder: _Builder, text: Text) -> None:
@@ -310,26 +313,32 @@ class Expander:
             return " \t\n"
         return known(variable.value)
 
-    def _globbed(self, field: Field, place: Place) -> Field:
-        """A field that is a file name pattern: what it matches cannot be known, unless it can match nothing."""
+    def _globbed(self, field: Field, place: Place) -> list[Field]:
+        """A field that is a file name pattern: what it matches in the tree, else nobody can know."""
         if not field.pattern or field.split:
-            return field
+            return [field]
         string = known(field.text())
         if string is None:
             field.split = True
-            return field
+            return [field]
         options = self.shell.state.options
         if (
             not _may_match(string, extended=self.extended)
             and "shopt-nullglob" not in options
             and "shopt-failglob" not in options
         ):
-            return field
+            return [field]
+        if not field.protected:
+            from .globbing import matched
+
+            names = matched(self.shell, string)
+            if names is not None:
+                return [Field(plain(name, field.pieces[0].place)) for name in names]
         changed = Field()
         changed.split = True
         doubt = Doubt("a file name pattern: what it matches depends on the files that are there", place)
         changed.pieces = [Piece(string, field.pieces[0].place, False, (), doubt)]
-        return changed
+        return [changed]
 
     def text(self, word: Word, *, assigned: bool = False) -> Text:
         """A word where nothing is split: an assignment's value, a test's operand, a here-string."""
@@ -948,7 +957,7 @@ def reference(string: str, place: Place) -> tuple[str, Word | None]:
     """The name and subscript that an indirect expansion's value gives."""
     import re
 
-    found = re.fullmatch(r"([A-Za-z_]\w*|\d+|[@*#?$!-])(?:\[(.+)\])?", string)
+    found = re.fullmatch(r"([A-Za-z_]\w*|[0-9]{1,9}|[@*#?$!-])(?:\[(.+)\])?", string)
     if found is None:
         return "", None
     if found[2] is None:

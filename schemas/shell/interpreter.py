@@ -145,10 +145,18 @@ class Shell:
     """One reading of one script."""
 
     def __init__(
-        self, options: ReadOptions, open_file: Callable[[str], SourceText], *, path: str, cwd: str, home: SourceText
+        self,
+        options: ReadOptions,
+        open_file: Callable[[str], SourceText],
+        *,
+        path: str,
+        cwd: str,
+        home: SourceText,
+        list_directory: Callable[[str], list[str] | None] | None = None,
     ) -> None:
         self.options = options
         self.open_file = open_file
+        self.list_directory = list_directory
         self.name = path
         self.home: SourceText = home
         self.script = home
@@ -174,6 +182,8 @@ class Shell:
         """Of a condition that nobody can decide what would decide it, where that is known."""
         self.returned: list[list[State]] = []
         self.left: list[list[tuple[State, bool]]] = []
+        self.loops = 0
+        """How many loops of this function, or of this subshell, are running."""
         self.sources: list[str] = [path]
         self.function_names: list[str] = []
         self.undecided_reason = ""
@@ -183,6 +193,8 @@ class Shell:
         self.files: set[str] = set()
         self.touched: set[str] = set()
         """Files that the script itself may have changed by now."""
+        self.removed: set[str] = set()
+        """And those that it may have taken away."""
         self._know(posixpath.join(cwd, path))
         self.place = Place(home, 0, 0)
         for name, value in options.variables.items():
@@ -425,10 +437,10 @@ class Shell:
             raise Discard from None
 
     def _as_integer_sum(self, old: Text, new: Text, place: Place) -> Text:
-        first, second = known(old), known(new)
+        first, second = known(self._as_integer(old, place)), known(new)
         if first is None or second is None:
             return unknown("a sum of values that are not known", place, atomic=True)
-        return plain(str(int(first) + int(second)), place)
+        return self._as_integer(plain(f"{first} + {second}", place), place)
 
     def settled(self, field: Field) -> Text:
         """A field as a value of its own; one that may split becomes loose."""
@@ -572,8 +584,8 @@ class Shell:
 
     def aside(self, action: Callable[[], None]) -> int | None:
         """Runs something in a subshell: its changes are lost, its status is given."""
-        saved, ended = self.state, self.ended
-        self.state = saved.copy()
+        saved, ended, loops = self.state, self.ended, self.loops
+        self.state, self.loops = saved.copy(), 0
         try:
             action()
             status = self.state.status
@@ -585,7 +597,7 @@ class Shell:
         except Discard:
             status = 1
         finally:
-            self.state = saved
+            self.state, self.loops = saved, loops
         return status
 
     def execute(self, command: Command) -> None:
@@ -885,6 +897,7 @@ class Shell:
         """
         count = 0
         self.left.append([])
+        self.loops += 1
         ends: list[State] = []
         status: int | None = 0
         unsure = len(self.unsure)
@@ -930,6 +943,7 @@ class Shell:
                     self.unsure.append(place)
         finally:
             self.left.pop()
+            self.loops -= 1
             del self.unsure[unsure:]
             if count >= 2:
                 self.rounds -= 1
@@ -1134,7 +1148,7 @@ class Shell:
     def content(self, path: str) -> Text | None:
         """The text of a file of the tree; None where it has none that is known."""
         full = None if self.state.cwd is None else posixpath.normpath(posixpath.join(self.state.cwd, path))
-        if full is None or path in self.touched or full in self.touched:
+        if full is None or path in self.touched or full in self.touched or full in self.removed:
             return None
         if not tree.readable(full, self.roots):
             return None
@@ -1174,11 +1188,12 @@ class Shell:
                         return redirect.operator == "<"
         return False
 
-    def touch(self, name: str) -> None:
+    def touch(self, name: str, *, gone: bool = False) -> None:
         """A file that the script writes holds something else than it does now."""
-        self.touched.add(name)
+        kept = self.removed if gone else self.touched
+        kept.add(name)
         if self.state.cwd is not None:
-            self.touched.add(posixpath.normpath(posixpath.join(self.state.cwd, name)))
+            kept.add(posixpath.normpath(posixpath.join(self.state.cwd, name)))
 
     def simple(self, command: Simple) -> None:
         """Runs a simple command."""
@@ -1256,6 +1271,7 @@ class Shell:
         if self.calls > DEEPEST_CALLS:
             raise ExhaustedError
         kept = self.state.positional
+        loops, self.loops = self.loops, 0
         self.state.positional = tuple(arguments)
         self.state.frames = (*self.state.frames, {})
         self.returned.append([])
@@ -1277,6 +1293,7 @@ class Shell:
             self.left.pop()
             self.returned.pop()
             self.calls -= 1
+            self.loops = loops
             self.state.positional = kept
             frames = self.state.frames
             if frames:
@@ -1424,7 +1441,9 @@ class Shell:
             self.left,
             self.guarded,
             self.home,
+            self.loops,
         )
+        self.loops = 0
         child = State()
         child.cwd = None if elsewhere else self.state.cwd
         given = {} if elsewhere else {**self.state.variables, **extra}
@@ -1450,7 +1469,7 @@ class Shell:
         finally:
             (
                 self.state, self.name, self.sources, self.function_names,
-                self.returned, self.left, self.guarded, self.home,
+                self.returned, self.left, self.guarded, self.home, self.loops,
             ) = kept  # fmt: skip
             self.calls -= 1
             if unsure:

@@ -8,6 +8,7 @@ accelerate launch, srun (Slurm 23), mpirun (Open MPI 4), MindFormers scripts/msr
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from .scanning import is_digits
 from .text import Code, Doubt, Piece, known, plain, shown
 from .tree import INPUTS
 
@@ -273,6 +274,7 @@ _NEVER = _names(
     " hostname date whoami nproc getconf free df du scancel squeue sinfo scontrol tail less more vim huggingface-cli"
     " hf modelscope diff sort uniq file stat mktemp tput clear uname arch lscpu jq yq column nc ping rsync scp"
 )
+_REMOVERS = _names("rm rmdir mv unlink git rsync")
 TRAINING_FLAGS = _names(
     "--num-layers --hidden-size --num-attention-heads --micro-batch-size --global-batch-size --train-iters"
     " --train-samples --seq-length --max-position-embeddings --tensor-model-parallel-size"
@@ -316,8 +318,9 @@ def _word_or_why(field: Field) -> tuple[str | None, str]:
 
 def start(shell: Shell, fields: Sequence[Field], extra: Mapping[str, Variable], given: Input, place: Place) -> None:
     """Follows a command that is neither a function nor a builtin."""
-    for field in fields:
-        shell.touch(field.known() or "")
+    gone = bool(fields) and _base(fields[0]) in _REMOVERS
+    for field in fields[1:]:
+        shell.touch(field.known() or "", gone=gone)
     _Start(shell, dict(extra), given, place).follow(list(fields), None, None, ())
     # what the program prints is not known
     shell.emit_unknown(place)
@@ -825,7 +828,7 @@ def _with_mark(word: Field, mark: str, value: str | None, doubt: Doubt | None) -
 
 def whole_number(text: str | None) -> int | None:
     """A number of processes or words; None where the text is none, or none that anybody means."""
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 9 else None
+    return int(text) if text is not None and is_digits(text) and len(text) < 9 else None
 
 
 def _is_python(base: str) -> bool:

@@ -7,7 +7,7 @@ status, or None where that is not certain.
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
-from .scanning import is_whole_number
+from .scanning import is_digits, is_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -217,7 +217,7 @@ def _bc(arguments: list[str], given: str | None) -> Printed:
         statement = statement.strip()
         if not statement:
             continue
-        setting = re.fullmatch(r"scale\s*=\s*(\d{1,2})", statement)
+        setting = re.fullmatch(r"scale\s*=\s*([0-9]{1,2})", statement)
         if setting:
             scale = int(setting[1])
             continue
@@ -234,8 +234,8 @@ def _calculated(statement: str, scale: int) -> str | None:  # noqa: C901 - one g
     """One expression of bc: numbers carry their own scale, a quotient has the set one, everything is cut off."""
     import re
 
-    tokens = re.findall(r"\d+\.?\d*|\.\d+|[-+*/%()^]|\S", statement)
-    if len(tokens) > 200 or any(not re.fullmatch(r"\d+\.?\d*|\.\d+|[-+*/%()^]", token) for token in tokens):
+    tokens = re.findall(r"[0-9]+\.?[0-9]*|\.[0-9]+|[-+*/%()^]|\S", statement)
+    if len(tokens) > 200 or any(not re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+|[-+*/%()^]", token) for token in tokens):
         return None
     at = 0
 
@@ -305,7 +305,7 @@ def _calculated(statement: str, scale: int) -> str | None:  # noqa: C901 - one g
         if token in ("", "*", "/", "%", "^", ")", "+"):
             raise _ExpressionError
         whole, _, fraction = token.partition(".")
-        if len(token) > 60 or not (whole + fraction).isascii() or not (whole + fraction).isdigit():
+        if len(token) > 60 or not is_digits(whole + fraction):
             raise ValueError
         return int(whole + fraction), len(fraction)
 
@@ -401,7 +401,7 @@ def _cut(arguments: list[str], given: str | None) -> Printed:
                 chosen, characters = value, argument[1] == "c"
         else:
             return None
-    bounds = re.fullmatch(r"(\d{0,4})(-?)(\d{0,4})", chosen)
+    bounds = re.fullmatch(r"([0-9]{0,4})(-?)([0-9]{0,4})", chosen)
     if len(delimiter) != 1 or bounds is None or chosen in ("", "-"):
         return None
     first = int(bounds[1] or 1)
@@ -465,7 +465,7 @@ def _awk(arguments: list[str], given: str | None) -> Printed:
             return None
     if len(waiting) != 1:
         return None
-    found = re.fullmatch(r"\s*\{\s*print\s+\$(\d+|NF)\s*;?\s*\}\s*", waiting[0])
+    found = re.fullmatch(r"\s*\{\s*print\s+\$([0-9]+|NF)\s*;?\s*\}\s*", waiting[0])
     if found is None or (separator is not None and (len(separator) != 1 or separator in "\\^$.[|()*+?")):
         return None
     lines: list[str] = []
@@ -491,7 +491,7 @@ def _wc(arguments: list[str], given: str | None) -> Printed:
 def _count_of(arguments: list[str]) -> int | None:
     import re
 
-    found = re.fullmatch(r"-(?:n\s*)?(\d{1,6})", " ".join(arguments) if arguments else "-10")
+    found = re.fullmatch(r"-(?:n\s*)?([0-9]{1,6})", " ".join(arguments) if arguments else "-10")
     return None if found is None else int(found[1])
 
 

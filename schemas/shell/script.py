@@ -12,6 +12,7 @@ from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..source import Span
 from .expansion import doubt_reason
 from .problems import PROBLEMS
+from .scanning import is_digits
 from .text import Code, Piece, Place, known, shown, written_at
 
 if TYPE_CHECKING:
@@ -44,12 +45,13 @@ def read_script(
     *,
     path: str,
     cwd: str,
+    list_directory: Callable[[str], list[str] | None] | None = None,
 ) -> ScriptReading:
     """Everything that the script starts; UnreadableError where it starts no training program."""
     from .flow import ExhaustedError, Exit, Stop
     from .interpreter import Shell
 
-    shell = Shell(options, open_file, path=path, cwd=cwd, home=source)
+    shell = Shell(options, open_file, path=path, cwd=cwd, home=source, list_directory=list_directory)
     try:
         shell.run_code(_code(shell, source))
     except Exit:
@@ -157,7 +159,7 @@ def _branches(shell: Shell, source: SourceText, options: ReadOptions) -> None:
         file = key.rpartition(":")[0]
         if file and not any(one.endswith("/" + file.rpartition("/")[2]) for one in shell.files):
             continue  # of a file that this script has nothing to do with
-        line = int(key) if key.isdecimal() else 0
+        line = int(key) if is_digits(key) else 0
         inside = 0 < line <= source.line_count
         span = Span(line, 1, line, len(source.line(line)) + 1) if inside else None
         open_ = sorted(shell.questions, key=_line_order)[:10]

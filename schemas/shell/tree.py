@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LONGEST_CONTENT = 65_536
 """Characters of a file that stands for words of a command line; a real one has some hundred."""
 
+MOST_NAMES = 5_000
 _STREAMS = ("/dev/", "/proc/", "/sys/")
 INPUTS = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 """Names of the standard input."""
@@ -50,3 +51,19 @@ def within(path: str, roots: Iterable[str]) -> bool:
 def readable(path: str, roots: Iterable[str]) -> bool:
     """Whether the text of a file may stand for words of the script. One that is not there is for its reader to say."""
     return not is_stream(path) and within(path, roots)
+
+
+def listing(path: str) -> list[str] | None:
+    """The names in a directory; None where it has none that can be read, or too many for a launch script's pattern."""
+    try:
+        with os.scandir(path) as entries:
+            found: list[str] = []
+            for entry in entries:
+                found.append(entry.name)
+                if len(found) > MOST_NAMES:
+                    return None
+    except NotADirectoryError:
+        return []
+    except (OSError, ValueError):
+        return None
+    return sorted(found)

@@ -29,13 +29,14 @@ def reading(script: str, **given: object) -> ScriptReading:
         positional=tuple(given.get("args", ())),
         unset_empty=given.get("unset_empty", False),
         launch=given.get("launch"),
+        branches=given.get("branches", {}),
     )
     return read_script(SourceText("run.sh", script), options, open_file, path="run.sh", cwd="/work")
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_reading(case: dict) -> None:
-    given = {key: case[key] for key in ("files", "vars", "args", "unset_empty", "launch") if key in case}
+    given = {key: case[key] for key in ("files", "vars", "args", "unset_empty", "launch", "branches") if key in case}
     if "error" in case:
         with pytest.raises(UnreadableError) as refused:
             reading(case["script"], **given)
