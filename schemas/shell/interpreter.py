@@ -1023,7 +1023,8 @@ class Shell:
         def rounds() -> bool | None:
             if not sure:
                 reason = f"the words of the loop at line {command.place.line()} are not known"
-                self.assign(command.name, unknown(reason, command.place), None, place=command.place)
+                value = (Piece("", command.place, False, (), Doubt(reason, command.place)),)
+                self.assign(command.name, value, None, place=command.place)
                 return None if values or command.select else False
             value = next(waiting, None)
             if value is None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .interpreter import Found, Shell
 
 
+_UNREAD = ("source-not-read", "source-not-known")
 _OPENINGS = ("export ", "source ", ". ", "if [", "cd ", "set -", "for ", "function ", "bash ", "sh ")
 
 
@@ -179,8 +180,12 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     hint = ""
     kind = "no-launch"
     endless = next((problem for problem in shell.problems if problem.kind.name == "endless-loop"), None)
+    # a script that was not read may be the one that starts the training
+    unread = next((problem for problem in shell.problems if problem.kind.name in _UNREAD), None)
     if endless is not None:
         kind, hint, span = "no-launch-problem", endless.message(), endless.span
+    elif unread is not None:
+        kind, hint, span = "no-launch-problem", unread.message(), unread.span
     elif shell.ended is not None:
         span = shell.ended.span(source.name)
         kind = "no-launch-conditions" if shell.questions else "no-launch-exit"

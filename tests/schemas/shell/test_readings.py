@@ -43,6 +43,7 @@ def test_reading(case: dict) -> None:
         assert refused.value.diagnostic.kind.code == case["error"]
         assert refused.value.diagnostic.message("en")
         assert refused.value.diagnostic.message("zh")
+        assert case.get("says", "") in str(refused.value)
         return
     found = reading(case["script"], **given)
     launch = found.chosen
