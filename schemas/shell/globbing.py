@@ -60,6 +60,7 @@ def _matches(part: str, name: str, *, extended: bool) -> bool:
 def _names(shell: Shell, directory: str) -> list[str] | None:
     """The names in a directory of the tree, unless the script itself changes them."""
     below = posixpath.join(directory, "")
+    shell.spend((len(shell.touched) + len(shell.removed)) // 32 + 1)
     if not (tree.within(directory, shell.roots) or directory in shell.roots):
         return None
     if shell.list_directory is None or any(path.startswith(below) for path in shell.removed):

@@ -178,10 +178,13 @@ class Shell:
         self.swept: dict[Place, Sweep] = {}
         self.questions: set[str] = set()
         self.answered: set[str] = set()
+        self.firsts: dict[tuple[int, int, int], list[Found]] = {}
+        """The launches by their place, without those that a loop starts again."""
         self.causes: dict[str, str] = {}
         """Of a condition that nobody can decide what would decide it, where that is known."""
         self.returned: list[list[State]] = []
         self.left: list[list[tuple[State, bool]]] = []
+        self.why_left = ""
         self.loops = 0
         """How many loops of this function, or of this subshell, are running."""
         self.sources: list[str] = [path]
@@ -668,17 +671,19 @@ class Shell:
                 raise stops[0]
             # all ways leave: one of them is gone on with, the others wait where they arrive
             stop, self.state = ways_out.pop(0)
-            self._wait(ways_out)
+            self._wait(ways_out, place)
             raise stop
-        self._wait(ways_out)
+        self._wait(ways_out, place)
         if len(ends) == 1:
             self.state = ends[0]
         else:
             self.spend(len(start.variables) // 8)
             self.state = joined(ends, self.depends(place), place)
 
-    def _wait(self, ways_out: list[tuple[Stop, State]]) -> None:
+    def _wait(self, ways_out: list[tuple[Stop, State]], place: Place | None = None) -> None:
         """Keeps the states in which a function or a loop may be left, for where it is left to."""
+        if ways_out and place is not None:
+            self.why_left = self.depends(place)
         for stop, state in ways_out:
             if isinstance(stop, Return):
                 if self.returned:
@@ -720,6 +725,8 @@ class Shell:
     def depends(self, place: Place) -> str:
         """Why something is not known that a condition decides."""
         key = self.question(place)
+        if key not in self.questions:
+            return f"it depends on what line {key} does"
         if key in self.causes:
             return f"it depends on the test at line {key}, where {self.causes[key]}"
         return f"it depends on the test at line {key}; settle it with --branch {key}=yes or --branch {key}=no"
@@ -910,7 +917,7 @@ class Shell:
                     if settled is not None:
                         going = once = settled != until
                 if going is None:
-                    self._uncertain(body, place)
+                    self._uncertain(body, question or place)
                     self.state.status = None
                     ends.append(self.state)
                     break
@@ -931,7 +938,7 @@ class Shell:
                 ends.extend(off)
                 if not on:
                     break
-                reason = f"it depends on how the loop at line {place.line()} goes on"
+                reason = self.why_left or f"it depends on the loop at line {place.line()}"
                 self.state = on[0] if len(on) == 1 else joined(on, reason, place)
                 status = self.state.status
                 if off and not finite:
@@ -947,7 +954,7 @@ class Shell:
             del self.unsure[unsure:]
             if count >= 2:
                 self.rounds -= 1
-        reason = f"it depends on how the loop at line {place.line()} is left"
+        reason = self.why_left or f"it depends on the loop at line {place.line()}"
         self.state = ends[0] if len(ends) == 1 else joined(ends, reason, place)
 
     def _round(self, body: Sequence[Item], *, gone: bool) -> tuple[list[State], list[State]]:
@@ -1287,7 +1294,8 @@ class Shell:
             early = self.returned[-1]
             if early:
                 place = function.place
-                self.state = joined([*early, self.state], f"it depends on how {function.name} returns", place)
+                reason = self.why_left or f"it depends on how {function.name} returns"
+                self.state = joined([*early, self.state], reason, place)
         finally:
             self.sources.pop()
             self.function_names.pop()
@@ -1383,7 +1391,8 @@ class Shell:
                 pass
             early = self.returned[-1]
             if early:
-                self.state = joined([*early, self.state], f"it depends on how {path} returns", place)
+                reason = self.why_left or f"it depends on how {path} returns"
+                self.state = joined([*early, self.state], reason, place)
         finally:
             self.returned.pop()
             self.sources.pop()
@@ -1482,7 +1491,7 @@ class Shell:
         """Keeps a launch. What a loop starts again is counted, and compared with the first of its starts."""
         firsts: list[Found] = []
         if self.repeating or self.rounds:
-            firsts = [one for one in self.found if not one.again and _same_place(one.place, place)]
+            firsts = self.firsts.get((id(place.source), place.start, place.end), [])
         if firsts:
             sweep = self.swept.setdefault(firsts[0].place, Sweep(len(firsts)))
             sweep.differs = sweep.differs or all(launchers.differ(one.launch, started) for one in firsts)
@@ -1494,7 +1503,10 @@ class Shell:
                 return
         if len(self.found) < MOST_LAUNCHES:
             why = self.unsure[0] if self.unsure else None
-            self.found.append(Found(started, place, straight=not self.unsure, why=why, again=bool(firsts)))
+            made = Found(started, place, straight=not self.unsure, why=why, again=bool(firsts))
+            self.found.append(made)
+            if not firsts:
+                self.firsts.setdefault((id(place.source), place.start, place.end), []).append(made)
 
 
 _ACTIONS: dict[type, Callable[[Shell, Any], None]] = {
@@ -1517,10 +1529,6 @@ def _empty(name: str) -> SourceText:
     from ..source import SourceText
 
     return SourceText(name, "\n")
-
-
-def _same_place(one: Place, other: Place) -> bool:
-    return one.source is other.source and one.start == other.start and one.end == other.end
 
 
 def _diverts(redirects: Sequence[Redirect]) -> bool:

@@ -170,6 +170,13 @@ PROBLEMS: dict[str, Kind] = {
         "仅靠读取无法确定此启动是否执行：取决于第 {line} 行的判断。"
         "请用 --branch {line}=yes 或 --branch {line}=no 选定。",
     ),
+    "conditional-launch-open": Kind(
+        "SYN019",
+        "conditional-launch",
+        "warning",
+        "Whether this launch runs cannot be decided by reading: it depends on what line {line} does.",
+        "仅靠读取无法确定此启动是否执行：取决于第 {line} 行的执行情况。",
+    ),
     "exits-early": Kind(
         "SYN020",
         "exits-early",

@@ -15,6 +15,8 @@ _CHINESE = (
     ("which variable {} refers to is not known", "{} 引用的变量未知"),
     ("which variable is set", "被设置的变量未知"),
     ("it depends on the test at line {}", "取决于第 {} 行的判断"),
+    ("it depends on what line {} does", "取决于第 {} 行的执行情况"),
+    ("it depends on how {} returns", "取决于 {} 的返回方式"),
     ("it depends on the loop at line {}", "取决于第 {} 行的循环"),
     ("the words of the loop at line {} are not known", "第 {} 行循环的取值未知"),
     ("{} is set by bash", "{} 由 bash 设置"),

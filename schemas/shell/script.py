@@ -118,7 +118,9 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
         taken = straight[-1] if straight else first[-1]
         why = kept[taken].why
         if not straight and why is not None:
-            shell.note("conditional-launch", kept[taken].place, line=shell.question(why))
+            line = shell.question(why)
+            kind = "conditional-launch" if line in shell.questions else "conditional-launch-open"
+            shell.note(kind, kept[taken].place, line=line)
     chosen = kept[taken]
     launch = made[taken]
     _sweeps(shell, [found.place for found in kept], options)

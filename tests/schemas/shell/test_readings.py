@@ -51,6 +51,8 @@ def test_reading(case: dict) -> None:
     if "unresolved" in case:
         listed = [[entry.argv_index, entry.text, entry.may_split] for entry in found.unresolved]
         assert [entry for entry in listed if entry[0] is not None] == case["unresolved"]
+    if "reason" in case:
+        assert found.unresolved[0].reason == case["reason"]
     if "others" in case:
         assert [[argument.text for argument in other.arguments] for other in found.others] == case["others"]
     codes = sorted({problem.kind.code for problem in found.problems})
