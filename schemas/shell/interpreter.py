@@ -174,7 +174,7 @@ class Shell:
         self.guarded: int = 0
         self.unsure: list[Place] = []
         self.repeating = 0
-        self.rounds = 0
+        self.rounds: int = 0
         self.swept: dict[Place, Sweep] = {}
         self.questions: set[str] = set()
         self.answered: set[str] = set()
@@ -185,7 +185,7 @@ class Shell:
         self.returned: list[list[State]] = []
         self.left: list[list[tuple[State, bool]]] = []
         self.why_left = ""
-        self.loops = 0
+        self.loops: int = 0
         """How many loops of this function, or of this subshell, are running."""
         self.sources: list[str] = [path]
         self.function_names: list[str] = []
