@@ -122,8 +122,11 @@ def content_digest(path: str) -> "bytes | None":
     try:
         with open_regular(path) as stream:
             return digest(stream.read())
-    except IsADirectoryError:
-        return b"folder"
+    except IsADirectoryError:  # a pattern looked into it
+        try:
+            return digest(repr(sorted(os.listdir(path))).encode("utf-8", "surrogateescape"))
+        except OSError:
+            return None
     except (OSError, ValueError):
         return None
 

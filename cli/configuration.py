@@ -70,6 +70,7 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
     "baseline": ({"type": "string"}, "A baseline file of accepted findings."),
     "plugins": (_WORDS, "Entry points of the group accmap.rules that are loaded."),
     "declare": (_WORDS, "Arguments of a Megatron-LM fork: flag:nargs[:type]."),
+    "branch": (_WORDS, "Conditions in scripts that reading cannot decide: FILE:LINE=yes or FILE:LINE=no."),
     "lang": ({"enum": ["en", "zh"]}, "Language of messages."),
     "world-size": (_COUNT, "How many devices, where a file cannot say."),
     "steps": (_COUNT, "How many updates the runs make, where a file cannot say."),

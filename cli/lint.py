@@ -10,6 +10,7 @@ from ..schemas.border.outgoing import emit, flush
 from ..schemas.diagnostic import UnreadableError, once
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.version_text import check_versions
+from .branches import branches_of
 from .configuration import MAX_CONFIGURATION, Configuration, check_codes, configuration_text, find_configuration
 from .lean import BAD, BROKEN, FINE, UNUSABLE
 from .parsing import UsageError
@@ -99,6 +100,17 @@ class Reader:
         """The text of a file that another file names."""
         known = self._known(path)
         return known or self._kept(decode(self._bytes(path, lambda: read_regular(path)), path))
+
+    def names(self, path: str) -> list[str] | None:
+        """The names in a directory."""
+        from ..schemas.shell.tree import listing
+
+        if self._digests:
+            from .cache import content_digest
+
+            absolute = os.path.abspath(path)
+            self.read[absolute] = content_digest(absolute)
+        return listing(path)
 
     def text(self, path: str) -> str | None:
         """The text of a configuration file; None where there is none."""
@@ -342,6 +354,7 @@ def _settings(
         dialect=options.dialect or found.text("dialect"),
         declared=(*found.words("declare"), *options.declared),
         world_size=options.world_size or found.number("world-size"),
+        branches={**branches_of(found.words("branch"), "branch"), **options.branches},
     )
     plugins: tuple[Rule, ...] = ()
     if found.words("plugins"):

@@ -120,6 +120,13 @@ READING = (
         metavar="N",
     ),
     Option(
+        ("--branch",),
+        "Whether a condition at a line of the script holds that reading cannot decide. May be repeated.",
+        "脚本中某行无法通过阅读确定的条件是否成立。可重复。",
+        kind="list",
+        metavar="[FILE:]LINE=yes|no",
+    ),
+    Option(
         ("--declare",),
         "An argument of your fork: flag:nargs[:type]. May be repeated.",
         "分支版本自有的参数：flag:nargs[:type]。可重复。",

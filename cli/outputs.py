@@ -30,6 +30,7 @@ class OtherLaunchJson(Open):
 
     script: str | None
     span: SpanJson
+    argv: list[str]
 
 
 class ValueJson(Open):

@@ -182,5 +182,5 @@ def read_side(name: str, settings: Settings, reader: Reader) -> Side:
     if options.steps is None and options.dataset_size is None:
         steps, samples = settings.configuration.length_of(source.name)
         options = options._replace(steps=steps, dataset_size=samples)
-    config = config_of(source, options, path=source.name, open_file=reader.open_named)
+    config = config_of(source, options, path=source.name, open_file=reader.open_named, list_directory=reader.names)
     return Side(config, recipe_of(config), source)

@@ -10,6 +10,7 @@ from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.version_text import check_versions
+from .branches import branches_of
 from .lean import BROKEN, UNUSABLE
 from .options import Command, reading_of
 from .parsing import Parsed, UsageError, counts_from_one
@@ -95,6 +96,7 @@ def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> Rea
         declared=_words(values["declare"]),
         encoding=_text(values["encoding"]),
         confine=_confinement(files) if values["confine"] else None,
+        branches=branches_of(_words(values["branch"])),
         **counts,
     )
 

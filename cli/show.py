@@ -11,10 +11,12 @@ from .terminal import shortened, wants_colour, width
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ..schemas.config import Config, ReadOptions, Setting
+    from ..schemas.config import Config, Launch, ReadOptions, Setting
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import Span
 
+MOST_OTHERS = 30
+MOST_OWN_WORDS = 8
 _SEVERITY_STYLE = {"error": "red", "warning": "yellow", "info": "blue"}
 _ORIGIN_STYLE = {"explicit": "green", "derived": "cyan", "default": "dim"}
 _WORDS = {
@@ -74,7 +76,12 @@ def to_json(config: Config, settings: Iterable[Setting], language: Language) -> 
         "dialect": config.dialect,
         "launch": None if config.launch is None else config.launch.to_json(),
         "other_launches": [
-            {"script": launch.script, "span": launch.span.to_json()} for launch in config.other_launches
+            {
+                "script": launch.script,
+                "span": launch.span.to_json(),
+                "argv": [argument.text for argument in launch.arguments],
+            }
+            for launch in config.other_launches
         ],
         "values": [setting.to_json() for setting in settings],
         "unresolved": [entry.to_json(language) for entry in config.unresolved],
@@ -134,8 +141,11 @@ class _Page:
             devices = self._word("unknown-devices") if size is None else self._word("devices").format(size)
             started = " ".join(filter(None, (launch.launcher, launch.script)))
             say(f"{self._word('launch')}: {started}  {self._paint(self._at(launch.span), 'dim')}  {devices}")
-        for other in config.other_launches:
-            say(f"{self._word('others')}: {other.script}  {self._paint(self._at(other.span), 'dim')}")
+        for other in config.other_launches[:MOST_OTHERS]:
+            told = f"{self._word('others')}: {other.script}  {self._paint(self._at(other.span), 'dim')}"
+            say(told, *_own_words(other, launch))
+        if len(config.other_launches) > MOST_OTHERS:
+            say(f"{self._word('others')}: +{len(config.other_launches) - MOST_OTHERS}")
 
     def _group(self, setting: Setting) -> str:
         if self.config.framework == "megatron":
@@ -218,3 +228,17 @@ class _Page:
 
     def _paint(self, text: str, style: str) -> str:
         return painted(text, style, self.colour)
+
+
+def _own_words(other: Launch, chosen: Launch | None) -> tuple[str, ...]:
+    """Where another start of the same launch differs from the one that is shown."""
+    if chosen is None or other.span != chosen.span or len(other.arguments) != len(chosen.arguments):
+        return ()
+    found: list[str] = []
+    for at, (mine, theirs) in enumerate(zip(other.arguments, chosen.arguments, strict=True)):
+        if mine.text != theirs.text:
+            before = other.arguments[at - 1].text if at else ""
+            if before.startswith("-") and (not found or found[-1] != before):
+                found.append(before)
+            found.append(mine.text)
+    return ("", *found) if len(found) <= MOST_OWN_WORDS and all(word.isprintable() for word in found) else ()

@@ -97,6 +97,14 @@ class Argument(NamedTuple):
     span: Span
     resolved: bool = True
     may_split: bool = False
+    why: str = ""
+    """Why it could not be decided, and what would decide it."""
+
+    def reasons(self) -> dict[str, str]:
+        """The reason in both languages, for a message."""
+        from .shell.reasons import in_both
+
+        return in_both(self.why)
 
 
 class Launch(NamedTuple):
@@ -211,6 +219,8 @@ class ReadOptions(NamedTuple):
     """How many updates the run makes, where the file cannot say."""
     dataset_size: int | None = None
     """Samples of one epoch, where the file cannot say."""
+    branches: Mapping[str, bool] = {}
+    """Conditions that reading cannot decide, by line (`12`, or `lib.sh:12` in another file): whether they hold."""
 
 
 def json_value(value: Value) -> object:

@@ -60,6 +60,7 @@ def config_of(
     path: str,
     cwd: str | None = None,
     open_file: Callable[[str], SourceText] = read_named,
+    list_directory: Callable[[str], list[str] | None] | None = None,
 ) -> Config:
     """The effective values of a text that is (or, from standard input, would be) the file at `path`.
 
@@ -73,7 +74,7 @@ def config_of(
         return found
 
     bounded = remembered if options.confine is None else confined(remembered, options.confine)
-    config = _read(source, options, path, cwd, bounded)
+    config = _read(source, options, path, cwd, bounded, list_directory)
     strange = [(name, text) for name, text in opened.items() if text.strange is not None]
     if not strange:
         return config
@@ -87,11 +88,16 @@ def _is_yaml(source: SourceText, path: str) -> bool:
 
 
 def _read(
-    source: SourceText, options: ReadOptions, path: str, cwd: str | None, open_file: Callable[[str], SourceText]
+    source: SourceText,
+    options: ReadOptions,
+    path: str,
+    cwd: str | None,
+    open_file: Callable[[str], SourceText],
+    list_directory: Callable[[str], list[str] | None] | None,
 ) -> Config:
     found = format_of(source, path)
     if found == "script":
-        return _script(source, options, path, cwd or os.getcwd(), open_file)
+        return _script(source, options, path, cwd or os.getcwd(), open_file, list_directory)
     if found == "mindformers":
         from .mindformers.effective import mindformers_config
 
@@ -180,12 +186,19 @@ def _with_version(options: ReadOptions, chosen: Chosen | None) -> ReadOptions:
 
 
 def _script(
-    source: SourceText, options: ReadOptions, path: str, cwd: str, open_file: Callable[[str], SourceText]
+    source: SourceText,
+    options: ReadOptions,
+    path: str,
+    cwd: str,
+    open_file: Callable[[str], SourceText],
+    list_directory: Callable[[str], list[str] | None] | None,
 ) -> Config:
     from .mindformers.launch import is_mindformers_launch
+    from .shell import tree
     from .shell.script import read_script
 
-    reading = read_script(source, options, open_file, path=path, cwd=cwd)
+    names = list_directory or tree.listing
+    reading = read_script(source, options, open_file, path=path, cwd=cwd, list_directory=names)
     launch = reading.chosen
     purpose = purpose_of_program(launch, source.name)
     if purpose is None and launch is not None and is_mindformers_launch(launch):

@@ -53,6 +53,11 @@ class SourceText:
         return self.text[start:end].rstrip("\r\n")
 
     @property
+    def marked(self) -> bool:
+        """Whether a byte-order mark stood before the text. YAML drops it, bash does not."""
+        return self.encoding == "utf-8-sig"
+
+    @property
     def line_count(self) -> int:
         """How many lines the text has; an empty text has one."""
         return len(self._starts)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from .diagnostic import Kind, Related, UnreadableError, finding
 from .light_typing import TYPE_CHECKING, NamedTuple, cast
+from .shell.scanning import is_whole_number
 from .source import Span
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from .diagnostic import Diagnostic
     from .source import SourceText
 
+LONGEST_NUMBER = 1_000
+"""Characters of a number; PyYAML makes a value of any length, which nothing can write as digits again."""
 MAX_DEPTH = 100
 MAX_EXPANDED = 200_000
 """How many values a file may have once its aliases are written out: an alias bomb has billions."""
@@ -244,7 +247,7 @@ def parse_path(path: str) -> tuple[str | int, ...]:
         name, *indices = part.split("[")
         if name:
             steps.append(name)
-        steps += [int(index.rstrip("]")) if index.rstrip("]").isdigit() else index for index in indices]
+        steps += [int(index.rstrip("]")) if is_whole_number(index.rstrip("]")) else index for index in indices]
     return tuple(steps)
 
 
@@ -469,6 +472,8 @@ class Reader:
     def _construct(self, tag: str, text: str, span: Span) -> Any:
         """The value that PyYAML's own constructor makes of a scalar."""
         yaml = self.yaml
+        if tag in (_TAG + "int", _TAG + "float") and len(text) > LONGEST_NUMBER:
+            self._refuse("bad-value", span, text=_shown(text), why=f"a number of {len(text)} characters")
         maker = yaml.SafeLoader.yaml_constructors[tag]
         constructor = yaml.constructor.SafeConstructor()
         try:

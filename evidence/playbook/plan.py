@@ -49,7 +49,7 @@ class Plan(NamedTuple):
 FILE = "plan.json"
 FORMAT = 1
 _VALUES = ("megatron", "mindformers", "dialect", "world_size", "steps", "dataset_size", "launch")
-_NAMES = "|".join((*_VALUES, "var", "declare", "arg")).replace("_", "-")
+_NAMES = "|".join((*_VALUES, "var", "branch", "declare", "arg")).replace("_", "-")
 _READING = re.compile(rf"--unset-empty|--({_NAMES})=.*", re.DOTALL)
 
 
@@ -67,6 +67,7 @@ def reading_words(options: ReadOptions) -> tuple[str, ...]:
         f"--{name.replace('_', '-')}={getattr(options, name)}" for name in _VALUES if getattr(options, name) is not None
     ]
     words += [f"--var={name}={value}" for name, value in options.variables.items()]
+    words += [f"--branch={line}={'yes' if holds else 'no'}" for line, holds in options.branches.items()]
     words += [f"--declare={text}" for text in options.declared]
     words += [f"--arg={text}" for text in options.positional]
     return (*words, "--unset-empty") if options.unset_empty else tuple(words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.shell.scanning import is_whole_number
 from .lens import OMIT, Lens, integer, items
 from .stages import takes_chunks
 
@@ -89,7 +90,7 @@ def _of_every_stage(count: Value, scope: Scope) -> Value:
 def _in_range(entry: Value) -> int:
     """How many layers `2-5` names."""
     first, _, last = str(entry).partition("-")
-    if not first.isdigit() or not (last or first).isdigit():
+    if not is_whole_number(first) or not is_whole_number(last or first):
         return 0
     return max(0, int(last or first) - int(first) + 1)
 

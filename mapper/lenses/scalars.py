@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...mappings.tables import within
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.shell.scanning import is_whole_number
 from .lens import OMIT, Lens, integer, items, number
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _pair_text(value: Value) -> Value:
 def _pair_of(value: Value) -> Value:
     if isinstance(value, str):
         parts = value.strip("()[] ").split(",")
-        return [int(part) if part.strip().lstrip("-").isdigit() else part.strip() for part in parts]
+        return [int(part) if is_whole_number(part.strip()) else part.strip() for part in parts]
     listed = items(value)
     return value if listed is None else listed
 
@@ -183,7 +184,7 @@ def _key_text(value: Value) -> str:
 def _as_key(name: str) -> Value:
     if name in ("true", "false"):
         return name == "true"
-    return int(name) if name.lstrip("-").isdigit() else name
+    return int(name) if is_whole_number(name) else name
 
 
 def _neutral_get(values: Values, scope: Scope) -> Values:
@@ -292,7 +293,7 @@ def _integers(value: Value) -> Value:
     return (
         value
         if not listed
-        else [int(entry) if isinstance(entry, str) and entry.isdigit() else entry for entry in listed]
+        else [int(entry) if isinstance(entry, str) and is_whole_number(entry) else entry for entry in listed]
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.validation_functions import layout_chunks
+from ...schemas.shell.scanning import is_whole_number
 from .lens import OMIT, Lens, integer, items
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def _ranges_get(values: Values, scope: Scope) -> Values:
 def _length(part: str) -> int | None:
     """How many layers `4-7` names."""
     first, _, last = part.strip().partition("-")
-    if not first.isdecimal() or not (last or first).isdecimal():
+    if not is_whole_number(first) or not is_whole_number(last or first):
         return None
     return int(last or first) - int(first) + 1
 

@@ -7,6 +7,7 @@ that callback in the list. A key that is a whole section is gathered from its le
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.shell.scanning import is_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -126,5 +127,5 @@ def _callback_places(config: Config) -> Iterator[tuple[str, int]]:
     for key, setting in config.settings.items():
         if key.startswith("callbacks[") and key.endswith("].type") and isinstance(setting.value, str):
             place = key[len("callbacks[") : -len("].type")]
-            if place.isdigit():
+            if is_whole_number(place):
                 yield setting.value, int(place)

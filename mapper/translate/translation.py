@@ -143,8 +143,8 @@ def _dialect_of(version: str | None) -> str:
 
 _INERT = ("It has no effect in this run.", "在本次训练中不起作用。")
 _UNDECIDED = (
-    "The value cannot be decided from the file; fill it in, or give --var NAME=VALUE.",
-    "无法由文件确定该值，请补充，或使用 --var NAME=VALUE。",
+    "The value cannot be decided from the file; fill it in, or give what it depends on with --var, --arg or --branch.",
+    "无法由文件确定该值，请补充，或用 --var、--arg 或 --branch 给出它所依赖的内容。",
 )
 _PLACEHOLDER = ("{name} is a placeholder; fill it in.", "{name} 是占位符，请填写。")
 _STAND_INS = {

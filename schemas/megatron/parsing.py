@@ -190,7 +190,9 @@ class _Parser:
             return
         undecided = next((word for word in words if not word.resolved), None)
         if undecided is not None:
-            self.report("undecided-value", undecided.span, flag=flag, text=undecided.text, key=fact.dest)
+            self.report(
+                "undecided-value", undecided.span, flag=flag, text=undecided.text, key=fact.dest, **undecided.reasons()
+            )
             self.keep(Given(flag, fact.dest, fact, None, raw, span, decided=False))
             if any(word.may_split and not word.resolved for word in words[1:]):
                 self.open(words[-1])
@@ -253,7 +255,7 @@ class _Parser:
         raw = tuple(value.text for value in values)
         for value in values:
             if not value.resolved:
-                self.report("undecided-value", value.span, flag=flag, text=value.text, key=dest)
+                self.report("undecided-value", value.span, flag=flag, text=value.text, key=dest, **value.reasons())
         value: Value = None if not decided else list(raw) if values else True
         self.keep(Given(flag, dest, None, value, raw, span, decided))
         split = next((entry for entry in values if entry.may_split and not entry.resolved), None)
@@ -270,7 +272,7 @@ class _Parser:
         self.report("stray-argument", word.span, text=word.text, flag=flag or "argparse", expected=expected)
 
     def open(self, word: Argument) -> None:
-        self.report("undecided-argument", word.span, text=word.text)
+        self.report("undecided-argument", word.span, text=word.text, **word.reasons())
         self.after_open = set()
 
     def keep(self, given: Given) -> None:

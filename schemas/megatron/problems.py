@@ -84,16 +84,15 @@ PROBLEMS = {
         "MAP009",
         "undecided-value",
         "warning",
-        "{flag} takes {text}, which cannot be decided by reading; {key} is left open. Give it with --var.",
-        "{flag} 的值 {text} 无法通过静态阅读确定，{key} 留空。请用 --var 给出。",
+        "{flag} takes {text}, which cannot be decided by reading ({why}); {key} is left open.",
+        "{flag} 的值 {text} 无法通过静态阅读确定（{why_zh}），{key} 留空。",
     ),
     "undecided-argument": Kind(
         "MAP010",
         "undecided-argument",
         "warning",
-        "{text} cannot be decided by reading and stands where a flag may stand: it could override any value. "
-        "Give it with --var.",
-        "{text} 无法通过静态阅读确定，且位于可能是选项的位置：它可能覆盖任何值。请用 --var 给出。",
+        "{text} cannot be decided by reading ({why}) and stands where a flag may stand: it could override any value.",
+        "{text} 无法通过静态阅读确定（{why_zh}），且位于可能是选项的位置：它可能覆盖任何值。",
     ),
     "repeated": Kind(
         "MAP011",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from ..config import Argument, Launch, Unresolved
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..shell.scanning import is_whole_number
 from ..source import Span
 from .argument_list import split_words
 from .catalog import DEFAULT_VERSION, catalog, normalise_version
@@ -154,7 +155,7 @@ class _Reader:
             splits = not again
             reason = f"{', '.join(open_names)} is set nowhere"
             self.unresolved.append(Unresolved(raw, reason, span, index, splits))
-            return [Argument(raw, span, resolved=False, may_split=splits)]
+            return [Argument(raw, span, resolved=False, may_split=splits, why=reason)]
         found = self.read_again(text) if again else text.split()
         if found is None:
             self.problem("recipe-value", node, key=raw, why="a quote is not closed", why_zh="引号未闭合")
@@ -205,7 +206,7 @@ class _Reader:
         size = 1
         for name, default in (("GPUS_PER_NODE", GPUS_PER_NODE), ("NUM_NODES", 1)):
             text = env.get(name, self.options.variables.get(name, str(default)))
-            if text is None or not text.strip().isdecimal():
+            if text is None or not is_whole_number(text.strip()):
                 return None
             size *= int(text)
         return size

@@ -12,6 +12,7 @@ from importlib import import_module
 from ..config import Setting
 from ..diagnostic import Related, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..shell.scanning import is_whole_number
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class Run:
             stated = launch.world_size
             if stated is None:
                 text = launch.env.get("WORLD_SIZE") or ""
-                stated = int(text) if text.isdecimal() else None
+                stated = int(text) if is_whole_number(text) else None
         if stated is not None:
             return stated
         plain = launch is None or launch.launcher is None or launch.launcher.startswith("python")

@@ -6,6 +6,7 @@ import posixpath
 
 from ..diagnostic import Kind, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..shell.reasons import in_both
 from ..suggestion import closest
 from .effective import Override
 from .launch import DEFAULT_VERSION, numbers
@@ -81,15 +82,15 @@ PROBLEMS = {
         "MAP079",
         "launch-config-undecided",
         "error",
-        "Which YAML this launch reads cannot be decided by reading: --config is {text}. Give it with --var or --arg.",
-        "仅凭阅读无法确定此启动读取哪个 YAML：--config 为 {text}。请用 --var 或 --arg 给出。",
+        "Which YAML this launch reads cannot be decided by reading: --config is {text} ({why}).",
+        "仅凭阅读无法确定此启动读取哪个 YAML：--config 为 {text}（{why_zh}）。",
     ),
     "undecided": Kind(
         "MAP088",
         "launch-argument-undecided",
         "warning",
-        "{text} cannot be decided by reading; it could be an option that overrides the YAML.",
-        "仅凭阅读无法确定 {text}；它可能是覆盖 YAML 的选项。",
+        "{text} cannot be decided by reading ({why}); it could be an option that overrides the YAML.",
+        "仅凭阅读无法确定 {text}（{why_zh}）；它可能是覆盖 YAML 的选项。",
     ),
 }
 
@@ -98,6 +99,7 @@ class _Part(NamedTuple):
     text: str
     span: Span
     resolved: bool
+    why: str
 
 
 class _Given(NamedTuple):
@@ -135,7 +137,7 @@ class LaunchReading:
         if given is None:
             return None
         if not given.resolved:
-            self._report("undecided-config", given.span, text=given.text)
+            self._report("undecided-config", given.span, text=given.text, **in_both(given.why))
             return None
         return posixpath.join(posixpath.dirname(self._script), given.text)
 
@@ -157,14 +159,15 @@ class LaunchReading:
             at += 1
             option, explicit = self._option_of(argument)
             if option is None:
-                self._rest.append(_Part(argument.text, argument.span, argument.resolved))
+                self._rest.append(_Part(argument.text, argument.span, argument.resolved, argument.why))
                 continue
             if explicit is not None:
-                self._take(option, argument, [_Part(explicit, argument.span, argument.resolved)])
+                self._take(option, argument, [_Part(explicit, argument.span, argument.resolved, argument.why)])
                 continue
             values: list[_Part] = []
             while at < len(arguments) and (option.many or not values) and _is_value(arguments[at]):
-                values.append(_Part(arguments[at].text, arguments[at].span, arguments[at].resolved))
+                found = arguments[at]
+                values.append(_Part(found.text, found.span, found.resolved, found.why))
                 at += 1
             if not values and option.effect != "help":
                 expected = "at least one value" if option.many else "one value"
@@ -249,11 +252,16 @@ class LaunchReading:
 
     def _rest_changes(self) -> Iterable[Override]:
         """Pairs of what no option took: `--a.b c` and `--a.b=c` set any place."""
-        parts = [_Part(text, part.span, part.resolved) for part in self._rest for text in part.text.split("=")]
+        parts = [
+            _Part(text, part.span, part.resolved, part.why) for part in self._rest for text in part.text.split("=")
+        ]
         for at in range(0, len(parts), 2):
             key = parts[at]
             if not key.text.startswith("--"):
-                self._report("not-a-key" if key.resolved else "undecided", key.span, text=key.text)
+                if key.resolved:
+                    self._report("not-a-key", key.span, text=key.text)
+                else:
+                    self._report("undecided", key.span, text=key.text, **in_both(key.why))
                 return
             if at + 1 == len(parts):
                 self._report("unpaired", key.span, text=key.text)
@@ -321,7 +329,7 @@ def custom_value(text: str) -> Value:
 
     try:
         return loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

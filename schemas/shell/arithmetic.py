@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
-from .scanning import BLANKS, name_end
+from .scanning import BLANKS, is_whole_number, name_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BASED = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@_")
+_DECIMAL = frozenset("0123456789")
+_ALL_BITS = (1 << 64) - 1
 _HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 _OPERATORS = frozenset(
     ("<<=", ">>=", "**", "++", "--", "&&", "||", "<<", ">>", "<=", ">=", "==", "!=", "+=", "-=", "*=", "/=", "%=", "&=",
@@ -36,7 +38,7 @@ def _token_end(expression: str, at: int) -> int:
     if end > at:
         return end
     size = len(expression)
-    while end < size and expression[end].isdecimal():
+    while end < size and expression[end] in _DECIMAL:
         end += 1
     if end > at:
         based = 0
@@ -97,7 +99,7 @@ class Evaluator:
     def variable(self, name: str, index: str | None) -> int:
         """A variable's value, evaluated in turn."""
         text = self.read(name, index)
-        if text.isdigit() and (text == "0" or text[0] != "0") and len(text) < 18:
+        if is_whole_number(text) and (text == "0" or text[0] not in "-0"):
             return int(text)
         return self.value(text)
 
@@ -254,7 +256,7 @@ class _Run:
             return found
         target = self._target()
         if target is None:
-            if not token[:1].isdigit():
+            if token[:1] not in _DECIMAL:
                 raise ExpressionError("syntax error: operand expected")
             self.at += 1
             return _number(token)
@@ -299,31 +301,29 @@ class _Run:
 
 
 def _wrapped(value: int) -> int:
-    value &= (1 << 64) - 1
+    value &= _ALL_BITS
     return value - (1 << 64) if value >> 63 else value
 
 
 def _number(token: str) -> int:
+    """A number as bash takes it: digit by digit, wrapped to 64 bits, however long it is."""
+    base, digits = 10, token
     if "#" in token:
         base_text, _, digits = token.partition("#")
-        base = int(base_text)
+        base = int(base_text) if len(base_text) < 4 else 0
         if not 2 <= base <= 64:
             raise ExpressionError("invalid arithmetic base")
-        found = 0
-        for digit in digits:
-            place = _DIGITS.index(digit.lower() if base <= 36 else digit)
-            if place >= base:
-                raise ExpressionError("value too great for base")
-            found = found * base + place
-        return _wrapped(found)
-    try:
-        if token[:2] in ("0x", "0X"):
-            return _wrapped(int(token, 16))
-        if len(token) > 1 and token[0] == "0":
-            return _wrapped(int(token, 8))
-        return _wrapped(int(token[:400]))
-    except ValueError:
-        raise ExpressionError("value too great for base") from None
+    elif token[:2] in ("0x", "0X"):
+        base, digits = 16, token[2:]
+    elif len(token) > 1 and token[0] == "0":
+        base = 8
+    found = 0
+    for digit in digits:
+        place = _DIGITS.find(digit.lower() if base <= 36 else digit)
+        if not 0 <= place < base:
+            raise ExpressionError("value too great for base")
+        found = (found * base + place) & _ALL_BITS
+    return _wrapped(found)
 
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@_"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .syntax import Part
     from .text import Piece
 
-_NUMBERS = r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?"
-_LETTERS = r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?"
+_NUMBERS = r"(-?[0-9]+)\.\.(-?[0-9]+)(?:\.\.(-?[0-9]+))?"
+_LETTERS = r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?[0-9]+))?"
 DEEPEST = 20
 
 _Char: TypeAlias = "tuple[str, Piece | Part]"
@@ -126,7 +126,7 @@ def _sequence(inner: list[_Char], spend: Callable[[int], None]) -> list[list[_Ch
         step = abs(int(found[3] or 1)) or 1
         spend(abs(last - first) // step)
         width = 0
-        if any(re.match(r"-?0\d", found[side]) for side in (1, 2)):
+        if any(re.match(r"-?0[0-9]", found[side]) for side in (1, 2)):
             width = max(len(found[1]), len(found[2]))
         numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
         texts = [f"{number:0{width}d}" if width else str(number) for number in numbers]

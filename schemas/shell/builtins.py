@@ -5,13 +5,13 @@ from __future__ import annotations
 import posixpath
 
 from ..light_typing import TYPE_CHECKING
-from . import conditions, programs
+from . import conditions, launchers, programs, tree
 from .arithmetic import ExpressionError, UndecidedError
 from .expansion import shell_quoted
 from .flow import Exit, Leave, Return
-from .scanning import is_name, name_end, word_end
+from .scanning import is_digits, is_name, is_whole_number, name_end, word_end
 from .state import Variable
-from .syntax import Assignment, Word
+from .syntax import Assignment, Bare, Word
 from .text import Code, Piece, known, plain, shown, unknown
 
 if TYPE_CHECKING:
@@ -103,9 +103,10 @@ def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
     name: str | None = None
     if len(words) > 1 and words[0].known() == "-v":
         name = words[1].known()
-        words = words[2:]
         if name is None:
+            shell.forget_all(place, "which variable is set is not known")
             return None
+        words = words[2:]
     if words and words[0].known() == "--":
         words = words[1:]
     if not words:
@@ -115,10 +116,13 @@ def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
         match = re.fullmatch(r"([A-Za-z_]\w*)(?:\[(.*)\])?", name)
         if match is None:
             return 2
+        key: int | str | None = None
         if match[2] is not None:
-            shell.forget(match[1], place)
-        else:
-            shell.assign(match[1], text, None, place=place)
+            key = shell.key(match[1], Word((Bare(plain(match[2], place), match[2]),), place))
+            if key is None:
+                shell.forget(match[1], place)
+                return 0
+        shell.assign(match[1], text, key, place=place)
     else:
         shell.emit(text)
     return 0
@@ -131,7 +135,7 @@ def _formatted(shell: Shell, words: Sequence[Field], place: Place) -> Text:
     if form is None or any(word.split for word in words):
         return unknown("its format or its arguments are not known", place)
     arguments = [word.text() for word in words[1:]]
-    specifications = re.findall(r"%%|%[-+ #0]*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?[a-zA-Z]|%\([^)]*\)T|[^%]+|%", form)
+    specifications = re.findall(r"%%|%[-+ #0]*(?:[0-9]+|\*)?(?:\.(?:[0-9]+|\*)?)?[a-zA-Z]|%\([^)]*\)T|[^%]+|%", form)
     pieces: list[Piece] = []
     used = 0
     while True:
@@ -159,7 +163,7 @@ def _one_format(specification: str, value: Text, place: Place) -> Text:
     if specification == "%s":
         return value
     string = known(value)
-    if string is None or "*" in specification or re.search(r"\d{5}", specification):
+    if string is None or "*" in specification or re.search(r"[0-9]{5}", specification) or "_" in string:
         return unknown("a formatted value that is not known", place)
     try:
         if kind in "di":
@@ -250,7 +254,7 @@ def _shift(shell: Shell, fields: list[Field], place: Place) -> int | None:
     count = 1
     if len(fields) > 1:
         string = fields[1].known()
-        if string is None or not string.isdigit():
+        if string is None or not is_digits(string):
             shell.state.positional = (unknown("how far the arguments are shifted is not known", place),)
             return None
         count = int(string[:9])
@@ -278,7 +282,7 @@ def declare(shell: Shell, name: str, arguments: Sequence[Word | Assignment], pla
                 _declare_field(shell, name, flags, field, place)
             elif string[:1] in ("-", "+") and len(string) > 1:
                 flags += string[1:] if string[0] == "-" else ""
-                if string == "+x" or string == "+i":
+                if string in ("+x", "+i", "+n"):
                     flags += string
             else:
                 _declare_field(shell, name, flags, field, place)
@@ -307,19 +311,33 @@ def _declare_field(shell: Shell, name: str, flags: str, field: Field, place: Pla
 
 
 def _declare_one(
-    shell: Shell, command: str, flags: str, name: str, assignment: Assignment | None, _place: Place
+    shell: Shell, command: str, flags: str, name: str, assignment: Assignment | None, place: Place
 ) -> None:
     if command == "alias" or "f" in flags or "F" in flags or "p" in flags:
         return
     state = shell.state
     inside = bool(state.frames)
     local = command == "local" or (command in ("declare", "typeset") and inside and "g" not in flags)
+    target: Text | None = None
+    refers = "n" in flags and command != "export"
+    if refers and assignment is not None and isinstance(assignment.value, Word):
+        target = shell.expand.text(assignment.value)
+        if known(target) == name:
+            # bash warns of the circle and takes the global variable of that name
+            if any(name in frame for frame in state.frames):
+                shell.forget(name, place)
+            return
     if local and inside:
         frame = state.frames[-1]
         if name not in frame:
             frame[name] = state.variables.get(name)
             old = state.variables.get(name)
             state.variables[name] = Variable(exported=old.exported if old is not None else False)
+    if not refers:
+        found = shell.plain_name(name, place)
+        if found is None:
+            return
+        name = found
     variable = state.variables.get(name) or Variable()
     exported = variable.exported or command == "export" or "x" in flags
     if ("n" in flags and command == "export") or "+x" in flags:
@@ -337,14 +355,12 @@ def _declare_one(
         integer=variable.integer or "i" in flags,
         keyed=variable.keyed or "A" in flags,
         case=case,
-        reference=variable.reference or ("n" in flags and command != "export"),
+        reference=(variable.reference or refers) and "+n" not in flags,
     )
-    if assignment is not None:
-        if "n" in flags and command != "export" and isinstance(assignment.value, Word):
-            target = shell.expand.text(assignment.value)
-            state.variables[name] = state.variables[name]._replace(value=target)
-        else:
-            shell.perform(assignment)
+    if target is not None:
+        state.variables[name] = state.variables[name]._replace(value=target)
+    elif assignment is not None:
+        shell.perform(assignment)
     if command == "readonly" or "r" in flags:
         state.variables[name] = state.variables[name]._replace(readonly=True)
 
@@ -362,20 +378,21 @@ def _declaring(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _unset(shell: Shell, fields: list[Field], place: Place) -> int | None:
-    functions = False
+    functions = references = False
     for field in fields[1:]:
         string = field.known() or shown(field.text())
         if string.startswith("-"):
-            functions = "f" in string
+            functions, references = "f" in string, "n" in string
         elif functions:
             shell.state.functions.pop(string, None)
         elif "[" in string:
             name, _, index = string.partition("[")
+            name = shell.plain_name(name, place) or ""
             variable = shell.variable(name)
             if variable is not None and variable.items is not None:
                 key: int | str = index.rstrip("]")
                 if not variable.keyed:
-                    if not str(key).lstrip("-").isdigit():
+                    if not is_whole_number(str(key)):
                         shell.forget(name, place)
                         continue
                     key = int(key)
@@ -384,7 +401,10 @@ def _unset(shell: Shell, fields: list[Field], place: Place) -> int | None:
                 items = {entry: value for entry, value in variable.items.items() if entry != key}
                 shell.state.variables[name] = variable._replace(items=items)
         elif string in shell.state.variables:
-            if not shell.state.variables[string].readonly:
+            if not references:
+                string = shell.plain_name(string, place) or ""
+            held = shell.state.variables.get(string)
+            if held is not None and not held.readonly:
                 del shell.state.variables[string]
         else:
             shell.state.functions.pop(string, None)
@@ -421,6 +441,10 @@ def _source(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if path is None:
         shell.note("source-unknown", place, text=shown(fields[1].text()))
         return None
+    if path in tree.INPUTS and shell.input.text is not None:
+        shell.state.status = 0
+        shell.run_code(Code(place.source, shell.input.text, place))
+        return shell.state.status
     kept = shell.state.positional
     if len(fields) > 2:
         shell.state.positional = tuple([shell.settled(field) for field in fields[2:]])
@@ -438,7 +462,7 @@ def _status(shell: Shell, fields: list[Field]) -> int | None:
     if len(fields) < 2:
         return shell.state.status
     string = fields[1].known()
-    return int(string[:9]) & 255 if string is not None and string.isdigit() else None
+    return int(string) & 255 if string is not None and is_whole_number(string) else None
 
 
 def _return(shell: Shell, fields: list[Field], _place: Place) -> int | None:
@@ -455,13 +479,14 @@ def _exit(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _leave(shell: Shell, fields: list[Field], _place: Place) -> int | None:
-    if not shell.left:
+    if not shell.loops:
         return 0
     levels = 1
     if len(fields) > 1:
         string = fields[1].known() or "1"
-        levels = int(string[:6]) if string.isdigit() and int(string[:6]) > 0 else 1
+        levels = max(int(string[:6]), 1) if is_digits(string) else 1
     shell.state.status = 0
+    levels = min(levels, shell.loops)
     raise Leave(levels, again=fields[0].known() == "continue")
 
 
@@ -547,8 +572,10 @@ def _read(shell: Shell, fields: list[Field], place: Place) -> int | None:  # noq
         items: dict[int | str, Text] = {}
         for number, word in enumerate(_split(line, separators, 0)):
             items[number] = plain(word, place)
-        old = shell.state.variables.get(array) or Variable()
-        shell.state.variables[array] = old._replace(value=None, items=items)
+        array = shell.plain_name(array, place)
+        if array is not None:
+            old = shell.state.variables.get(array) or Variable()
+            shell.state.variables[array] = old._replace(value=None, items=items)
     elif not names:
         shell.assign("REPLY", plain(line, place), None, place=place)
     else:
@@ -609,8 +636,10 @@ def _mapfile(shell: Shell, fields: list[Field], place: Place) -> int | None:
         shell.undecided_reason = "it is read from an input that is not known"
         shell.forget(name, place)
         return None
-    lines = given.splitlines(keepends=not strip)
-    shell.state.variables[name] = Variable(None, {number: plain(line, place) for number, line in enumerate(lines)})
+    lines = programs.lines_of(given, ends=not strip)
+    found = shell.plain_name(name, place)
+    if found is not None:
+        shell.state.variables[found] = Variable(None, {number: plain(line, place) for number, line in enumerate(lines)})
     return 0
 
 
@@ -626,12 +655,13 @@ def _getopts(shell: Shell, fields: list[Field], place: Place) -> int | None:  # 
     position = shell.variable("OPTIND")
     at_text = known(position.value) if position is not None and position.value is not None else "1"
     inner = shell.variable("_accmap_optpos")
-    offset = int(known(inner.value) or "1") if inner is not None and inner.value is not None else 1
-    if at_text is None or not at_text.isdigit() or None in arguments:
+    offset_text = known(inner.value) or "" if inner is not None and inner.value is not None else "1"
+    offset = int(offset_text) if is_whole_number(offset_text) else 1
+    if at_text is None or not is_whole_number(at_text) or None in arguments:
         for target in (name, "OPTARG", "OPTIND"):
             shell.forget(target, place)
         return None
-    at = int(at_text)
+    at = max(int(at_text), 1)
 
     def store(target: str, text: str) -> None:
         shell.assign(target, plain(text, place), None, place=place)
@@ -647,7 +677,7 @@ def _getopts(shell: Shell, fields: list[Field], place: Place) -> int | None:  # 
         return finish("?", at, 1, 1)
     if word == "--":
         return finish("?", at + 1, 1, 1)
-    letter = word[offset]
+    letter = word[offset] if 0 < offset < len(word) else word[1]
     silent = options.startswith(":")
     more = offset + 1 < len(word)
     where = options.lstrip(":").find(letter) if letter != ":" else -1
@@ -717,6 +747,12 @@ def _shopt(shell: Shell, fields: list[Field], _place: Place) -> int | None:
 
 def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
     """A program of which the output follows from what it is given."""
+    if fields[0].known() == "xargs" and len(fields) > 1:
+        launchers.start(shell, fields, {}, shell.input, place)
+        return None
+    if fields[0].known() == "sed":
+        for field in fields[1:]:
+            shell.touch(field.known() or "")
     if shell.out is None:
         return None if fields[0].known() != "expr" else _printed_status(shell, fields)
     words = _strings(fields[1:])
@@ -725,6 +761,8 @@ def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
         shell.emit_unknown(place, shell.undecided_reason)
         return None
     name = fields[0].known() or ""
+    if name == "cat" and words and not any(word.startswith("-") for word in words):
+        return _cat(shell, words, place)
     given = shell.input.known()
     if given is not None and len(given) > 100_000:
         shell.emit_unknown(place)
@@ -742,6 +780,18 @@ def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
         text = shell.input.text
     shell.emit(text)
     return printed[1]
+
+
+def _cat(shell: Shell, words: Sequence[str], place: Place) -> int | None:
+    """`cat FILE...`: what files of the tree hold."""
+    held = [shell.content(word) for word in words]
+    for text in held:
+        if text is None:
+            shell.emit_unknown(place, "it is what a file holds")
+            return None
+    for text in held:
+        shell.emit(text or ())
+    return 0
 
 
 def _printed_status(_shell: Shell, fields: list[Field]) -> int | None:

@@ -7,6 +7,7 @@ import posixpath
 from ..light_typing import TYPE_CHECKING
 from . import pattern
 from .arithmetic import ExpressionError, UndecidedError
+from .scanning import is_digits, is_whole_number
 from .state import Variable
 from .syntax import Binary, Logic
 from .text import known, plain
@@ -124,7 +125,7 @@ def unary(shell: Shell, operator: str, operand: Text, _place: Place) -> bool | N
         if bracket and variable is not None:
             index = rest.rstrip("]")
             items = variable.items or {}
-            return index in items if variable.keyed else (index.isdigit() and int(index) in items)
+            return index in items if variable.keyed else (is_whole_number(index) and int(index) in items)
         if variable is not None and variable.value is not None and any(piece.doubt for piece in variable.value):
             return None
         return variable is not None or name in ("PWD", "PATH", "RANDOM", "SHELL", "TERM")
@@ -133,7 +134,8 @@ def unary(shell: Shell, operator: str, operand: Text, _place: Place) -> bool | N
     if letter == "t":
         return None
     if letter == "R":
-        return False
+        held = shell.state.variables.get(string)
+        return held is not None and held.reference and bool(held.value)
     if letter in _FILE_TESTS:
         return _file(shell, letter, string)
     return None
@@ -274,7 +276,9 @@ _BINARY = frozenset(("=", "==", "!=", "<", ">", *_COMPARE, "-nt", "-ot", "-ef"))
 
 def _is_number(string: str) -> bool:
     digits = string.strip(" \t")
-    return (digits[1:] if digits[:1] in ("-", "+") else digits).isdecimal()
+    digits = digits[1:] if digits[:1] in ("-", "+") else digits
+    # what 64 bits do not hold, bash refuses as it refuses a word
+    return is_digits(digits) and len(digits.lstrip("0")) < 20 and int(digits) < 1 << 63
 
 
 def _is_unary(string: str) -> bool:
@@ -290,7 +294,7 @@ def _binary(shell: Shell, left: Text, operator: str, right: Text, _place: Place)
         if first is None or second is None:
             shell.doubted(left if first is None else right)
             return None
-        return _compared(operator, int(first[:40]), int(second[:40]))
+        return _compared(operator, int(first), int(second))
     if operator in ("=", "==", "!="):
         if first is None or second is None:
             verdict = None

@@ -7,7 +7,7 @@ from . import pattern
 from .arithmetic import Evaluator, ExpressionError, UndecidedError
 from .braces import alternatives
 from .flow import Discard, Exit
-from .scanning import fields
+from .scanning import fields, name_end
 from .syntax import Arithmetic, Bare, Double, Parameter, ProcessSubstitution, Quoted, Substitution, Word
 from .text import Doubt, Piece, Place, doubt_of, known, passed_through, plain, unknown
 
@@ -26,12 +26,14 @@ _FORMULA = r"[-0-9+*()\[\]|, ]+|(?=[^|\d-]*[|\d-])[-0-9+*()\[\]|, MEGDtmL]{5,}"
 class Field:
     """One word after expansion. `split` says that it may turn out to be several words, or none."""
 
-    __slots__ = ("pattern", "pieces", "split")
+    __slots__ = ("pattern", "pieces", "protected", "split")
 
     def __init__(self, text: Text = ()) -> None:
         self.pieces: list[Piece] = [*text]
         self.split = False
         self.pattern = False
+        self.protected = False
+        """Whether quotes protect a character in it that would make a pattern."""
 
     def known(self) -> str | None:
         """The word, or None where it is not known."""
@@ -40,6 +42,12 @@ class Field:
     def text(self) -> Text:
         """The word as text."""
         return tuple(self.pieces)
+
+
+def doubt_reason(field: Field) -> str:
+    """Why a field is not known."""
+    doubt = doubt_of(field.text())
+    return doubt.reason if doubt is not None else "how it is split into words is not known"
 
 
 def _loosened(text: Text) -> Text:
@@ -84,6 +92,7 @@ class _Builder:
             field.pieces.append(piece)
             if piece.doubt is not None and piece.doubt.loose:
                 field.split = True
+            field.protected = field.protected or pattern.has_pattern(piece.text, extended=True)
 
     def close(self) -> None:
         if self.current is not None:
@@ -96,6 +105,11 @@ class Expander:
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
+
+    @property
+    def extended(self) -> bool:
+        """Whether `shopt -s extglob` is on."""
+        return "shopt-extglob" in self.shell.state.options
 
     # Words
 
@@ -127,11 +141,20 @@ class Expander:
 
     def _word_fields(self, parts: Sequence[Part], place: Place) -> list[Field]:
         builder = _Builder()
+        assigns = 0
         for number, part in enumerate(parts):
             if isinstance(part, Bare):
                 text = part.text
-                if number == 0 and part.string.startswith("~"):
-                    text = self._tilde(part.text, part.string, place)
+                if number == 0:
+                    assigns = _assignment_end(part.string)
+                if "~" in part.string:
+                    last = number == len(parts) - 1
+                    if number == 0 and part.string[0] == "~":
+                        text = self._tildes(text, part.string, place, (0,), last=last)
+                    elif assigns:
+                        # outside POSIX mode, bash treats an argument that looks like an assignment as one
+                        starts = _tilde_starts(part.string, 0 if number else assigns, first=not number)
+                        text = self._tildes(text, part.string, place, starts, last=last)
                 self._bare(builder, text)
             elif isinstance(part, Quoted):
                 builder.add(part.text)
@@ -141,7 +164,7 @@ class Expander:
                 self._unquoted(builder, part)
         builder.close()
         if any(field.pattern for field in builder.done) and "noglob" not in self.shell.state.options:
-            return [self._globbed(field, place) for field in builder.done]
+            return [one for field in builder.done for one in self._globbed(field, place)]
         return builder.done
 
     def _bare(self, builder: _Builder, text: Text) -> None:
@@ -150,7 +173,7 @@ class Expander:
             field.pieces.append(piece)
             if piece.doubt is not None:
                 field.split = field.split or not piece.doubt.atomic
-            elif pattern.has_pattern(piece.text):
+            elif pattern.has_pattern(piece.text, extended=self.extended):
                 field.pattern = True
 
     def _double(self, builder: _Builder, part: Double) -> None:
@@ -206,7 +229,8 @@ class Expander:
             elif isinstance(inner, Bare):
                 text = inner.text
                 if number == 0 and inner.string.startswith("~"):
-                    text = self._tilde(text, inner.string, part.place)
+                    last = len(part.operand.parts) == 1
+                    text = self._tildes(text, inner.string, part.place, (0,), last=last)
                 self._split(builder, passed_through(text, part.place))
             else:
                 self._unquoted(builder, inner)
@@ -239,7 +263,7 @@ class Expander:
                     builder.close()
                 field = builder.open()
                 field.pieces.append(piece.cut(start, end))
-                if pattern.has_pattern(string[start:end]):
+                if pattern.has_pattern(string[start:end], extended=self.extended):
                     field.pattern = True
                 at = end
             if at < len(string):
@@ -251,7 +275,7 @@ class Expander:
             field.pieces.append(piece)
             if piece.doubt is not None:
                 field.split = field.split or not piece.doubt.atomic
-            elif pattern.has_pattern(piece.text):
+            elif pattern.has_pattern(piece.text, extended=self.extended):
                 field.pattern = True
 
     def _split_by(self, builder: _Builder, text: Text, separators: str) -> None:
@@ -289,22 +313,32 @@ class Expander:
             return " \t\n"
         return known(variable.value)
 
-    def _globbed(self, field: Field, place: Place) -> Field:
-        """A field that is a file name pattern: what it matches cannot be known, unless it can match nothing."""
+    def _globbed(self, field: Field, place: Place) -> list[Field]:
+        """A field that is a file name pattern: what it matches in the tree, else nobody can know."""
         if not field.pattern or field.split:
-            return field
+            return [field]
         string = known(field.text())
         if string is None:
             field.split = True
-            return field
+            return [field]
         options = self.shell.state.options
-        if not _may_match(string) and "shopt-nullglob" not in options and "shopt-failglob" not in options:
-            return field
+        if (
+            not _may_match(string, extended=self.extended)
+            and "shopt-nullglob" not in options
+            and "shopt-failglob" not in options
+        ):
+            return [field]
+        if not field.protected:
+            from .globbing import matched
+
+            names = matched(self.shell, string)
+            if names is not None:
+                return [Field(plain(name, field.pieces[0].place)) for name in names]
         changed = Field()
         changed.split = True
         doubt = Doubt("a file name pattern: what it matches depends on the files that are there", place)
         changed.pieces = [Piece(string, field.pieces[0].place, False, (), doubt)]
-        return changed
+        return [changed]
 
     def text(self, word: Word, *, assigned: bool = False) -> Text:
         """A word where nothing is split: an assignment's value, a test's operand, a here-string."""
@@ -318,10 +352,12 @@ class Expander:
         found: list[Piece] = []
         for number, part in enumerate(parts):
             if isinstance(part, Bare):
-                if part.string.startswith("~") and number == 0:
-                    found.extend(self._tilde(part.text, part.string, word.place))
-                elif assigned and ":~" in part.string:
-                    found.extend(unknown("the home directory is not known", word.place))
+                if "~" in part.string:
+                    first = number == 0
+                    starts = _tilde_starts(part.string, 0, first=first) if assigned else (0,) if first else ()
+                    starts = [start for start in starts if part.string.startswith("~", start)]
+                    last = number == len(parts) - 1
+                    found.extend(self._tildes(part.text, part.string, word.place, starts, last=last))
                 else:
                     found.extend(part.text)
             elif isinstance(part, Quoted):
@@ -367,7 +403,8 @@ class Expander:
             if isinstance(part, Bare):
                 text, quoted = part.text, False
                 if number == 0 and part.string.startswith("~"):
-                    text = self._tilde(text, part.string, word.place)
+                    last = len(word.parts) == 1
+                    text = self._tildes(text, part.string, word.place, (0,), last=last)
             elif isinstance(part, Quoted):
                 text, quoted = part.text, True
             elif isinstance(part, Double):
@@ -431,7 +468,7 @@ class Expander:
         def write(name: str, index: str | None, value: int) -> None:
             key: int | str | None = None
             if index is not None:
-                variable = self.shell.state.variables.get(name)
+                variable = self.shell.variable(name)
                 key = index if variable is not None and variable.keyed else running[0].value(index)
             self.shell.assign(name, plain(str(value), place), key, place=place)
 
@@ -445,36 +482,44 @@ class Expander:
         if index is None:
             found = self.shell.value_of(name, place)
             return self.shell.unset(name, place) if found is None else found
-        variable = self.shell.state.variables.get(name)
+        variable = self.shell.variable(name)
         items: Mapping[int | str, Text] = {} if variable is None or variable.items is None else variable.items
         key: int | str = index if variable is not None and variable.keyed else evaluator.value(index)
         if isinstance(key, int) and key < 0 and items:
             key += max([entry for entry in items if isinstance(entry, int)], default=-1) + 1
         return items.get(key, ())
 
-    def _tilde(self, text: Text, string: str, place: Place) -> Text:
-        prefix = string.partition("/")[0]
+    def _tildes(self, text: Text, string: str, place: Place, starts: Sequence[int], *, last: bool) -> Text:
+        """A bare part with the tildes at `starts` expanded; a prefix ends at a slash or colon, or with the word."""
+        if len(string) != sum([len(piece.text) for piece in text]):
+            return unknown("the home directory is not known; give --var HOME=DIRECTORY", place)
+        found: list[Piece] = []
+        done = 0
+        for start in starts:
+            stops = [at for at in [string.find(mark, start) for mark in "/:"] if at >= 0]
+            if not stops and not last:
+                continue  # what follows is quoted or expanded: bash takes no such prefix
+            end = min(stops, default=len(string))
+            home = self._home(string[start:end], place)
+            if home is not None:
+                found.extend(_cut(text, done, start))
+                found.extend(home)
+                done = end
+        return (*found, *_cut(text, done, len(string))) if done else text
+
+    def _home(self, prefix: str, place: Place) -> Text | None:
+        """What `~`, `~+` and `~user` stand for; None where the text stays as it is."""
         if prefix == "~":
-            home = self.shell.state.variables.get("HOME")
-            found = home.value if home is not None and home.value is not None else None
-            if found is None:
-                found = unknown("the home directory is not known; give --var HOME=DIRECTORY", place, atomic=True)
-                found = (found[0]._replace(text="~"),)
-        elif prefix == "~+":
-            found = self.shell.directory(place)
-        elif prefix[1:].replace("_", "a").isalnum():
-            found = (unknown("the home directory of a user is not known", place, atomic=True)[0]._replace(text=prefix),)
-        else:
-            return text
-        skip = len(prefix)
-        remaining: list[Piece] = []
-        for piece in text:
-            if skip >= len(piece.text):
-                skip -= len(piece.text)
-                continue
-            remaining.append(piece.cut(skip, len(piece.text)))
-            skip = 0
-        return (*found, *remaining)
+            home = self.shell.variable("HOME")
+            if home is not None and home.value is not None:
+                return home.value
+            found = unknown("the home directory is not known; give --var HOME=DIRECTORY", place, atomic=True)
+            return (found[0]._replace(text="~"),)
+        if prefix == "~+":
+            return self.shell.directory(place)
+        if prefix[1:].replace("_", "a").replace("-", "a").isalnum():
+            return (unknown("the home directory of a user is not known", place, atomic=True)[0]._replace(text=prefix),)
+        return None
 
     # Parameters
 
@@ -494,6 +539,10 @@ class Expander:
             subscript = None if index is None else index.literal()
             if subscript in ("@", "*") and not form:
                 return self._keys(name, subscript, place, quoted=quoted)
+            held = self.shell.state.variables.get(name)
+            if held is not None and held.reference and held.value and index is None:
+                # of a name reference, `${!name}` is the name that it refers to
+                return [passed_through(held.value, place)], False
             target = self._scalar(name, index, place)
             string = None if target is None else known(target)
             if target is None or string == "":
@@ -502,7 +551,7 @@ class Expander:
                 return [self.shell.unset(name, place)], False
             if string is None:
                 return [unknown(_why(target), place)], False
-            name, index = _reference(string, place)
+            name, index = reference(string, place)
             if not name:
                 raise Discard
         subscript = None if index is None else index.literal()
@@ -524,9 +573,12 @@ class Expander:
         variable = self.shell.variable(name)
         if variable is None:
             return self.shell.special_item(name, index, place)
+        return self.element(variable, index, place)
+
+    def element(self, variable: Variable, index: Word, place: Place) -> Text | None:
+        """An element of a variable; None where it is unset."""
         if variable.items is None:
-            string = known(self.text(index))
-            return variable.value if string in ("0", "-1") else None
+            return variable.value if known(self.text(index)) in ("0", "-1") else None
         return self._item(variable, index, place)
 
     def _item(self, variable: Variable, index: Word, place: Place) -> Text | None:
@@ -730,10 +782,12 @@ class Expander:
             if form == ":":
                 return passed_through(_cut(value, *self._bounds(part, len(string))), place)
             if form in ("#", "##"):
-                gone = pattern.without_prefix(self.pattern_parts(operand), string, longest=form == "##")
+                parts = self.pattern_parts(operand)
+                gone = pattern.without_prefix(parts, string, longest=form == "##", extended=self.extended)
                 return passed_through(_cut(value, gone, len(string)), place)
             if form in ("%", "%%"):
-                end = pattern.without_suffix(self.pattern_parts(operand), string, longest=form == "%%")
+                parts = self.pattern_parts(operand)
+                end = pattern.without_suffix(parts, string, longest=form == "%%", extended=self.extended)
                 return passed_through(_cut(value, 0, end), place)
             if form in ("/", "//"):
                 return self._replaced(part, string)
@@ -798,7 +852,7 @@ class Expander:
         if not any(text for text, _ in parts):
             changed = new + string if anchor == "#" else string + new if anchor == "%" else string
             return plain(changed, part.place)
-        expression = pattern.translated(parts)
+        expression = pattern.translated(parts, extended=self.extended)
         if anchor:
             expression = rf"\A(?:{expression})" if anchor == "#" else rf"(?:{expression})\Z"
         compiled = pattern.compiled(expression, string)
@@ -808,7 +862,7 @@ class Expander:
         assert part.operand is not None
         change = str.upper if part.form[0] == "^" else str.lower
         parts = self.pattern_parts(part.operand)
-        expression = pattern.compiled(pattern.translated(parts) or ".", "a")
+        expression = pattern.compiled(pattern.translated(parts, extended=self.extended) or ".", "a")
         limit = len(string) if len(part.form) == 2 else 1
         changed = "".join(
             [change(char) if at < limit and expression.fullmatch(char) else char for at, char in enumerate(string)]
@@ -840,6 +894,27 @@ def _cut(text: Text, start: int, end: int) -> Text:
     return tuple(found)
 
 
+def _assignment_end(string: str) -> int:
+    """Where the value of a word that looks like an assignment begins; 0 where it does not look so."""
+    end = name_end(string, 0)
+    if end and string.startswith("[", end):
+        close = string.find("]", end)
+        end = close + 1 if close > 0 else 0
+    if not end:
+        return 0
+    end += string.startswith("+", end)
+    return end + 1 if string.startswith("=", end) else 0
+
+
+def _tilde_starts(string: str, at: int, *, first: bool) -> list[int]:
+    """Where tildes may stand that bash expands in an assignment's value: at its beginning, and behind colons."""
+    found = [at] if first and string.startswith("~", at) else []
+    while (at := string.find(":~", at)) >= 0:
+        at += 1
+        found.append(at)
+    return found
+
+
 def _is_empty(value: Text) -> bool | None:
     string = known(value)
     if string is not None:
@@ -864,25 +939,25 @@ def _why(value: Text) -> str:
     return doubt.reason if doubt is not None else "it depends on a value that is not known"
 
 
-def _may_match(string: str) -> bool:
+def _may_match(string: str, *, extended: bool) -> bool:
     """Whether a file name pattern could match a file. Formulas such as `([0]*3+[1]*58)` and options cannot."""
     if "[" in string and not ("]" in string or "*" in string or "?" in string):
         return False
     first = min([at for at in (string.find(char) for char in "*?[") if at >= 0], default=0)
     if "=" in string[:first]:
         return False  # `key=[a,b]`, `let X=Y*2`: no file is called so
-    if string.startswith("-") or "://" in string or "(" in string:
+    if string.startswith("-") or "://" in string or ("(" in string and not extended):
         return False
     import re
 
     return not re.fullmatch(_FORMULA, string)
 
 
-def _reference(string: str, place: Place) -> tuple[str, Word | None]:
+def reference(string: str, place: Place) -> tuple[str, Word | None]:
     """The name and subscript that an indirect expansion's value gives."""
     import re
 
-    found = re.fullmatch(r"([A-Za-z_]\w*|\d+|[@*#?$!-])(?:\[(.+)\])?", string)
+    found = re.fullmatch(r"([A-Za-z_]\w*|[0-9]{1,9}|[@*#?$!-])(?:\[(.+)\])?", string)
     if found is None:
         return "", None
     if found[2] is None:

@@ -10,13 +10,14 @@ import posixpath
 
 from ..diagnostic import Diagnostic, UnreadableError
 from ..light_typing import TYPE_CHECKING
-from . import builtins, conditions, launchers, pattern
+from . import builtins, conditions, launchers, pattern, tree
 from .arithmetic import ExpressionError, UndecidedError
-from .expansion import Expander, Field, plain_text
+from .expansion import Expander, Field, plain_text, reference
 from .flow import Discard, ExhaustedError, Exit, Leave, Return, Stop
 from .parser import Parser, ShellSyntaxError
 from .problems import PROBLEMS
-from .state import State, Variable, joined
+from .scanning import is_name
+from .state import State, Variable, joined, joined_variable
 from .syntax import (
     AndOr,
     ArithmeticCommand,
@@ -28,6 +29,7 @@ from .syntax import (
     Group,
     If,
     Pipeline,
+    ProcessSubstitution,
     Redirected,
     Simple,
     Subshell,
@@ -50,6 +52,9 @@ MOST_STEPS = 45_000
 LONGEST_TEXT = 4_000_000
 MOST_ITERATIONS = 3_000
 DEEPEST_CALLS = 30
+MOST_STARTS = 200
+"""How many starts of one launch in a loop are kept; the others are counted."""
+MOST_LAUNCHES = 2_000
 
 _SET_BY_BASH = {
     "RANDOM": "it is random",
@@ -87,6 +92,8 @@ _SET_BY_BASH = {
     "BASH_ARGV": "it lists arguments",
     "BASH_SUBSHELL": "it counts subshells",
 }
+_KEPT = frozenset(("IFS", "OPTIND", "_accmap_optpos"))
+"""What no script names where it names a variable by its name alone."""
 _MAY_BE_ANYTHING = frozenset(("PATH", "SHELL", "BASH", "OLDPWD", "_", "BASH_COMMAND"))
 _UNSET_AT_FIRST = frozenset(("OLDPWD", "COLUMNS", "LINES"))
 
@@ -108,32 +115,61 @@ class Input:
 
 
 class Found:
-    """A launch as it was met."""
+    """A launch as it was met. `again` says that a loop has come by before."""
 
-    __slots__ = ("directory", "launch", "place", "rank", "straight", "why")
+    __slots__ = ("again", "directory", "launch", "place", "rank", "straight", "why")
 
     def __init__(
-        self, launch: launchers.Started, place: Place, *, straight: bool, why: Place | None, directory: str | None
+        self,
+        launch: launchers.Started,
+        place: Place,
+        *,
+        straight: bool,
+        why: Place | None,
+        directory: str | None,
+        again: bool,
     ) -> None:
         self.directory = directory
         self.launch = launch
         self.place = place
         self.straight = straight
         self.why = why
+        self.again = again
         self.rank = launch.rank
+
+
+class Sweep:
+    """What a loop makes of one launch: how often it is started, whether any start differs from the first."""
+
+    __slots__ = ("differs", "starts", "unknown")
+
+    def __init__(self, starts: int) -> None:
+        self.starts = starts
+        self.differs = False
+        self.unknown = False
 
 
 class Shell:
     """One reading of one script."""
 
     def __init__(
-        self, options: ReadOptions, open_file: Callable[[str], SourceText], *, path: str, cwd: str, home: SourceText
+        self,
+        options: ReadOptions,
+        open_file: Callable[[str], SourceText],
+        *,
+        path: str,
+        cwd: str,
+        home: SourceText,
+        list_directory: Callable[[str], list[str] | None] | None = None,
     ) -> None:
         self.options = options
         self.open_file = open_file
+        self.list_directory = list_directory
         self.name = path
         self.home: SourceText = home
+        self.script = home
         self.start_cwd = cwd
+        self.roots = (cwd, posixpath.dirname(posixpath.normpath(posixpath.join(cwd, path))))
         self.expand = Expander(self)
         self.state = State()
         self.state.cwd = cwd
@@ -146,8 +182,19 @@ class Shell:
         self.guarded: int = 0
         self.unsure: list[Place] = []
         self.repeating = 0
+        self.rounds: int = 0
+        self.swept: dict[Place, Sweep] = {}
+        self.questions: set[str] = set()
+        self.answered: set[str] = set()
+        self.firsts: dict[tuple[int, int, int], list[Found]] = {}
+        """The launches by their place, without those that a loop starts again."""
+        self.causes: dict[str, str] = {}
+        """Of a condition that nobody can decide what would decide it, where that is known."""
         self.returned: list[list[State]] = []
-        self.left: list[list[State]] = []
+        self.left: list[list[tuple[State, bool]]] = []
+        self.why_left = ""
+        self.loops: int = 0
+        """How many loops of this function, or of this subshell, are running."""
         self.sources: list[str] = [path]
         self.function_names: list[str] = []
         self.undecided_reason = ""
@@ -157,6 +204,10 @@ class Shell:
         self.went_to: str | None = None
         """Where the last `cd` leads, whether that folder is known to exist or not."""
         self.files: set[str] = set()
+        self.touched: set[str] = set()
+        """Files that the script itself may have changed by now."""
+        self.removed: set[str] = set()
+        """And those that it may have taken away."""
         self._know(posixpath.join(cwd, path))
         self.place = Place(home, 0, 0)
         for name, value in options.variables.items():
@@ -199,14 +250,63 @@ class Shell:
 
     def variable(self, name: str) -> Variable | None:
         """A variable, through name references; None where it is not set at all."""
+        found = self.state.variables.get(name)
+        if found is not None and found.reference and found.value:
+            return self._behind(name, found.value)
+        return None if found is None or (found.value is None and found.items is None) else found
+
+    def _behind(self, name: str, value: Text) -> Variable | None:
+        """The variable, or the element of an array, that a name reference stands for."""
+        target = self.referred(name)
+        if target is None:
+            reason = f"which variable {name} refers to is not known"
+            doubt = (Piece("", self.place, False, (), Doubt(reason, value[0].place, loose=True)),)
+            return Variable(None, {0: doubt})
+        found = self.state.variables.get(target[0])
+        if found is None or (found.value is None and found.items is None):
+            return None
+        if target[1] is None:
+            return found
+        item = self.expand.element(found, target[1], self.place)
+        return None if item is None else Variable(item)
+
+    def referred(self, name: str) -> tuple[str, Word | None] | None:
+        """The variable that a name stands for, through name references, and its subscript; None where nobody knows."""
         for _ in range(8):
             found = self.state.variables.get(name)
-            if found is None or not found.reference or found.value is None:
-                break
-            name = known(found.value) or name
-        else:
+            if found is None or not found.reference or not found.value:
+                return name, None
+            target = known(found.value)
+            if target is None:
+                return None
+            if not is_name(target):
+                base, index = reference(target, self.place)
+                return (base, index) if index is not None else None
+            name = target
+        return None
+
+    def plain_name(self, name: str, place: Place) -> str | None:
+        """The variable that takes what is given to `name`; None where that was settled here."""
+        found = self.state.variables.get(name)
+        if found is None or not found.reference or not found.value:
+            return name
+        target = self.referred(name)
+        if target is None:
+            self.forget_all(place, f"which variable {name} refers to is not known")
             return None
-        return None if found is None or (found.value is None and found.items is None) else found
+        if target[1] is not None:
+            self.forget(target[0], place)
+            return None
+        return target[0]
+
+    def forget_all(self, place: Place, reason: str) -> None:
+        """Something is assigned, and it may be any variable."""
+        doubt = Doubt(reason, place)
+        for name, old in self.state.variables.items():
+            if not old.readonly and not old.reference and name not in _KEPT:
+                self.state.variables[name] = joined_variable(
+                    old, Variable((Piece("", place, False, (), doubt),)), doubt
+                )
 
     def value_of(self, name: str, place: Place) -> Text | None:
         """The value of `$name`; None where it is unset."""
@@ -292,14 +392,19 @@ class Shell:
         self, name: str, value: Text, key: int | str | None, *, place: Place, append: bool = False, export: bool = False
     ) -> None:
         """Gives a variable, or one element of an array, a value."""
-        for _ in range(8):
-            old = self.state.variables.get(name)
-            if old is None or not old.reference or old.value is None:
-                break
-            name = known(old.value) or name
-        else:
-            return
         old = self.state.variables.get(name) or Variable()
+        if old.reference and old.value:
+            target = self.referred(name)
+            if target is None:
+                self.forget_all(place, f"which variable {name} refers to is not known")
+                return
+            name = target[0]
+            if target[1] is not None:
+                key = self.key(name, target[1])
+                if key is None:
+                    self.forget(name, place)
+                    return
+            old = self.state.variables.get(name) or Variable()
         if old.readonly:
             return
         size = sum([len(piece.text) for piece in value])
@@ -345,10 +450,10 @@ class Shell:
             raise Discard from None
 
     def _as_integer_sum(self, old: Text, new: Text, place: Place) -> Text:
-        first, second = known(old), known(new)
+        first, second = known(self._as_integer(old, place)), known(new)
         if first is None or second is None:
             return unknown("a sum of values that are not known", place, atomic=True)
-        return plain(str(int(first) + int(second)), place)
+        return self._as_integer(plain(f"{first} + {second}", place), place)
 
     def settled(self, field: Field) -> Text:
         """A field as a value of its own; one that may split becomes loose."""
@@ -383,7 +488,7 @@ class Shell:
         """The element that a subscript names; None where that is not known."""
         text = self.expand.text(index)
         string = known(text)
-        variable = self.state.variables.get(name)
+        variable = self.variable(name)
         if string is None:
             self.doubted(text)
             return None
@@ -398,11 +503,20 @@ class Shell:
 
     def forget(self, name: str, place: Place) -> None:
         """A variable becomes unknown."""
+        target = self.referred(name)
+        if target is None:
+            self.forget_all(place, f"which variable {name} refers to is not known")
+            return
+        name = target[0]
         doubt = Doubt(self.undecided_reason or "it depends on something that is not known", place, loose=True)
         old = self.state.variables.get(name) or Variable()
         self.state.variables[name] = old._replace(value=None, items={0: (Piece("", place, False, (), doubt),)})
 
     def _assign_array(self, name: str, elements: Sequence[Element], assignment: Assignment) -> None:
+        found = self.plain_name(name, assignment.place)
+        if found is None:
+            return
+        name = found
         old = self.state.variables.get(name) or Variable()
         if old.readonly:
             return
@@ -456,6 +570,7 @@ class Shell:
         """Runs a whole text, one complete command after the other."""
         parser = Parser(code)
         while True:
+            parser.extended = "shopt-extglob" in self.state.options
             try:
                 items = parser.line()
             except ShellSyntaxError as error:
@@ -482,19 +597,20 @@ class Shell:
 
     def aside(self, action: Callable[[], None]) -> int | None:
         """Runs something in a subshell: its changes are lost, its status is given."""
-        saved = self.state
-        self.state = saved.copy()
+        saved, ended, loops = self.state, self.ended, self.loops
+        self.state, self.loops = saved.copy(), 0
         try:
             action()
             status = self.state.status
         except Exit as stop:
             status = stop.status
+            self.ended = ended
         except (Return, Leave):
             status = self.state.status
         except Discard:
             status = 1
         finally:
-            self.state = saved
+            self.state, self.loops = saved, loops
         return status
 
     def execute(self, command: Command) -> None:
@@ -521,6 +637,7 @@ class Shell:
     def condition(self, items: Sequence[Item]) -> int | None:
         """The status of a list that is a condition."""
         self.guarded += 1
+        self.undecided_reason = ""
         try:
             self.run(items)
         finally:
@@ -533,6 +650,7 @@ class Shell:
         ends: list[State] = []
         outputs: list[list[Text]] = []
         stops: list[Stop] = []
+        ways_out: list[tuple[Stop, State]] = []
         kept_out = self.out
         self.unsure.append(place)
         for way in ways:
@@ -544,15 +662,8 @@ class Shell:
             except Exit as stop:
                 stops.append(stop)
                 continue
-            except Return as stop:
-                if self.returned:
-                    self.returned[-1].append(self.state)
-                stops.append(stop)
-                continue
-            except Leave as stop:
-                if self.left:
-                    self.left[-1].append(self.state)
-                stops.append(stop)
+            except (Return, Leave) as stop:
+                ways_out.append((stop, self.state))
                 continue
             except Discard:
                 self.state.status = 1
@@ -565,13 +676,70 @@ class Shell:
         if kept_out is not None:
             self._join_output(outputs, place)
         if not ends:
-            self.state = start
-            raise next((stop for stop in stops if not isinstance(stop, Exit)), stops[0])
+            if not ways_out:
+                self.state = start
+                raise stops[0]
+            # all ways leave: one of them is gone on with, the others wait where they arrive
+            stop, self.state = ways_out.pop(0)
+            self._wait(ways_out, place)
+            raise stop
+        self._wait(ways_out, place)
         if len(ends) == 1:
             self.state = ends[0]
         else:
             self.spend(len(start.variables) // 8)
-            self.state = joined(ends, f"it depends on the test at line {place.line()}", place)
+            self.state = joined(ends, self.depends(place), place)
+
+    def _wait(self, ways_out: list[tuple[Stop, State]], place: Place | None = None) -> None:
+        """Keeps the states in which a function or a loop may be left, for where it is left to."""
+        if ways_out and place is not None:
+            self.why_left = self.depends(place)
+        for stop, state in ways_out:
+            if isinstance(stop, Return):
+                if self.returned:
+                    self.returned[-1].append(state)
+            elif isinstance(stop, Leave) and self.left:
+                self.left[max(len(self.left) - stop.levels, 0)].append((state, stop.again))
+
+    def settled_by_user(self, place: Place) -> bool | None:
+        """What `--branch` says of a condition that nobody can decide by reading."""
+        key = self.question(place)
+        self.questions.add(key)
+        if self.undecided_reason and "--" in self.undecided_reason and "--branch" not in self.undecided_reason:
+            self.causes[key] = self.undecided_reason
+        for given in (key, self._named(place)) if self.options.branches else ():
+            if given in self.options.branches:
+                self.answered.add(given)
+                return self.options.branches[given]
+        return self._answer(place)
+
+    def _named(self, place: Place) -> str:
+        return f"{posixpath.basename(place.source.name)}:{place.line()}"
+
+    def _answer(self, place: Place) -> bool | None:
+        """An answer of `--branch` that names the file by more or less of its path."""
+        for key, answer in self.options.branches.items():
+            file, colon, line = key.rpartition(":")
+            if colon and line == str(place.line()):
+                one, other = f"/{posixpath.normpath(file)}", f"/{posixpath.normpath(place.source.name)}"
+                if one.endswith(other) or other.endswith(one):
+                    self.answered.add(key)
+                    return answer
+        return None
+
+    def question(self, place: Place) -> str:
+        """How `--branch` names the condition at a place."""
+        line = place.line()
+        return str(line) if place.source is self.script else self._named(place)
+
+    def depends(self, place: Place) -> str:
+        """Why something is not known that a condition decides."""
+        key = self.question(place)
+        if key not in self.questions:
+            return f"it depends on what line {key} does"
+        if key in self.causes:
+            return f"it depends on the test at line {key}, where {self.causes[key]}"
+        return f"it depends on the test at line {key}; settle it with --branch {key}=yes or --branch {key}=no"
 
     def _join_output(self, outputs: list[list[Text]], place: Place) -> None:
         assert self.out is not None
@@ -579,18 +747,25 @@ class Shell:
         if len(strings) == 1 and None not in strings:
             self.out.extend(outputs[0])
         else:
-            doubt = Doubt(f"it depends on the test at line {place.line()}", place)
+            doubt = Doubt(self.depends(place), place)
             self.out.append((Piece("", place, False, (), doubt),))
 
     def _and_or(self, command: AndOr) -> None:
         self.guarded += 1
+        self.undecided_reason = ""
         try:
             self.execute(command.first)
         finally:
             self.guarded -= 1
+        place = command.first.place
         for number, (operator, step) in enumerate(command.rest):
             last = number == len(command.rest) - 1
             status = self.state.status
+            if status is None:
+                settled = self.settled_by_user(place)
+                if settled is not None:
+                    status = self.state.status = int(not settled)
+            asked, place = place, step.place
             if status is None:
 
                 def way(step: Command = step, last: bool = last) -> None:
@@ -599,7 +774,7 @@ class Shell:
                 def skipped(operator: str = operator) -> None:
                     self.state.status = None if operator == "&&" else 0
 
-                self.either(command.first.place, way, skipped)
+                self.either(asked, way, skipped)
                 if isinstance(self.state.status, int) and self.state.status and last:
                     self.state.status = None
             elif (status == 0) == (operator == "&&"):
@@ -632,6 +807,10 @@ class Shell:
                 for number, part in enumerate(commands):
                     last = number == len(commands) - 1
                     self.out = kept_out if last else []
+                    if last and "shopt-lastpipe" in self.state.options and "monitor" not in self.state.options:
+                        self.execute(part)
+                        statuses.append(self.state.status)
+                        break
                     statuses.append(self.aside(lambda part=part: self.execute(part)))
                     if not last:
                         assert self.out is not None
@@ -655,8 +834,11 @@ class Shell:
             return
         condition, body = command.clauses[number]
         status = self.condition(condition)
+        place = condition[0].command.place
         if status is None:
-            place = condition[0].command.place
+            settled = self.settled_by_user(place)
+            status = None if settled is None else int(not settled)
+        if status is None:
             self.either(place, lambda: self._body(body), lambda: self._clause(command, number + 1))
         elif status == 0:
             self._body(body)
@@ -669,6 +851,8 @@ class Shell:
 
     def _case(self, command: Case) -> None:
         subject = self.expand.text(command.subject)
+        self.undecided_reason = ""
+        self.doubted(subject)
         self._alternatives(command, subject, 0)
 
     def _alternatives(self, command: Case, subject: Text, number: int) -> None:
@@ -684,8 +868,10 @@ class Shell:
                 if decided is None:
                     outcome = None
             if outcome is None:
+                outcome = self.settled_by_user(clause.patterns[0].place)
+            if outcome is None:
                 self.either(
-                    command.subject.place,
+                    clause.patterns[0].place,
                     lambda at=at: self._taken(command, subject, at),
                     lambda at=at: self._alternatives(command, subject, at + 1),
                 )
@@ -700,7 +886,7 @@ class Shell:
             parts = self.expand.pattern_parts(word)
             if string is None:
                 return True if len(parts) == 1 and parts[0] == ("*", False) else None
-            return pattern.matches(parts, string)
+            return pattern.matches(parts, string, extended=self.expand.extended)
         except (UndecidedError, pattern.TooHardError):
             return None
 
@@ -711,19 +897,43 @@ class Shell:
         elif command.clauses[at].ending == ";;&":
             self._alternatives(command, subject, at + 1)
 
-    def _loop(self, rounds: Callable[[], bool | None], body: Sequence[Item], place: Place) -> None:
-        """Runs `body` while `rounds` says True; None means that nobody can know."""
+    def _loop(
+        self,
+        rounds: Callable[[], bool | None],
+        body: Sequence[Item],
+        place: Place,
+        *,
+        finite: bool = False,
+        question: Place | None = None,
+        until: bool = False,
+    ) -> None:
+        """Runs `body` while `rounds` says True; None means that nobody can know.
+
+        `finite` is a loop over words that are known: it goes on where it may have been left, too. `question` is
+        where a condition stands that `--branch` may settle: such a loop goes round once.
+        """
         count = 0
         self.left.append([])
+        self.loops += 1
+        ends: list[State] = []
         status: int | None = 0
+        unsure = len(self.unsure)
         try:
             while True:
                 going = rounds()
+                once = False
+                if going is None and question is not None:
+                    settled = self.settled_by_user(question)
+                    if settled is not None:
+                        going = once = settled != until
                 if going is None:
-                    self._uncertain(body, place)
-                    status = None
+                    self._uncertain(body, question or place)
+                    self.state.status = None
+                    ends.append(self.state)
                     break
                 if not going:
+                    self.state.status = status
+                    ends.append(self.state)
                     break
                 count += 1
                 if count > MOST_ITERATIONS:
@@ -731,28 +941,55 @@ class Shell:
                     self.ended = place
                     raise Exit(None)
                 if count == 2:
-                    self.repeating += 1
-                try:
-                    self._body(body)
-                    status = self.state.status
-                except Leave as stop:
-                    if stop.levels > 1:
-                        raise Leave(stop.levels - 1, again=stop.again) from None
-                    if not stop.again:
-                        status = 0
-                        break
-                if self.left[-1]:
-                    states = [*self.left[-1], self.state]
-                    self.left[-1] = []
-                    self.state = joined(states, f"it depends on how the loop at line {place.line()} is left", place)
-                    self._uncertain(body, place)
-                    status = None
+                    self.rounds += 1
+                on, off = self._round(body, gone=bool(ends))
+                if once:
+                    on, off = [], [*off, *on]
+                ends.extend(off)
+                if not on:
                     break
+                reason = self.why_left or f"it depends on the loop at line {place.line()}"
+                self.state = on[0] if len(on) == 1 else joined(on, reason, place)
+                status = self.state.status
+                if off and not finite:
+                    self._uncertain(body, place)
+                    self.state.status = None
+                    ends.append(self.state)
+                    break
+                if off:
+                    self.unsure.append(place)
         finally:
             self.left.pop()
+            self.loops -= 1
+            del self.unsure[unsure:]
             if count >= 2:
-                self.repeating -= 1
-        self.state.status = status
+                self.rounds -= 1
+        reason = self.why_left or f"it depends on the loop at line {place.line()}"
+        self.state = ends[0] if len(ends) == 1 else joined(ends, reason, place)
+
+    def _round(self, body: Sequence[Item], *, gone: bool) -> tuple[list[State], list[State]]:
+        """Runs a loop's body once: the states in which the loop goes on, and those in which it is left."""
+        on: list[State] = []
+        stopped: Stop | None = None
+        waits: Stop | None = None
+        try:
+            self._body(body)
+            on.append(self.state)
+        except Leave as stop:
+            if stop.levels > 1:
+                waits, stopped = stop, Leave(stop.levels - 1, again=stop.again)
+            else:
+                self.left[-1].append((self.state, stop.again))
+        except (Exit, Return) as stop:
+            waits = stopped = stop
+        waiting, self.left[-1] = self.left[-1], []
+        on.extend([state for state, again in waiting if again])
+        off = [state for state, again in waiting if not again]
+        if stopped is not None and waits is not None:
+            if not (on or off or gone):
+                raise stopped
+            self._wait([(waits, self.state)])
+        return on, off
 
     def _uncertain(self, body: Sequence[Item], place: Place) -> None:
         """A loop of which nobody knows how often it runs: its body may change things any number of times."""
@@ -765,18 +1002,18 @@ class Shell:
                 def way() -> None:
                     try:
                         self._body(body)
-                    except Leave:
-                        return
+                    except Leave as stop:
+                        if stop.levels > 1:
+                            raise Leave(stop.levels - 1, again=stop.again) from None
 
                 try:
                     self.either(place, way, None)
                 finally:
                     self.repeating -= turn > 0
-                if self.left[-1]:
-                    self.state = joined(
-                        [*self.left[-1], self.state], f"it depends on the loop at line {place.line()}", place
-                    )
-                    self.left[-1] = []
+                waiting, self.left[-1] = self.left[-1], []
+                if waiting:
+                    states = [state for state, _ in waiting]
+                    self.state = joined([*states, self.state], f"it depends on the loop at line {place.line()}", place)
                 if before.variables == self.state.variables:
                     break
         finally:
@@ -787,7 +1024,8 @@ class Shell:
             status = self.condition(command.condition)
             return None if status is None else (status == 0) != command.until
 
-        self._loop(rounds, command.body, command.place)
+        question = command.condition[0].command.place
+        self._loop(rounds, command.body, command.place, question=question, until=command.until)
 
     def _for(self, command: For) -> None:
         if command.words is None:
@@ -802,15 +1040,20 @@ class Shell:
         def rounds() -> bool | None:
             if not sure:
                 reason = f"the words of the loop at line {command.place.line()} are not known"
-                self.assign(command.name, unknown(reason, command.place), None, place=command.place)
+                value = (Piece("", command.place, False, (), Doubt(reason, command.place)),)
+                self.assign(command.name, value, None, place=command.place)
                 return None if values or command.select else False
             value = next(waiting, None)
             if value is None:
                 return False
-            self.assign(command.name, value, None, place=command.place)
+            held = self.state.variables.get(command.name)
+            if held is not None and held.reference:  # the loop lets the reference itself stand for one after the other
+                self.state.variables[command.name] = held._replace(value=value)
+            else:
+                self.assign(command.name, value, None, place=command.place)
             return True
 
-        self._loop(rounds, command.body, command.place)
+        self._loop(rounds, command.body, command.place, finite=sure)
 
     def _arithmetic_for(self, command: ArithmeticFor) -> None:
         self._arithmetic_step(command.first)
@@ -891,8 +1134,50 @@ class Shell:
                 text = self.expand.text(redirect.target)
                 found = Input((*text, *plain("\n", redirect.target.place)))
             else:
-                found = Input(None)
+                found = Input(self._read_from(redirect.target))
         return found
+
+    def _read_from(self, target: Word | None) -> Text | None:
+        """What stands in the file that `< file` names, or what the commands of `< <(...)` print."""
+        if target is None:
+            return None
+        if len(target.parts) == 1 and isinstance(target.parts[0], ProcessSubstitution):
+            return self.printed(target.parts[0])
+        found = self.expand.fields([target])
+        name = found[0].known() if len(found) == 1 else None
+        return None if name is None else self.content(name)
+
+    def printed(self, part: Substitution | ProcessSubstitution) -> Text:
+        """What the commands of a substitution print."""
+        kept_out, kept_input = self.out, self.input
+        self.out = []
+        self.guarded += 1
+        self.calls += 1
+        if self.calls > DEEPEST_CALLS:
+            raise ExhaustedError
+        try:
+            self.substitution_status = self.aside(lambda: self.run(part.body))
+            return tuple([piece for text in self.out for piece in text])
+        finally:
+            self.calls -= 1
+            self.guarded -= 1
+            self.out, self.input = kept_out, kept_input
+
+    def content(self, path: str) -> Text | None:
+        """The text of a file of the tree; None where it has none that is known."""
+        full = None if self.state.cwd is None else posixpath.normpath(posixpath.join(self.state.cwd, path))
+        if full is None or path in self.touched or full in self.touched or full in self.removed:
+            return None
+        if not tree.readable(full, self.roots):
+            return None
+        try:
+            source = self.open_file(full if self.state.cwd != self.start_cwd or path.startswith(("-", "/")) else path)
+        except UnreadableError as error:
+            return () if error.diagnostic.kind.code == "SYN908" else None
+        if len(source.text) > tree.LONGEST_CONTENT:
+            return None
+        self.spend(len(source.text) // 64 + 1)
+        return (Piece(source.text, Place(source, 0, len(source.text)), True),) if source.text else ()
 
     def _cannot_open(self, redirects: Sequence[Redirect]) -> bool:
         """Whether a redirection certainly fails, so that bash does not run the command."""
@@ -907,8 +1192,12 @@ class Shell:
             if not name:
                 self.note("redirect-fails", word.place, text=word.place.shown())
                 return True
+            if redirect.operator != "<":
+                self.touch(name)
             if redirect.operator in ("<", "<>") and not name.startswith(("/", "&")) and self.state.cwd is not None:
                 full = posixpath.normpath(posixpath.join(self.state.cwd, name))
+                if tree.is_stream(full):
+                    continue
                 try:
                     self.open_file(full if self.state.cwd != self.start_cwd else name)
                 except UnreadableError as error:
@@ -916,6 +1205,13 @@ class Shell:
                         self.note("input-missing", word.place, path=name)
                         return redirect.operator == "<"
         return False
+
+    def touch(self, name: str, *, gone: bool = False) -> None:
+        """A file that the script writes holds something else than it does now."""
+        kept = self.removed if gone else self.touched
+        kept.add(name)
+        if self.state.cwd is not None:
+            kept.add(posixpath.normpath(posixpath.join(self.state.cwd, name)))
 
     def simple(self, command: Simple) -> None:
         """Runs a simple command."""
@@ -993,6 +1289,7 @@ class Shell:
         if self.calls > DEEPEST_CALLS:
             raise ExhaustedError
         kept = self.state.positional
+        loops, self.loops = self.loops, 0
         self.state.positional = tuple(arguments)
         self.state.frames = (*self.state.frames, {})
         self.returned.append([])
@@ -1007,13 +1304,15 @@ class Shell:
             early = self.returned[-1]
             if early:
                 place = function.place
-                self.state = joined([*early, self.state], f"it depends on how {function.name} returns", place)
+                reason = self.why_left or f"it depends on how {function.name} returns"
+                self.state = joined([*early, self.state], reason, place)
         finally:
             self.sources.pop()
             self.function_names.pop()
             self.left.pop()
             self.returned.pop()
             self.calls -= 1
+            self.loops = loops
             self.state.positional = kept
             frames = self.state.frames
             if frames:
@@ -1059,23 +1358,14 @@ class Shell:
 
     def substituted(self, part: Substitution) -> Text:
         """What `$(...)` gives."""
-        kept_out, kept_input = self.out, self.input
-        self.out = []
-        self.guarded += 1
-        self.calls += 1
-        if self.calls > DEEPEST_CALLS:
-            raise ExhaustedError
-        try:
-            self.substitution_status = self.aside(lambda: self.run(part.body))
-            pieces = [piece for text in self.out for piece in text]
-        finally:
-            self.calls -= 1
-            self.guarded -= 1
-            self.out, self.input = kept_out, kept_input
+        pieces = list(self.printed(part))
         if len(part.body) == 1:
             only = part.body[0].command
             if isinstance(only, Simple) and not only.words and not only.assignments and only.redirects:
+                held = self.given_input(only.redirects)
                 pieces = [Piece("", part.place, False, (), Doubt("it is what a file holds", part.place))]
+                if held is not None and held.text is not None:
+                    pieces = list(held.text)
         self.spend(len(pieces) // 8)
         while pieces and pieces[-1].doubt is None:
             last = pieces.pop()
@@ -1111,17 +1401,21 @@ class Shell:
                 pass
             early = self.returned[-1]
             if early:
-                self.state = joined([*early, self.state], f"it depends on how {path} returns", place)
+                reason = self.why_left or f"it depends on how {path} returns"
+                self.state = joined([*early, self.state], reason, place)
         finally:
             self.returned.pop()
             self.sources.pop()
             self.calls -= 1
 
     def _opened(self, path: str, place: Place) -> SourceText | None:
-        full = path
+        full = "./" + path if path.startswith("-") else path
         # after a `cd` that may have failed the file may still be the one seen from here
         if not path.startswith("/") and self.state.cwd not in (None, self.start_cwd):
             full = posixpath.normpath(posixpath.join(self.state.cwd or "", path))
+        if tree.is_stream(posixpath.join(self.start_cwd, full)):
+            self.note("source-unknown", place, text=path)
+            return None
         try:
             source = self.open_file(full)
         except UnreadableError as error:
@@ -1133,9 +1427,19 @@ class Shell:
         return source
 
     def run_child(
-        self, code: Code | str, name: str, arguments: list[Text], extra: dict[str, Variable], place: Place
+        self,
+        code: Code | str,
+        name: str,
+        arguments: list[Text],
+        extra: dict[str, Variable],
+        place: Place,
+        *,
+        elsewhere: bool = False,
     ) -> bool:
-        """Runs a file (by path) or code in a shell of its own; False where the file cannot be read."""
+        """Runs a file (by path) or code in a shell of its own; False where the file cannot be read.
+
+        A shell `elsewhere`, on another machine, knows neither this one's variables nor its directory.
+        """
         unsure = False
         if isinstance(code, str):
             source = self._opened(code, place)
@@ -1157,10 +1461,13 @@ class Shell:
             self.left,
             self.guarded,
             self.home,
+            self.loops,
         )
+        self.loops = 0
         child = State()
-        child.cwd = self.state.cwd
-        for key, variable in {**self.state.variables, **extra}.items():
+        child.cwd = None if elsewhere else self.state.cwd
+        given = {} if elsewhere else {**self.state.variables, **extra}
+        for key, variable in given.items():
             if variable.exported or key in extra:
                 child.variables[key] = variable._replace(exported=True, readonly=False)
         child.variables["IFS"] = Variable(plain(" \t\n", place))
@@ -1170,17 +1477,19 @@ class Shell:
         self.function_names, self.returned, self.left, self.guarded = [], [], [], 0
         self.home = code.source
         status: int | None = None
+        ended = self.ended
         try:
             self.run_code(code)
             status = self.state.status
         except Exit as stop:
             status = stop.status
+            self.ended = ended
         except Stop:
             status = None
         finally:
             (
                 self.state, self.name, self.sources, self.function_names,
-                self.returned, self.left, self.guarded, self.home,
+                self.returned, self.left, self.guarded, self.home, self.loops,
             ) = kept  # fmt: skip
             self.calls -= 1
             if unsure:
@@ -1189,13 +1498,27 @@ class Shell:
         return True
 
     def record(self, started: launchers.Started, place: Place) -> None:
-        """Keeps a launch, once where a loop comes by again."""
-        if self.repeating and any(_same_place(one.place, place) for one in self.found):
-            return
-        if len(self.found) < 200:
+        """Keeps a launch. What a loop starts again is counted, and compared with the first of its starts."""
+        firsts: list[Found] = []
+        if self.repeating or self.rounds:
+            firsts = self.firsts.get((id(place.source), place.start, place.end), [])
+        if firsts:
+            sweep = self.swept.setdefault(firsts[0].place, Sweep(len(firsts)))
+            sweep.differs = sweep.differs or all(launchers.differ(one.launch, started) for one in firsts)
+            if self.repeating:
+                sweep.unknown = True
+                return
+            sweep.starts += 1
+            if sweep.starts > MOST_STARTS:
+                return
+        if len(self.found) < MOST_LAUNCHES:
             why = self.unsure[0] if self.unsure else None
             directory = self.state.cwd or self.went_to
-            self.found.append(Found(started, place, straight=not self.unsure, why=why, directory=directory))
+            straight = not self.unsure
+            made = Found(started, place, straight=straight, why=why, directory=directory, again=bool(firsts))
+            self.found.append(made)
+            if not firsts:
+                self.firsts.setdefault((id(place.source), place.start, place.end), []).append(made)
 
 
 _ACTIONS: dict[type, Callable[[Shell, Any], None]] = {
@@ -1220,10 +1543,6 @@ def _empty(name: str) -> SourceText:
     return SourceText(name, "\n")
 
 
-def _same_place(one: Place, other: Place) -> bool:
-    return one.source is other.source and one.start == other.start and one.end == other.end
-
-
 def _diverts(redirects: Sequence[Redirect]) -> bool:
     """Whether standard output goes somewhere else."""
     for redirect in redirects:
@@ -1239,7 +1558,7 @@ def _diverts(redirects: Sequence[Redirect]) -> bool:
 
 def words_of(shell: Shell, text: Text, place: Place) -> list[Field]:
     """A text that a program will read as a command line, as words."""
-    parser = Parser(Code(place.source, text, place))
+    parser = Parser(Code(place.source, text, place), extended=shell.expand.extended)
     found: list[Field] = []
     try:
         items = parser.everything()

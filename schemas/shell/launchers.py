@@ -8,7 +8,9 @@ accelerate launch, srun (Slurm 23), mpirun (Open MPI 4), MindFormers scripts/msr
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
-from .text import Code, doubt_of, known, shown
+from .scanning import is_digits
+from .text import Code, Doubt, Piece, known, plain, shown
+from .tree import INPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,6 +44,13 @@ class Launcher(NamedTuple):
 
 class Wrapper(NamedTuple):
     """A program that runs another: options with values (how many), and words before the command."""
+
+    values: Mapping[str, int]
+    words: int = 0
+
+
+class Remote(NamedTuple):
+    """A program that has the shells of other machines run a command: options with values, and words before it."""
 
     values: Mapping[str, int]
     words: int = 0
@@ -150,6 +159,105 @@ WRAPPERS: dict[str, Wrapper] = {
         }
     ),
 }  # fmt: skip
+REMOTES: dict[str, Remote] = {
+    "ssh": Remote(
+        _ONE(
+            (
+                "-B",
+                "-b",
+                "-c",
+                "-D",
+                "-E",
+                "-e",
+                "-F",
+                "-I",
+                "-i",
+                "-J",
+                "-L",
+                "-l",
+                "-m",
+                "-O",
+                "-o",
+                "-P",
+                "-p",
+                "-Q",
+                "-R",
+                "-S",
+                "-W",
+                "-w",
+            ),
+            1,
+        ),
+        1,
+    ),
+    "pdsh": Remote(_ONE(("-w", "-x", "-g", "-X", "-R", "-M", "-l", "-f", "-t", "-u"), 1)),
+    "clush": Remote(
+        _ONE(
+            (
+                "-w",
+                "-x",
+                "-g",
+                "-X",
+                "-l",
+                "-f",
+                "-t",
+                "-u",
+                "-o",
+                "-s",
+                "--hostfile",
+                "--machinefile",
+                "--options",
+                "--fanout",
+                "--user",
+                "--nodes",
+                "--exclude",
+                "--group",
+                "--groupsource",
+                "--worker",
+            ),
+            1,
+        ),
+    ),
+    "pssh": Remote(
+        _ONE(
+            (
+                "-h",
+                "-H",
+                "-l",
+                "-p",
+                "-o",
+                "-e",
+                "-t",
+                "-O",
+                "-x",
+                "-X",
+                "-g",
+                "--hosts",
+                "--host",
+                "--user",
+                "--par",
+                "--outdir",
+                "--errdir",
+                "--timeout",
+                "--options",
+                "--extra-args",
+                "--extra-arg",
+            ),
+            1,
+        ),
+    ),
+}
+"""OpenSSH 9 ssh(1); pdsh 2.34 pdsh(1); ClusterShell 1.9 clush(1); pssh 2.3 pssh(1)."""
+REMOTES["slogin"] = REMOTES["ssh"]
+REMOTES["rsh"] = REMOTES["ssh"]
+REMOTES["parallel-ssh"] = REMOTES["pssh"]
+XARGS = {
+    **_ONE(
+        ("-a", "-d", "-E", "-I", "-L", "-n", "-P", "-s", "--arg-file", "--delimiter", "--max-args", "--max-procs"), 1
+    ),
+    **_ONE(("--max-chars", "--max-lines", "--replace", "--process-slot-var"), 1),
+}
+"""GNU findutils 4.9 xargs(1)."""
 WRAPPERS["mpiexec"] = WRAPPERS["mpirun"]
 WRAPPERS["orterun"] = WRAPPERS["mpirun"]
 _PROCESS_OPTIONS = {
@@ -166,6 +274,7 @@ _NEVER = _names(
     " hostname date whoami nproc getconf free df du scancel squeue sinfo scontrol tail less more vim huggingface-cli"
     " hf modelscope diff sort uniq file stat mktemp tput clear uname arch lscpu jq yq column nc ping rsync scp"
 )
+_REMOVERS = _names("rm rmdir mv unlink git rsync")
 TRAINING_FLAGS = _names(
     "--num-layers --hidden-size --num-attention-heads --micro-batch-size --global-batch-size --train-iters"
     " --train-samples --seq-length --max-position-embeddings --tensor-model-parallel-size"
@@ -184,8 +293,34 @@ how many there are without it."""
 MINDFORMERS_SCRIPTS = frozenset(("run_mindformer.py", "run_mindformers.py"))
 
 
+def differ(one: Started, other: Started) -> bool:
+    """Whether two starts of one program are given something else: arguments, or variables."""
+    mine, theirs = one.arguments, other.arguments
+    if len(mine) != len(theirs) or one.script != other.script:
+        return True
+    if any(a.text() != b.text() and _word_or_why(a) != _word_or_why(b) for a, b in zip(mine, theirs, strict=True)):
+        return True
+    if one.env.keys() != other.env.keys():
+        return True
+    return any(
+        variable is not other.env[name] and known(variable.value or ()) != known(other.env[name].value or ())
+        for name, variable in one.env.items()
+    )
+
+
+def _word_or_why(field: Field) -> tuple[str | None, str]:
+    """What a word is, or why it is not known."""
+    from .expansion import doubt_reason
+
+    text = field.known()
+    return text, "" if text is not None else doubt_reason(field)
+
+
 def start(shell: Shell, fields: Sequence[Field], extra: Mapping[str, Variable], given: Input, place: Place) -> None:
     """Follows a command that is neither a function nor a builtin."""
+    gone = bool(fields) and _base(fields[0]) in _REMOVERS
+    for field in fields[1:]:
+        shell.touch(field.known() or "", gone=gone)
     _Start(shell, dict(extra), given, place).follow(list(fields), None, None, ())
     # what the program prints is not known
     shell.emit_unknown(place)
@@ -217,6 +352,10 @@ class _Start:
         rest = words[1:]
         if base in WRAPPERS:
             self._wrapped(base, words, launcher, size, before)
+        elif base in REMOTES:
+            self._remote(REMOTES[base], rest)
+        elif base == "xargs":
+            self._appended(rest, launcher, size, (*before, words[0]))
         elif base == "env":
             self._environment(words, launcher, size, before)
         elif base in _SHELLS:
@@ -289,6 +428,64 @@ class _Start:
         at += wrapper.words
         self.follow(words[at:], launcher, size, (*before, *words[:at]))
 
+    def _remote(self, table: Remote, words: list[Field]) -> None:
+        """The words after the host are one command line for a shell that knows none of this one's variables."""
+        from .builtins import spaced
+
+        at = _after_options(words, 0, table.values)
+        if table.words:
+            at = _after_options(words, at + table.words, table.values)
+        if at < len(words):
+            text = spaced(words[at:], self.place)
+        elif self.given.text is not None:
+            text = self.given.text
+        else:
+            return
+        kept = self.shell.input
+        self.shell.input = self.given
+        try:
+            self.shell.run_child(Code(self.place.source, text, self.place), "bash", [], {}, self.place, elsewhere=True)
+        finally:
+            self.shell.input = kept
+
+    def _appended(self, words: list[Field], launcher: str | None, size: int | None, before: tuple[Field, ...]) -> None:
+        """`xargs`: the words of its input come behind those of the command, or take the place of a mark."""
+        from .expansion import Field as Made
+
+        at = _after_options(words, 0, XARGS)
+        options = [shown(word.text()) for word in words[:at]]
+        command = words[at:]
+        if not command:
+            return
+        given = self.given.known()
+        mark, most, sure = _xargs_options(options)
+        found = None if given is None or not sure else _xargs_words(given, by_line=mark is not None)
+        if found is None:
+            doubt = Doubt("it is read from an input that is not known", self.place, loose=True)
+            unknown = Made((Piece("", self.place, False, (), doubt),))
+            unknown.split = True
+            if mark is not None:
+                command = [_with_mark(word, mark, None, doubt) for word in command]
+                self.follow(command, launcher, size, before)
+            else:
+                self.follow([*command, unknown], launcher, size, before)
+            return
+        self.shell.spend(len(found))
+        batches = [found[start : start + most] for start in range(0, len(found), most)] if most else [found]
+        if mark is not None:
+            batches = [[one] for one in found]
+        for number, batch in enumerate(batches):
+            self.shell.rounds += number > 0
+            self.depth = 0
+            try:
+                if mark is not None:
+                    made = [_with_mark(word, mark, batch[0], None) for word in command]
+                else:
+                    made = [*command, *[Made(plain(one, self.place)) for one in batch]]
+                self.follow(made, launcher, size, before)
+            finally:
+                self.shell.rounds -= number > 0
+
     def _environment(
         self, words: list[Field], launcher: str | None, size: int | None, before: tuple[Field, ...]
     ) -> None:
@@ -309,22 +506,7 @@ class _Start:
         self.follow(words[at:], launcher, size, (*before, *words[:at]))
 
     def _shell(self, base: str, words: list[Field]) -> None:
-        at = 0
-        command = False
-        while at < len(words):
-            word = words[at].known()
-            if word is None or word[:1] not in ("-", "+") or word == "-":
-                break
-            at += 1
-            if word == "--":
-                break
-            if word.startswith("--"):
-                if word in ("--rcfile", "--init-file"):
-                    at += 1
-                continue
-            command = command or "c" in word[1:]
-            if word[-1] in "oO":
-                at += 1
+        at, command, from_input = _shell_options(words)
         arguments = [self.shell.settled(field) for field in words[at + 1 :]]
         if command:
             if at < len(words):
@@ -333,9 +515,14 @@ class _Start:
                 code = Code(self.place.source, text, self.place)
                 self.shell.run_child(code, name, arguments[1:], self.extra, self.place)
             return
-        if at < len(words):
+        if from_input and at < len(words):
+            arguments = [self.shell.settled(field) for field in words[at:]]
+        elif at < len(words):
             path = words[at].known()
-            if path is None:
+            if path in INPUTS and self.given.text is not None:
+                code = Code(self.place.source, self.given.text, self.place)
+                self.shell.run_child(code, path, arguments, self.extra, self.place)
+            elif path is None:
                 self.shell.note("source-unknown", self.place, text=shown(words[at].text()))
             elif path.rpartition("/")[2] in COMMAND_LINES and at + 1 < len(words):
                 self._mindformers(path.rpartition("/")[2], words[at + 1 :], tuple(words[: at + 1]))
@@ -343,7 +530,8 @@ class _Start:
                 self.shell.run_child(path, path, arguments, self.extra, self.place)
             return
         if self.given.text is not None:
-            self.shell.run_child(Code(self.place.source, self.given.text, self.place), base, [], self.extra, self.place)
+            code = Code(self.place.source, self.given.text, self.place)
+            self.shell.run_child(code, base, arguments if from_input else [], self.extra, self.place)
 
     def _file(self, path: str, rest: list[Field]) -> None:
         arguments = [self.shell.settled(field) for field in rest]
@@ -392,7 +580,7 @@ class _Start:
         position, size = COMMAND_LINES[base]
         if len(words) > position:
             number = words[position].known()
-            size = int(number) if number is not None and number.isdigit() and len(number) < 9 else None
+            size = whole_number(number)
         self._record(base, shown(inner[at].text()), inner[at + 1 :], size, (*before, *words))
 
     def _python(self, words: list[Field], launcher: str | None, size: int | None, before: tuple[Field, ...]) -> None:
@@ -471,7 +659,7 @@ class _Start:
                     size = None
                 continue
             value = given[option]
-            count = int(value) if value is not None and value.isdigit() and len(value) < 9 else None
+            count = whole_number(value)
             if number == 0 and not doubtful:
                 size = count
             elif size is not None and count is not None:
@@ -561,10 +749,86 @@ def _option_number(words: Sequence[Field], options: Sequence[str]) -> int | None
         if name in options:
             if not equals:
                 value = (words[at + 1].known() or "") if at + 1 < len(words) else ""
-            return int(value) if value.isdigit() and len(value) < 9 else None
-        if text[:2] in options and text[2:].isdigit() and text[2:]:
-            return int(text[2:][:9])
+            return whole_number(value)
+        if text[:2] in options and text[2:]:
+            return whole_number(text[2:])
     return None
+
+
+def _shell_options(words: Sequence[Field]) -> tuple[int, bool, bool]:
+    """Where the options of a shell end, whether a command follows (`-c`), whether the code comes from the input."""
+    at = 0
+    command = from_input = False
+    while at < len(words):
+        word = words[at].known()
+        if word is None or word[:1] not in ("-", "+") or word == "-":
+            break
+        at += 1
+        if word == "--":
+            break
+        if word.startswith("--"):
+            at += word in ("--rcfile", "--init-file")
+            continue
+        command = command or "c" in word[1:]
+        from_input = from_input or "s" in word[1:]
+        at += word[-1] in "oO"
+    return at, command, from_input
+
+
+def _xargs_options(options: Sequence[str]) -> tuple[str | None, int, bool]:
+    """The mark of `-I`, the most words of one command, and whether these are all the options that matter."""
+    mark: str | None = None
+    most = 0
+    waiting = list(options)
+    while waiting:
+        option = waiting.pop(0)
+        name, value = (option[:2], option[2:]) if option[:2] in ("-I", "-n", "-P") else (option, "")
+        if name in ("-I", "-n", "-P", "--max-args", "--max-procs") and not value:
+            value = waiting.pop(0) if waiting else ""
+        if name == "-I":
+            mark = value
+        elif name in ("-n", "--max-args"):
+            count = whole_number(value)
+            if not count:
+                return mark, 0, False
+            most = count
+        elif name not in ("-P", "--max-procs", "-r", "-t", "--no-run-if-empty", "--verbose"):
+            return mark, most, False
+    return mark, most, mark != ""
+
+
+def _xargs_words(given: str, *, by_line: bool) -> list[str] | None:
+    """What xargs takes from its input; None where quotes or backslashes mean something."""
+    if any(sign in given for sign in "'\"\\"):
+        return None
+    if by_line:
+        return [line.lstrip(" \t") for line in given.split("\n") if line.strip(" \t")]
+    return [word for word in given.replace("\t", " ").replace("\n", " ").split(" ") if word]
+
+
+def _with_mark(word: Field, mark: str, value: str | None, doubt: Doubt | None) -> Field:
+    """A word with a text in place of every mark; something unknown where the text is None."""
+    from .expansion import Field as Made
+
+    pieces: list[Piece] = []
+    for piece in word.pieces:
+        if piece.doubt is not None or mark not in piece.text:
+            pieces.append(piece)
+            continue
+        parts = piece.text.split(mark)
+        for number, part in enumerate(parts):
+            if number:
+                pieces.append(Piece(mark if value is None else value, piece.place, False, (), doubt))
+            if part:
+                pieces.append(Piece(part, piece.place))
+    made = Made(tuple(pieces))
+    made.split = word.split
+    return made
+
+
+def whole_number(text: str | None) -> int | None:
+    """A number of processes or words; None where the text is none, or none that anybody means."""
+    return int(text) if text is not None and is_digits(text) and len(text) < 9 else None
 
 
 def _is_python(base: str) -> bool:
@@ -594,9 +858,3 @@ def _script_like(word: Field) -> bool:
 
 def _option_like(word: Field) -> bool:
     return shown(word.text()).startswith("-")
-
-
-def doubt_reason(field: Field) -> str:
-    """Why a field is not known."""
-    doubt = doubt_of(field.text())
-    return doubt.reason if doubt is not None else "how it is split into words is not known"

@@ -97,12 +97,14 @@ class ShellSyntaxError(Exception):
 class Parser:
     """Reads one `Code`. Its only state is how far it has read and the here-documents still to come."""
 
-    def __init__(self, code: Code, depth: int = 0) -> None:
+    def __init__(self, code: Code, depth: int = 0, *, extended: bool = False) -> None:
         self.code = code
         self.text = code.text
         self.size = len(code.text)
         self.at: int = 0
         self.depth: int = depth
+        self.extended = extended
+        """Whether `shopt -s extglob` is on: `@(a|b)` is then a part of a word."""
         self.words: int = 0
         self.parts: int = 0
         self.waiting: list[HereDocument] = []
@@ -201,7 +203,7 @@ class Parser:
         timed = False
         while True:
             reserved = reserved_word(self.text, self.at) if self.text[self.at : self.at + 1] in ("!", "t") else ""
-            if reserved not in ("!", "time"):
+            if reserved not in ("!", "time") or self._opens_group(self.at + len(reserved)):
                 break
             self.at += len(reserved)
             self._blanks()
@@ -597,7 +599,7 @@ class Parser:
         place = self.code.place(start, self.at)
         if document.quoted:
             return Word((Quoted(tuple(parts)),), place)
-        inner = Parser(Code(self.code.source, tuple(parts), place), self.depth)
+        inner = Parser(Code(self.code.source, tuple(parts), place), self.depth, extended=self.extended)
         return Word((Double(inner.double_parts(0, inner.size, here=True), place),), place)
 
     # Words
@@ -609,7 +611,9 @@ class Parser:
             raise ShellSyntaxError("too-much-work", self.code.place(start, start + 1))
         text, size = self.text, self.size
         end = run_end(text, start, size, PLAIN_ENDS)
-        if end > start and (end == size or text[end] in _SURE_ENDS):  # nothing but plain characters: nearly every word
+        if (
+            end > start and (end == size or text[end] in _SURE_ENDS) and not self._opens_group(end)
+        ):  # nothing but plain characters: nearly every word
             self.at = end
             place = self.code.place(start, end)
             return _make_word(((_make_bare((self.code.pieces(start, end), text[start:end])),), place))
@@ -619,6 +623,8 @@ class Parser:
             if end > self.at:
                 parts.append(Bare(self.code.pieces(self.at, end), text[self.at : end]))
                 self.at = end
+                if self._opens_group(end):
+                    self._extended_group(parts)
                 continue
             char = text[self.at]
             if char in _METACHARACTERS:
@@ -630,6 +636,25 @@ class Parser:
         if not parts and not may_be_empty and self.at == start:
             self._refuse(self.at)
         return Word(tuple(parts), self.code.place(start, self.at))
+
+    def _opens_group(self, at: int) -> bool:
+        """Whether an extended pattern such as `@(a|b)` goes on at `at`, which is its parenthesis."""
+        return self.extended and self.text[at : at + 1] == "(" and self.text[at - 1] in "?*+@!"
+
+    def _extended_group(self, parts: list[Part]) -> None:
+        opened, level = self.at, 0
+        while self.at < self.size:
+            char = self.text[self.at]
+            if char not in "()":
+                self._operand_part(parts, "()")
+                continue
+            self._count(self.at)
+            parts.append(Bare(self.code.pieces(self.at, self.at + 1), char))
+            self.at += 1
+            level += 1 if char == "(" else -1
+            if not level:
+                return
+        raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 1), "(")
 
     def _plain_run(self) -> tuple[int, list[Word]]:
         """The words up to the end of the line where all of them are plain, and that end; they are most of a launch."""
@@ -797,7 +822,7 @@ class Parser:
         self.at = at + 1
         place = self.code.place(opened, self.at)
         self._enter(opened)
-        inner = Parser(Code(self.code.source, tuple(kept), place), self.depth)
+        inner = Parser(Code(self.code.source, tuple(kept), place), self.depth, extended=self.extended)
         body = inner.everything()
         self.depth -= 1
         return Substitution(body, place)
@@ -920,7 +945,7 @@ class Parser:
         indirect = False
         if text.startswith("#", at) and not text.startswith("#}", at):
             rest = text[at + 1 : at + 2]
-            if rest in _SPECIAL or rest.isalnum() or rest == "_":
+            if rest in _SPECIAL or (rest.isascii() and rest.isalnum()) or rest == "_":
                 form = "length"
                 at += 1
         elif text.startswith("!", at) and text[at + 1 : at + 2] not in ("}", ":", "-", "=", "+", "?", "%"):
@@ -928,7 +953,7 @@ class Parser:
             at += 1
         end = name_end(text, at)
         if end == at:
-            while end < self.size and text[end].isdigit():
+            while end < self.size and text[end] in "0123456789":
                 end += 1
             if end == at and text[at : at + 1] in _SPECIAL:
                 end += 1

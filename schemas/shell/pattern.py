@@ -12,12 +12,14 @@ MOST_COMPARISONS = 2_000_000
 _SPECIAL = frozenset("*?[")
 _MARKS = frozenset("()[]{}?*+-|^$\\.&~# \t\n\r\v\f")
 """What means something in a regular expression."""
+_NEGATED = r")\Z).*"
+"""The end of `!(a|b)` where nothing follows: anything but what is in it."""
 _EXTENDED = {"?": "?", "*": "*", "+": "+", "@": ""}
 
 
-def has_pattern(text: str) -> bool:
+def has_pattern(text: str, *, extended: bool = False) -> bool:
     """Whether a text has a character that makes it a pattern."""
-    return "*" in text or "?" in text or "[" in text
+    return "*" in text or "?" in text or "[" in text or (extended and "(" in text)
 
 
 def translated(parts: list[tuple[str, bool]], *, extended: bool = False, shortest: bool = False) -> str:  # noqa: C901 - one grammar, read in one place
@@ -41,14 +43,20 @@ def translated(parts: list[tuple[str, bool]], *, extended: bool = False, shortes
         if quoted:
             out.append(_escaped(char))
         elif extended and char in "?*+@!" and at + 1 < len(flat) and flat[at + 1] == ("(", False):
-            if char == "!":
+            if char == "!" and not closers:
+                out.append("(?!(?:")
+                closers.append(_NEGATED)
+            elif char == "!":
                 raise TooHardError
-            out.append("(?:")
-            closers.append(")" + _EXTENDED[char])
+            else:
+                out.append("(?:")
+                closers.append(")" + _EXTENDED[char])
             at += 1
         elif closers and char == "|":
             out.append("|")
         elif closers and char == ")":
+            if closers[-1] == _NEGATED and at + 1 < len(flat):
+                raise TooHardError
             out.append(closers.pop())
         elif char == "*":
             if not (out and out[-1] == ".*" + lazy):
@@ -163,12 +171,14 @@ def matches(parts: list[tuple[str, bool]], subject: str, *, extended: bool = Fal
     return compiled(translated(parts, extended=extended), subject).fullmatch(subject) is not None
 
 
-def without_prefix(parts: list[tuple[str, bool]], subject: str, *, longest: bool) -> int:
+def without_prefix(parts: list[tuple[str, bool]], subject: str, *, longest: bool, extended: bool = False) -> int:
     """How many leading characters the pattern removes."""
-    tries = len(subject) if longest else 1
-    expression = compiled(translated(parts, shortest=not longest), subject, tries=tries)
+    # an extended pattern's own repetitions are greedy, so every end is tried
+    every = longest or extended
+    tries = len(subject) if every else 1
+    expression = compiled(translated(parts, extended=extended, shortest=not every), subject, tries=tries)
     ends = range(len(subject), -1, -1) if longest else range(len(subject) + 1)
-    if not longest:
+    if not every:
         found = expression.match(subject)
         return found.end() if found else 0
     for end in ends:
@@ -177,9 +187,9 @@ def without_prefix(parts: list[tuple[str, bool]], subject: str, *, longest: bool
     return 0
 
 
-def without_suffix(parts: list[tuple[str, bool]], subject: str, *, longest: bool) -> int:
+def without_suffix(parts: list[tuple[str, bool]], subject: str, *, longest: bool, extended: bool = False) -> int:
     """Where the suffix that the pattern removes begins."""
-    expression = compiled(translated(parts), subject, tries=len(subject))
+    expression = compiled(translated(parts, extended=extended), subject, tries=len(subject))
     starts = range(len(subject) + 1) if longest else range(len(subject), -1, -1)
     for start in starts:
         if expression.fullmatch(subject, start):

@@ -21,6 +21,16 @@ PROBLEMS: dict[str, Kind] = {
         "with --arg or --var.",
         "直接运行时脚本在第 {line} 行结束，没有启动训练程序。请用 --arg 或 --var 给出脚本所需的参数。",
     ),
+    "no-launch-conditions": Kind(
+        "SYN001",
+        "no-launch",
+        "error",
+        "A plain run ends at line {line}, before it starts a training program. Give what the script asks for with "
+        "--arg or --var, or settle a condition that reading cannot decide (lines {lines}) with --branch LINE=yes or "
+        "--branch LINE=no.",
+        "直接运行时脚本在第 {line} 行结束，没有启动训练程序；第 {lines} 行的判断仅靠读取无法确定。"
+        "请用 --branch 行号=yes 或 --branch 行号=no 选定，或用 --arg、--var 给出脚本所需的参数。",
+    ),
     "no-launch-problem": Kind(
         "SYN001",
         "no-launch",
@@ -155,8 +165,17 @@ PROBLEMS: dict[str, Kind] = {
         "SYN019",
         "conditional-launch",
         "warning",
-        "Whether this launch runs cannot be decided by reading: it depends on the test at line {line}.",
-        "仅靠读取无法确定此启动是否执行：取决于第 {line} 行的判断。",
+        "Whether this launch runs cannot be decided by reading: it depends on the test at line {line}. Settle it with "
+        "--branch {line}=yes or --branch {line}=no.",
+        "仅靠读取无法确定此启动是否执行：取决于第 {line} 行的判断。"
+        "请用 --branch {line}=yes 或 --branch {line}=no 选定。",
+    ),
+    "conditional-launch-open": Kind(
+        "SYN019",
+        "conditional-launch",
+        "warning",
+        "Whether this launch runs cannot be decided by reading: it depends on what line {line} does.",
+        "仅靠读取无法确定此启动是否执行：取决于第 {line} 行的执行情况。",
     ),
     "exits-early": Kind(
         "SYN020",
@@ -193,6 +212,46 @@ PROBLEMS: dict[str, Kind] = {
         "There is no file {path} to read from, so bash does not run this command. Is `<...>` a placeholder "
         "still to be filled in?",
         "没有可供读取的文件 {path}，bash 不会执行这条命令。`<...>` 是否为尚未填写的占位符？",
+    ),
+    "sweep": Kind(
+        "SYN029",
+        "launch-in-a-loop",
+        "info",
+        "A loop starts this program {count} times, with different arguments or variables. The first start is read; "
+        "--launch N picks another one.",
+        "循环会启动此程序 {count} 次，各次的参数或变量不同。这里读取第一次启动；可用 --launch N 选择其他启动。",
+    ),
+    "sweep-unknown": Kind(
+        "SYN029",
+        "launch-in-a-loop",
+        "info",
+        "A loop may start this program again with other arguments or variables, and how often cannot be decided by "
+        "reading. Its first start is read.",
+        "循环可能会以不同的参数或变量再次启动此程序，次数无法仅靠读取确定。这里读取第一次启动。",
+    ),
+    "branch-not-asked": Kind(
+        "SYN037",
+        "branch-not-asked",
+        "warning",
+        "--branch {line}: no condition that reading cannot decide was met at line {line}. Such conditions were met at "
+        "{lines}.",
+        "--branch {line}：读取时在第 {line} 行没有遇到无法确定的判断。无法确定的判断在第 {lines} 行。",
+    ),
+    "branch-none-asked": Kind(
+        "SYN037",
+        "branch-not-asked",
+        "warning",
+        "--branch {line}: no condition that reading cannot decide was met at line {line}, nor at any other.",
+        "--branch {line}：读取时在第 {line} 行没有遇到无法确定的判断，其他行也没有。",
+    ),
+    "byte-order-mark": Kind(
+        "SYN045",
+        "byte-order-mark",
+        "warning",
+        "The file begins with a byte-order mark, which bash takes as part of the first word: an assignment there is "
+        "lost, and a `#!` line is no comment. Save the file without it.",
+        "文件以字节顺序标记 (BOM) 开头，bash 会把它当作第一个单词的一部分：此处的赋值会丢失，`#!` 行也不再是注释。"
+        "请保存为不带 BOM 的文件。",
     ),
     "endless-loop": Kind(
         "SYN023",

@@ -7,7 +7,7 @@ status, or None where that is not certain.
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
-from .scanning import is_whole_number
+from .scanning import is_digits, is_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 Printed: TypeAlias = "tuple[str, int] | None"
 
 LONGEST_SEQUENCE = 10_000
+
+
+def lines_of(text: str, *, ends: bool = False) -> list[str]:
+    """The lines of a text as programs see them: only a line feed ends one."""
+    found = text.split("\n")
+    rest = found.pop()
+    if ends:
+        found = [line + "\n" for line in found]
+    return [*found, rest] if rest else found
 
 
 def _basename(arguments: list[str], _: str | None) -> Printed:
@@ -49,19 +58,35 @@ def _parent(path: str) -> str:
 
 
 def _seq(arguments: list[str], _: str | None) -> Printed:
-    separator = "\n"
-    while arguments and arguments[0] == "-s" and len(arguments) > 1:
-        separator, arguments = arguments[1], arguments[2:]
-    if not 1 <= len(arguments) <= 3 or not all(is_whole_number(argument) for argument in arguments):
+    separator, equal = "\n", False
+    waiting = list(arguments)
+    while waiting and waiting[0][:1] == "-" and not is_whole_number(waiting[0]):
+        option = waiting.pop(0)
+        if option in ("-s", "--separator") and waiting:
+            separator = waiting.pop(0)
+        elif option.startswith("--separator="):
+            separator = option[len("--separator=") :]
+        elif option.startswith("-s"):
+            separator = option[2:]
+        elif option in ("-w", "--equal-width"):
+            equal = True
+        elif option != "--":
+            return None
+    if not 1 <= len(waiting) <= 3 or not all(is_whole_number(argument) for argument in waiting):
         return None
-    numbers = [int(argument) for argument in arguments]
+    if "\\" in separator or (equal and any(argument.startswith(("-", "0")) for argument in waiting)):
+        return None
+    numbers = [int(argument) for argument in waiting]
     first = numbers[0] if len(numbers) > 1 else 1
     step = numbers[1] if len(numbers) == 3 else 1
     last = numbers[-1]
     if step == 0 or abs(last - first) // abs(step) > LONGEST_SEQUENCE:
         return None
-    listed = range(first, last + (1 if step > 0 else -1), step)
-    return (separator.join(map(str, listed)) + "\n" if listed else ""), 0
+    listed = [str(number) for number in range(first, last + (1 if step > 0 else -1), step)]
+    if equal:
+        width = max(len(str(first)), len(str(last)))
+        listed = [number.zfill(width) for number in listed]
+    return (separator.join(listed) + "\n" if listed else ""), 0
 
 
 def _expr(arguments: list[str], _: str | None) -> Printed:
@@ -192,7 +217,7 @@ def _bc(arguments: list[str], given: str | None) -> Printed:
         statement = statement.strip()
         if not statement:
             continue
-        setting = re.fullmatch(r"scale\s*=\s*(\d{1,2})", statement)
+        setting = re.fullmatch(r"scale\s*=\s*([0-9]{1,2})", statement)
         if setting:
             scale = int(setting[1])
             continue
@@ -209,8 +234,8 @@ def _calculated(statement: str, scale: int) -> str | None:  # noqa: C901 - one g
     """One expression of bc: numbers carry their own scale, a quotient has the set one, everything is cut off."""
     import re
 
-    tokens = re.findall(r"\d+\.?\d*|\.\d+|[-+*/%()^]|\S", statement)
-    if len(tokens) > 200 or any(not re.fullmatch(r"\d+\.?\d*|\.\d+|[-+*/%()^]", token) for token in tokens):
+    tokens = re.findall(r"[0-9]+\.?[0-9]*|\.[0-9]+|[-+*/%()^]|\S", statement)
+    if len(tokens) > 200 or any(not re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+|[-+*/%()^]", token) for token in tokens):
         return None
     at = 0
 
@@ -280,7 +305,7 @@ def _calculated(statement: str, scale: int) -> str | None:  # noqa: C901 - one g
         if token in ("", "*", "/", "%", "^", ")", "+"):
             raise _ExpressionError
         whole, _, fraction = token.partition(".")
-        if len(token) > 60 or not (whole + fraction).isdigit():
+        if len(token) > 60 or not is_digits(whole + fraction):
             raise ValueError
         return int(whole + fraction), len(fraction)
 
@@ -376,7 +401,7 @@ def _cut(arguments: list[str], given: str | None) -> Printed:
                 chosen, characters = value, argument[1] == "c"
         else:
             return None
-    bounds = re.fullmatch(r"(\d{0,4})(-?)(\d{0,4})", chosen)
+    bounds = re.fullmatch(r"([0-9]{0,4})(-?)([0-9]{0,4})", chosen)
     if len(delimiter) != 1 or bounds is None or chosen in ("", "-"):
         return None
     first = int(bounds[1] or 1)
@@ -384,7 +409,7 @@ def _cut(arguments: list[str], given: str | None) -> Printed:
     if first < 1:
         return None
     lines: list[str] = []
-    for line in given.splitlines():
+    for line in lines_of(given):
         if characters:
             lines.append(line[first - 1 : last])
         else:
@@ -421,7 +446,7 @@ def _sed(arguments: list[str], given: str | None) -> Printed:
         expression = re.compile(before)
     except re.error:
         return None
-    lines = given.splitlines()
+    lines = lines_of(given)
     count = 0 if pieces[2] == "g" else 1
     return "".join([expression.sub(lambda _: after, line[:5000], count) + "\n" for line in lines]), 0
 
@@ -440,11 +465,11 @@ def _awk(arguments: list[str], given: str | None) -> Printed:
             return None
     if len(waiting) != 1:
         return None
-    found = re.fullmatch(r"\s*\{\s*print\s+\$(\d+|NF)\s*;?\s*\}\s*", waiting[0])
+    found = re.fullmatch(r"\s*\{\s*print\s+\$([0-9]+|NF)\s*;?\s*\}\s*", waiting[0])
     if found is None or (separator is not None and (len(separator) != 1 or separator in "\\^$.[|()*+?")):
         return None
     lines: list[str] = []
-    for line in given.splitlines():
+    for line in lines_of(given):
         words = line.split() if separator in (None, " ") else line.split(separator)
         if found[1] == "0":
             lines.append(line)
@@ -466,7 +491,7 @@ def _wc(arguments: list[str], given: str | None) -> Printed:
 def _count_of(arguments: list[str]) -> int | None:
     import re
 
-    found = re.fullmatch(r"-(?:n\s*)?(\d{1,6})", " ".join(arguments) if arguments else "-10")
+    found = re.fullmatch(r"-(?:n\s*)?([0-9]{1,6})", " ".join(arguments) if arguments else "-10")
     return None if found is None else int(found[1])
 
 
@@ -474,14 +499,14 @@ def _head(arguments: list[str], given: str | None) -> Printed:
     count = _count_of(arguments)
     if given is None or count is None:
         return None
-    return "".join(given.splitlines(keepends=True)[:count]), 0
+    return "".join(lines_of(given, ends=True)[:count]), 0
 
 
 def _tail(arguments: list[str], given: str | None) -> Printed:
     count = _count_of(arguments)
     if given is None or count is None:
         return None
-    lines = given.splitlines(keepends=True)
+    lines = lines_of(given, ends=True)
     return "".join(lines[-count:] if count else []), 0
 
 
@@ -494,7 +519,7 @@ def _xargs(arguments: list[str], given: str | None) -> Printed:
 def _rev(arguments: list[str], given: str | None) -> Printed:
     if given is None or arguments:
         return None
-    return "".join([line[::-1] + "\n" for line in given.splitlines()]), 0
+    return "".join([line[::-1] + "\n" for line in lines_of(given)]), 0
 
 
 TABLE: dict[str, Callable[[list[str], str | None], Printed]] = {

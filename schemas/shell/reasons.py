@@ -8,7 +8,15 @@ from __future__ import annotations
 _CHINESE = (
     ("{} is not set in the file; give it with", "文件中未设置 {}，请用 --var {}=VALUE 给出"),
     ("the script's argument {} is not given; give it with", "未给出脚本参数 {}，请用 --arg 给出"),
+    (
+        "it depends on the test at line {}; settle it with",
+        "取决于第 {} 行的判断，请用 --branch {}=yes 或 --branch {}=no 选定",
+    ),
+    ("which variable {} refers to is not known", "{} 引用的变量未知"),
+    ("which variable is set", "被设置的变量未知"),
     ("it depends on the test at line {}", "取决于第 {} 行的判断"),
+    ("it depends on what line {} does", "取决于第 {} 行的执行情况"),
+    ("it depends on how {} returns", "取决于 {} 的返回方式"),
     ("it depends on the loop at line {}", "取决于第 {} 行的循环"),
     ("the words of the loop at line {} are not known", "第 {} 行循环的取值未知"),
     ("{} is set by bash", "{} 由 bash 设置"),
@@ -42,8 +50,17 @@ _CHINESE = (
 )
 
 
+def in_both(reason: str) -> dict[str, str]:
+    """The reason in both languages, for a message that names it."""
+    said = reason or "it is not known"
+    return {"why": said, "why_zh": in_chinese(said)}
+
+
 def in_chinese(reason: str) -> str:
     """The reason in Chinese; as it is where no sentence fits."""
+    head, joint, tail = reason.partition(", where ")
+    if joint:
+        return f"{in_chinese(head)}：{in_chinese(tail)}"
     for english, chinese in _CHINESE:
         before, hole, after = english.partition("{}")
         if not reason.startswith(before):

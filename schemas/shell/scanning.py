@@ -17,6 +17,7 @@ PLAIN_ENDS = frozenset(" \t\n;&|<>()$`\"'\\")
 DOUBLE_ENDS = frozenset('"$`\\')
 """The same between double quotes."""
 
+_DECIMAL = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
 _NAME_STARTS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 _NAME_CHARACTERS = _NAME_STARTS | frozenset("0123456789")
 _WORD_ENDS = frozenset(" \t\n;&|<>()")
@@ -104,7 +105,7 @@ def redirection(text: str, at: int) -> tuple[str, str] | None:
             return None
         end += 1
     else:
-        while text[end : end + 1].isdecimal():
+        while text[end : end + 1] in _DECIMAL:
             end += 1
     for operator in _REDIRECTIONS:
         if text.startswith(operator, end):
@@ -130,4 +131,9 @@ def fields(string: str) -> Iterator[tuple[int, int]]:
 def is_whole_number(text: str) -> bool:
     """Whether a text is a whole number that 64 bits surely hold."""
     digits = text[1:] if text[:1] == "-" else text
-    return digits.isdecimal() and len(digits) <= 18
+    return is_digits(digits) and len(digits) <= 18
+
+
+def is_digits(text: str) -> bool:
+    """Whether a text is nothing but the digits that programs take: other scripts' and superscript ones are none."""
+    return text.isascii() and text.isdigit()

@@ -9,19 +9,23 @@ from __future__ import annotations
 from ..config import Argument, Launch, Unresolved
 from ..diagnostic import Diagnostic, UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..source import Span
+from .expansion import doubt_reason
 from .problems import PROBLEMS
-from .text import Code, known, shown, written_at
+from .scanning import is_digits
+from .text import Code, Piece, Place, known, shown, written_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
 
     from ..config import ReadOptions
-    from ..source import SourceText, Span
+    from ..source import SourceText
     from .expansion import Field
     from .interpreter import Found, Shell
 
 
+_UNREAD = ("source-not-read", "source-not-known")
 _OPENINGS = ("export ", "source ", ". ", "if [", "cd ", "set -", "for ", "function ", "bash ", "sh ")
 
 
@@ -42,14 +46,15 @@ def read_script(
     *,
     path: str,
     cwd: str,
+    list_directory: Callable[[str], list[str] | None] | None = None,
 ) -> ScriptReading:
     """Everything that the script starts; UnreadableError where it starts no training program."""
     from .flow import ExhaustedError, Exit, Stop
     from .interpreter import Shell
 
-    shell = Shell(options, open_file, path=path, cwd=cwd, home=source)
+    shell = Shell(options, open_file, path=path, cwd=cwd, home=source, list_directory=list_directory)
     try:
-        shell.run_code(Code(source))
+        shell.run_code(_code(shell, source))
     except Exit:
         pass
     except Stop:
@@ -62,6 +67,16 @@ def read_script(
         return _answer(shell, source, options)
     finally:
         shell.part()
+
+
+def _code(shell: Shell, source: SourceText) -> Code:
+    """The file as bash reads it: a byte-order mark belongs to its first word."""
+    if not source.marked:
+        return Code(source)
+    place = Place(source, 0, min(len(source.text), 1))
+    shell.note("byte-order-mark", place)
+    whole = Piece(source.text, Place(source, 0, len(source.text)), True)
+    return Code(source, (Piece("\ufeff", place), whole), place)
 
 
 def looks_like_script(source: SourceText) -> bool:
@@ -82,12 +97,9 @@ def looks_like_script(source: SourceText) -> bool:
             return True
         return stripped.startswith(_OPENINGS)
     return False
-    return False
 
 
 def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptReading:
-    from .launchers import doubt_reason
-
     home = source.name
     best = max([found.rank for found in shell.found], default=-1)
     kept = [found for found in shell.found if found.rank == best]
@@ -101,14 +113,18 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
             raise UnreadableError(finding(PROBLEMS, "no-such-launch", home, number=options.launch, count=len(launches)))
         taken = order[options.launch - 1]
     else:
-        numbers = _training(kept)
-        straight = [number for number in numbers if kept[number].straight]
-        taken = straight[-1] if straight else numbers[-1]
+        first = [number for number in _training(kept) if not kept[number].again]
+        straight = [number for number in first if kept[number].straight]
+        taken = straight[-1] if straight else first[-1]
         why = kept[taken].why
         if not straight and why is not None:
-            shell.note("conditional-launch", kept[taken].place, line=why.line())
+            line = shell.question(why)
+            kind = "conditional-launch" if line in shell.questions else "conditional-launch-open"
+            shell.note(kind, kept[taken].place, line=line)
     chosen = kept[taken]
     launch = made[taken]
+    _sweeps(shell, [found.place for found in kept], options)
+    _branches(shell, source, options)
     unresolved: list[Unresolved] = []
     for number, argument in enumerate(chosen.launch.arguments):
         if argument.known() is None:
@@ -139,6 +155,32 @@ def _training(kept: list[Found]) -> list[int]:
     return [number for number in everything if program_kind(kept[number].launch.script) in trains] or everything
 
 
+def _sweeps(shell: Shell, places: Sequence[Place], options: ReadOptions) -> None:
+    """Says which launches stand in loops that start them again with something else."""
+    for place, sweep in shell.swept.items():
+        if not sweep.differs or place not in places:
+            continue
+        if options.launch is not None and not sweep.unknown:
+            continue  # one of them was asked for
+        shell.note("sweep-unknown" if sweep.unknown else "sweep", place, count=sweep.starts)
+
+
+def _branches(shell: Shell, source: SourceText, options: ReadOptions) -> None:
+    """Says which answers of `--branch` nothing asked for."""
+    for key in options.branches:
+        if key in shell.answered:
+            continue
+        file = key.rpartition(":")[0]
+        if file and not any(one.endswith("/" + file.rpartition("/")[2]) for one in shell.files):
+            continue  # of a file that this script has nothing to do with
+        line = int(key) if is_digits(key) else 0
+        inside = 0 < line <= source.line_count
+        span = Span(line, 1, line, len(source.line(line)) + 1) if inside else None
+        open_ = sorted(shell.questions, key=_line_order)[:10]
+        kind = "branch-not-asked" if open_ else "branch-none-asked"
+        shell.problems.append(finding(PROBLEMS, kind, source.name, span, line=key, lines=", ".join(open_)))
+
+
 def _position(found: Found, source: SourceText) -> tuple[bool, int]:
     return found.place.source is not source, found.place.start
 
@@ -151,16 +193,26 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     hint = ""
     kind = "no-launch"
     endless = next((problem for problem in shell.problems if problem.kind.name == "endless-loop"), None)
+    # a script that was not read may be the one that starts the training
+    unread = next((problem for problem in shell.problems if problem.kind.name in _UNREAD), None)
     if endless is not None:
         kind, hint, span = "no-launch-problem", endless.message(), endless.span
+    elif unread is not None:
+        kind, hint, span = "no-launch-problem", unread.message(), unread.span
     elif shell.ended is not None:
         span = shell.ended.span(source.name)
-        kind = "no-launch-exit"
+        kind = "no-launch-conditions" if shell.questions else "no-launch-exit"
     elif shell.problems:
         kind = "no-launch-problem"
         hint = shell.problems[0].message()
         span = shell.problems[0].span
-    raise UnreadableError(finding(PROBLEMS, kind, source.name, span, hint=hint, line=span.line if span else 0))
+    lines = ", ".join(sorted(shell.questions, key=_line_order)[:10])
+    line = span.line if span else 0
+    raise UnreadableError(finding(PROBLEMS, kind, source.name, span, hint=hint, line=line, lines=lines))
+
+
+def _line_order(question: str) -> tuple[bool, int, str]:
+    return ":" in question, len(question), question
 
 
 def _launch(found: Found, home: str) -> Launch:
@@ -189,9 +241,10 @@ def _argument(field: Field, found: Found, home: str) -> Argument:
     text = field.text()
     if len(text) == 1 and not field.split:
         written, place, _, _, doubt = text[0]
-        return _argument_of((written, place.span(home), doubt is None, False))
+        return _argument_of((written, place.span(home), doubt is None, False, "" if doubt is None else doubt.reason))
     place = written_at(text, found.place)
-    return Argument(shown(text), place.span(home), field.known() is not None, field.split)
+    resolved = field.known() is not None
+    return Argument(shown(text), place.span(home), resolved, field.split, "" if resolved else doubt_reason(field))
 
 
 _argument_of = Argument._make

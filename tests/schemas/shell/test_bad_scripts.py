@@ -42,6 +42,13 @@ BAD = {
     "a wide number": 'x=$(printf "%0999999999d" 1)' + LAUNCH,
     "many lines": "x=1\n" * 200_000 + LAUNCH,
     "many arguments": "torchrun p.py --num-layers 2 " + "--x 1 " * 200_000,
+    "a sweep of sweeps": "for a in {1..50}; do for b in {1..50}; do for c in {1..50}; do "
+    "torchrun p.py --num-layers $a $b $c; done; done; done",
+    "many launches in a loop": "for a in {1..2000}; do " + "torchrun p.py --num-layers $a; " * 40 + "done",
+    "conditions in conditions": "".join([f"if [ -f {n} ]; then " for n in range(50)]) + ":" + "; fi" * 50 + LAUNCH,
+    "many conditions": "".join([f"[ -f {n} ] && x=$x{n}\n" for n in range(5000)]) + LAUNCH,
+    "conditions in a loop": "for a in {1..200}; do if [ -f $a ]; then break; fi; x=$x$a; done" + LAUNCH,
+    "many words for xargs": "echo {1..9000} | xargs -n1 torchrun p.py --num-layers",
     "open here-documents": "cat <<EOF\n" * 3000,
     "control characters": "\x01\x02\x7f" * 1000,
     "unclosed braces in one word": "echo " + "{a," * 50_000 + LAUNCH,
@@ -62,6 +69,34 @@ def outcome(text: str, *, unset_empty: bool = True) -> object:
     except UnreadableError as refused:
         return refused.diagnostic.kind.code, str(refused)
     return found.launches, found.chosen, found.unresolved, [problem.message() for problem in found.problems]
+
+
+LONG = "9" * 5000
+NUMBERS = (
+    "x=${²}", "x=$²", "x=$((²))", "x=$((1²))", "x=$((٣))", f"x=$((0x{'f' * 4000}))", "x=$((10**5000))",
+    f"x=$(({LONG}))", f"x=$(({LONG}#1))", f"x=$((0{'7' * 5000}))", f"shift {LONG}", "shift ²", "f() { return ²; }; f",
+    f"f() {{ return {LONG}; }}; f", "for i in 1; do break ²; done", f"for i in 1; do break {LONG}; done",
+    "[ ² -eq 1 ] && x=1", f"[ {LONG} -gt 1 ] && x=1", f"[[ {LONG} -gt 1 ]] && x=1", "a=(1); unset 'a[²]'",
+    f"a=(1); unset 'a[{LONG}]'", "a=(1); [[ -v a[²] ]]", f"a=(1); [[ -v a[{LONG}] ]]", "OPTIND=²; getopts a x",
+    f"OPTIND={LONG}; getopts a x -a", "OPTIND=0; getopts a x -a", "_accmap_optpos=x; getopts a x -a",
+    "x=$(expr ² + 1)", f"x=$(seq {LONG})", "x=$(echo '²+1' | bc)", f"x=$(printf %d {LONG})", "x=$(printf %d ²)",
+    f"x=abc; y=${{x:{LONG}}}", f"a=(1); a[-{LONG}]=1", "x={1..²}", f"x=$(echo {{1..{LONG}}})", f"x=${{{LONG}}}",
+    f"declare -i n={LONG}; n+={LONG}", "n=x; declare -i n; n+=²", "exec ²>f", "echo a | xargs -n² torchrun p.py",
+    f"echo a | xargs -n{LONG} torchrun p.py", f"srun -n{LONG} python p.py --num-layers 1",
+    "torchrun --nproc_per_node ² p.py --num-layers 1", f"torchrun --nnodes {LONG} p.py --num-layers 1",
+    "msrun --worker_num ² p.py --num-layers 1", f"x=$((1{'+1' * 3000}))", f"x=$(({'-' * 3000}1))",
+    f"x=$(({'1?' * 3000}1{':1' * 3000}))", f"shopt -s extglob\ncase a in {'@(' * 3000}a{')' * 3000}) x=1;; esac",
+    "shopt -s extglob\ncase aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa in +(+(+(a)))b) ;; esac", "declare -n a=b b=a; a=1; a+=(1)",
+    "declare -n a='b[a]'; a=1; x=$a", f"declare -n a='b[{'[' * 5000}'; a=1", "printf -v 'a[²]' 1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NUMBERS, ids=[text[:40] for text in NUMBERS])
+def test_numbers_of_any_length_and_any_script(text: str) -> None:
+    started = time.process_time()
+    for unset_empty in (True, False):
+        outcome(text + "\ntorchrun --nproc_per_node 2 p.py --num-layers $x\n", unset_empty=unset_empty)
+    assert time.process_time() - started < 4
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -29,19 +29,21 @@ def reading(script: str, **given: object) -> ScriptReading:
         positional=tuple(given.get("args", ())),
         unset_empty=given.get("unset_empty", False),
         launch=given.get("launch"),
+        branches=given.get("branches", {}),
     )
     return read_script(SourceText("run.sh", script), options, open_file, path="run.sh", cwd="/work")
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_reading(case: dict) -> None:
-    given = {key: case[key] for key in ("files", "vars", "args", "unset_empty", "launch") if key in case}
+    given = {key: case[key] for key in ("files", "vars", "args", "unset_empty", "launch", "branches") if key in case}
     if "error" in case:
         with pytest.raises(UnreadableError) as refused:
             reading(case["script"], **given)
         assert refused.value.diagnostic.kind.code == case["error"]
         assert refused.value.diagnostic.message("en")
         assert refused.value.diagnostic.message("zh")
+        assert case.get("says", "") in str(refused.value)
         return
     found = reading(case["script"], **given)
     launch = found.chosen
@@ -49,6 +51,8 @@ def test_reading(case: dict) -> None:
     if "unresolved" in case:
         listed = [[entry.argv_index, entry.text, entry.may_split] for entry in found.unresolved]
         assert [entry for entry in listed if entry[0] is not None] == case["unresolved"]
+    if "reason" in case:
+        assert found.unresolved[0].reason == case["reason"]
     if "others" in case:
         assert [[argument.text for argument in other.arguments] for other in found.others] == case["others"]
     codes = sorted({problem.kind.code for problem in found.problems})

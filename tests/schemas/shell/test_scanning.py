@@ -23,10 +23,10 @@ RESERVED = re.compile(
     r"(if|then|elif|else|fi|do|done|while|until|for|case|esac|select|function|time|coproc|in|\{|\}|!|\[\[)"
     r"(?=[ \t\n;&|<>()]|\\\n|$)"
 )
-REDIRECTION = re.compile(r"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<&|<>|<(?!\()|>&|&>>|&>|>>|>\||>(?!\())")
+REDIRECTION = re.compile(r"([0-9]+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<&|<>|<(?!\()|>&|&>>|&>|>>|>\||>(?!\())")
 BINARY = re.compile(r"(==|=~|!=|=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))(?=[ \t\n(\\])")
 TOKEN = re.compile(
-    r"[ \t\n]*(?:(\d+#[0-9A-Za-z@_]+|0[xX][0-9A-Fa-f]+|\d+)|([A-Za-z_][A-Za-z0-9_]*)"
+    r"[ \t\n]*(?:([0-9]+#[0-9A-Za-z@_]+|0[xX][0-9A-Fa-f]+|[0-9]+)|([A-Za-z_][A-Za-z0-9_]*)"
     r"|(<<=|>>=|\*\*|\+\+|--|&&|\|\||<<|>>|<=|>=|==|!=|\+=|-=|\*=|/=|%=|&=|\^=|\|=|[-+*/%<>=!~&^|?:,()\[\]]))"
 )
 
@@ -46,7 +46,7 @@ def test_steps(text: str) -> None:
     assert scanning.run_end(text, 0, len(text), scanning.PLAIN_ENDS) == length(r"[^ \t\n;&|<>()$`\"'\\]*", text)
     assert scanning.run_end(text, 0, len(text), scanning.DOUBLE_ENDS) == length(r"[^\"$`\\]*", text)
     assert list(scanning.fields(text)) == [found.span() for found in re.finditer(r"[^ \t\n]+", text)]
-    assert scanning.is_whole_number(text) == bool(re.fullmatch(r"-?\d{1,18}", text))
+    assert scanning.is_whole_number(text) == bool(re.fullmatch(r"-?[0-9]{1,18}", text))
 
 
 @settings(max_examples=1500)

@@ -1,0 +1,74 @@
+"""File name patterns, matched against the names in the tree beside the script."""
+
+from __future__ import annotations
+
+import posixpath
+
+from ..light_typing import TYPE_CHECKING
+from . import pattern, tree
+
+if TYPE_CHECKING:
+    from .interpreter import Shell
+
+MOST_MATCHES = 1_000
+_OTHERWISE = ("shopt-globstar", "shopt-dotglob", "shopt-nocaseglob")
+"""Options that change what a pattern matches."""
+
+
+def matched(shell: Shell, written: str) -> list[str] | None:
+    """The names that a pattern matches, in bash's order; None where that is not certain, or where there is none.
+
+    No match is not certain either: the files may be there when the script runs.
+    """
+    state = shell.state
+    if shell.list_directory is None or state.cwd is None or "GLOBIGNORE" in state.variables or "\\" in written:
+        return None
+    if any(option in state.options for option in _OTHERWISE):
+        return None
+    extended = "shopt-extglob" in state.options
+    if written.endswith("/"):
+        return None
+    found = ["/" if written.startswith("/") else ""]
+    plain = True
+    for part in [part for part in written.split("/") if part]:
+        plain = plain and not pattern.has_pattern(part, extended=extended)
+        if plain:
+            found = [posixpath.join(path, part) for path in found]
+            continue
+        following: list[str] = []
+        for path in found:
+            names = _names(shell, posixpath.normpath(posixpath.join(state.cwd, path)))
+            if names is None:
+                return None
+            shown = names if part.startswith(".") else [name for name in names if not name.startswith(".")]
+            kept = [name for name in shown if _matches(part, name, extended=extended)]
+            following.extend([posixpath.join(path, name) for name in kept])
+        shell.spend(len(following))
+        found = following
+        if not found or len(found) > MOST_MATCHES:
+            return None
+    return found
+
+
+def _matches(part: str, name: str, *, extended: bool) -> bool:
+    try:
+        return pattern.matches([(part, False)], name, extended=extended)
+    except pattern.TooHardError:
+        return False
+
+
+def _names(shell: Shell, directory: str) -> list[str] | None:
+    """The names in a directory of the tree, unless the script itself changes them."""
+    below = posixpath.join(directory, "")
+    shell.spend((len(shell.touched) + len(shell.removed)) // 32 + 1)
+    if not (tree.within(directory, shell.roots) or directory in shell.roots):
+        return None
+    if shell.list_directory is None or any(path.startswith(below) for path in shell.removed):
+        return None
+    names = shell.list_directory(directory)
+    if names is None:
+        return None
+    shell.spend(len(names) // 16 + 1)
+    held = set(names)
+    made = [path[len(below) :].partition("/")[0] for path in shell.touched if path.startswith(below)]
+    return names if held.issuperset(made) else None
