@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
+from .latent import stretches
 from .lens import OMIT, Lens, integer, items
 from .scalars import dtype_name, enum_key, float_list, looked_up
 
@@ -191,8 +192,18 @@ def _position_get(values: Values, scope: Scope) -> Values:
     if latent and kind in ("rope", "learned_absolute"):
         # Multi-latent attention brings its own rotary embedding, YaRN unless --rope-type says rope.
         own = rope_type or "yarn"
+        if scope.options.get("yarn_only") is True and not _stretched(scope):
+            own = "rope"
         return (own if kind == "rope" else f"{kind}+{own}",)
     return (kind,)
+
+
+def _stretched(scope: Scope) -> bool:
+    """Whether the YaRN of a version that knows no other kind changes any frequency; a factor of 1 is left to say so."""
+    factor = scope.field("position.yarn.factor")
+    if not isinstance(factor, (int, float)) or factor <= 1:
+        return True
+    return stretches(factor, scope.field("position.max_embeddings"), scope.field("position.rotary_base"))
 
 
 def _position_put(values: Values, scope: Scope) -> Written:

@@ -55,6 +55,7 @@ FIELDS: dict[str, Any] = {
     'attention.latent.kv_lora_rank': ('int', 'numerics', None, 'Rank of the key/value projection', 'Key/Value 低秩投影的秩', None),
     'attention.latent.qk_head_dim': ('int', 'numerics', None, 'Head width of query and key without the rotary part', 'Q/K 每头非旋转维度', None),
     'attention.latent.qk_rope_head_dim': ('int', 'numerics', None, 'Head width of the rotary part', 'Q/K 每头旋转维度', None),
+    'attention.latent.score_scale': ('float', 'numerics', 1.0, 'Factor of the attention scores beside 1/sqrt(head width) in multi-latent attention', 'MLA 注意力分数在 1/sqrt(头维度) 之外的缩放系数', None),
     'attention.latent.v_head_dim': ('int', 'numerics', None, 'Head width of the value projection', 'Value 每头维度', None),
     'position.type': ('learned_absolute|rope|yarn|mrope|relative|none', 'numerics', None, 'Kind of position information', '位置编码类型', None),
     'position.max_embeddings': ('int', 'numerics', None, 'Longest position the model is built for; the original length where YaRN scales', '最大位置编码长度', 'tokens'),
