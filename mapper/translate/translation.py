@@ -183,6 +183,14 @@ _REPLACED = (
     "The framework's own validation replaces what is written; its value is translated.",
     "框架自身的校验会替换所写的值，已按替换后的值转换。",
 )
+_NOT_ITS_OWN = (
+    "Megatron-LM {version} has no {flag}, and its parser stops at it: it is read as a fork's or a later version's.",
+    "Megatron-LM {version} 没有 {flag}，其解析器会报错退出；此处按分支或更新版本的参数读取。",
+)
+_UNKNOWN_LOST = (
+    "Megatron-LM {version} has no {flag}, and its parser stops at it: what a fork makes of it is not known.",
+    "Megatron-LM {version} 没有 {flag}，其解析器会报错退出；分支如何使用它无从得知。",
+)
 _SAME_DEFAULT = ("The default is the same in {target}.", "{target} 的默认值相同。")
 _ONLY_READ = ("It is contained in other settings.", "其内容已包含在其他设置中。")
 _NO_EXPERTS = ("every layer is dense",)
@@ -638,9 +646,27 @@ class _Translating:
             self.lost.add(field)
         en, zh = _filled(text, {**self.words, **_values_of(text, self.recipe)})
         explicit = entry.origin == "explicit"
+        foreign = self._foreign(entry.keys) if status == "exact" else None
+        if foreign is not None:
+            status, reversible = "conditional", False
+            en, zh = self._of_fork(_NOT_ITS_OWN, foreign)
         self.rows.append(
             ReportRow(field, entry.keys, target, entry.value, status, impact, reversible, en, zh, explicit)
         )
+
+    def _foreign(self, keys: tuple[str, ...]) -> str | None:
+        """The first written argument among these that the source's version of Megatron-LM does not know."""
+        if self.config.framework != "megatron":
+            return None
+        arguments = catalog(self.config.framework_version).by_dest
+        for key in keys:
+            setting = self.config.settings.get(key)
+            if setting is not None and setting.flag is not None and setting.raw is not None and key not in arguments:
+                return setting.flag
+        return None
+
+    def _of_fork(self, text: tuple[str, str], flag: str) -> tuple[str, str]:
+        return _filled(text, {"version": self.config.framework_version, "flag": flag})
 
     def _leftovers(self) -> Iterator[ReportRow]:
         """Written keys that no row took up: named with the reason, or as what other settings contain already."""
@@ -651,7 +677,10 @@ class _Translating:
         for key, setting in self.config.settings.items():
             if key in named:
                 continue
-            if setting.origin == "explicit":
+            if self._foreign((key,)) is not None:
+                text = self._of_fork(_UNKNOWN_LOST, setting.flag or key)
+                yield ReportRow(None, (key,), (), setting.value, "dropped", "numerics", False, *text)
+            elif setting.origin == "explicit":
                 yield ReportRow(None, (key,), (), setting.value, "exact", "none", True, *_ONLY_READ)
             elif setting.flag is not None:
                 yield ReportRow(None, (key,), (), setting.value, "exact", "none", False, *_REPLACED)
