@@ -74,6 +74,13 @@ def _is_other_quotient(value: Value, operand: Value, value_of: Callable[[str], V
     return isinstance(divisor, int) and divisor > 0 and value // divisor != operand[1]
 
 
+def _is_weighted(value: Value) -> bool:
+    """Whether several data sets are mixed by weights."""
+    if not isinstance(value, (list, tuple)) or len(value) < 2:
+        return False
+    return all(isinstance(entry, (list, tuple)) and len(entry) == 2 and entry[0] is not None for entry in value)
+
+
 def _product(fields: Value, value_of: Callable[[str], Value]) -> int:
     """The product of those fields that are known."""
     product = 1
@@ -97,6 +104,7 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[str], Value]], bool]] =
     "gt_field": lambda value, operand, other: _greater(value, other(str(operand))),
     "islist": lambda value, _operand, _: isinstance(value, (list, tuple)),
     "uneven": lambda value, _operand, _: _is_uneven(value),
+    "weighted": lambda value, _operand, _: _is_weighted(value),
     "hollow": lambda value, _operand, _: 0 in (chunks_of(value) or ()),
     "indivisible": _is_indivisible,
     "exceeds": _exceeds,

@@ -54,6 +54,7 @@ _COMPARISONS = {
     "islist": ("{field} is a list", "{field} 为列表"),
     "isfraction": ("{field} is no whole number", "{field} 不是整数"),
     "uneven": ("{field} has unequal entries between its ends", "{field} 首尾之间的各项不相等"),
+    "weighted": ("{field} mixes several data sets by weights", "{field} 按权重混合多个数据集"),
     "hollow": ("{field} has an entry of 0", "{field} 有为 0 的项"),
     "exceeds": ("{field} is more than the product of {value}", "{field} 大于 {value} 之积"),
     "short_of": ("{field} is less than the product of {value}", "{field} 小于 {value} 之积"),

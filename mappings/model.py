@@ -25,6 +25,7 @@ Comparison = Literal[
     "not_product",
     "uneven",
     "hollow",
+    "weighted",
     "indivisible",
     "exceeds",
     "quotient_ne",

@@ -82,6 +82,8 @@ def _temperature_put(values: Values, scope: Scope) -> Written:
     """Both coefficients are the one that the scores are scaled by, where no setting of the target has them differ."""
     scale, factor = number(scope.field("attention.latent.score_scale")), number(scope.field("position.yarn.factor"))
     latent = scope.field("attention.latent.enabled") is True
+    if scope.options.get("overwritten") is True and not latent:
+        return (scope.field("position.yarn.mscale"),)
     same = scope.field("position.yarn.mscale") == scope.field("position.yarn.mscale_all_dim")
     if not latent or scale is None or factor is None or factor <= 1 or same:
         return (values[0],)

@@ -208,6 +208,16 @@ def _always_put(values: Values, scope: Scope) -> Written:
     return tuple(scope.options.get("value") for _ in values)
 
 
+def _unread_get(values: Values, scope: Scope) -> Values:
+    """What the version does, whatever its key says."""
+    return (scope.options.get("value"),) * len(values)
+
+
+def _unread_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return (OMIT,) * len(values)
+
+
 def _default_get(values: Values, scope: Scope) -> Values:
     return tuple(scope.options.get("value") if value is None else value for value in values)
 
@@ -428,6 +438,7 @@ LENSES = {
     "one": each(lambda value: 1.0 if value is None else as_float(value), as_float),
     "unless": Lens(_unless_get, _unchanged),
     "always": Lens(_unchanged, _always_put),
+    "unread": Lens(_unread_get, _unread_put),
     "default": Lens(_default_get, _unchanged),
     "dtype": Lens(_dtype_get, _dtype_put),
     "float32_flag": Lens(_float32_get, _float32_put),
