@@ -241,6 +241,8 @@ FIELDS: dict[str, Any] = {
     'data.mask_loss_after_eod': ('bool', 'numerics', False, 'The end-of-document token takes no part in the loss', '文档结束符不计入损失', None),
     'data.reset_position_ids': ('bool', 'numerics', False, 'Positions restart after each document', '文档结束后重置位置编号', None),
     'data.reset_attention_mask': ('bool', 'numerics', False, 'Documents do not attend to each other', '文档之间不相互注意', None),
+    'data.document_attention': ('bool', 'numerics', False, 'Attention stays inside a document as the implementation computes it', '注意力实际限制在文档之内', None),
+    'data.document_positions': ('bool', 'numerics', False, 'Positions that the network reads start anew with each document', '网络所读的位置在每个文档重新开始', None),
     'data.eod_token': ('int', 'numerics', None, 'Id of the end-of-document token', '文档结束符 id', None),
     'data.pad_token': ('int', 'numerics', None, 'Id of the padding token of the data', '数据填充符 id', None),
     'data.drop_remainder': ('bool', 'numerics', True, 'An incomplete last batch is dropped', '丢弃不完整的最后一批', None),
