@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 
+from ..mapper.translate.starting import obstacles
 from ..mapper.translate.translation import translate
 from ..mapper.translate.writing import text_of
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load, read_input
 from .lean import BAD, FINE
-from .loss_report import print_problems, print_report
+from .loss_report import print_obstacles, print_problems, print_report
 from .parsing import UsageError
 from .writing import write_text, write_texts
 
@@ -36,7 +37,7 @@ def run(
     force: bool,
     lang: Language,
 ) -> int:
-    """Write the translation; 1 under --strict where something that changes numbers is not exact."""
+    """Write the translation; 1 where it cannot run, under --strict also where something that changes numbers is lost."""
     if output is not None and update is not None:
         raise UsageError(
             "--output writes a new file and --update changes one; give one of them",
@@ -51,17 +52,20 @@ def run(
     if standing is not None:
         standing.bring_to(translation, lang)
     text = text_of(translation, comments=not no_comments)
+    stops = obstacles(translation, text)
     new_files: dict[str, str] = {}
     if output is not None:
         new_files[output] = text
     if report is not None:
-        new_files[report] = json.dumps(translation.to_json(lang), ensure_ascii=False, indent=2) + "\n"
+        answer = {**translation.to_json(lang), "will_not_run": [stop.to_json(lang) for stop in stops]}
+        new_files[report] = json.dumps(answer, ensure_ascii=False, indent=2) + "\n"
     write_texts(new_files, force=force)
     if output is None and update is None:
         sys.stdout.write(text)
+    print_obstacles(output or update or translation.source, stops, lang)
     print_problems(config, lang)
     print_report(translation, lang)
-    return BAD if strict and _loses(translation) else FINE
+    return BAD if stops or (strict and _loses(translation)) else FINE
 
 
 class _Standing:

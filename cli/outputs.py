@@ -152,6 +152,16 @@ class ReportRowJson(Open):
     """The fields that this row speaks of, where they differ; left out where there are none."""
 
 
+class ObstacleJson(Open):
+    """Why a written file loads and cannot run, and the nearest setting that does."""
+
+    key: str | None
+    code: str
+    message: str
+    instead: str | None
+    file: str | None = None
+
+
 class ConvertJson(Open):
     """`accmap convert --report`. Every explicit key of the source stands in some row's `from`."""
 
@@ -159,6 +169,7 @@ class ConvertJson(Open):
     target: str
     rows: list[ReportRowJson]
     summary: dict[str, int]
+    will_not_run: list[ObstacleJson] = []
 
 
 class ChangeJson(Open):

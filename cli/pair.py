@@ -9,11 +9,12 @@ import sys
 from ..mapper.align.alignment import steps
 from ..mapper.align.pair import pair_of
 from ..mapper.align.readme import FILES, readme
+from ..mapper.translate.starting import obstacles
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
-from .lean import FINE
-from .loss_report import print_problems, print_report
+from .lean import BAD, FINE
+from .loss_report import print_obstacles, print_problems, print_report
 from .parsing import UsageError
 from .terminal import painted, wants_colour
 from .writing import write_folder
@@ -67,15 +68,20 @@ def run(
     texts.update({name: readme(pair, language) for language, name in FILES.items()})
     written = {os.path.join(directory, name): text for name, text in texts.items()}
     write_folder(directory, written, force=force)
+    sides = {"example.sh": pair.megatron, "example.yaml": pair.mindformers}
+    stops = [(name, stop) for name, side in sides.items() for stop in obstacles(side, texts[name])]
     if format == "json":
-        answer = {**pair.to_json(lang), "files": list(written)}
+        failing = [{"file": name, **stop.to_json(lang)} for name, stop in stops]
+        answer = {**pair.to_json(lang), "files": list(written), "will_not_run": failing}
         json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
         sys.stdout.write("\n")
     else:
         _page(pair, list(written), lang)
+        for name, stop in stops:
+            print_obstacles(name, (stop,), lang)
         print_problems(config, lang)
         print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), lang)
-    return FINE
+    return BAD if stops else FINE
 
 
 def _page(pair: Pair, names: Sequence[str], language: Language) -> None:

@@ -74,6 +74,14 @@ def _is_other_quotient(value: Value, operand: Value, value_of: Callable[[str], V
     return isinstance(divisor, int) and divisor > 0 and value // divisor != operand[1]
 
 
+def _exceeds_sum(value: Value, operand: Value, value_of: Callable[[str], Value]) -> bool:
+    """Whether a number is known to be more than the sum of some fields."""
+    fields = operand if isinstance(operand, (list, tuple)) else ()
+    terms = [value_of(str(field)) for field in fields]
+    known = [term for term in terms if isinstance(term, int)]
+    return isinstance(value, int) and len(known) == len(terms) and value > sum(known)
+
+
 def _is_weighted(value: Value) -> bool:
     """Whether several data sets are mixed by weights."""
     if not isinstance(value, (list, tuple)) or len(value) < 2:
@@ -111,6 +119,8 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[str], Value]], bool]] =
     "quotient_ne": _is_other_quotient,
     "short_of": lambda value, operand, other: isinstance(value, int) and value < _product(operand, other),
     "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
+    "exceeds_sum": _exceeds_sum,
+    "lacks": lambda value, operand, _: isinstance(value, (list, tuple)) and operand not in value,
     "has": lambda value, operand, _: isinstance(value, (list, tuple)) and operand in value,
     "endswith": lambda value, operand, _: isinstance(value, str) and value.endswith(str(operand)),
     "isfraction": lambda value, _operand, _: isinstance(value, float) and not value.is_integer(),

@@ -55,6 +55,8 @@ _COMPARISONS = {
     "isfraction": ("{field} is no whole number", "{field} 不是整数"),
     "uneven": ("{field} has unequal entries between its ends", "{field} 首尾之间的各项不相等"),
     "weighted": ("{field} mixes several data sets by weights", "{field} 按权重混合多个数据集"),
+    "exceeds_sum": ("{field} is more than the sum of {value}", "{field} 大于 {value} 之和"),
+    "lacks": ("{field} does not hold {value}", "{field} 不含 {value}"),
     "hollow": ("{field} has an entry of 0", "{field} 有为 0 的项"),
     "exceeds": ("{field} is more than the product of {value}", "{field} 大于 {value} 之积"),
     "short_of": ("{field} is less than the product of {value}", "{field} 小于 {value} 之积"),
