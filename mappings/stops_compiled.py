@@ -49,7 +49,7 @@ STOPS: Any = (('learned-positions-without-ids', 'static', None, None, (('positio
  ('mask-without-column', 'static', None, None,
   ((':train_dataset.data_loader.type', 'eq', 'BlendedMegatronDatasetDataLoader'), (':train_dataset.data_loader.config.create_attention_mask', 'eq', True),
    (':train_dataset.data_loader.config.create_compressed_eod_mask', 'ne', True), (':train_dataset.input_columns', 'lacks', 'attention_mask')),
-  'train_dataset.input_columns', 'create_attention_mask: False', None,
+  'train_dataset.data_loader.config.create_attention_mask', 'create_attention_mask: False', None,
   'create_attention_mask makes samples of five columns, and input_columns names others: the data set stops at the first one.',
   'create_attention_mask 使样本含五列，而 input_columns 未列出 attention_mask：读取首个样本时报错退出。'),
  ('compressed-mask-of-short-sequences', 'dynamic', None, None,

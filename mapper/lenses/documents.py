@@ -99,7 +99,7 @@ def _positions_put(values: Values, scope: Scope) -> Written:
 
 LENSES = {
     "megatron_document_mask": Lens(_megatron_mask_get, _megatron_mask_put, ((0,),)),
-    "document_mask": Lens(_mask_get, _mask_put, ((0, 1),)),
+    "document_mask": Lens(_mask_get, _mask_put, ((0, 1, 2, 3),)),
     "learned_document_positions": Lens(_learned_positions_get, _learned_positions_put),
     "document_positions": Lens(_positions_get, _positions_put),
 }

@@ -51,16 +51,21 @@ def obstacles(translation: Translation, text: str) -> tuple[Obstacle, ...]:
         if framework == "megatron"
         else ReadOptions(mindformers=translation.version, dialect=translation.dialect)
     )
-    return tuple(_found(text, _NAMES[framework], options))
+    return tuple(_found(text, _NAMES[framework], options, whole=not _has_holes(translation)))
 
 
-def _found(text: str, name: str, options: ReadOptions) -> Iterator[Obstacle]:
+def _has_holes(translation: Translation) -> bool:
+    """Whether something that the run needs is still to be filled in, which the report says: any reader stops there."""
+    return any(row.status == "unresolved" and row.impact != "none" for row in translation.rows)
+
+
+def _found(text: str, name: str, options: ReadOptions, *, whole: bool) -> Iterator[Obstacle]:
     config = config_of(SourceText(name, text), options, path=name, open_file=_no_other)
     seen: set[str] = set()
     for one in stopping(config, recipe_of(config)):
         seen.add(one.en)
         yield Obstacle(one.stop.at, one.stop.name, one.en, one.zh, one.stop.instead)
-    for problem in config.problems:
+    for problem in config.problems if whole else ():
         said = problem.message("en")
         if problem.kind.severity == "error" and said not in seen:
             seen.add(said)
