@@ -459,7 +459,9 @@ class _Translating:
             if explicit or (impact == "numerics" and entry.value is not None):
                 self._report(field, entry, keys, "dropped", impact, text, reversible=False)
         elif explicit:
-            said = ("", "") if source is None else (str(source.options.get("en", "")), str(source.options.get("zh", "")))
+            said = (
+                ("", "") if source is None else (str(source.options.get("en", "")), str(source.options.get("zh", "")))
+            )
             self._report(field, entry, keys, "exact", impact, said, reversible=kept)
         elif keys and not (entry.value is None and len(row.fields) > 1):
             self._report(field, entry, keys, "made-explicit", impact, ("", ""), reversible=kept)

@@ -33,7 +33,7 @@ def megatron(settings: dict[str, Any], positions: int) -> dict[str, Any]:
 
     def begin(self: Any, *_: Any, **__: Any) -> None:
         torch.nn.Module.__init__(self)
-        self.config = config
+        self.config, self.layer_number, self.attn_mask_type, self.attention_type = config, 1, None, "self"
         self.pg_collection = self.model_comm_pgs = SimpleNamespace(cp=None, tp=None)
 
     module.Attention.__init__ = begin
@@ -46,6 +46,7 @@ def megatron(settings: dict[str, Any], positions: int) -> dict[str, Any]:
         return None
 
     module.build_module = build
+    module.MultiLatentAttention.__abstractmethods__ = frozenset()
     attention = module.MultiLatentAttention.__new__(module.MultiLatentAttention)
     parts = SimpleNamespace(core_attention=None, linear_proj=None)
     try:

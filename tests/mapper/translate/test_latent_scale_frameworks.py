@@ -95,7 +95,9 @@ def alike(one: Config, other: Config) -> None:
     assert a["magnitude"] == pytest.approx(b["magnitude"], rel=1e-9)
     for config, found in ((one, a), (other, b)):
         width = 24**0.5
-        assert recipe_of(config).value("attention.latent.score_scale") == pytest.approx(found["scale"] * width, rel=1e-9)
+        assert recipe_of(config).value("attention.latent.score_scale") == pytest.approx(
+            found["scale"] * width, rel=1e-9
+        )
 
 
 def written(config: Config, framework: Any, version: str) -> Config:
