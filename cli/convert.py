@@ -37,7 +37,7 @@ def run(
     force: bool,
     lang: Language,
 ) -> int:
-    """Write the translation; 1 where it cannot run, under --strict also where something that changes numbers is lost."""
+    """Write the translation; 1 where it cannot run, with --strict also where something that changes numbers is lost."""
     if output is not None and update is not None:
         raise UsageError(
             "--output writes a new file and --update changes one; give one of them",

@@ -169,7 +169,7 @@ class ConvertJson(Open):
     target: str
     rows: list[ReportRowJson]
     summary: dict[str, int]
-    will_not_run: list[ObstacleJson] = []
+    will_not_run: list[ObstacleJson] = Field(default=[], description="Why the written file stops; empty where it runs.")
 
 
 class ChangeJson(Open):

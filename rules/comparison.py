@@ -325,12 +325,14 @@ def _same_blend(a: object, b: object) -> bool:
 
 def _shares(blend: object) -> object:
     """A mix with weights that add up to 1; a weight of one data set alone stays what it is: a weight."""
-    pairs = cast("Sequence[Sequence[object]]", blend) if isinstance(blend, (list, tuple)) else ()
+    pairs: Sequence[Sequence[object]] = (
+        cast("Sequence[Sequence[object]]", blend) if isinstance(blend, (list, tuple)) else ()
+    )
     weights = [pair[0] for pair in pairs if isinstance(pair, (list, tuple)) and len(pair) == 2]
     known = [weight for weight in weights if isinstance(weight, (int, float))]
     whole = sum(known)
     if not pairs or len(known) != len(pairs) or not 0 < whole < _MOST:
-        return blend
+        return cast("object", blend)
     return [[weight / whole, pair[1]] for weight, pair in zip(known, pairs, strict=True)]
 
 

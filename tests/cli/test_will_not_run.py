@@ -6,12 +6,15 @@ The conditions are `mappings/stops.yaml`, whose rows name the code that stops; e
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from accmap.mappings import stops_compile
 from accmap.mappings.stops import stops
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LATENT = (
     "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "

@@ -10,11 +10,12 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
 
-class Built(Exception):
+class BuiltError(Exception):
     """The core attention was asked for, with this scale."""
 
 
@@ -42,17 +43,15 @@ def megatron(settings: dict[str, Any], positions: int) -> dict[str, Any]:
     def build(*_: Any, **named: Any) -> Any:
         if "softmax_scale" in named:
             built["scale"] = named["softmax_scale"]
-            raise Built
+            raise BuiltError
         return None
 
     module.build_module = build
     module.MultiLatentAttention.__abstractmethods__ = frozenset()
     attention = module.MultiLatentAttention.__new__(module.MultiLatentAttention)
     parts = SimpleNamespace(core_attention=None, linear_proj=None)
-    try:
+    with suppress(BuiltError):
         module.MultiLatentAttention.__init__(attention, config, parts, 1, None, "self")
-    except Built:
-        pass
     found = attention.rotary_pos_emb(positions)
     pair = found if isinstance(found, tuple) else (found, 1.0)
     return {"scale": built["scale"], "angles": pair[0].flatten().tolist(), "magnitude": pair[1]}
@@ -69,14 +68,12 @@ def mindformers(settings: dict[str, Any], positions: int) -> dict[str, Any]:
     def build(*_: Any, **named: Any) -> Any:
         if "softmax_scale" in named:
             built["scale"] = named["softmax_scale"]
-            raise Built
+            raise BuiltError
         return None
 
     module.build_module = build
-    try:
+    with suppress(BuiltError):
         module.MultiLatentAttention(config, SimpleNamespace(core_attention=None), 1, "self")
-    except Built:
-        pass
     where = "mindformers.parallel_core.training_graph.base_models.common.embeddings"
     if settings["position_embedding_type"] == "yarn":
         yarn: Any = importlib.import_module(f"{where}.yarn_rotary_pos_embedding").YarnRotaryEmbedding

@@ -1,4 +1,4 @@
-"""The real latent attention of both frameworks scales its scores alike, and turns by the same angles, after a translation.
+"""After a translation the real latent attention of both frameworks scales alike and turns by the same angles.
 
 Oracles: Megatron-LM 0.12 to 0.19 `core/transformer/multi_latent_attention.py:MultiLatentAttention.__init__` (source
 trees that `ACCMAP_MEGATRON_TREES` names) and MindSpore Transformers
@@ -38,9 +38,11 @@ runner_config: {{epochs: 1, batch_size: 1}}
 parallel_config: {{data_parallel: 1}}
 lr_schedule: {{type: ConstantWarmUpLR, learning_rate: 1.0e-4, warmup_steps: 0}}
 model:
-  model_config: {{model_type: deepseek_v3, architectures: [DeepseekV3ForCausalLM], num_hidden_layers: 2, hidden_size: 64,
+  model_config: {{model_type: deepseek_v3, architectures: [DeepseekV3ForCausalLM],
+    num_hidden_layers: 2, hidden_size: 64,
     num_attention_heads: 4, intermediate_size: 128, vocab_size: 1024, seq_length: 128, max_position_embeddings: 4096,
-    first_k_dense_replace: 0, n_routed_experts: 8, moe_intermediate_size: 32, multi_latent_attention: True, {sizes}, {more}}}
+    first_k_dense_replace: 0, n_routed_experts: 8, moe_intermediate_size: 32, multi_latent_attention: True,
+    {sizes}, {more}}}
 train_dataset: {{data_loader: {{type: BlendedMegatronDatasetDataLoader, datasets_type: GPTDataset, sizes: [100, 0, 0],
   config: {{seq_length: 128, data_path: [/d], split: "1,0,0"}}}}}}
 """
