@@ -220,6 +220,7 @@ class _Translating:
         self.family = choose(recipe.value, side, version, family) if side != "megatron" else None
         self.misfits = {} if self.family is None else {misfit.field: misfit for misfit in self.family.misfits}
         self.lost: set[str | None] = set()
+        self.counting: frozenset[str] | None = None
         self.settings: dict[str, TargetSetting] = {}
         self.rows: list[ReportRow] = []
         self.words = {"target": _NAMES[framework], "version": version}
@@ -290,8 +291,22 @@ class _Translating:
 
     def _inert(self, row: Row, entries: list[RecipeValue | None]) -> None:
         for field, entry in zip(row.fields, entries, strict=True):
-            if entry is not None and entry.origin == "explicit":
+            if entry is not None and entry.origin == "explicit" and not self._counting() >= set(entry.keys):
                 self._report(field, entry, (), "dropped", "none", _INERT, reversible=False)
+
+    def _counting(self) -> frozenset[str]:
+        """The keys that some field which counts in this run comes from: they have an effect, if not on every field."""
+        if self.counting is None:
+            found: set[str] = set()
+            for row in table().rows:
+                if row.only and all(holds(condition, self.recipe.value) for condition in row.only):
+                    found.update(key for field in row.fields for key in self._keys_from(field))
+            self.counting = frozenset(found)
+        return self.counting
+
+    def _keys_from(self, field: str) -> tuple[str, ...]:
+        entry = self.recipe.fields.get(field)
+        return () if entry is None else entry.keys
 
     def _without_place(self, row: Row, entries: list[RecipeValue | None], target: Side | None) -> None:
         note = (row.en, row.zh) if row.en else _NO_PLACE

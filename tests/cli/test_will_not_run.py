@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mappings import stops_compile
 from accmap.mappings.stops import stops
 
@@ -42,6 +43,9 @@ model:
 def test_the_compiled_rows_are_fresh() -> None:
     assert stops_compile.TARGET.read_text("utf-8") == stops_compile.compiled()
     assert len({(stop.name, stop.side) for stop in stops()}) == len(stops())
+    named = {condition[0] for stop in stops() for condition in stop.when if not condition[0].startswith(":")}
+    assert named <= set(vocabulary())
+    assert {stop.rule for stop in stops()} <= {None, "NET032"}
 
 
 # Megatron 0.12 core/transformer/transformer_config.py:TransformerConfig.__post_init__ refuses the fusion with MLA.
