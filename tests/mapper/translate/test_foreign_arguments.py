@@ -1,8 +1,7 @@
 """An argument that the version of Megatron-LM does not know is never reported as exact.
 
 Megatron-LM 0.12 has no --padded-vocab-size (`arguments.py`; it came with 0.14): its parser stops. A fork that adds it
-is followed by 0.12's own `tokenizer.py:build_tokenizer`, which pads only where `getattr(args, "padded_vocab_size", None)`
-is None.
+is followed by the `tokenizer.py:build_tokenizer` of 0.12, which pads only where the size is not set yet (`getattr`).
 """
 
 from __future__ import annotations
