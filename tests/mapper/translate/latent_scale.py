@@ -25,10 +25,8 @@ def megatron(settings: dict[str, Any], positions: int) -> dict[str, Any]:
     torch.cuda.current_device = lambda: torch.device("cpu")
     module: Any = importlib.import_module("megatron.core.transformer.multi_latent_attention")
     fields = importlib.import_module("megatron.core.transformer.transformer_config").MLATransformerConfig
-    angles: Any = importlib.import_module("megatron.core.models.common.embeddings.yarn_rotary_pos_embedding")
-    plain: Any = importlib.import_module("megatron.core.models.common.embeddings.rotary_pos_embedding")
-    for one in (angles, plain):
-        one.parallel_state.get_context_parallel_world_size = lambda *_: 1
+    state: Any = importlib.import_module("megatron.core.parallel_state")
+    state.get_context_parallel_world_size = lambda *_: 1
     known = {name: field.default for name, field in fields.__dataclass_fields__.items()}
     config = SimpleNamespace(**{**known, **settings, "use_cpu_initialization": True})
 
