@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..mapper.translate.starting import obstacles
 from ..mapper.translate.translation import translate
 from ..mapper.translate.writing import text_of
 from ..schemas.border.outgoing import composed, emit, json_text, tell
@@ -11,7 +12,7 @@ from ..schemas.purpose import require_training
 from .accepting import accepted_losses, close_report
 from .inputs import load, read_input
 from .lean import BAD
-from .loss_report import print_problems, print_report
+from .loss_report import print_obstacles, print_problems, print_report
 from .parsing import UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def run(
     force: bool,
     lang: Language,
 ) -> int:
-    """Write the translation; 1 where something that changes numbers could not be carried over."""
+    """Write the translation; 1 where it cannot run, or something that changes numbers could not be carried over."""
     if output is not None and update is not None:
         raise UsageError(
             "--output writes a new file and --update changes one; give one of them",
@@ -54,18 +55,21 @@ def run(
     if standing is not None:
         standing.bring_to(translation, lang)
     text = text_of(translation, comments=not no_comments)
+    stops = obstacles(translation, text)
     new_files: dict[str, str] = {}
     if output is not None:
         new_files[output] = text
     if report is not None:
-        new_files[report] = json_text(translation.to_json(lang), 2)
+        answer = {**translation.to_json(lang), "will_not_run": [stop.to_json(lang) for stop in stops]}
+        new_files[report] = json_text(answer, 2)
     write_texts(new_files, force=force)
     if output is None and update is None:
         emit(composed(text))
+    print_obstacles(output or update or translation.source, stops, lang)
     print_problems(config, lang)
     print_report(translation, lang)
     code = close_report(translation.rows, accepted, lang, strict=strict)
-    return code if config.purpose is None else BAD
+    return BAD if stops or config.purpose is not None else code
 
 
 class _Standing:

@@ -10,7 +10,10 @@ from ..schemas.config import Basis
 from ..schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..mapper.translate.report import ReportRow
+    from ..mapper.translate.starting import Obstacle
     from ..mapper.translate.translation import Translation
     from ..schemas.config import Config
     from ..schemas.diagnostic import Diagnostic, Language
@@ -59,6 +62,19 @@ def _is_grave(problem: Diagnostic) -> bool:
     """What a framework stops at, and what makes a file read otherwise than it looks; keys have rows of the report."""
     severity = problem.kind.severity
     return severity == "error" or (severity == "warning" and problem.kind.code.startswith("SYN"))
+
+
+_STOPS = ("{file} will not run: {why}", "{file} 无法运行：{why}")
+_INSTEAD = (" What runs and comes nearest: {instead}.", "可运行的最接近设置：{instead}。")
+
+
+def print_obstacles(file: str, obstacles: Sequence[Obstacle], language: Language) -> None:
+    """Print to stderr why the written file will not run, before anything else is said of it."""
+    colour, chinese = sys.stderr.isatty() and not os.environ.get("NO_COLOR"), language == "zh"
+    for obstacle in obstacles:
+        line = _STOPS[chinese].format(file=file, why=obstacle.message(language))
+        more = "" if obstacle.instead is None else _INSTEAD[chinese].format(instead=obstacle.instead)
+        tell(painted(line, "red", colour) + more)
 
 
 def print_report(translation: Translation, language: Language) -> None:

@@ -181,6 +181,16 @@ class ReportRowJson(Open):
     """The fields that this row speaks of, where they differ; left out where there are none."""
 
 
+class ObstacleJson(Open):
+    """Why a written file loads and cannot run, and the nearest setting that does."""
+
+    key: str | None
+    code: str
+    message: str
+    instead: str | None
+    file: str | None = None
+
+
 class ConvertJson(Open):
     """`accmap convert --report`. Every explicit key of the source stands in some row's `from`."""
 
@@ -189,6 +199,7 @@ class ConvertJson(Open):
     versions: list[VersionJson]
     rows: list[ReportRowJson]
     summary: dict[str, int]
+    will_not_run: list[ObstacleJson] = Field(default=[], description="Why the written file stops; empty where it runs.")
 
 
 class ChangeJson(Open):

@@ -8,6 +8,7 @@ import os
 from ..mapper.align.alignment import steps
 from ..mapper.align.pair import pair_of
 from ..mapper.align.readme import FILES, readme
+from ..mapper.translate.starting import obstacles
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.border.writing import write_folder
 from ..schemas.config import json_value
@@ -15,7 +16,7 @@ from ..schemas.light_typing import TYPE_CHECKING
 from .accepting import accepted_losses, close_report
 from .inputs import load
 from .lean import BAD
-from .loss_report import print_problems, print_report
+from .loss_report import print_obstacles, print_problems, print_report
 from .parsing import UsageError
 from .terminal import wants_colour
 
@@ -70,15 +71,19 @@ def run(
     texts.update({name: readme(pair, language) for language, name in FILES.items()})
     written = {os.path.join(directory, name): text for name, text in texts.items()}
     write_folder(directory, written, force=force)
+    sides = {"example.sh": pair.megatron, "example.yaml": pair.mindformers}
+    stops = [(name, stop) for name, side in sides.items() for stop in obstacles(side, texts[name])]
     if format == "json":
-        answer = {**pair.to_json(lang), "files": list(written)}
-        emit(json_text(answer))
+        failing = [{"file": name, **stop.to_json(lang)} for name, stop in stops]
+        emit(json_text({**pair.to_json(lang), "files": list(written), "will_not_run": failing}))
     else:
         _page(pair, list(written), lang)
+        for name, stop in stops:
+            print_obstacles(name, (stop,), lang)
         print_problems(config, lang)
         print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), lang)
     code = close_report(pair.rows, accepted, lang, strict=False)
-    return code if config.purpose is None else BAD
+    return BAD if stops or config.purpose is not None else code
 
 
 def _page(pair: Pair, names: Sequence[str], language: Language) -> None:

@@ -74,6 +74,21 @@ def _is_other_quotient(value: Value, operand: Value, value_of: Callable[[str], V
     return isinstance(divisor, int) and divisor > 0 and value // divisor != operand[1]
 
 
+def _exceeds_sum(value: Value, operand: Value, value_of: Callable[[str], Value]) -> bool:
+    """Whether a number is known to be more than the sum of some fields."""
+    fields = operand if isinstance(operand, (list, tuple)) else ()
+    terms = [value_of(str(field)) for field in fields]
+    known = [term for term in terms if isinstance(term, int)]
+    return isinstance(value, int) and len(known) == len(terms) and value > sum(known)
+
+
+def _is_weighted(value: Value) -> bool:
+    """Whether several data sets are mixed by weights."""
+    if not isinstance(value, (list, tuple)) or len(value) < 2:
+        return False
+    return all(isinstance(entry, (list, tuple)) and len(entry) == 2 and entry[0] is not None for entry in value)
+
+
 def _product(fields: Value, value_of: Callable[[str], Value]) -> int:
     """The product of those fields that are known."""
     product = 1
@@ -97,12 +112,15 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[str], Value]], bool]] =
     "gt_field": lambda value, operand, other: _greater(value, other(str(operand))),
     "islist": lambda value, _operand, _: isinstance(value, (list, tuple)),
     "uneven": lambda value, _operand, _: _is_uneven(value),
+    "weighted": lambda value, _operand, _: _is_weighted(value),
     "hollow": lambda value, _operand, _: 0 in (chunks_of(value) or ()),
     "indivisible": _is_indivisible,
     "exceeds": _exceeds,
     "quotient_ne": _is_other_quotient,
     "short_of": lambda value, operand, other: isinstance(value, int) and value < _product(operand, other),
     "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
+    "exceeds_sum": _exceeds_sum,
+    "lacks": lambda value, operand, _: isinstance(value, (list, tuple)) and operand not in value,
     "has": lambda value, operand, _: isinstance(value, (list, tuple)) and operand in value,
     "endswith": lambda value, operand, _: isinstance(value, str) and value.endswith(str(operand)),
     "isfraction": lambda value, _operand, _: isinstance(value, float) and not value.is_integer(),

@@ -72,6 +72,7 @@ MODULES: tuple[ModuleFields, ...] = (
             "attention.qk_layernorm",
             "tokenizer.pad_token",
             "data.reset_attention_mask",
+            "data.document_attention",
             "attention.window_size",
         ),
     ),

@@ -105,7 +105,7 @@ SKELETONS: Any = {'static': {'until': {'1.6': {'model.model_config.input_sliced_
                          'train_dataset.data_loader.config.eod_pad_length': 128,
                          'train_dataset.data_loader.config.eod': 0,
                          'train_dataset.data_loader.config.pad': -1,
-                         'train_dataset.data_loader.config.data_path': ['1', '/path/to/data_text_document'],
+                         'train_dataset.data_loader.config.data_path': ['/path/to/data_text_document'],
                          'train_dataset.input_columns': ['input_ids', 'labels', 'loss_mask', 'position_ids'],
                          'train_dataset.construct_args_key': ['input_ids', 'labels', 'loss_mask', 'position_ids'],
                          'train_dataset.num_parallel_workers': 8,
@@ -138,7 +138,7 @@ SKELETONS: Any = {'static': {'until': {'1.6': {'model.model_config.input_sliced_
                           'train_dataset.dataloader.config.eod_pad_length': 128,
                           'train_dataset.dataloader.config.eod': 0,
                           'train_dataset.dataloader.config.pad': -1,
-                          'train_dataset.dataloader.config.data_path': ['1', '/path/to/data_text_document'],
+                          'train_dataset.dataloader.config.data_path': ['/path/to/data_text_document'],
                           'train_dataset.dataloader.column_names': ['input_ids', 'labels', 'loss_mask', 'position_ids'],
                           'train_dataset.drop_remainder': True,
                           'train_dataset.num_parallel_workers': 8}}}

@@ -25,6 +25,9 @@ Comparison = Literal[
     "not_product",
     "uneven",
     "hollow",
+    "weighted",
+    "exceeds_sum",
+    "lacks",
     "indivisible",
     "exceeds",
     "quotient_ne",
@@ -226,6 +229,39 @@ class TransformerConfigFile(_Strict):
         if missing:
             raise ValueError(f"no such reason: {', '.join(sorted(missing))}")
         return self
+
+
+StopCondition = (
+    tuple[Annotated[str, Field(pattern=r"^(:.+|[a-z]+(\.[a-z][a-z0-9_]*)+)$")], Comparison]
+    | tuple[
+        Annotated[str, Field(pattern=r"^(:.+|[a-z]+(\.[a-z][a-z0-9_]*)+)$")],
+        Comparison,
+        str | int | float | bool | list[Any] | None,
+    ]
+)
+"""A condition of a recipe field or, with a colon in front, of the side's own key."""
+
+
+class Stop(_Strict):
+    """Settings that load and cannot run."""
+
+    name: str
+    side: Literal["megatron", "static", "dynamic"] = Field(alias="in")
+    since: str | None = None
+    until: str | None = None
+    when: Annotated[list[StopCondition], Field(min_length=1)]
+    at: str
+    instead: str
+    rule: str | None = None
+    en: str
+    zh: str
+    sources: Annotated[list[str], Field(min_length=1)]
+
+
+class StopsFile(_Strict):
+    """Everything that is known to stop after it has loaded."""
+
+    stops: list[Stop]
 
 
 def json_schema() -> dict[str, Any]:

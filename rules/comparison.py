@@ -96,7 +96,7 @@ def _differing(
         said = {**found.values, "why": why.en, "why_zh": why.zh}
         return found._replace(values=said, variant="alike", severity="info")
     severity = _lowered(name, row.severity)
-    if (row.how in ("names", "given") and (one is None or other is None)) or (
+    if (row.how in ("names", "blend", "given") and (one is None or other is None)) or (
         row.how in ("words", "derived") and one is None
     ):
         severity = "info"  # what one side gets in another way, not another value
@@ -318,6 +318,27 @@ def _last_parts(value: object) -> object:
     return value
 
 
+def _same_blend(a: object, b: object) -> bool:
+    """The same data sets in the same shares: both builders divide the weights by their sum."""
+    return _same_names(_shares(a), _shares(b))
+
+
+def _shares(blend: object) -> object:
+    """A mix with weights that add up to 1; a weight of one data set alone stays what it is: a weight."""
+    pairs: Sequence[Sequence[object]] = (
+        cast("Sequence[Sequence[object]]", blend) if isinstance(blend, (list, tuple)) else ()
+    )
+    weights = [pair[0] for pair in pairs if isinstance(pair, (list, tuple)) and len(pair) == 2]
+    known = [weight for weight in weights if isinstance(weight, (int, float))]
+    whole = sum(known)
+    if not pairs or len(known) != len(pairs) or not 0 < whole < _MOST:
+        return cast("object", blend)
+    return [[weight / whole, pair[1]] for weight, pair in zip(known, pairs, strict=True)]
+
+
+_MOST = 1e300
+
+
 def _same_truth(a: object, b: object) -> bool:
     """A switch that is not given is off."""
     return bool(a) == bool(b)
@@ -340,6 +361,7 @@ COMPARATORS: Mapping[str, Callable[[object, object], bool]] = {
     "words": _same_words,
     "names": _same_names,
     "paths": _same_names,
+    "blend": _same_blend,
     "count": _same_count,
     "degree": _same_or_one,
     "truth": _same_truth,

@@ -100,6 +100,12 @@ _NEVER_READ = {
     "moe_per_layer_logging": "1.6",
 }
 """Fields that no training-graph code reads, and since which version: facts of the static graph."""
+_READ_SINCE: dict[str, tuple[str, tuple[object, ...]]] = {
+    "rotary_dtype": ("1.8", ("float32", "fp32")),
+    "fp32_residual_connection": ("1.8", (False,)),
+    "residual_dtype": ("1.8", (None,)),
+}
+"""Fields that no training-graph code reads before a version, and the values that say what it does anyway."""
 
 _NAMES = (
     ("num_layers", "num_hidden_layers"),
@@ -171,9 +177,15 @@ def never_read(subject: Subject) -> Iterator[Found]:
     side = subject.mindformers
     if side is None or side.config.dialect != "static":
         return
-    for name, since in _NEVER_READ.items():
+    unread = [name for name, since in _NEVER_READ.items() if _not_before(side, since)]
+    unread += [name for name, (since, _) in _READ_SINCE.items() if not _not_before(side, since)]
+    for name in unread:
         given = side.explicit(f"model.model_config.{name}")
-        if given is not None and given.acceptance == "accepted" and _not_before(side, since):
+        if (
+            given is not None
+            and given.acceptance == "accepted"
+            and given.value not in _READ_SINCE.get(name, ("", ()))[1]
+        ):
             version = side.config.framework_version
             yield Found(
                 at_key("mindformers", given.key), {"key": name, "value": shown(given.value), "version": version}

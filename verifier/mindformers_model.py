@@ -96,7 +96,7 @@ FIELDS = frozenset((
     "init_method_std", "param_init_std_rules", "pad_token_id", "ignore_token_id",
     "apply_residual_connection_post_layernorm", "fp32_residual_connection", "fused_norm", "sandwich_norm",
     "tie_word_embeddings", "window_size", "calculate_per_token_loss", "moe_router_fusion", "use_fused_ops_topkrouter",
-    "topk_method", "experimental_attention_variant",
+    "topk_method", "experimental_attention_variant", "use_eod_reset",
 ))  # fmt: skip
 """Fields of the configuration class that decide what is computed; the rest is layout on devices and logging."""
 
@@ -200,8 +200,17 @@ class MindFormersModel:
         self._logits = found[0]
 
     def _objective(self, tokens: Any, labels: Any) -> Any:
-        loss, further, extra, _attention = self.model(tokens, labels=labels)
+        # The samples that are run hold one document each, whose positions count from 0.
+        positions = self._positions(tokens) if getattr(self.config, "use_eod_reset", False) else None
+        loss, further, extra, _attention = self.model(tokens, position_ids=positions, labels=labels)
         return (loss + further + extra).sum(), loss, further, extra
+
+    def _positions(self, tokens: Any) -> Any:
+        import mindspore as ms
+        import numpy as np
+
+        size, length = tokens.shape
+        return ms.Tensor(np.tile(np.arange(length, dtype=np.int32), (size, 1)))
 
     def _to_megatron(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         return self._table.to_megatron(arrays, self._joined_rows())

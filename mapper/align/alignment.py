@@ -103,7 +103,7 @@ def with_paths(recipe: Recipe) -> tuple[Recipe, tuple[Change, ...]]:
     entry = recipe.fields.get("data.blend")
     if entry is None or entry.value is not None or recipe.value("data.mock") or recipe.value("data.train_paths"):
         return recipe, ()
-    blend: Value = [[1, PLACEHOLDER]]
+    blend: Value = [[None, PLACEHOLDER]]
     fields = {**recipe.fields, "data.blend": entry._replace(value=blend, origin="explicit", decided=True)}
     changes = [Change("data.blend", None, blend, *_NO_PATH, ("proc.data.same",))]
     split = recipe.fields.get("data.split")

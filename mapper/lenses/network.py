@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
+from .latent import stretches
 from .lens import OMIT, Lens, integer, items
 from .scalars import dtype_name, enum_key, float_list, looked_up
 
@@ -22,7 +23,7 @@ def padded_size(vocabulary: int, divisor: int, tensor_size: int) -> int:
 
 def _vocabulary_get(values: Values, scope: Scope) -> Values:
     vocabulary, padded, divisor, tokenizer, tensor_size = values
-    size, known = integer(vocabulary), integer(padded)
+    size, known = integer(vocabulary), integer(_word_of_fork(padded))
     step = integer(divisor) or _DEFAULT_DIVISOR
     if known is None and size is not None:
         # The null tokenizer adds its end-of-document token to --vocab-size.
@@ -30,6 +31,18 @@ def _vocabulary_get(values: Values, scope: Scope) -> Values:
         known = padded_size(size + extra, step, integer(tensor_size) or 1)
     del scope
     return size, known, step
+
+
+def _word_of_fork(value: Value) -> Value:
+    """The number in the words of an argument that the version does not know."""
+    words = items(value)
+    word = words[0] if words is not None and len(words) == 1 else value
+    if not isinstance(word, str):
+        return value
+    return int(word) if word.isascii() and word.isdigit() and len(word) < _MOST_DIGITS else None
+
+
+_MOST_DIGITS = 16
 
 
 def _vocabulary_put(values: Values, scope: Scope) -> Written:
@@ -191,8 +204,18 @@ def _position_get(values: Values, scope: Scope) -> Values:
     if latent and kind in ("rope", "learned_absolute"):
         # Multi-latent attention brings its own rotary embedding, YaRN unless --rope-type says rope.
         own = rope_type or "yarn"
+        if scope.options.get("yarn_only") is True and not _stretched(scope):
+            own = "rope"
         return (own if kind == "rope" else f"{kind}+{own}",)
     return (kind,)
+
+
+def _stretched(scope: Scope) -> bool:
+    """Whether the YaRN of a version that knows no other kind changes any frequency; a factor of 1 is left to say so."""
+    factor = scope.field("position.yarn.factor")
+    if not isinstance(factor, (int, float)) or factor <= 1:
+        return True
+    return stretches(factor, scope.field("position.max_embeddings"), scope.field("position.rotary_base"))
 
 
 def _position_put(values: Values, scope: Scope) -> Written:
@@ -349,8 +372,9 @@ def _pattern(frequency: Value, layers: Value) -> Value:
     listed, every, count = items(frequency), integer(frequency), integer(layers)
     if listed is not None:
         return listed
-    if every is None or every < 1 or count is None or not 0 <= count <= _MOST_LAYERS:
+    if not every or count is None or not 0 <= count <= _MOST_LAYERS:
         return frequency
+    # A negative number divides as its opposite does (`i % -1`): --moe-layer-freq -1 is every layer, on both sides.
     return [1 if place % every == 0 else 0 for place in range(count)]
 
 

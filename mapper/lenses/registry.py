@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
-from . import layout, learning_rate, network, numerics, run, scalars, stages
+from . import documents, latent, layout, learning_rate, network, numerics, run, scalars, stages
 
 if TYPE_CHECKING:
     from .lens import Lens
@@ -12,6 +12,8 @@ LENSES: dict[str, Lens] = {
     **scalars.LENSES,
     **network.LENSES,
     **numerics.LENSES,
+    **documents.LENSES,
+    **latent.LENSES,
     **layout.LENSES,
     **stages.LENSES,
     **run.LENSES,

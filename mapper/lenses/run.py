@@ -170,15 +170,14 @@ def _blend(value: Value) -> Value:
         weights = [_weight(entry) for entry in listed[::2]]
         if all(weight is not None for weight in weights):
             return [[weight, path] for weight, path in zip(weights, listed[1::2], strict=True)]
-    if len(listed) == 1:
-        return [[1, listed[0]]]
+    # One prefix alone is asked for just the run's samples; with a weight both builders ask for 0.5% more.
     return [[None, path] for path in listed]
 
 
-def _flat(value: Value, *, alone: bool) -> Value:
-    """Weights and prefixes in turn, or prefixes that have no weights; a single prefix `alone` without its weight."""
+def _flat(value: Value) -> Value:
+    """Weights and prefixes in turn, or prefixes that have no weights."""
     pairs = [pair for entry in items(value) or [] if (pair := items(entry)) is not None and len(pair) == 2]
-    if (alone and len(pairs) == 1) or any(weight is None for weight, _ in pairs):
+    if any(weight is None for weight, _ in pairs):
         return [path for _, path in pairs]
     return [part for weight, path in pairs for part in (str(weight), path)]
 
@@ -198,12 +197,12 @@ def _data_get(values: Values, scope: Scope) -> Values:
 
 def _data_put(values: Values, scope: Scope) -> Written:
     del scope
-    return (OMIT if values[0] is None else _flat(values[0], alone=True)), values[1]
+    return (OMIT if values[0] is None else _flat(values[0])), values[1]
 
 
 def _blended_put(values: Values, scope: Scope) -> Written:
     del scope
-    return (OMIT if values[0] is None else _flat(values[0], alone=False)), ("1,0,0" if values[1] is None else values[1])
+    return (OMIT if values[0] is None else _flat(values[0])), ("1,0,0" if values[1] is None else values[1])
 
 
 LENSES = {

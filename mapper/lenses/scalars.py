@@ -41,7 +41,8 @@ def each(get: Callable[[Value], Value], put: Callable[[Value], Value]) -> Lens:
     return Lens(read, write)
 
 
-def _as_float(value: Value) -> Value:
+def as_float(value: Value) -> Value:
+    """A number as a float; text that is none stays text."""
     if isinstance(value, str):
         try:
             return float(value)
@@ -53,7 +54,7 @@ def _as_float(value: Value) -> Value:
 
 def _as_number(value: Value) -> Value:
     """A whole number as int, any other number as float: 10000.0 and 10000 are one rotary base."""
-    value = _as_float(value)
+    value = as_float(value)
     whole = integer(value)
     return value if whole is None else whole
 
@@ -89,7 +90,7 @@ def float_list(value: Value) -> Value:
     """A number as float; a list of them entry by entry, one alone for itself."""
     single = _single(value)
     listed = items(single)
-    return _as_float(single) if listed is None else [_as_float(entry) for entry in listed]
+    return as_float(single) if listed is None else [as_float(entry) for entry in listed]
 
 
 def _text_pattern(value: Value) -> Value:
@@ -192,7 +193,7 @@ def _neutral_get(values: Values, scope: Scope) -> Values:
 
 
 def _as_is(value: Value, scope: Scope) -> Value:
-    return _as_float(value) if isinstance(scope.options.get("value"), float) else value
+    return as_float(value) if isinstance(scope.options.get("value"), float) else value
 
 
 def _neutral_put(values: Values, scope: Scope) -> Written:
@@ -206,6 +207,16 @@ def _unless_get(values: Values, scope: Scope) -> Values:
 
 def _always_put(values: Values, scope: Scope) -> Written:
     return tuple(scope.options.get("value") for _ in values)
+
+
+def _unread_get(values: Values, scope: Scope) -> Values:
+    """What the version does, whatever its key says."""
+    return (scope.options.get("value"),) * len(values)
+
+
+def _unread_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return (OMIT,) * len(values)
 
 
 def _default_get(values: Values, scope: Scope) -> Values:
@@ -268,7 +279,7 @@ def _at_adam(value: Value, scope: Scope) -> Written:
 
 def _betas_get(values: Values, scope: Scope) -> Values:
     listed = items(_adam(values, scope))
-    return (_as_float(listed[0]), _as_float(listed[1])) if listed is not None and len(listed) == 2 else (None, None)
+    return (as_float(listed[0]), as_float(listed[1])) if listed is not None and len(listed) == 2 else (None, None)
 
 
 def _betas_put(values: Values, scope: Scope) -> Written:
@@ -276,11 +287,11 @@ def _betas_put(values: Values, scope: Scope) -> Written:
 
 
 def _epsilon_get(values: Values, scope: Scope) -> Values:
-    return (_as_float(_adam(values, scope)),)
+    return (as_float(_adam(values, scope)),)
 
 
 def _epsilon_put(values: Values, scope: Scope) -> Written:
-    return _at_adam(_as_float(values[0]), scope)
+    return _at_adam(as_float(values[0]), scope)
 
 
 def _list_put(values: Values, scope: Scope) -> Written:
@@ -299,7 +310,7 @@ def _integers(value: Value) -> Value:
 
 def _first(value: Value) -> Value:
     listed = items(value)
-    return _as_float(listed[0]) if listed else None if listed is not None else _as_float(value)
+    return as_float(listed[0]) if listed else None if listed is not None else as_float(value)
 
 
 def _switched_off_put(values: Values, scope: Scope) -> Written:
@@ -410,8 +421,8 @@ LENSES = {
     "nothing": Lens(_nothing_read, _nothing_written),
     "alias_of": Lens(_alias_get, _not_written),
     "int": each(_as_number, _as_number),
-    "number": each(_as_number, _as_float),
-    "float": each(_as_float, _as_float),
+    "number": each(_as_number, as_float),
+    "float": each(as_float, as_float),
     "negate": each(_not, _not),
     "switched_off": Lens(_unchanged, _switched_off_put),
     "truth": each(_true, _unit),
@@ -425,9 +436,10 @@ LENSES = {
     "neutral": Lens(_neutral_get, _neutral_put),
     "neutral_read": Lens(_unless_get, _unchanged),
     "zero": each(lambda value: 0 if value is None else value, _unit),
-    "one": each(lambda value: 1.0 if value is None else _as_float(value), _as_float),
+    "one": each(lambda value: 1.0 if value is None else as_float(value), as_float),
     "unless": Lens(_unless_get, _unchanged),
     "always": Lens(_unchanged, _always_put),
+    "unread": Lens(_unread_get, _unread_put),
     "default": Lens(_default_get, _unchanged),
     "dtype": Lens(_dtype_get, _dtype_put),
     "float32_flag": Lens(_float32_get, _float32_put),

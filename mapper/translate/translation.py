@@ -183,6 +183,14 @@ _REPLACED = (
     "The framework's own validation replaces what is written; its value is translated.",
     "框架自身的校验会替换所写的值，已按替换后的值转换。",
 )
+_NOT_ITS_OWN = (
+    "Megatron-LM {version} has no {flag}, and its parser stops at it: it is read as a fork's or a later version's.",
+    "Megatron-LM {version} 没有 {flag}，其解析器会报错退出；此处按分支或更新版本的参数读取。",
+)
+_UNKNOWN_LOST = (
+    "Megatron-LM {version} has no {flag}, and its parser stops at it: what a fork makes of it is not known.",
+    "Megatron-LM {version} 没有 {flag}，其解析器会报错退出；分支如何使用它无从得知。",
+)
 _SAME_DEFAULT = ("The default is the same in {target}.", "{target} 的默认值相同。")
 _ONLY_READ = ("It is contained in other settings.", "其内容已包含在其他设置中。")
 _NO_EXPERTS = ("every layer is dense",)
@@ -212,6 +220,7 @@ class _Translating:
         self.family = choose(recipe.value, side, version, family) if side != "megatron" else None
         self.misfits = {} if self.family is None else {misfit.field: misfit for misfit in self.family.misfits}
         self.lost: set[str | None] = set()
+        self.counting: frozenset[str] | None = None
         self.settings: dict[str, TargetSetting] = {}
         self.rows: list[ReportRow] = []
         self.words = {"target": _NAMES[framework], "version": version}
@@ -282,8 +291,22 @@ class _Translating:
 
     def _inert(self, row: Row, entries: list[RecipeValue | None]) -> None:
         for field, entry in zip(row.fields, entries, strict=True):
-            if entry is not None and entry.origin == "explicit":
+            if entry is not None and entry.origin == "explicit" and not self._counting() >= set(entry.keys):
                 self._report(field, entry, (), "dropped", "none", _INERT, reversible=False)
+
+    def _counting(self) -> frozenset[str]:
+        """The keys that some field which counts in this run comes from: they have an effect, if not on every field."""
+        if self.counting is None:
+            found: set[str] = set()
+            for row in table().rows:
+                if row.only and all(holds(condition, self.recipe.value) for condition in row.only):
+                    found.update(key for field in row.fields for key in self._keys_from(field))
+            self.counting = frozenset(found)
+        return self.counting
+
+    def _keys_from(self, field: str) -> tuple[str, ...]:
+        entry = self.recipe.fields.get(field)
+        return () if entry is None else entry.keys
 
     def _without_place(self, row: Row, entries: list[RecipeValue | None], target: Side | None) -> None:
         note = (row.en, row.zh) if row.en else _NO_PLACE
@@ -452,7 +475,10 @@ class _Translating:
             if explicit or (impact == "numerics" and entry.value is not None):
                 self._report(field, entry, keys, "dropped", impact, text, reversible=False)
         elif explicit:
-            self._report(field, entry, keys, "exact", impact, ("", ""), reversible=kept)
+            said = (
+                ("", "") if source is None else (str(source.options.get("en", "")), str(source.options.get("zh", "")))
+            )
+            self._report(field, entry, keys, "exact", impact, said, reversible=kept)
         elif keys and not (entry.value is None and len(row.fields) > 1):
             self._report(field, entry, keys, "made-explicit", impact, ("", ""), reversible=kept)
         elif not keys and self._matters(row, field, entry) and self._neutral(row, field, entry):
@@ -639,9 +665,27 @@ class _Translating:
             self.lost.add(field)
         en, zh = _filled(text, {**self.words, **_values_of(text, self.recipe)})
         explicit = entry.origin == "explicit"
+        foreign = self._foreign(entry.keys) if status == "exact" else None
+        if foreign is not None:
+            status, reversible = "conditional", False
+            en, zh = self._of_fork(_NOT_ITS_OWN, foreign)
         self.rows.append(
             ReportRow(field, entry.keys, target, entry.value, status, impact, reversible, en, zh, explicit)
         )
+
+    def _foreign(self, keys: tuple[str, ...]) -> str | None:
+        """The first written argument among these that the source's version of Megatron-LM does not know."""
+        if self.config.framework != "megatron":
+            return None
+        arguments = catalog(self.config.framework_version).by_dest
+        for key in keys:
+            setting = self.config.settings.get(key)
+            if setting is not None and setting.flag is not None and setting.raw is not None and key not in arguments:
+                return setting.flag
+        return None
+
+    def _of_fork(self, text: tuple[str, str], flag: str) -> tuple[str, str]:
+        return _filled(text, {"version": self.config.framework_version, "flag": flag})
 
     def _leftovers(self) -> Iterator[ReportRow]:
         """Written keys that no row took up: named with the reason, or as what other settings contain already."""
@@ -652,7 +696,10 @@ class _Translating:
         for key, setting in self.config.settings.items():
             if key in named:
                 continue
-            if setting.origin == "explicit":
+            if self._foreign((key,)) is not None:
+                text = self._of_fork(_UNKNOWN_LOST, setting.flag or key)
+                yield ReportRow(None, (key,), (), setting.value, "dropped", "numerics", False, *text)
+            elif setting.origin == "explicit":
                 yield ReportRow(None, (key,), (), setting.value, "exact", "none", True, *_ONLY_READ)
             elif setting.flag is not None:
                 yield ReportRow(None, (key,), (), setting.value, "exact", "none", False, *_REPLACED)

@@ -19,7 +19,8 @@ CONTEXT: dict[str, Any] = {
     "run.train_steps": 1000, "precision.compute_dtype": "bfloat16", "model.bias_linear": True,
     "moe.ffn_hidden_size": 64, "moe.router.score_function": "softmax", "moe.router.topk": 2, "moe.num_experts": 8,
     "attention.latent.enabled": False, "moe.router.num_groups": 4, "model.implementation": "mcore",
-    "checkpoint.load_path": "/weights",
+    "checkpoint.load_path": "/weights", "position.yarn.factor": 40.0, "position.yarn.mscale": 0.707,
+    "attention.latent.score_scale": 1.5895962614,
 }  # fmt: skip
 SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "precision.compute_dtype": st.sampled_from(["float32", "float16", "bfloat16"]),
@@ -50,7 +51,7 @@ SPECIAL: dict[str, st.SearchStrategy[Any]] = {
         [None, [3, 5], [5, 3], [[1, 3], [2, 2]], [[1, 2], [2, 3]], [[1, 2], [3, 2]]]
     ),
     "parallel.virtual_pipeline_size": st.integers(1, 4),
-    "data.blend": st.sampled_from([None, [[1, "/data/a"]], [[0.3, "/data/a"], [0.7, "/data/b"]]]),
+    "data.blend": st.sampled_from([None, [[None, "/data/a"]], [[1, "/data/a"]], [[0.3, "/data/a"], [0.7, "/data/b"]]]),
     "data.split": st.sampled_from(["1,0,0", "969,30,1"]),
     "activation.function": st.sampled_from(["silu"]),
     "activation.gated": st.just(True),

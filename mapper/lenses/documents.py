@@ -1,0 +1,105 @@
+"""Lenses of documents in a sample: whether attention stays inside a document, and whether positions start anew there.
+
+What counts is what the code computes, not the data set's flags. The block mask of `reset_attention_mask` reaches the
+scores only where an implementation reads a mask at all, and the positions of `reset_position_ids` only where an
+embedding reads them:
+
+- Megatron-LM: Transformer Engine's attention is causal by its type and reads no mask; neither does the local
+  implementation's fused softmax (`core/fusions/fused_softmax.py:FusedScaleMaskSoftmax.is_kernel_available`, which is
+  the same from 0.12 to 0.19). Only learned positions read position ids: rotary ones count from 0
+  (`core/models/gpt/gpt_model.py`).
+- MindSpore Transformers: `use_attn_mask_compression` replaces the mask by a causal one, the compressed mask of
+  document ends is a block mask of its own, and without a mask column the model makes a causal one
+  (`training_graph/base_models/gpt/gpt_model.py:PreprocessLabelsAndMasks`). The static graph drops the position ids
+  unless `use_eod_reset` is set (`GPTModel.construct`); rotary positions matter where documents see each other only,
+  because scores depend on distances.
+"""
+
+from __future__ import annotations
+
+from ...schemas.light_typing import TYPE_CHECKING
+from .lens import OMIT, Lens, integer, items
+
+if TYPE_CHECKING:
+    from ...schemas.config import Value
+    from .lens import Scope, Values, Written
+
+_COLUMNS = ("input_ids", "labels", "loss_mask", "position_ids", "attention_mask")
+_MASK = _COLUMNS[-1]
+_FUSED = range(17, 4097)
+"""Sequence lengths that the local implementation's fused softmax takes."""
+_STEP = 4
+
+
+def _megatron_mask_get(values: Values, scope: Scope) -> Values:
+    reset, created, implementation, fusion, half, brain, length, micro, heads, tensor = values
+    del scope
+    if not reset or created is False or implementation != "local":
+        return (False,)
+    sequence, batch, number, size = integer(length), integer(micro), integer(heads), integer(tensor) or 1
+    if fusion is False or not (half or brain) or sequence is None:
+        return (True,)
+    if sequence not in _FUSED or sequence % _STEP:
+        return (True,)
+    shares = None if batch is None or number is None else batch * (number // size)
+    return (shares is not None and shares % _STEP != 0,)
+
+
+def _megatron_mask_put(values: Values, scope: Scope) -> Written:
+    del values, scope
+    return (OMIT,) * 10
+
+
+def _mask_get(values: Values, scope: Scope) -> Values:
+    reset, created, compressed, causal, columns = values[:5]
+    del scope
+    if compressed is True:
+        return (True,)
+    listed = items(columns)
+    given = listed is None or _MASK in listed
+    return (bool(reset) and created is not False and causal is not True and given,)
+
+
+def _mask_put(values: Values, scope: Scope) -> Written:
+    lists = 1 if scope.side == "dynamic" else 2
+    if values[0] is not True:
+        return (OMIT,) * (4 + lists)
+    columns: Value = list(_COLUMNS)
+    return (True, True, OMIT, OMIT, *((columns,) * lists))
+
+
+def _learned(scope: Scope) -> bool:
+    kind = scope.field("position.type")
+    return isinstance(kind, str) and kind.startswith("learned_absolute")
+
+
+def _learned_positions_get(values: Values, scope: Scope) -> Values:
+    return (bool(values[0]) and _learned(scope),)
+
+
+def _learned_positions_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return (OMIT,) * len(values)
+
+
+def _positions_get(values: Values, scope: Scope) -> Values:
+    reset, read = values
+    if not reset or not read:
+        return (False,)
+    if _learned(scope):
+        return (True,)
+    rotary = scope.field("position.type") in ("rope", "yarn")
+    return (rotary and scope.field("data.document_attention") is not True,)
+
+
+def _positions_put(values: Values, scope: Scope) -> Written:
+    """Learned positions need the position ids, which nothing else hands over."""
+    return OMIT, (True if _learned(scope) or values[0] is True else OMIT)
+
+
+LENSES = {
+    "megatron_document_mask": Lens(_megatron_mask_get, _megatron_mask_put, ((0,),)),
+    "document_mask": Lens(_mask_get, _mask_put, ((0, 1, 2, 3),)),
+    "learned_document_positions": Lens(_learned_positions_get, _learned_positions_put),
+    "document_positions": Lens(_positions_get, _positions_put),
+}

@@ -1,0 +1,132 @@
+"""Lenses of multi-latent attention's scale and of YaRN's temperature, which come from the same arguments.
+
+Both frameworks multiply the scores of latent attention by `(0.1 * m * ln(factor) + 1) ** 2` beside `1 / sqrt(d)`,
+whatever the kind of positions. Which argument `m` is, is a matter of framework and version: `mscale` in MindSpore
+Transformers and in Megatron-LM before 0.14, `mscale_all_dim` in Megatron-LM from 0.14 on
+(`core/transformer/multi_latent_attention.py:MultiLatentAttention.__init__`). The rotary embedding of YaRN has a
+factor of its own from the quotient of the two. The recipe holds the scale itself, so that two files are compared by
+what they compute.
+"""
+
+from __future__ import annotations
+
+from math import ceil, log, pi
+
+from ...schemas.light_typing import TYPE_CHECKING
+from .lens import OMIT, Lens, integer, number
+from .scalars import as_float
+
+if TYPE_CHECKING:
+    from ...schemas.config import Value
+    from .lens import Scope, Values, Written
+
+_STEP = 0.1
+"""The constant of `_yarn_get_mscale`, in both frameworks."""
+_DIGITS = 10
+"""What is taken back out of a computed scale is written with so many digits."""
+BETA_FAST = 32.0
+"""The rotations above which YaRN leaves a frequency alone: Megatron-LM has no argument for it."""
+
+
+def temperature(factor: Value, mscale: Value) -> float | None:
+    """`_yarn_get_mscale` of both frameworks."""
+    scale, weight = number(factor), number(mscale)
+    if scale is None:
+        return None
+    if scale <= 1:
+        return 1.0
+    return None if weight is None else _STEP * weight * log(scale) + 1.0
+
+
+def _scale_get(values: Values, scope: Scope) -> Values:
+    """The option `by` says which of the two coefficients the version's latent attention reads."""
+    by = 2 if scope.options.get("by") == "mscale_all_dim" else 1
+    found = temperature(values[0], values[by])
+    return (None if found is None else found * found,)
+
+
+def _scale_put(values: Values, scope: Scope) -> Written:
+    scale = number(values[0])
+    if scale is None:
+        return OMIT, OMIT, OMIT
+    if _is_yarn(scope):
+        return OMIT, OMIT, OMIT  # YaRN's own rows write all three
+    factor = number(scope.field("position.yarn.factor"))
+    if factor is None or factor <= 1 or scale == 1:
+        # Without stretching there is no scale, whatever the coefficients say.
+        return 1.0, OMIT, OMIT
+    own = _coefficient(scale, factor)
+    if scope.options.get("by") == "mscale_all_dim":
+        return factor, OMIT, own
+    return factor, own, (own if scope.options.get("yarn_only") is True else OMIT)
+
+
+def _coefficient(scale: float, factor: float) -> float:
+    """The coefficient that makes this scale with this factor."""
+    return round((scale**0.5 - 1.0) / (_STEP * log(factor)), _DIGITS)
+
+
+def _is_yarn(scope: Scope) -> bool:
+    kind = scope.field("position.type")
+    return isinstance(kind, str) and kind.endswith("yarn")
+
+
+def _temperature_get(values: Values, scope: Scope) -> Values:
+    """Where the framework overwrites what it computed, both coefficients count as one."""
+    if scope.options.get("overwritten") is True:
+        return (as_float(scope.field("position.yarn.mscale")),)
+    return (as_float(values[0]),)
+
+
+def _temperature_put(values: Values, scope: Scope) -> Written:
+    """Both coefficients are the one that the scores are scaled by, where no setting of the target has them differ."""
+    scale, factor = number(scope.field("attention.latent.score_scale")), number(scope.field("position.yarn.factor"))
+    latent = scope.field("attention.latent.enabled") is True
+    if scope.options.get("overwritten") is True and not latent:
+        return (scope.field("position.yarn.mscale"),)
+    same = scope.field("position.yarn.mscale") == scope.field("position.yarn.mscale_all_dim")
+    if not latent or scale is None or factor is None or factor <= 1 or same:
+        return (values[0],)
+    return (_coefficient(scale, factor),)
+
+
+def unstretched_from(base: Value) -> int | None:
+    """The original length from which on YaRN leaves every frequency alone: its ramp begins behind the last one."""
+    known = number(base)
+    if known is None or known <= 1 or known > _LARGEST_BASE:
+        return None
+    return ceil(known * BETA_FAST * 2 * pi)
+
+
+_LARGEST_BASE = 1e15
+
+
+def stretches(factor: Value, length: Value, base: Value) -> bool:
+    """Whether YaRN changes any frequency; yes where that cannot be told."""
+    times, positions, least = number(factor), integer(length), unstretched_from(base)
+    return times is None or (times > 1 and (positions is None or least is None or positions < least))
+
+
+def _original_length_get(values: Values, scope: Scope) -> Values:
+    del scope
+    return values
+
+
+def _original_length_put(values: Values, scope: Scope) -> Written:
+    """Plain rotary positions, where the version's latent attention knows YaRN only and has to scale its scores."""
+    wanted = values[0]
+    scale = number(scope.field("attention.latent.score_scale"))
+    plain = scope.field("position.type") == "rope" and scope.field("attention.latent.enabled") is True
+    if not plain or scale is None or scale == 1:
+        return (OMIT if wanted is None else wanted,)
+    least = unstretched_from(scope.field("position.rotary_base"))
+    if least is None:
+        return (OMIT if wanted is None else wanted,)
+    return (max(1 << (least - 1).bit_length(), integer(wanted) or 0),)
+
+
+LENSES = {
+    "latent_scale": Lens(_scale_get, _scale_put),
+    "yarn_temperature": Lens(_temperature_get, _temperature_put),
+    "original_length": Lens(_original_length_get, _original_length_put),
+}

@@ -1,0 +1,120 @@
+"""What loads and cannot run: `convert` writes it, says so first and exits 1; `lint` has an error for the same rows.
+
+The conditions are `mappings/stops.yaml`, whose rows name the code that stops; each was seen in the sources it names.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accmap.mapper.recipe.vocabulary import vocabulary
+from accmap.mappings import stops_compile
+from accmap.mappings.stops import stops
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LATENT = (
+    "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
+    "--multi-latent-attention --q-lora-rank 32 --kv-lora-rank 32 --qk-head-dim 16 --qk-pos-emb-head-dim 8 "
+    "--v-head-dim 16 --position-embedding-type rope --seq-length 128 --max-position-embeddings 128 "
+    "--micro-batch-size 1 --train-iters 10 --lr 1e-4 --vocab-size 1023 --tokenizer-type NullTokenizer --data-path /d "
+    "--qk-layernorm --normalization RMSNorm --swiglu --disable-bias-linear --untie-embeddings-and-output-weights "
+)
+YAML = """use_legacy: False
+run_mode: train
+trainer: {type: CausalLanguageModelingTrainer, model_name: deepseekV3}
+runner_config: {epochs: 1, batch_size: 1}
+parallel_config: {data_parallel: 1}
+lr_schedule: {type: ConstantWarmUpLR, learning_rate: 1.0e-4, warmup_steps: 0}
+train_dataset: {data_loader: {type: BlendedMegatronDatasetDataLoader, datasets_type: GPTDataset, sizes: [100, 0, 0],
+  config: {seq_length: 128, data_path: [/d], split: "1,0,0", eod_mask_loss: False, reset_position_ids: False,
+  reset_attention_mask: False, create_attention_mask: False}}}
+model:
+  model_config: {model_type: deepseek_v3, architectures: [DeepseekV3ForCausalLM], num_hidden_layers: 2, hidden_size: 64,
+    num_attention_heads: 4, intermediate_size: 128, vocab_size: 1024, seq_length: 128, max_position_embeddings: 128,
+    first_k_dense_replace: 0, n_routed_experts: 8, moe_intermediate_size: 32, MORE}
+"""
+
+
+def test_the_compiled_rows_are_fresh() -> None:
+    assert stops_compile.TARGET.read_text("utf-8") == stops_compile.compiled()
+    assert len({(stop.name, stop.side) for stop in stops()}) == len(stops())
+    named = {condition[0] for stop in stops() for condition in stop.when if not condition[0].startswith(":")}
+    assert named <= set(vocabulary())
+    assert {stop.rule for stop in stops()} <= {None, "NET032"}
+
+
+# Megatron 0.12 core/transformer/transformer_config.py:TransformerConfig.__post_init__ refuses the fusion with MLA.
+def test_what_is_written_and_stops_is_said_first(accmap, tmp_path: Path) -> None:
+    content = YAML.replace("MORE", "multi_latent_attention: True, moe_layer_freq: 0, moe_grouped_gemm: True")
+    answer = accmap("convert", "a.yaml", "-o", "b.sh", "--report", "r.json", files={"a.yaml": content})
+    assert answer.code == 1
+    assert (tmp_path / "b.sh").exists()
+    assert answer.err.splitlines()[0].startswith("b.sh will not run: ")
+    assert "--moe-layer-freq 1" in answer.err.splitlines()[0]
+    report = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    assert [entry["code"] for entry in report["will_not_run"]] == ["expert-layers-every-zero"]
+
+
+def test_what_runs_has_an_empty_list(accmap, tmp_path: Path) -> None:
+    files = {"a.sh": LATENT + "--no-rope-fusion\n"}
+    assert accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", files=files).code == 0
+    assert json.loads((tmp_path / "r.json").read_text("utf-8"))["will_not_run"] == []
+
+
+@pytest.mark.parametrize(
+    ("more", "version", "instead"),
+    [
+        # MindFormers 1.9.0 moe/router.py:TopKRouter.SUPPORTED_LOAD_BALANCING_TYPES
+        ("moe_router_load_balancing_type: aux_loss", "1.9", "seq_aux_loss"),
+        ("moe_router_load_balancing_type: nonsense", "1.7", "seq_aux_loss"),
+        # MindFormers 1.9.0 gpt_model.py:GPTModel.construct
+        ("position_embedding_type: learned_absolute", "1.9", "use_eod_reset: True"),
+        # MindFormers 1.6.0 to 2.1.0 mask_generate.py:CausalMaskGenerate
+        ("use_flash_attention: True, use_attn_mask_compression: True", "1.8", "use_attn_mask_compression: False"),
+        # MindFormers 1.9.0 moe/router.py multiplies by none
+        ("routed_scaling_factor: null", "1.9", "routed_scaling_factor: 1.0"),
+        # MindFormers 1.8.0 gpt_model.py:GPTModel.__init__
+        ("rotary_dtype: float16", "1.8", "rotary_dtype: float32"),
+    ],
+)
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_yaml_that_cannot_run(accmap, more: str, version: str, instead: str, lang: str) -> None:
+    files = {"a.yaml": YAML.replace("MORE", more)}
+    answer = accmap("lint", "a.yaml", "--mindformers", version, "--lang", lang, "--no-config", files=files)
+    assert answer.code == 1
+    assert any("MAP108" in line for line in answer.out.splitlines())
+    assert instead in answer.out
+
+
+@pytest.mark.parametrize(
+    ("more", "version"), [("moe_router_load_balancing_type: aux_loss", "1.6"), ("rotary_dtype: float16", "1.7")]
+)
+def test_a_version_that_takes_it(accmap, more: str, version: str) -> None:
+    files = {"a.yaml": YAML.replace("MORE", more)}
+    assert "MAP108" not in accmap("lint", "a.yaml", "--mindformers", version, "--no-config", files=files).out
+
+
+@pytest.mark.parametrize(
+    ("more", "version", "stops_there"),
+    [
+        ("", "0.12", True),
+        ("--no-rope-fusion", "0.12", False),
+        # Megatron 0.14 MLATransformerConfig.__post_init__: "apply_rope_fusion for MLA only works with YARN RoPE"
+        ("--rope-type rope", "0.16", True),
+        ("--rope-type rope --no-rope-fusion", "0.16", False),
+        ("--rope-type yarn", "0.16", False),
+    ],
+)
+def test_a_script_that_cannot_run(accmap, more: str, version: str, stops_there: bool) -> None:
+    answer = accmap("lint", "a.sh", "--megatron", version, "--no-config", files={"a.sh": LATENT + more + "\n"})
+    assert ("MAP108" in answer.out) is stops_there
+
+
+def test_inference_is_left_alone(accmap) -> None:
+    content = YAML.replace("run_mode: train", "run_mode: predict").replace("MORE", "rotary_dtype: float16")
+    assert "MAP108" not in accmap("lint", "a.yaml", "--no-config", files={"a.yaml": content}).out
