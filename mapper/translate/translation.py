@@ -11,6 +11,7 @@ from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog, normalise_version
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
+from ...schemas.mindformers.unknown_class import unknown_class
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
 from ..lenses.lens import Omitted, Scope
@@ -97,6 +98,9 @@ def translate_recipe(
     family: str | None = None,
 ) -> Translation:
     """As `translate`, for a recipe that was changed after it was read from `config`."""
+    unknown = unknown_class(config)
+    if unknown is not None:
+        raise UnreadableError(unknown)
     framework: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
     if framework == "megatron":
         side: SideName = "megatron"
