@@ -10,7 +10,9 @@ import json
 import sys
 
 from ..schemas.config import json_value
+from ..schemas.diagnostic import UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.mindformers.unknown_class import unknown_class
 from ..schemas.reader import config_of
 from .inputs import read_input
 from .lean import BAD, FINE, UNUSABLE
@@ -73,6 +75,10 @@ def run(
         raise counts_from_one("--seeds", seeds)
     sources = [read_input(name, stdin_name) for name in files]
     configs = [config_of(source, options, path=source.name) for source in sources]
+    for config in configs:
+        unknown = unknown_class(config)
+        if unknown is not None:
+            raise UnreadableError(unknown)
     a, b = _pair(configs, against)
     try:
         found = verify(

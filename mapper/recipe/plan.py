@@ -90,7 +90,7 @@ def plan_of(side: SideName, version: str, family: str | None, network: Network =
 
 
 def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None:
-    if side is None:
+    if side is None or (side.options.get("of") == "legacy" and network != "legacy"):
         return None
     fixed = fallback = None
     if side.fixed is not None:

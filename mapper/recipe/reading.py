@@ -236,8 +236,9 @@ class RecipeReading:
             return self._absent(row) if row.fallback is None else dict(row.fallback)
         scope = Scope(self.side, self.config.framework_version, side.options, self._asked_for)
         values = tuple([None if entry is None else entry.value for entry in found])
-        one = len(found) == 1 or self.network == "unknown"
-        if one and any(entry is not None and not entry.decided for entry in found):
+        open_ones = [entry for entry in found if entry is not None and not entry.decided]
+        whole = len(found) == 1 or self.network == "unknown"
+        if open_ones and (whole or any(one.overridable for entry in open_ones for one in entry.settings)):
             got: tuple[Value, ...] = (None,) * len(row.fields)
         else:
             got = row.lens.get(values, scope)
@@ -310,6 +311,10 @@ class RecipeReading:
         """Whether some row speaks of a key, or of a section that holds it."""
         settings, plan = self.config.settings, self.plan
         names, own = plan.names, set(map(self.view.real, plan.names_by_type))
+        if self.config.framework == "mindformers" and not any(
+            problem.kind.name == "model-directory-unreadable" for problem in self.config.problems
+        ):
+            own.add("pretrained_model_dir")  # its config.json was read
         if self.network == "legacy":
             resolved = (one for key, one in settings.items() if key.startswith("resolved.transformer."))
             own = {*own, _CLASS, *(key for one in resolved for key in one.derived_from)}

@@ -133,6 +133,10 @@ _UNDECIDED = (
     "The value cannot be decided from the file; fill it in, or give --var NAME=VALUE.",
     "无法由文件确定该值，请补充，或使用 --var NAME=VALUE。",
 )
+_ELSEWHERE = (
+    "It may stand in a configuration beside the file that is not here; supply that, or fill it in.",
+    "它可能写在文件之外、此处没有的配置中；请提供该配置，或手工填写。",
+)
 _PLACEHOLDER = ("{name} is a placeholder; fill it in.", "{name} 是占位符，请填写。")
 _PROGRAMS = {
     "pretrain_bert.py": "BERT",
@@ -218,6 +222,7 @@ class _Translating:
         self.lost: set[str | None] = set()
         self.settings: dict[str, TargetSetting] = {}
         self.rows: list[ReportRow] = []
+        self.idle: list[tuple[str, RecipeValue]] = []
         self.words = {"target": _NAMES[framework], "version": version}
 
     def done(self) -> Translation:
@@ -225,6 +230,7 @@ class _Translating:
             self._row(row)
         if self.family is not None:
             self._model_type(self.family)
+        self._idle()
         self.rows.extend(self._leftovers())
         self.rows.extend(self._other_program())
         self.rows.extend(self._stand_ins())
@@ -287,6 +293,16 @@ class _Translating:
     def _inert(self, row: Row, entries: list[RecipeValue | None]) -> None:
         for field, entry in zip(row.fields, entries, strict=True):
             if entry is not None and entry.origin == "explicit":
+                if self.config.dialect == "legacy":
+                    self.idle.append((field, entry))
+                else:
+                    self._report(field, entry, (), "dropped", "none", _INERT, reversible=False)
+
+    def _idle(self) -> None:
+        """What an older class reads and has no use for here; a key that decides something else, too, is told there."""
+        named = {key for row in self.rows for key in row.source}
+        for field, entry in self.idle:
+            if not named.issuperset(entry.keys):
                 self._report(field, entry, (), "dropped", "none", _INERT, reversible=False)
 
     def _without_place(self, row: Row, entries: list[RecipeValue | None], target: Side | None) -> None:
@@ -327,6 +343,11 @@ class _Translating:
         for field, entry, given in zip(row.fields, entries, fixed, strict=True):
             if entry is None:
                 continue
+            if not entry.decided and (entry.origin == "explicit" or self._impact(row, field) == "numerics"):
+                self._report(
+                    field, entry, (), "unresolved", self._impact(row, field), self._open(field, entry), reversible=False
+                )
+                continue
             if not entry.decided or _same(entry.value, given):
                 if entry.origin == "explicit" or self._matters(row, field, entry):
                     caveat = self._caveat(row, field)
@@ -344,6 +365,14 @@ class _Translating:
                 status, text = caveat.status, (caveat.en, caveat.zh)
             kept = self._comes_back(row, field, entry, fixed)
             self._report(field, entry, (), status, self._impact(row, field), text, reversible=kept)
+
+    def _open(self, field: str, entry: RecipeValue) -> tuple[str, str]:
+        """What to say of a value that the file does not decide."""
+        settings = self.config.settings
+        if any((setting := settings.get(key)) is not None and setting.overridable for key in entry.keys):
+            return _ELSEWHERE
+        name = self.placeholders.get(field)
+        return _UNDECIDED if name is None else _filled(_PLACEHOLDER, {"name": name})
 
     def _comes_back(self, row: Row, field: str, entry: RecipeValue, fixed: tuple[Value, ...]) -> bool:
         """Whether the source can only mean its own value, even where it is told what the target does."""
@@ -435,10 +464,8 @@ class _Translating:
         misfit = self.misfits.get(field)
         source = row.side(self.source_side, self.config.framework_version)
         kept = _same(back, wanted) and not (row.loss == "one-way" and _mode(row, source) == "never")
-        if explicit and not entry.decided:
-            name = self.placeholders.get(field)
-            text = _UNDECIDED if name is None else _filled(_PLACEHOLDER, {"name": name})
-            self._report(field, entry, keys, "unresolved", impact, text, reversible=False)
+        if not entry.decided and (explicit or impact == "numerics"):
+            self._report(field, entry, keys, "unresolved", impact, self._open(field, entry), reversible=False)
         elif misfit is not None and self.family is not None:
             words = {**self.words, "family": self.family.family.name, "given": _shown(misfit.given)}
             self._report(field, entry, keys, "dropped", impact, _filled(_CLASS, words), reversible=False)

@@ -10,7 +10,7 @@ import os
 from pprint import pformat
 from typing import Any
 
-from . import legacy_functions
+from . import legacy_functions as functions
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "legacy_classes.yaml")
@@ -36,6 +36,17 @@ def read_classes() -> list[dict[str, Any]]:
     return classes
 
 
+def names_in(expression: str) -> set[str]:
+    """The keys that an expression reads; those of moe_config with that prefix."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(expression, mode="eval")):
+        if isinstance(node, ast.Attribute):
+            found.add(f"moe_config.{node.attr}")
+        elif isinstance(node, ast.Name) and node.id not in (EXPERTS, *BUILTINS) and not hasattr(functions, node.id):
+            found.add(node.id)
+    return found
+
+
 class _Compiler(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if not isinstance(node.value, ast.Name) or node.value.id != EXPERTS:
@@ -45,7 +56,7 @@ class _Compiler(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in BUILTINS:
             return node
-        if hasattr(legacy_functions, node.id):
+        if hasattr(functions, node.id):
             return ast.Attribute(ast.Name("f", ast.Load()), node.id, ast.Load())
         return ast.Subscript(ast.Name("v", ast.Load()), ast.Constant(node.id), ast.Load())
 
@@ -66,9 +77,15 @@ def compiled_text() -> str:
     lines = [
         '"""The older model classes; compiled from legacy_classes.yaml, do not edit."""',
         "",
+        "from __future__ import annotations",
+        "",
         "from . import legacy_functions as f",
         "",
-        "CLASSES = (",
+        "TYPE_CHECKING = False",
+        "if TYPE_CHECKING:",
+        "    from typing import Any",
+        "",
+        "CLASSES: Any = (",
     ]
     for one in read_classes():
         since, until = versions_of(one["versions"])
@@ -87,7 +104,9 @@ def compiled_text() -> str:
         lines += ["        ),", "        ("]
         for name, expression in fields.items():
             lines.append(f"            ({name!r}, {_function(expression)}),")
-        lines += ["        ),", "    ),"]
+        texts = [*fields.values(), *(refused["when"] for refused in one.get("refuses", ()))]
+        names = {name for text in texts for name in names_in(text)}
+        lines += ["        ),", f"        frozenset({pformat(sorted(names), width=160, compact=True)}),", "    ),"]
     return "\n".join([*lines, ")", ""])
 
 

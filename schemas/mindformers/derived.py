@@ -47,7 +47,7 @@ def _model(reading: Reading, parallel: Parallelism) -> None:
         text, path = (
             (str(kind), "model.model_config.model_type") if kind else ("model.model_config", "model.model_config")
         )
-        undecided_network(reading, text, "the model class is not known", path)
+        undecided_network(reading, text, path)
         return
     reading.resolve("resolved.model.class", model.facts["class"], "model.model_config.model_type")
     handed = parallel.handed_over

@@ -12,6 +12,7 @@ from ..config import Unresolved
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from .reading import Undecided
 from .shape import is_mapping
+from .unknown_class import REASON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,20 +43,22 @@ class LegacyClass(NamedTuple):
     reads: tuple[str, ...]
     arguments: Mapping[str, Any] | None
     """The constructor's arguments with their defaults; None where the version's catalog has them."""
-    refuses: Sequence[tuple[str, str, str, Callable[[Mapping[str, Any]], Any]]]
-    fields: Sequence[tuple[str, Callable[[Mapping[str, Any]], Any]]]
+    refuses: Sequence[tuple[str, str, str, Callable[[Any], Any]]]
+    fields: Sequence[tuple[str, Callable[[Any], Any]]]
+    names: frozenset[str]
+    """Every key that some field or refusal may ask for."""
 
 
-class _Watched(dict):  # type: ignore[type-arg]
+class _Watched:
     """Values that remember which of them were asked for: those decide what is made of them."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        super().__init__(values)
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
         self.asked: list[str] = []
 
     def __getitem__(self, key: str) -> Any:
         self.asked.append(key)
-        return super().__getitem__(key)
+        return self.values[key]
 
 
 def legacy_model(reading: Reading) -> None:
@@ -78,11 +81,11 @@ def legacy_model(reading: Reading) -> None:
         _network(reading, known, given, {**_expert_defaults(reading), **defaults})
 
 
-def undecided_network(reading: Reading, text: str, reason: str, path: str) -> None:
-    """Leave every field of the network open, for a reason."""
+def undecided_network(reading: Reading, text: str, path: str) -> None:
+    """Leave every field of the network open."""
     span = reading.place(path)
     if span is not None:
-        reading.unresolved.append(Unresolved(text, reason, span))
+        reading.unresolved.append(Unresolved(text, REASON, span))
     for name in (*reading.catalog["transformer"], *reading.catalog["mla_transformer"]):
         reading.resolve(f"resolved.transformer.{name}", None, path, decided=False)
 
@@ -112,7 +115,7 @@ def _known_class(reading: Reading, given: dict[Any, Any]) -> LegacyClass | None:
     return known
 
 
-def _holds(condition: Callable[[Mapping[str, Any]], Any], values: Mapping[str, Any]) -> bool:
+def _holds(condition: Callable[[Any], Any], values: Mapping[str, Any] | _Watched) -> bool:
     try:
         return bool(condition(values))
     except (KeyError, TypeError):
@@ -122,28 +125,41 @@ def _holds(condition: Callable[[Mapping[str, Any]], Any], values: Mapping[str, A
 def _refuse(reading: Reading, named: str, why: str, why_zh: str, key: str = "type") -> None:
     path = f"{_CONFIG}.{key}" if f"{_CONFIG}.{key}" in reading.places else _TYPE
     reading.note("unknown-legacy-class", path, named=named, why=why, why_zh=why_zh)
-    undecided_network(reading, named, "what this class builds is not known here", path)
+    undecided_network(reading, named, path)
 
 
 def _network(reading: Reading, known: LegacyClass, given: dict[Any, Any], defaults: Mapping[str, Any]) -> None:
     experts: dict[Any, Any] = reading.section("moe_config")
     values = _Watched({**defaults, **given, **{f"moe_config.{key}": value for key, value in experts.items()}})
+    used = {key for entry in known.refuses for key in _asked_by(entry[3], values)}
     for name, made in known.fields:
         values.asked.clear()
         try:
             value: Any = made(values)
             decided = True
-        except (KeyError, TypeError, ValueError, ArithmeticError):
+        except (LookupError, TypeError, ValueError, ArithmeticError):
             value, decided = None, False
         keys = tuple(dict.fromkeys(reversed(values.asked)))  # what a choice depends on is asked for before its answer
-        decided = decided and not any(isinstance(values.get(key), Undecided) for key in keys)
-        paths = [key if key.startswith("moe_config.") else f"{_CONFIG}.{key}" for key in keys]
+        used.update(keys)
+        decided = decided and not any(isinstance(values.values.get(key), Undecided) for key in keys)
+        paths = [_path(key) for key in keys]
         written = [path for path in paths if path in reading.places or path in reading.options]
         reading.resolve(f"resolved.transformer.{name}", value, *(written or paths or [_TYPE]), decided=decided)
-    taken = {*defaults, *known.reads, *_BASE}
-    for key in given:
-        if key not in taken:
-            reading.acceptance[f"{_CONFIG}.{key}"] = "ignored"
+    arguments = {key for key in (*defaults, *_BASE) if not key.startswith("moe_config.")}
+    taken = (arguments - known.names) | used | set(known.reads)
+    for key in (*given, *(f"moe_config.{key}" for key in experts)):
+        if key not in taken and _path(key) in reading.places:
+            reading.acceptance[_path(key)] = "ignored"
+
+
+def _path(key: str) -> str:
+    return key if key.startswith("moe_config.") else f"{_CONFIG}.{key}"
+
+
+def _asked_by(condition: Callable[[Any], Any], values: _Watched) -> tuple[str, ...]:
+    values.asked.clear()
+    _holds(condition, values)
+    return tuple(values.asked)
 
 
 def _signature(reading: Reading, known: LegacyClass) -> Mapping[str, Any]:

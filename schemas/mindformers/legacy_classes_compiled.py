@@ -1,8 +1,14 @@
 """The older model classes; compiled from legacy_classes.yaml, do not edit."""
 
+from __future__ import annotations
+
 from . import legacy_functions as f
 
-CLASSES = (
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+CLASSES: Any = (
     (
         'Llama',
         'LlamaConfig',
@@ -11,7 +17,7 @@ CLASSES = (
         None,
         None,
         (),
-        ('parallel_decoding_params', 'tp_x', 'tp_y', 'tp_z', 'use_3d_tensor_parallel', 'monitor_config'),
+        ('parallel_decoding_params', 'tp_x', 'tp_y', 'tp_z', 'use_3d_tensor_parallel', 'monitor_config', 'moe_config.comp_comm_parallel', 'moe_config.comp_comm_parallel_degree', 'moe_config.group_wise_a2a', 'moe_config.ep_extend_tp', 'moe_config.use_fused_ops_topkrouter', 'moe_config.use_fused_ops_permute', 'moe_config.use_allgather_dispatcher', 'moe_config.expert_model_parallel', 'moe_config.enable_gmm_safe_tokens', 'moe_config.callback_moe_droprate', 'moe_config.routing_policy'),
         None,
         (
         ),
@@ -38,6 +44,7 @@ CLASSES = (
             ('apply_query_key_layer_scaling', lambda v: False),
             ('softmax_scale', lambda v: None),
             ('use_flash_attention', lambda v: v['use_flash_attention']),
+            ('apply_rope_fusion', lambda v: False),
             ('mtp_num_layers', lambda v: 0),
             ('pad_token_id', lambda v: v['pad_token_id']),
             ('ignore_token_id', lambda v: v['ignore_token_id']),
@@ -82,7 +89,7 @@ CLASSES = (
             ('moe_grouped_gemm', lambda v: bool(v['moe_config.use_gmm'])),
             ('moe_shared_expert_overlap', lambda v: bool(v['moe_config.moe_shared_expert_overlap'])),
             ('moe_expert_capacity_factor', lambda v: None if v['moe_config.use_gmm'] or v['moe_config.capacity_factor'] <= 0 else v['moe_config.capacity_factor']),
-            ('moe_token_drop_policy', lambda v: 'position'),
+            ('moe_token_drop_policy', lambda v: 'position' if v['moe_config.enable_sdrop'] or v['moe_config.capacity_factor'] else None),
             ('add_attention_output_bias', lambda v: bool(v['attn_proj_has_bias'])),
             ('add_ffn_output_bias', lambda v: False),
             ('tie_word_embeddings', lambda v: bool(v['tie_word_embeddings'])),
@@ -99,6 +106,14 @@ CLASSES = (
             ('aux_loss_factors', lambda v: [0.0]),
             ('moe_z_loss_coeff', lambda v: 0.0),
         ),
+        frozenset(['attn_proj_has_bias', 'compute_dtype', 'extend_method', 'ffn_dim_multiplier', 'fused_rms_norm', 'hidden_size', 'ignore_token_id', 'init_method_std',
+ 'intermediate_size', 'layernorm_compute_type', 'max_position_embedding', 'moe_config.balance_via_topk_bias', 'moe_config.capacity_factor',
+ 'moe_config.enable_sdrop', 'moe_config.expert_num', 'moe_config.moe_shared_expert_overlap', 'moe_config.n_group', 'moe_config.norm_topk_prob',
+ 'moe_config.num_experts_chosen', 'moe_config.routed_scaling_factor', 'moe_config.router_dense_type', 'moe_config.shared_expert_num',
+ 'moe_config.topk_bias_update_rate', 'moe_config.topk_group', 'moe_config.topk_method', 'moe_config.use_gating_sigmoid', 'moe_config.use_gmm',
+ 'moe_config.use_shared_expert_gating', 'multiple_of', 'n_kv_heads', 'num_heads', 'num_layers', 'offset', 'pad_token_id', 'param_init_type', 'qkv_has_bias',
+ 'residual_dtype', 'rms_norm_eps', 'rotary_dtype', 'scaling_factor', 'seq_length', 'softmax_compute_type', 'theta', 'tie_word_embeddings',
+ 'use_flash_attention', 'vocab_size']),
     ),
     (
         'TeleChat3',
@@ -191,6 +206,7 @@ CLASSES = (
             ('apply_query_key_layer_scaling', lambda v: False),
             ('softmax_scale', lambda v: None),
             ('use_flash_attention', lambda v: v['use_flash_attention']),
+            ('apply_rope_fusion', lambda v: False),
             ('mtp_num_layers', lambda v: 0),
             ('pad_token_id', lambda v: v['pad_token_id']),
             ('ignore_token_id', lambda v: v['ignore_token_id']),
@@ -224,9 +240,13 @@ CLASSES = (
             ('tie_word_embeddings', lambda v: False),
             ('hidden_dropout', lambda v: 0.0),
             ('attention_dropout', lambda v: 0.0),
-            ('init_method_std', lambda v: v['sigma']),
+            ('init_method_std', lambda v: v['sigma'] if v['mean'] == 0 else f.undecided()),
             ('fp32_residual_connection', lambda v: f.dtype(v['res_dtype']) == 'float32'),
         ),
+        frozenset(['compute_dtype', 'extend_method', 'ffn_dim_multiplier', 'hidden_size', 'ignore_token_id', 'intermediate_size', 'layernorm_compute_type', 'layers_group',
+ 'max_position_embedding', 'mean', 'multiple_of', 'n_kv_heads', 'net_name', 'num_heads', 'num_layers', 'offset', 'out_proj_has_bias', 'pad_token_id',
+ 'param_init_type', 'qkv_has_bias', 'res_dtype', 'rms_norm_eps', 'rotary_dtype', 'scaling_factor', 'seq_length', 'sigma', 'softmax_compute_type', 'theta',
+ 'use_flash_attention', 'vocab_size']),
     ),
     (
         'TeleChat2',
@@ -236,7 +256,7 @@ CLASSES = (
         '1.9',
         'telechat_config.TelechatConfig',
         (),
-        (),
+        ('parallel_decoding_params', 'tp_x', 'tp_y', 'tp_z', 'use_3d_tensor_parallel', 'monitor_config', 'moe_config.comp_comm_parallel', 'moe_config.comp_comm_parallel_degree', 'moe_config.group_wise_a2a', 'moe_config.ep_extend_tp', 'moe_config.use_fused_ops_topkrouter', 'moe_config.use_fused_ops_permute', 'moe_config.use_allgather_dispatcher', 'moe_config.expert_model_parallel', 'moe_config.enable_gmm_safe_tokens', 'moe_config.callback_moe_droprate', 'moe_config.routing_policy'),
         {'batch_size': 1,
  'seq_length': 2048,
  'hidden_size': 4096,
@@ -293,7 +313,6 @@ CLASSES = (
  'mean': 0.0,
  'return_hidden_states': False},
         (
-            ('embed_dropout_prob', 'its embeddings have a dropout of their own', '其词嵌入的 dropout 与隐藏层不同', lambda v: v['embed_dropout_prob'] != v['hidden_dropout_prob']),
         ),
         (
             ('num_layers', lambda v: v['num_layers']),
@@ -318,6 +337,7 @@ CLASSES = (
             ('apply_query_key_layer_scaling', lambda v: False),
             ('softmax_scale', lambda v: None),
             ('use_flash_attention', lambda v: v['use_flash_attention']),
+            ('apply_rope_fusion', lambda v: False),
             ('mtp_num_layers', lambda v: 0),
             ('pad_token_id', lambda v: v['pad_token_id']),
             ('ignore_token_id', lambda v: v['ignore_token_id']),
@@ -362,13 +382,13 @@ CLASSES = (
             ('moe_grouped_gemm', lambda v: bool(v['moe_config.use_gmm'])),
             ('moe_shared_expert_overlap', lambda v: bool(v['moe_config.moe_shared_expert_overlap'])),
             ('moe_expert_capacity_factor', lambda v: None if v['moe_config.use_gmm'] or v['moe_config.capacity_factor'] <= 0 else v['moe_config.capacity_factor']),
-            ('moe_token_drop_policy', lambda v: 'position'),
+            ('moe_token_drop_policy', lambda v: 'position' if v['moe_config.enable_sdrop'] or v['moe_config.capacity_factor'] else None),
             ('add_attention_output_bias', lambda v: bool(v['out_proj_has_bias'])),
             ('add_ffn_output_bias', lambda v: True),
             ('tie_word_embeddings', lambda v: False),
-            ('hidden_dropout', lambda v: v['hidden_dropout_prob']),
+            ('hidden_dropout', lambda v: v['hidden_dropout_prob'] if v['embed_dropout_prob'] == v['hidden_dropout_prob'] else f.undecided()),
             ('attention_dropout', lambda v: v['attention_dropout_prob']),
-            ('init_method_std', lambda v: v['sigma']),
+            ('init_method_std', lambda v: v['sigma'] if v['mean'] == 0 else f.undecided()),
             ('fp32_residual_connection', lambda v: f.dtype(v['res_dtype']) == 'float32'),
             ('shared_expert_num', lambda v: 0),
             ('moe_shared_expert_intermediate_size', lambda v: None),
@@ -378,6 +398,14 @@ CLASSES = (
             ('aux_loss_factors', lambda v: [f.balancing(v['moe_config.aux_loss_types'], v['moe_config.aux_loss_factors'])]),
             ('moe_z_loss_coeff', lambda v: v['moe_config.z_loss_factor']),
         ),
+        frozenset(['attention_dropout_prob', 'compute_dtype', 'embed_dropout_prob', 'extend_method', 'ffn_dim_multiplier', 'hidden_dropout_prob', 'hidden_size',
+ 'ignore_token_id', 'intermediate_size', 'layernorm_compute_type', 'max_position_embedding', 'mean', 'moe_config.aux_loss_factors', 'moe_config.aux_loss_types',
+ 'moe_config.balance_via_topk_bias', 'moe_config.capacity_factor', 'moe_config.enable_sdrop', 'moe_config.expert_num', 'moe_config.moe_shared_expert_overlap',
+ 'moe_config.n_group', 'moe_config.norm_topk_prob', 'moe_config.num_experts_chosen', 'moe_config.routed_scaling_factor', 'moe_config.router_dense_type',
+ 'moe_config.topk_bias_update_rate', 'moe_config.topk_group', 'moe_config.topk_method', 'moe_config.use_gating_sigmoid', 'moe_config.use_gmm',
+ 'moe_config.z_loss_factor', 'multiple_of', 'n_kv_heads', 'num_heads', 'num_layers', 'offset', 'out_proj_has_bias', 'pad_token_id', 'param_init_type',
+ 'qkv_has_bias', 'res_dtype', 'rms_norm_eps', 'rotary_dtype', 'scaling_factor', 'seq_length', 'sigma', 'softmax_compute_type', 'theta', 'use_flash_attention',
+ 'vocab_size']),
     ),
     (
         'ChatGLM',
@@ -392,6 +420,7 @@ CLASSES = (
         (
             ('apply_query_key_layer_scaling', "its attention scores are then not divided by the root of the head's width", '此时其注意力分数不除以头维度的平方根', lambda v: not v['apply_query_key_layer_scaling'] and (not v['use_flash_attention'])),
             ('pre_seq_len', 'its attention has a learned prefix', '其注意力带有可学习的前缀', lambda v: v['pre_seq_len'] not in (None, 'None', 0)),
+            ('post_layer_norm', 'it has no norm after the last layer', '其最后一层之后没有归一化', lambda v: not v['post_layer_norm']),
         ),
         (
             ('num_layers', lambda v: v['num_layers']),
@@ -424,8 +453,9 @@ CLASSES = (
             ('attention_softmax_in_fp32', lambda v: bool(v['attention_softmax_in_fp32'] or v['apply_query_key_layer_scaling'])),
             ('softmax_compute_dtype', lambda v: 'float32' if v['attention_softmax_in_fp32'] or v['apply_query_key_layer_scaling'] else f.dtype(v['compute_dtype'])),
             ('use_flash_attention', lambda v: v['use_flash_attention']),
+            ('apply_rope_fusion', lambda v: False),
             ('mtp_num_layers', lambda v: 0),
-            ('pad_token_id', lambda v: v['pad_token_id']),
+            ('pad_token_id', lambda v: -1),
             ('compute_dtype', lambda v: f.dtype(v['compute_dtype'])),
             ('params_dtype', lambda v: f.dtype(v['param_init_type'])),
             ('layernorm_compute_dtype', lambda v: f.dtype(v['layernorm_compute_type'])),
@@ -442,5 +472,10 @@ CLASSES = (
             ('use_rope_scaling', lambda v: False),
             ('num_moe_experts', lambda v: None),
         ),
+        frozenset(['add_bias_linear', 'add_qkv_bias', 'apply_query_key_layer_scaling', 'apply_residual_connection_post_layernorm', 'attention_dropout',
+ 'attention_softmax_in_fp32', 'compute_dtype', 'ffn_hidden_size', 'hidden_dropout', 'hidden_size', 'kv_channels', 'layernorm_compute_type', 'layernorm_epsilon',
+ 'multi_query_attention', 'multi_query_group_num', 'num_attention_heads', 'num_layers', 'offset', 'padded_vocab_size', 'param_init_type', 'post_layer_norm',
+ 'post_mlp_layernorm', 'post_self_attn_layernorm', 'pre_seq_len', 'residual_dtype', 'rmsnorm', 'rope_ratio', 'rotary_dtype', 'seq_length',
+ 'use_flash_attention']),
     ),
 )

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from ..config import Config
     from ..diagnostic import Diagnostic
 
+REASON = "what the model class builds is not known"
+"""Why the fields of such a network are undecided."""
 _UNKNOWN = ("MAP060", "MAP061", "MAP107")
 """No class, none of this version, none whose code is known here."""
 _NO_DIRECTORY = "MAP067"
