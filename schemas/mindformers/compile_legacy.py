@@ -19,8 +19,8 @@ BUILTINS = ("bool", "int", "max", "min")
 EXPERTS = "moe"
 """`moe.expert_num` is the key of the section moe_config."""
 MEMBERS = {
-    "name", "config", "models", "versions", "registers", "written_with", "sources", "reads", "arguments", "refuses",
-    "fields",
+    "name", "config", "models", "versions", "registers", "written_with", "sources", "reads", "unread", "arguments",
+    "refuses", "fields",
 }  # fmt: skip
 
 
@@ -94,6 +94,7 @@ def compiled_text() -> str:
             fields.update({name: str(expression) for name, expression in part.items()})
         head = (one["name"], one["config"], tuple(one["models"]), since, until, one.get("registers"))
         head += (tuple(one.get("written_with", ())), tuple(one.get("reads", ())))
+        head += (tuple(one.get("unread", ())),)
         lines.append("    (")
         lines += [f"        {part!r}," for part in head]
         lines.append(f"        {pformat(one.get('arguments'), width=160, compact=True, sort_dicts=False)},")

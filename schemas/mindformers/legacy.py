@@ -41,6 +41,7 @@ class LegacyClass(NamedTuple):
     registers: str | None
     written_with: tuple[str, ...]
     reads: tuple[str, ...]
+    unread: tuple[str, ...]
     arguments: Mapping[str, Any] | None
     """The constructor's arguments with their defaults; None where the version's catalog has them."""
     refuses: Sequence[tuple[str, str, str, Callable[[Any], Any]]]
@@ -146,7 +147,7 @@ def _network(reading: Reading, known: LegacyClass, given: dict[Any, Any], defaul
         written = [path for path in paths if path in reading.places or path in reading.options]
         reading.resolve(f"resolved.transformer.{name}", value, *(written or paths or [_TYPE]), decided=decided)
     arguments = {key for key in (*defaults, *_BASE) if not key.startswith("moe_config.")}
-    taken = (arguments - known.names) | used | set(known.reads)
+    taken = (arguments - known.names - set(known.unread)) | used | set(known.reads)
     for key in (*given, *(f"moe_config.{key}" for key in experts)):
         if key not in taken and _path(key) in reading.places:
             reading.acceptance[_path(key)] = "ignored"

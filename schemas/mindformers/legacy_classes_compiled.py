@@ -18,6 +18,7 @@ CLASSES: Any = (
         None,
         (),
         ('parallel_decoding_params', 'tp_x', 'tp_y', 'tp_z', 'use_3d_tensor_parallel', 'monitor_config', 'moe_config.comp_comm_parallel', 'moe_config.comp_comm_parallel_degree', 'moe_config.group_wise_a2a', 'moe_config.ep_extend_tp', 'moe_config.use_fused_ops_topkrouter', 'moe_config.use_fused_ops_permute', 'moe_config.use_allgather_dispatcher', 'moe_config.expert_model_parallel', 'moe_config.enable_gmm_safe_tokens', 'moe_config.callback_moe_droprate', 'moe_config.routing_policy'),
+        (),
         None,
         (
         ),
@@ -123,6 +124,7 @@ CLASSES: Any = (
         '1.9',
         'telechat_config.TelechatConfig',
         ('net_name', 'layers_group', 'embedding_size', 'eod_reset'),
+        (),
         (),
         {'batch_size': 1,
  'seq_length': 2048,
@@ -257,6 +259,7 @@ CLASSES: Any = (
         'telechat_config.TelechatConfig',
         (),
         ('parallel_decoding_params', 'tp_x', 'tp_y', 'tp_z', 'use_3d_tensor_parallel', 'monitor_config', 'moe_config.comp_comm_parallel', 'moe_config.comp_comm_parallel_degree', 'moe_config.group_wise_a2a', 'moe_config.ep_extend_tp', 'moe_config.use_fused_ops_topkrouter', 'moe_config.use_fused_ops_permute', 'moe_config.use_allgather_dispatcher', 'moe_config.expert_model_parallel', 'moe_config.enable_gmm_safe_tokens', 'moe_config.callback_moe_droprate', 'moe_config.routing_policy'),
+        (),
         {'batch_size': 1,
  'seq_length': 2048,
  'hidden_size': 4096,
@@ -416,6 +419,7 @@ CLASSES: Any = (
         None,
         (),
         ('calculate_per_token_loss',),
+        ('fp32_residual_connection',),
         None,
         (
             ('apply_query_key_layer_scaling', "its attention scores are then not divided by the root of the head's width", '此时其注意力分数不除以头维度的平方根', lambda v: not v['apply_query_key_layer_scaling'] and (not v['use_flash_attention'])),
