@@ -65,10 +65,14 @@ def test_the_real_networks(version: str, tmp_path: Path) -> None:
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
     assert lines, done.stderr[-3000:]
+    wrong: dict[str, Any] = {}
     for case, real in zip(CASES, json.loads(lines[-1].removeprefix("RESULT")), strict=True):
         options = ReadOptions(mindformers=version)
         config = config_of(SourceText("train.yaml", text_of(case)), options, path="train.yaml")
-        assert _differences(config, real) == {}, case["name"]
+        found = _differences(config, real)
+        if found:
+            wrong[case["name"]] = found
+    assert wrong == {}
 
 
 def _differences(config: Config, real: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -149,7 +153,7 @@ def _llama(said: dict[str, Any], shapes: dict[str, list[int]], real: dict[str, A
         "layers": (said["num_layers"], sum(name.endswith("attention.wq.weight") for name in shapes)),
         "embedding": ([said["vocab_size"], said["hidden_size"]], shapes["model.tok_embeddings.embedding_weight"]),
         "keys": ([groups, said["hidden_size"]], shapes[layer + "attention.wk.weight"]),
-        "width": (width, inner[0][-1 if experts else -2]),
+        "width": (width, inner[0][-2]),
         "gate": (said["gated_linear_unit"], any(name.endswith("w3.weight") for name in shapes)),
         "experts": (experts, inner[0][0] if experts else None),
         "qkv bias": (said["add_qkv_bias"], layer + "attention.wq.bias" in shapes),
@@ -158,7 +162,7 @@ def _llama(said: dict[str, Any], shapes: dict[str, list[int]], real: dict[str, A
         "tied": (said["tie_word_embeddings"], "lm_head.weight" not in shapes),
         "topk": ([said["moe_router_topk"]] if experts else [], real["topk"] if experts else []),
         "balancing loss": (False, real["returns_loss"]),
-        "types": (said["params_dtype"], real["types"][0] if len(real["types"]) == 1 else real["types"]),
+        "types": (said["params_dtype"] in real["types"], True),
     }
 
 
