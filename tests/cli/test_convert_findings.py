@@ -143,6 +143,23 @@ def test_a_class_that_nobody_knows_is_not_translated(accmap: Callable[..., Any],
     assert shown["unresolved"][0]["reason"] == "what the model class builds is not known"
 
 
+@pytest.mark.parametrize(("version", "written"), [("0.12", False), ("0.16", True)])
+def test_expert_parallelism_in_float16(
+    accmap: Callable[..., Any], tmp_path: Path, version: str, *, written: bool
+) -> None:
+    """Megatron-LM 0.12-0.15 arguments.py:validate_args: "Expert parallelism is not supported with fp16 training"."""
+    source = tmp_path / "a.yaml"
+    text = LEGACY.replace("bfloat16", "float16").replace("runner_config:", "use_parallel: True\nrunner_config:")
+    experts = "moe_config: {expert_num: 4, num_experts_chosen: 2, capacity_factor: 1.1, routing_policy: TopkRouterV2}\n"
+    degrees = "parallel: {parallel_mode: 1}\nparallel_config: {data_parallel: 2, expert_parallel: 2}\n"
+    source.write_text(text + experts + degrees, encoding="utf-8")
+    answer = accmap("convert", str(source), "--megatron", version)
+    assert "--num-experts 4" in answer.out
+    assert "--moe-expert-capacity-factor 1.1" in answer.out
+    assert ("--expert-model-parallel-size 2" in answer.out) is written
+    assert ("Before 0.16 Megatron refuses" in answer.err) is not written
+
+
 def test_an_older_file_is_not_updated(accmap: Callable[..., Any], tmp_path: Path) -> None:
     source = tmp_path / "a.yaml"
     source.write_text(LEGACY, encoding="utf-8")

@@ -77,14 +77,14 @@ def test_the_real_networks(version: str, tmp_path: Path) -> None:
 
 def _differences(config: Config, real: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Every quantity of the network by accmap's reading beside the real one, where they differ."""
-    said = {
+    said: dict[str, Any] = {
         name.removeprefix("resolved.transformer."): setting.value
         for name, setting in config.settings.items()
         if name.startswith("resolved.transformer.")
     }
     shapes: dict[str, list[int]] = real["shapes"]
     glm = config.value("resolved.model.class") == "ChatGLM2Config"
-    pairs = {
+    pairs: dict[str, tuple[Any, Any]] = {
         "normalization": (said["normalization"], "RMSNorm" if real["norms"] else "LayerNorm"),
         "epsilon": ([round(said["layernorm_epsilon"], 12)], [epsilon for _, epsilon in real["norms"]]),
         "cosines": _close(_cosines(said), [row[: len(_cosines(said)[0])] for row in real["cosines"]]),
