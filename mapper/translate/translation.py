@@ -343,7 +343,7 @@ class _Translating:
         for field, entry, given in zip(row.fields, entries, fixed, strict=True):
             if entry is None:
                 continue
-            if not entry.decided and (entry.origin == "explicit" or self._impact(row, field) == "numerics"):
+            if not entry.decided and self._impact(row, field) == "numerics" and self._caveat(row, field) is None:
                 self._report(
                     field, entry, (), "unresolved", self._impact(row, field), self._open(field, entry), reversible=False
                 )
@@ -464,7 +464,7 @@ class _Translating:
         misfit = self.misfits.get(field)
         source = row.side(self.source_side, self.config.framework_version)
         kept = _same(back, wanted) and not (row.loss == "one-way" and _mode(row, source) == "never")
-        if not entry.decided and (explicit or impact == "numerics"):
+        if not entry.decided and (explicit or (impact == "numerics" and caveat is None)):
             self._report(field, entry, keys, "unresolved", impact, self._open(field, entry), reversible=False)
         elif misfit is not None and self.family is not None:
             words = {**self.words, "family": self.family.family.name, "given": _shown(misfit.given)}
