@@ -9,7 +9,9 @@ from __future__ import annotations
 from ..schemas.border.outgoing import composed, emit, json_text, page, tell
 from ..schemas.border.writing import write_text
 from ..schemas.config import json_value
+from ..schemas.diagnostic import UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.mindformers.unknown_class import unknown_class
 from ..schemas.purpose import require_training
 from ..schemas.reader import config_of
 from .inputs import read_input
@@ -75,6 +77,9 @@ def run(
     configs = [config_of(source, options, path=source.name) for source in sources]
     for config in configs:
         require_training(config)
+        unknown = unknown_class(config)
+        if unknown is not None:
+            raise UnreadableError(unknown)
     a, b = _pair(configs, against)
     try:
         found = verify(

@@ -10,10 +10,14 @@ from .values import RecipeValue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Literal, TypeAlias
 
     from ...mappings.tables import Row, Side, SideName
     from ..lenses.lens import Lens
     from .reuse import Previous, Remembered
+
+Network: TypeAlias = "Literal['usual', 'legacy', 'unknown']"
+"""Who says what the network is: the tables with the model class, an older class by its own code, or nobody here."""
 
 
 class PlannedRow(NamedTuple):
@@ -27,6 +31,8 @@ class PlannedRow(NamedTuple):
     names: tuple[str, ...]
     """Every key and alias."""
     fixed: Mapping[str, RecipeValue] | None
+    fallback: Mapping[str, RecipeValue] | None
+    """What it says where an older model class does not."""
     memory: list[Remembered]
     """The answers that the last files gave, and what came of them."""
 
@@ -49,12 +55,14 @@ class Plan(NamedTuple):
     """The last reading, where there was one."""
 
 
-_plans: dict[tuple[SideName, str, str | None], Plan] = {}
+_OF_NETWORK = ("model", "attention", "position", "moe")
+"""The tables that speak of what a model class builds."""
+_plans: dict[tuple[SideName, str, str | None, Network], Plan] = {}
 
 
-def plan_of(side: SideName, version: str, family: str | None) -> Plan:
-    """The plan for the files of one side, version and model class."""
-    key = side, version, family
+def plan_of(side: SideName, version: str, family: str | None, network: Network = "usual") -> Plan:
+    """The plan for the files of one side, version, model class and kind of network."""
+    key = side, version, family, network
     found = _plans.get(key)
     if found is None:
         rows = table().rows
@@ -62,7 +70,7 @@ def plan_of(side: SideName, version: str, family: str | None) -> Plan:
         for number, row in enumerate(rows):
             for field in row.fields:
                 row_of.setdefault(field, number)
-        planned = tuple(_planned(row, row.side(side, version)) for row in rows)
+        planned = tuple(_planned(row, row.side(side, version), network) for row in rows)
         names = [name for one in planned if one is not None for name in one.names]
         found = _plans[key] = Plan(
             planned,
@@ -81,14 +89,20 @@ def plan_of(side: SideName, version: str, family: str | None) -> Plan:
     return found
 
 
-def _planned(row: Row, side: Side | None) -> PlannedRow | None:
-    if side is None:
+def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None:
+    if side is None or (side.options.get("of") == "legacy" and network != "legacy"):
         return None
+    fixed = fallback = None
+    if side.fixed is not None:
+        fixed = {field: RecipeValue(value, "default") for field, value in zip(row.fields, side.fixed, strict=True)}
+        if network == "unknown" and row.topic in _OF_NETWORK:
+            fixed = {field: RecipeValue(None, "derived", None, (), False) for field in row.fields}
+        elif network == "legacy" and "legacy" in side.options:
+            # The older classes are not bound to what TransformerConfig's do.
+            fixed, fallback = None, fixed
+            side = side._replace(keys=(f"resolved.transformer.{side.options['legacy']}",), fixed=None)
     lens = LENSES[side.lens]
     names = tuple(one for name in side.keys + side.aliases for one in name.split("|"))
     everything = tuple(range(len(side.keys)))
     drivers = lens.drives or (everything,) * len(row.fields)
-    fixed = None
-    if side.fixed is not None:
-        fixed = {field: RecipeValue(value, "default") for field, value in zip(row.fields, side.fixed, strict=True)}
-    return PlannedRow(row.fields, side, lens, drivers, names, fixed, [])
+    return PlannedRow(row.fields, side, lens, drivers, names, fixed, fallback, [])

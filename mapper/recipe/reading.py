@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ...mappings.tables import table
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.mindformers.unknown_class import unknown_class
 from ..conditions import holds
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from ...mappings.tables import Row, Side, SideName, Table
     from ...schemas.config import Config, Origin, Setting, Value
-    from .plan import PlannedRow
+    from .plan import Network, PlannedRow
     from .settings import Found
 
 _ACCEPTANCE = {
@@ -85,7 +86,9 @@ class RecipeReading:
         """Fields that stand somewhere in the file."""
         model_type = None if self.side == "megatron" else self._model_type()
         self.family = family_of(model_type, self.side)
-        self.plan = plan_of(self.side, config.framework_version, str(model_type) if self.family is not None else None)
+        self.network = _network_of(config)
+        family = str(model_type) if self.family is not None else None
+        self.plan = plan_of(self.side, config.framework_version, family, self.network)
 
     def recipe(self) -> Recipe:
         """Read everything."""
@@ -242,10 +245,12 @@ class RecipeReading:
         found = self._found(side)
         entries: dict[str, RecipeValue] = {}
         if all(entry is None for entry in found):
-            return self._absent(row)
+            return self._absent(row) if row.fallback is None else dict(row.fallback)
         scope = Scope(self.side, self.config.framework_version, side.options, self._asked_for)
         values = tuple([None if entry is None else entry.value for entry in found])
-        if len(found) == 1 and found[0] is not None and not found[0].decided:
+        open_ones = [entry for entry in found if entry is not None and not entry.decided]
+        whole = len(found) == 1 or self.network == "unknown"
+        if open_ones and (whole or any(one.overridable for entry in open_ones for one in entry.settings)):
             got: tuple[Value, ...] = (None,) * len(row.fields)
         else:
             got = row.lens.get(values, scope)
@@ -278,7 +283,8 @@ class RecipeReading:
         for place, key in enumerate(side.keys):
             resolved = self.view.find(side.read[place]) if place < len(side.read) else None
             entry = resolved or self.view.find(key)
-            if (entry is None or _by_default(entry)) and (place == 0 or len(side.keys) == 1):
+            by_class = resolved is not None and self.network != "usual"
+            if not by_class and (entry is None or _by_default(entry)) and (place == 0 or len(side.keys) == 1):
                 entry = self._alias(side) or entry
             found.append(entry)
         return found
@@ -293,7 +299,11 @@ class RecipeReading:
 
     def _entry(self, value: Value, entries: list[Found], row: PlannedRow) -> RecipeValue:
         settings = entries[0].settings if len(entries) == 1 else [one for entry in entries for one in entry.settings]
-        written = self.view.written(settings, row.names)
+        names: Sequence[str] = row.names
+        if self.network == "legacy":
+            # The class says which of its arguments decide: they need no names in the tables.
+            names = [*names, *(key for one in settings for key in one.derived_from if key != _CLASS)]
+        written = self.view.written(settings, names)
         decided = value is not None or all(entry.decided for entry in entries)
         keys = dict.fromkeys([one.key for one in written or settings])
         origin: Origin = "explicit" if written else _origin(settings)
@@ -313,6 +323,13 @@ class RecipeReading:
         """Whether some row speaks of a key, or of a section that holds it."""
         settings, plan = self.config.settings, self.plan
         names, own = plan.names, set(map(self.view.real, plan.names_by_type))
+        if self.config.framework == "mindformers" and not any(
+            problem.kind.name == "model-directory-unreadable" for problem in self.config.problems
+        ):
+            own.add("pretrained_model_dir")  # its config.json was read
+        if self.network == "legacy":
+            resolved = (one for key, one in settings.items() if key.startswith("resolved.transformer."))
+            own = {*own, _CLASS, *(key for one in resolved for key in one.derived_from)}
 
         def taken(key: str) -> bool:
             if key in names or key in own:
@@ -359,6 +376,17 @@ class RecipeReading:
         reason = tables.megatron_reason(key) if self.side == "megatron" else tables.mindformers_reason(key)
         impact, en, zh = ("numerics", *_NO_ROW) if reason is None else reason
         return Unmapped(key, setting.value, setting.span, impact, en, zh, setting.decided)
+
+
+_CLASS = "model.model_config.type"
+
+
+def _network_of(config: Config) -> Network:
+    if config.framework == "megatron":
+        return "usual"
+    if unknown_class(config) is not None:
+        return "unknown"
+    return "legacy" if config.dialect == "legacy" else "usual"
 
 
 _KNOWN_CALLBACKS = ("MFLossMonitor", "CheckpointMonitor", "TrainCallBack")

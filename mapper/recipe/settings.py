@@ -32,6 +32,8 @@ class SettingsView:
         self.asked: list[tuple[str, str, object]] = []
         """Each question with its answer, in order; whoever wants them puts an empty list here."""
         self._settings = config.settings
+        self._model_elsewhere = config.framework == "mindformers"
+        """There an overridable value is a class's default that a model directory, which is not here, may replace."""
         self.callbacks = dict(_callback_places(config)) if config.framework == "mindformers" else {}
         """Where in the list each type of callback stands."""
         self._sections: set[str] | None = None
@@ -58,6 +60,8 @@ class SettingsView:
             setting = self._settings.get(key)
             self.asked.append(("setting", key, setting))
             if setting is not None and setting.acceptance in ("accepted", "conflict"):
+                if setting.overridable and self._model_elsewhere:
+                    return Found(None, (setting,), False)
                 return Found(setting.value, (setting,), setting.decided)
             if setting is None and "." in key:
                 gathered = self._gathered(key)

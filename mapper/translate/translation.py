@@ -11,6 +11,7 @@ from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog, normalise_version
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
+from ...schemas.mindformers.unknown_class import unknown_class
 from ...schemas.purpose import require_training
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
@@ -113,6 +114,9 @@ def translate_recipe(
 ) -> Translation:
     """As `translate`, for a recipe that was changed after it was read from `config`."""
     require_training(config)
+    unknown = unknown_class(config)
+    if unknown is not None:
+        raise UnreadableError(unknown)
     framework: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
     given = version is not None
     if framework == "megatron":
@@ -145,6 +149,10 @@ _INERT = ("It has no effect in this run.", "在本次训练中不起作用。")
 _UNDECIDED = (
     "The value cannot be decided from the file; fill it in, or give what it depends on with --var, --arg or --branch.",
     "无法由文件确定该值，请补充，或用 --var、--arg 或 --branch 给出它所依赖的内容。",
+)
+_ELSEWHERE = (
+    "It may stand in a configuration beside the file that is not here; supply that, or fill it in.",
+    "它可能写在文件之外、此处没有的配置中；请提供该配置，或手工填写。",
 )
 _PLACEHOLDER = ("{name} is a placeholder; fill it in.", "{name} 是占位符，请填写。")
 _STAND_INS = {
@@ -223,6 +231,7 @@ class _Translating:
         self.counting: frozenset[str] | None = None
         self.settings: dict[str, TargetSetting] = {}
         self.rows: list[ReportRow] = []
+        self.idle: list[tuple[str, RecipeValue]] = []
         self.words = {"target": _NAMES[framework], "version": version}
 
     def done(self) -> Translation:
@@ -230,6 +239,7 @@ class _Translating:
             self._row(row)
         if self.family is not None:
             self._model_type(self.family)
+        self._idle()
         self.rows.extend(self._leftovers())
         self.rows.extend(self._post_training())
         self.rows.extend(self._stand_ins())
@@ -292,6 +302,16 @@ class _Translating:
     def _inert(self, row: Row, entries: list[RecipeValue | None]) -> None:
         for field, entry in zip(row.fields, entries, strict=True):
             if entry is not None and entry.origin == "explicit" and not self._counting() >= set(entry.keys):
+                if self.config.dialect == "legacy":
+                    self.idle.append((field, entry))
+                else:
+                    self._report(field, entry, (), "dropped", "none", _INERT, reversible=False)
+
+    def _idle(self) -> None:
+        """What an older class reads and has no use for here; a key that decides something else, too, is told there."""
+        named = {key for row in self.rows for key in row.source}
+        for field, entry in self.idle:
+            if not named.issuperset(entry.keys):
                 self._report(field, entry, (), "dropped", "none", _INERT, reversible=False)
 
     def _counting(self) -> frozenset[str]:
@@ -346,6 +366,11 @@ class _Translating:
         for field, entry, given in zip(row.fields, entries, fixed, strict=True):
             if entry is None:
                 continue
+            if not entry.decided and self._impact(row, field) == "numerics" and self._caveat(row, field) is None:
+                self._report(
+                    field, entry, (), "unresolved", self._impact(row, field), self._open(field, entry), reversible=False
+                )
+                continue
             if not entry.decided or _same(entry.value, given):
                 if entry.origin == "explicit" or self._matters(row, field, entry):
                     caveat = self._caveat(row, field)
@@ -363,6 +388,14 @@ class _Translating:
                 status, text = caveat.status, (caveat.en, caveat.zh)
             kept = self._comes_back(row, field, entry, fixed)
             self._report(field, entry, (), status, self._impact(row, field), text, reversible=kept)
+
+    def _open(self, field: str, entry: RecipeValue) -> tuple[str, str]:
+        """What to say of a value that the file does not decide."""
+        settings = self.config.settings
+        if any((setting := settings.get(key)) is not None and setting.overridable for key in entry.keys):
+            return _ELSEWHERE
+        name = self.placeholders.get(field)
+        return _UNDECIDED if name is None else _filled(_PLACEHOLDER, {"name": name})
 
     def _comes_back(self, row: Row, field: str, entry: RecipeValue, fixed: tuple[Value, ...]) -> bool:
         """Whether the source can only mean its own value, even where it is told what the target does."""
@@ -455,9 +488,8 @@ class _Translating:
         source = row.side(self.source_side, self.config.framework_version)
         kept = _same(back, wanted) and not (row.loss == "one-way" and _mode(row, source) == "never")
         length = None if entry.decided else settled_by(self.config, field)
-        if length is not None or (explicit and not entry.decided):
-            name = self.placeholders.get(field)
-            text = length or (_UNDECIDED if name is None else _filled(_PLACEHOLDER, {"name": name}))
+        if length is not None or (not entry.decided and (explicit or (impact == "numerics" and caveat is None))):
+            text = length or self._open(field, entry)
             self._report(field, entry, keys, "unresolved", impact, text, reversible=False)
         elif misfit is not None and self.family is not None:
             words = {**self.words, "family": self.family.family.name, "given": _shown(misfit.given)}

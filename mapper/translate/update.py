@@ -143,7 +143,7 @@ class _Updating:
     def _check(self, text: str) -> None:
         config, translation = self.config, self.translation
         wanted = "megatron" if translation.target_framework == "megatron" else translation.dialect
-        if self.side != wanted:
+        if self.side != wanted or (config.dialect == "legacy" and _OLDER in config.settings):
             raise UnreadableError(
                 finding(
                     PROBLEMS,
@@ -189,8 +189,26 @@ class _Updating:
             if mode == "never" or not self._speaks(row, str(mode)):
                 continue
             fields = [field for field in row.fields if self._parts(recipe, field)]
+            if not fields and self._mistyped(config, row, side):
+                fields = list(row.fields)
             if fields:
                 yield row, side, fields
+
+    def _mistyped(self, config: Config, row: Row, side: Side) -> bool:
+        """Whether the file spells a wanted value so that the framework reads another type: `1e-8` is text to PyYAML."""
+        if self.side == "megatron":
+            return False
+        faults = {problem.span for problem in config.problems if problem.kind.severity == "error"}
+        for wanted in self._settings(row):
+            for key in (wanted.key, *(side.aliases if len(side.keys) == 1 else ())):
+                known = config.settings.get(key)
+                if known is None or known.origin != "explicit" or known.acceptance != "accepted":
+                    continue
+                if _is_text_for(known.value, wanted.value):
+                    return True
+                if type(known.value) is int and isinstance(wanted.value, float) and known.span in faults:
+                    return True  # some keys take no whole number
+        return False
 
     def _callbacks(self, config: Config) -> list[TargetSetting]:
         """Callbacks without which a setting of the run does nothing, where the file lacks them."""
@@ -367,7 +385,8 @@ class _Updating:
             other = current.settings.get(alias)
             if other is None or other.origin != "explicit" or other.acceptance != "accepted":
                 continue
-            if type(other.value) is type(value) and not isinstance(value, bool) and self.side != "megatron":
+            alike = type(other.value) is type(value) or _is_text_for(other.value, value)
+            if alike and not isinstance(value, bool) and self.side != "megatron":
                 return alias
         return None
 
@@ -464,10 +483,19 @@ def _is_open(recipe: Recipe, field: str) -> bool:
     return entry is not None and not entry.decided and entry.origin == "explicit"
 
 
+def _is_text_for(found: Value, wanted: Value) -> bool:
+    """Whether a text stands where a number or a switch is wanted."""
+    if isinstance(found, (list, tuple)) and isinstance(wanted, (list, tuple)):
+        return any(_is_text_for(one, other) for one, other in zip(found, wanted, strict=False))
+    return isinstance(found, str) and isinstance(wanted, (bool, int, float))
+
+
 def _shown(value: Value) -> str:
     return "unknown" if value is None else str(value)
 
 
+_OLDER = "model.model_config.type"
+"""The key that names an older model class, whose keys are not those that are written."""
 _NO_SIDE = Side((), "same", {}, (), (), None, None, None, None, None)
 _FAMILY = Row("model", ("model.family",), "exact", "always", "numerics", (), (), (), (), (), (), "", "")
 """Stands for the model class, which no row of the tables writes."""

@@ -37,10 +37,17 @@ def _model(reading: Reading, parallel: Parallelism) -> None:
     from .model_class import model_class
     from .transformer import transformer_config
 
-    if not is_mapping(reading.get("model.model_config")):
+    if not is_mapping(reading.get("model.model_config")) and not reading.get("pretrained_model_dir"):
         return
     model = model_class(reading, _handed_over(reading, parallel))
     if model is None:
+        from .legacy import undecided_network
+
+        kind = reading.get("model.model_config.model_type")
+        text, path = (
+            (str(kind), "model.model_config.model_type") if kind else ("model.model_config", "model.model_config")
+        )
+        undecided_network(reading, text, path)
         return
     reading.resolve("resolved.model.class", model.facts["class"], "model.model_config.model_type")
     handed = parallel.handed_over

@@ -152,7 +152,7 @@ def _static_config(
         if change.path != "run_mode":
             _set_path(reading.values, parse_path(change.path), change.value)
             _place_override(reading, change)
-    known = legacy or _add_pretrained(reading, open_file)
+    known = _add_pretrained(reading, open_file)
     written = _settings(reading)
     from .derived import derive
 

@@ -94,6 +94,8 @@ def _selected(reading: Reading, given: dict[Any, Any]) -> dict[str, Any] | None:
     written = given.get("model_type")
     path = f"{PREFIX}.model_type"
     if written is None:
+        if any(problem.kind.name == "model-directory-unreadable" for problem in reading.problems):
+            return None  # the directory may name it, and that was said
         hint, hint_zh = ("", "")
         if reading.get("pretrained_model_dir"):
             hint = ", or let pretrained_model_dir hold a config.json that names it"

@@ -89,6 +89,14 @@ PROBLEMS = {
         "MindSpore Transformers {version} has no model_type {value}{suggestion}. It knows {known}.",
         "MindSpore Transformers {version} 没有 model_type {value}{suggestion_zh}。可选 {known}。",
     ),
+    "unknown-legacy-class": Kind(
+        "MAP107",
+        "unknown-legacy-class",
+        "warning",
+        "What MindSpore Transformers {version} builds for {named} is not known here{why}; the network's fields are "
+        "undecided, and nothing can be translated.",
+        "无法得知 MindSpore Transformers {version} 为 {named} 构建的网络{why_zh}；网络各项未定，无法转换。",
+    ),
     "rejected": Kind(
         "MAP062",
         "rejected-value",

@@ -47,6 +47,7 @@ _CHINESE = (
     ("it depends on a value", "取决于未知的值"),
     ("it depends on something", "取决于未知的内容"),
     ("it is not known", "未知"),
+    ("what the model class builds", "无法得知该模型类构建的网络"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,3 +81,125 @@ def test_a_byte_order_mark_stays(accmap: Callable[..., Any], tmp_path: Path) -> 
     text = target.read_bytes()
     assert text.startswith(b"\xef\xbb\xbf#")
     assert b"num_hidden_layers: 6" in text
+
+
+LEGACY = """\
+run_mode: train
+trainer: {type: CausalLanguageModelingTrainer}
+runner_config: {epochs: 1, batch_size: 1}
+optimizer: {type: AdamW, eps: 1.e-8}
+lr_schedule: {type: ConstantWarmUpLR, learning_rate: 1.0e-4, warmup_steps: 0, total_steps: 100}
+model:
+  model_config: {type: LlamaConfig, num_layers: 2, hidden_size: 64, num_heads: 4, n_kv_heads: 2, vocab_size: 256,
+                 seq_length: 32, theta: 500000, qkv_has_bias: True, compute_dtype: bfloat16, param_init_type: float32}
+  arch: {type: LlamaForCausalLM}
+"""
+"""mindformers 1.6.0-2.1.0 models/llama/llama.py; no key here says its norm, its gate or its positions."""
+
+
+@pytest.mark.parametrize("version", ["0.12", "0.16", "0.19"])
+def test_an_older_model_is_what_its_class_builds(accmap: Callable[..., Any], tmp_path: Path, version: str) -> None:
+    source, target, report = (tmp_path / name for name in ("a.yaml", "a.sh", "report.json"))
+    source.write_text(LEGACY, encoding="utf-8")
+    words = ("-o", str(target), "--report", str(report), "--megatron", version)
+    assert accmap("convert", str(source), *words).code == 0
+    text = target.read_text(encoding="utf-8")
+    for argument in (
+        "--normalization RMSNorm", "--swiglu", "--disable-bias-linear", "--add-qkv-bias",
+        "--position-embedding-type rope", "--rotary-base 500000", "--hidden-dropout 0.0",
+        "--attention-dropout 0.0", "--num-query-groups 2",
+        "--untie-embeddings-and-output-weights", "--ffn-hidden-size 256",
+    ):  # fmt: skip
+        assert argument in text
+    assert "--use-legacy-models" not in text, "0.12 and 0.16 refuse it with their other defaults"
+    rows = json.loads(report.read_text(encoding="utf-8"))["rows"]
+    idle = [row for row in rows if "no effect in this run" in row["message"]]
+    assert not {"model.model_config.theta", "model.model_config.n_kv_heads"} & {
+        key for row in idle for key in row["from"]
+    }
+    found = {row["field"]: row["status"] for row in rows}
+    assert (found["norm.type"], found["position.rotary_base"]) == ("made-explicit", "exact")
+    assert accmap("lint", str(target), str(source), "--select", "NET").code == 0
+
+
+def test_a_class_that_nobody_knows_is_not_translated(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    source = tmp_path / "a.yaml"
+    source.write_text(LEGACY.replace("LlamaForCausalLM", "WhaleForCausalLM"), encoding="utf-8")
+    script = str(EXAMPLES / "qwen3_dense" / "megatron.sh")
+    for words in (
+        ("convert", str(source), "-o", str(tmp_path / "a.sh")),
+        ("pair", str(source), "-d", str(tmp_path / "pair")),
+        ("verify", script, str(source)),
+    ):
+        answer = accmap(*words)
+        assert answer.code == 2
+        assert answer.out == ""
+        assert "MAP107" in answer.err
+        assert len(answer.err.splitlines()) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.yaml"]
+    assert accmap("lint", script, str(source), "--select", "NET").code == 0
+    shown = json.loads(accmap("show", str(source), "--format", "json").out)
+    values = {entry["key"]: entry["value"] for entry in shown["values"]}
+    assert values["resolved.transformer.num_layers"] is None
+    assert shown["unresolved"][0]["reason"] == "what the model class builds is not known"
+
+
+@pytest.mark.parametrize(("version", "written"), [("0.12", False), ("0.16", True)])
+def test_expert_parallelism_in_float16(
+    accmap: Callable[..., Any], tmp_path: Path, version: str, *, written: bool
+) -> None:
+    """Megatron-LM 0.12-0.15 arguments.py:validate_args: "Expert parallelism is not supported with fp16 training"."""
+    source = tmp_path / "a.yaml"
+    text = LEGACY.replace("bfloat16", "float16").replace("runner_config:", "use_parallel: True\nrunner_config:")
+    experts = "moe_config: {expert_num: 4, num_experts_chosen: 2, capacity_factor: 1.1, routing_policy: TopkRouterV2}\n"
+    degrees = "parallel: {parallel_mode: 1}\nparallel_config: {data_parallel: 2, expert_parallel: 2}\n"
+    source.write_text(text + experts + degrees, encoding="utf-8")
+    answer = accmap("convert", str(source), "--megatron", version)
+    assert "--num-experts 4" in answer.out
+    assert "--moe-expert-capacity-factor 1.1" in answer.out
+    assert ("--expert-model-parallel-size 2" in answer.out) is written
+    assert ("Before 0.16 Megatron refuses" in answer.err) is not written
+
+
+def test_an_older_file_is_not_updated(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    source = tmp_path / "a.yaml"
+    source.write_text(LEGACY, encoding="utf-8")
+    answer = accmap("convert", str(EXAMPLES / "qwen3_dense" / "megatron.sh"), "--update", str(source))
+    assert answer.code == 2
+    assert "SYN920" in answer.err
+    assert source.read_text(encoding="utf-8") == LEGACY
+
+
+ELSEWHERE = """\
+use_legacy: False
+run_mode: train
+trainer: {type: CausalLanguageModelingTrainer}
+pretrained_model_dir: hub
+model: {model_config: {KEYS}}
+"""
+
+
+def test_a_model_that_stands_in_a_directory(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    """mindformers 1.9.0 models/build_config.py:merge_model_config: the file's keys over those of config.json."""
+    source = tmp_path / "a.yaml"
+    source.write_text(ELSEWHERE.replace("KEYS", "hidden_size: 64"), encoding="utf-8")
+    answer = accmap("convert", str(source))
+    assert (answer.code, answer.out) == (2, "")
+    assert "MAP067" in answer.err
+    fields = json.loads(accmap("recipe", str(source), "--format", "json").out)["fields"]
+    assert fields["model.hidden_size"]["value"] is None
+    named = "model_type: qwen3, architectures: Qwen3ForCausalLM, hidden_size: 64"
+    source.write_text(ELSEWHERE.replace("KEYS", named), encoding="utf-8")
+    answer = accmap("convert", str(source))
+    assert answer.code == 0
+    assert "--hidden-size 64" in answer.out
+    assert "--num-layers" not in answer.out, "the directory may say it"
+    assert "unresolved (numerics)" in answer.err
+    (tmp_path / "hub").mkdir()
+    keys = {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 2, "hidden_size": 32}
+    (tmp_path / "hub" / "config.json").write_text(json.dumps(keys), encoding="utf-8")
+    source.write_text(ELSEWHERE.replace("KEYS", "hidden_size: 64"), encoding="utf-8")
+    answer = accmap("convert", str(source))
+    assert answer.code == 0
+    assert "--num-layers 2" in answer.out
+    assert "--hidden-size 64" in answer.out

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.files import read_text
 from accmap.schemas.shell.script import ScriptReading, read_script
 from accmap.schemas.shell.tree import listing
 

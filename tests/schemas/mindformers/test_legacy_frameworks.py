@@ -1,0 +1,179 @@
+"""The same files, built by the real older model classes of MindSpore Transformers on a CPU.
+
+Wheels are looked for as in `test_static_frameworks.py`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from accmap.schemas.config import Config, ReadOptions
+from accmap.schemas.reader import config_of
+from accmap.schemas.source import SourceText
+
+HERE = Path(__file__).parent
+RUN = HERE.parents[1] / "framework_run.py"
+ORACLE = HERE / "legacy_oracle.py"
+WHEELS = Path(os.environ.get("ACCMAP_MINDFORMERS", HERE.parents[2] / ".frameworks" / "mindformers"))
+CASES: list[dict[str, Any]] = [
+    case
+    for case in yaml.safe_load((HERE / "legacy_cases.yaml").read_text(encoding="utf-8"))
+    if "expected" in case and "only" not in case
+]
+
+
+def folder_of(version: str) -> str | None:
+    for folder in (WHEELS / version, WHEELS / f"{version}.0"):
+        if folder.is_dir():
+            return str(folder)
+    return "" if version == "1.9" and importlib.util.find_spec("mindformers") is not None else None
+
+
+def text_of(case: dict[str, Any]) -> str:
+    tree: dict[str, Any] = {"run_mode": "train", "trainer": {"type": "CausalLanguageModelingTrainer"}}
+    tree["model"] = {"model_config": case["config"], "arch": {"type": case["arch"]}}
+    if "experts" in case:
+        tree["moe_config"] = case["experts"]
+    return yaml.safe_dump(tree)
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("version", ["1.6", "1.9"])
+def test_the_real_networks(version: str, tmp_path: Path) -> None:
+    pytest.importorskip("mindspore")
+    folder = folder_of(version)
+    if folder is None:
+        pytest.skip(f"MindSpore Transformers {version} is neither installed nor unpacked")
+    paths: list[str] = []
+    for case in CASES:
+        path = tmp_path / f"{case['name']}.yaml"
+        path.write_text(text_of(case), encoding="utf-8")
+        paths.append(str(path))
+    environment = {**os.environ, "PYTHONPATH": folder} if folder else dict(os.environ)
+    done = subprocess.run(
+        [sys.executable, str(RUN), str(ORACLE), *paths], env=environment, capture_output=True, text=True, check=False
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
+    assert lines, done.stderr[-3000:]
+    wrong: dict[str, Any] = {}
+    for case, real in zip(CASES, json.loads(lines[-1].removeprefix("RESULT")), strict=True):
+        options = ReadOptions(mindformers=version)
+        config = config_of(SourceText("train.yaml", text_of(case)), options, path="train.yaml")
+        found = _differences(config, real)
+        if found:
+            wrong[case["name"]] = found
+    assert wrong == {}
+
+
+def _differences(config: Config, real: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Every quantity of the network by accmap's reading beside the real one, where they differ."""
+    said: dict[str, Any] = {
+        name.removeprefix("resolved.transformer."): setting.value
+        for name, setting in config.settings.items()
+        if name.startswith("resolved.transformer.")
+    }
+    shapes: dict[str, list[int]] = real["shapes"]
+    glm = config.value("resolved.model.class") == "ChatGLM2Config"
+    pairs: dict[str, tuple[Any, Any]] = {
+        "normalization": (said["normalization"], "RMSNorm" if real["norms"] else "LayerNorm"),
+        "epsilon": ([round(said["layernorm_epsilon"], 12)], [epsilon for _, epsilon in real["norms"]]),
+        "cosines": _close(_cosines(said), [row[: len(_cosines(said)[0])] for row in real["cosines"]]),
+        "dropout": (said["hidden_dropout"], max(real["dropouts"], default=0.0)),
+        **(_glm(said, shapes) if glm else _llama(said, shapes, real)),
+    }
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _close(ours: list[list[float]], real: list[list[float]]) -> tuple[Any, Any]:
+    same = all(
+        math.isclose(one, other, abs_tol=2e-6)
+        for mine, theirs in zip(ours, real, strict=True)
+        for one, other in zip(mine, theirs, strict=True)
+    )
+    return (ours, ours) if same else (ours, real)
+
+
+def _cosines(said: dict[str, Any]) -> list[list[float]]:
+    """Megatron-LM's own formulas of the rotary frequencies, for the first three positions."""
+    width = int(said["kv_channels"] * said["rotary_percent"])
+    rates = [float(said["rotary_base"]) ** (-2 * place / width) for place in range(width // 2)]
+    if said.get("use_rope_scaling"):
+        rates = [_llama_3(rate, said) for rate in rates]
+    if said["position_embedding_type"] == "yarn":
+        rates = _yarn(rates, width, said)
+    step = 1 / (said["rotary_seq_len_interpolation_factor"] or 1)
+    rows = [[math.cos(position * step * rate) for rate in rates] for position in range(3)]
+    if said["rotary_interleaved"]:
+        return [[one for value in row for one in (value, value)] for row in rows]
+    return [row + row for row in rows]
+
+
+def _llama_3(rate: float, said: dict[str, Any]) -> float:
+    length, wave = said["rope_original_length"], 2 * math.pi / rate
+    low, high, factor = (said[f"rope_{name}_factor"] for name in ("low_freq", "high_freq", "scaling"))
+    if wave < length / high:
+        return rate
+    if wave > length / low:
+        return rate / factor
+    smooth = (length / wave - low) / (high - low)
+    return (1 - smooth) * rate / factor + smooth * rate
+
+
+def _yarn(rates: list[float], width: int, said: dict[str, Any]) -> list[float]:
+    def place(turns: float) -> float:
+        length = said["max_position_embeddings"]
+        return width * math.log(length / (turns * 2 * math.pi)) / (2 * math.log(said["rotary_base"]))
+
+    low = max(math.floor(place(said["beta_fast"])), 0)
+    high = min(math.ceil(place(said["beta_slow"])), width - 1)
+    found: list[float] = []
+    for number, rate in enumerate(rates):
+        ramp = min(max((number - low) / ((high - low) or 0.001), 0.0), 1.0)
+        found.append(rate / said["rotary_scaling_factor"] * ramp + rate * (1 - ramp))
+    return found
+
+
+def _llama(said: dict[str, Any], shapes: dict[str, list[int]], real: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    layer = "model.layers.0."
+    groups = said["num_query_groups"] * said["kv_channels"]
+    experts = said["num_moe_experts"]
+    inner = [shape for name, shape in shapes.items() if name.endswith("w1.weight")]
+    width = said["moe_ffn_hidden_size"] if experts else said["ffn_hidden_size"]
+    return {
+        "layers": (said["num_layers"], sum(name.endswith("attention.wq.weight") for name in shapes)),
+        "embedding": ([said["vocab_size"], said["hidden_size"]], shapes["model.tok_embeddings.embedding_weight"]),
+        "keys": ([groups, said["hidden_size"]], shapes[layer + "attention.wk.weight"]),
+        "width": (width, inner[0][-2]),
+        "gate": (said["gated_linear_unit"], any(name.endswith("w3.weight") for name in shapes)),
+        "experts": (experts, inner[0][0] if experts else None),
+        "qkv bias": (said["add_qkv_bias"], layer + "attention.wq.bias" in shapes),
+        "output bias": (said["add_attention_output_bias"], layer + "attention.wo.bias" in shapes),
+        "other bias": (False, any(name.endswith(".bias") and "attention.w" not in name for name in shapes)),
+        "tied": (said["tie_word_embeddings"], "lm_head.weight" not in shapes),
+        "topk": ([said["moe_router_topk"]] if experts else [], real["topk"] if experts else []),
+        "balancing loss": (False, real["returns_loss"]),
+        "types": (said["params_dtype"] in real["types"], True),
+    }
+
+
+def _glm(said: dict[str, Any], shapes: dict[str, list[int]]) -> dict[str, tuple[Any, Any]]:
+    layer = "transformer.encoder.layers.0."
+    rows = (said["num_attention_heads"] + 2 * said["num_query_groups"]) * said["kv_channels"]
+    return {
+        "layers": (said["num_layers"], sum(name.endswith("mlp.dense_h_to_4h.weight") for name in shapes)),
+        "output": ([said["vocab_size"], said["hidden_size"]], shapes["transformer.output_layer.weight"]),
+        "qkv": ([rows, said["hidden_size"]], shapes[layer + "self_attention.query_key_value.weight"]),
+        "qkv bias": (said["add_qkv_bias"], layer + "self_attention.query_key_value.bias" in shapes),
+        "width": (2 * said["ffn_hidden_size"], shapes[layer + "mlp.dense_h_to_4h.weight"][0]),
+        "other bias": (False, any(name.endswith(".bias") and "query_key_value" not in name for name in shapes)),
+    }
