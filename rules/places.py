@@ -11,7 +11,7 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..mapper.recipe.settings import SettingsView
     from ..mappings.tables import Row, SideName
@@ -97,6 +97,7 @@ class Places:
         self._spots: dict[str, list[Spot]] = {}
         self._view: SettingsView | None = None
         self._without_effect: list[str] | None = None
+        self._meant: dict[tuple[str, str], Setting] | None = None
 
     def without_effect(self) -> list[str]:
         """The keys that the file gives and the framework does not accept."""
@@ -200,7 +201,23 @@ class Places:
         setting = self.side.setting(key)
         if setting is not None and setting.span is not None:
             return setting.span
-        return self.end_of(key)
+        return self._elsewhere(key) or self.end_of(key)
+
+    def _elsewhere(self, key: str) -> Span | None:
+        """Where a key that is not given stands misspelt, or under its own name in a section that does not read it."""
+        if self._meant is None:
+            self._meant = dict(_meant(self.side))
+        if not self._meant or key.startswith("resolved."):
+            return None
+        section, _, name = key.rpartition(".")
+        found = self._meant.get((section, name))
+        if found is None and self.side.framework == "mindformers":
+            found = self._meant.get(("", name))
+        if found is None:
+            from ..schemas.suggestion import slip
+
+            found = next((one for (place, other), one in self._meant.items() if place == section and slip(other, name)), None)
+        return None if found is None else found.span
 
     def environment_span(self, name: str) -> Span:
         """Where an environment variable is set, or would be: before the launch."""
@@ -259,6 +276,29 @@ class Places:
         return self._ends
 
 
+def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
+    """What does nothing where it stands: by section and name, and by the name alone for what may be misplaced."""
+    if side.framework == "megatron":
+        from ..schemas.megatron.catalog import catalog
+        from ..schemas.megatron.suggestions import meant
+
+        for setting in side.config.settings.values():
+            if setting.acceptance == "unknown" and setting.flag is not None:
+                dest = meant(setting.flag, catalog(side.config.framework_version))
+                if dest is not None:
+                    yield ("", dest), setting
+        return
+    unused = {str(dict(problem.values).get("key")) for problem in side.config.problems if problem.kind.code in _UNUSED}
+    for setting in side.config.settings.values():
+        if setting[2] == "explicit" and setting.span is not None:
+            section, _, name = setting.key.rpartition(".")
+            if setting.acceptance != "accepted" or setting.key in unused:
+                yield ("", name), setting
+                yield (section, name), setting
+
+
+_UNUSED = frozenset(("MAP054", "MAP069", "MAP102"))
+"""What the reader says of keys that nothing reads."""
 _MOST_SECTIONS = 10_000
 _sections: dict[str, tuple[str, ...]] = {}
 

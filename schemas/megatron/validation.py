@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from ..config import Setting
+from ..config import ReadOptions, Setting
 from ..diagnostic import Related, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
-    from ..config import Launch, ReadOptions
+    from ..config import Config, Launch
     from ..diagnostic import Diagnostic
+    from ..source import Span
 
 # What each training script hands to pretrain() as args_defaults.
 _GPT = {"tokenizer_type": "GPT2BPETokenizer"}
@@ -38,8 +39,13 @@ SCRIPT_DEFAULTS = {
     "pretrain_vision_dino.py": _VISION,
     "pretrain_vision_inpaint.py": _VISION,
 }
+_OF_THE_LAUNCH = frozenset(("world_size", "rank"))
+"""Values that come from how the script is launched: an argument that does not suit them is the one to look at."""
 _TOO_ODD = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 _SHOWN = 60
+
+
+_NO_OPTIONS = ReadOptions()
 
 
 class UndecidedError(Exception):
@@ -260,7 +266,7 @@ class Run:
         self.refused = True
         places = [
             setting
-            for name in self.reads
+            for name in sorted(self.reads, key=_OF_THE_LAUNCH.__contains__)
             if (setting := self.settings.get(name)) is not None and setting.span is not None
         ]
         facts = ", ".join(f"{name} = {_shown(self[name])}" for name in list(self.reads))
@@ -275,7 +281,7 @@ class Run:
             for name in self.reads
             if (setting := self.settings.get(name)) is not None and setting.span is not None and setting is not at
         )
-        span = at.span if at is not None else None
+        span = at.span if at is not None else self._misspelt()
         if span is None and self.launch is not None:
             span = self.launch.span
         reason = f" when {row.when}" if row.when else ""
@@ -293,6 +299,29 @@ class Run:
                 **values,
             )
         )
+
+
+    def _misspelt(self) -> Span | None:
+        """Where a value that a row lacks stands under a name that is nearly its own."""
+        for setting in self.settings.values():
+            if setting.acceptance == "unknown" and setting.flag is not None:
+                from .catalog import catalog
+                from .suggestions import meant
+
+                if meant(setting.flag, catalog(self.version)) in self.reads:
+                    return setting.span
+        return None
+
+
+def lacking(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """What is built after the validation and stops: the condition, when it holds, and the arguments it reads."""
+    rows = [row for row in _rows(config.framework_version) if row.stage == "building"]
+    run = Run(dict(config.settings), config.framework_version, config.file, _NO_OPTIONS, config.launch)
+    for row in rows:
+        before = len(run.problems)
+        run.apply(row)
+        if len(run.problems) > before:
+            yield row.to, row.when, tuple(run.reads)
 
 
 def _shown(value: object) -> str:

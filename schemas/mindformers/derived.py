@@ -29,6 +29,9 @@ def derive(reading: Reading, options: ReadOptions, *, legacy: bool) -> None:
         legacy_model(reading)
     else:
         _model(reading, parallel)
+    from .value_types import check_sections
+
+    check_sections(reading)
     reading.resolve("resolved.run_mode", reading.get("run_mode"), "run_mode")
 
 

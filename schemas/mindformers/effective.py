@@ -203,13 +203,16 @@ def _report_template(reading: Reading, unused: tuple[str, ...], faults: tuple[An
             )
     for section, key in _NEEDED:
         if section in reading.values and not reading.values[section]:
-            reading.note("missing-key", None, key=key, section=section)
+            reading.lacking("missing-key", f"{section}.{key}", key=key, section=section)
     for fault in faults:
         values = dict(fault.values)
         known = values.pop("known", None)
         if known is not None:
             values["suggestion"], values["suggestion_zh"] = suggestion_in_both(str(values["key"]), known)
             reading.acceptance[fault.path] = "unknown"
+        if fault.problem == "missing-key":
+            reading.lacking(fault.problem, f"{fault.path}.{values['key']}", **values)
+            continue
         reading.note(fault.problem, fault.path, on_key=known is not None, **values)
 
 
