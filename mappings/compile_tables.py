@@ -150,7 +150,7 @@ def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
     megatron: dict[str, int] = {}
     mindformers: list[tuple[str, int]] = []
     for number, entry in enumerate(content["reasons"]):
-        reasons.append((entry["impact"], entry["en"], entry["zh"]))
+        reasons.append((entry["impact"], entry["en"], entry["zh"], tuple(entry.get("with", ())), entry.get("sure", True)))
         for pattern in entry.get("megatron", []):
             for dest in dests:
                 if fnmatchcase(dest, pattern):

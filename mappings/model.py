@@ -128,6 +128,8 @@ class ReasonEntry(_Strict):
 
     megatron: list[str] = []
     mindformers: list[str] = []
+    only_with: list[str] = Field([], alias="with")
+    sure: bool = True
     impact: Literal["numerics", "performance", "none"]
     en: str
     zh: str

@@ -12,7 +12,7 @@ from ..mapper.conditions import holds
 from ..mapper.recipe.reading import meaningful, side_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from .catalog_compiled import GATES, IDLE
+from .catalog_compiled import CERTAIN, GATES, IDLE
 from .naming import describe_origin, shown, shown_in_both, spelled
 from .places import places_of, rows_of
 from .rule import Found, Note, Place, on
@@ -96,6 +96,9 @@ def _differing(
         said = {**found.values, "why": why.en, "why_zh": why.zh}
         return found._replace(values=said, variant="alike", severity="info")
     severity = _lowered(name, row.severity)
+    certain = CERTAIN.get(name)
+    if certain is not None and all(holds(condition, side.value) for condition in certain for side in (left, right)):
+        severity = "error"
     if (row.how in ("names", "given") and (one is None or other is None)) or (
         row.how in ("words", "derived") and one is None
     ):

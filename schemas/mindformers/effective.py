@@ -198,6 +198,8 @@ def _report_template(reading: Reading, unused: tuple[str, ...], faults: tuple[An
             known = [*sections, *sections["general_config"]["defaults"], *READ_WITHOUT_TEMPLATE]
             mode = reading.values.get("run_mode")
             words = suggestion_in_both(key, known)
+            inside = [path for path in reading.places if path == key or path.startswith((f"{key}.", f"{key}["))]
+            reading.acceptance.update(dict.fromkeys(inside, "ignored"))
             reading.note(
                 "unused-section", key, on_key=True, key=key, mode=mode, suggestion=words[0], suggestion_zh=words[1]
             )

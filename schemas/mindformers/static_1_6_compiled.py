@@ -334,7 +334,7 @@ CATALOG = {
         'count?': 'lr_schedule.total_steps',
         'float': 'lr_schedule.learning_rate optimizer.eps optimizer.weight_decay',
         'float?': 'lr_schedule.lr_end lr_schedule.lr_end1 lr_schedule.lr_end2 lr_schedule.warmup_lr_init lr_schedule.warmup_ratio lr_schedule.decay_ratio lr_schedule.decay_start_ratio lr_schedule.power lr_schedule.num_cycles runner_wrapper.max_grad_norm',
-        'int': 'runner_config.epochs runner_config.batch_size runner_config.sink_size train_dataset.data_loader.config.seq_length train_dataset.data_loader.config.seed parallel_config.data_parallel parallel_config.model_parallel parallel_config.pipeline_stage seed',
+        'int': 'runner_config.epochs runner_config.batch_size runner_config.sink_size train_dataset.data_loader.config.seq_length train_dataset.data_loader.config.seed parallel_config.data_parallel parallel_config.model_parallel parallel_config.pipeline_stage',
         'int?': 'runner_config.gradient_accumulation_steps lr_schedule.warmup_steps lr_schedule.decay_steps lr_schedule.decay_start_steps lr_schedule.keep_steps train_dataset.data_loader.config.eod train_dataset.data_loader.config.pad',
         'str?': 'train_dataset.data_loader.config.split',
     },
@@ -342,4 +342,5 @@ CATALOG = {
         'hidden_act': 'gelu swiglu silu',
         'normalization': 'LayerNorm RMSNorm',
     },
+    'data_keys': 'seed seq_length data_path train_data_path valid_data_path test_data_path split num_dataset_builder_threads path_to_cache mmap_bin_files reset_position_ids reset_attention_mask eod_mask_loss create_attention_mask create_compressed_eod_mask eod_pad_length drop_last_partial_validation_sequence add_extra_token_to_sequence eod pad',
 }

@@ -105,11 +105,28 @@ def _dataset(reading: Reading, *, legacy: bool) -> None:
             why=f"{_MEGATRON_DATA} needs model.model_config.input_sliced_sig: True",
             why_zh=f"{_MEGATRON_DATA} 要求 model.model_config.input_sliced_sig: True",
         )
+    if loader.get("type") == _MEGATRON_DATA:
+        _data_keys(reading)
     path = f"{_LOADER}.config.data_path"
     if reading.get(path) is not None:
         reading.resolve("resolved.dataset.data_path", reading.get(path), path)
     if loader.get("sizes") is not None:
         reading.resolve("resolved.dataset.sizes", loader.get("sizes"), f"{_LOADER}.sizes")
+
+
+def _data_keys(reading: Reading) -> None:
+    """Keys of the data set's configuration that its builder does not ask for (`init_gpt_dataset_config`)."""
+    section = f"{_LOADER}.config"
+    known: list[str] = reading.catalog["data_keys"].split()
+    for key in reading.section(section):
+        if key not in known and key not in _DATA_ELSEWHERE:
+            path = f"{section}.{key}"
+            reading.acceptance[path] = "ignored"
+            reading.note("swallowed-argument", path, on_key=True, type=_MEGATRON_DATA, key=key)
+
+
+_DATA_ELSEWHERE = frozenset(("tokenizer", "shuffle"))
+"""Keys beside those that other code of the loader reads."""
 
 
 def _seed(reading: Reading, parallel: Parallelism) -> None:

@@ -64,7 +64,7 @@ def checked_fields(reading: Reading, fields: dict[str, Sourced]) -> dict[str, So
         path = one.sources[0] if one.sources else ""
         if path not in reading.places or isinstance(one.value, Undecided) or not one.decided:
             continue
-        kind = kinds.get(name)
+        kind = None if _unread(name, fields) else kinds.get(name)
         if kind is not None and not fits(one.value, kind):
             if _report(reading, path, one.value, kind):
                 result[name] = one._replace(value=Undecided(str(one.value)))
@@ -74,6 +74,12 @@ def checked_fields(reading: Reading, fields: dict[str, Sourced]) -> dict[str, So
                 words = ", ".join(known)
                 _note(reading, path, one.value, f"one of {words}", f"{words} 之一")
     return result
+
+
+def _unread(name: str, fields: Mapping[str, Sourced]) -> bool:
+    """The longest position is handed on, and computed with by learned positions and YaRN alone."""
+    kind = fields.get("position_embedding_type")
+    return name == "max_position_embeddings" and (kind is None or kind.value == "rope")
 
 
 def _counts(name: str, fields: Mapping[str, Sourced]) -> bool:
