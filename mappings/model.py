@@ -18,6 +18,7 @@ Comparison = Literal[
     "eq_field",
     "ne_field",
     "gt_field",
+    "below_field",
     "islist",
     "isfraction",
     "has",

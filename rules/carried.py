@@ -99,7 +99,10 @@ def _suspicious(side: Side, other: Side) -> bool:
     known = vocabulary()
     there = other.recipe.fields
     return any(
-        entry.origin == "explicit" and name not in there and entry.value not in (None, False) and known[name].impact == "numerics"
+        entry.origin == "explicit"
+        and name not in there
+        and entry.value not in (None, False)
+        and known[name].impact == "numerics"
         for name, entry in side.recipe.fields.items()
     )
 

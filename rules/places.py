@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..mapper.recipe.settings import SettingsView
+    from ..mapper.recipe.values import RecipeValue
     from ..mappings.tables import Row, SideName
     from ..schemas.config import Setting
     from .rule import Place
@@ -87,6 +88,12 @@ def places_of(side: Side) -> Places:
     return found
 
 
+def _has(spot: Spot, value: object) -> bool:
+    """Whether a key has the very value that came of it and others."""
+    held = None if spot.setting is None else spot.setting.value
+    return held is not None and not isinstance(held, bool) and held == value
+
+
 class Places:
     """The places of one file."""
 
@@ -126,13 +133,23 @@ class Places:
     def field_span(self, name: str) -> Span:
         """Where a recipe field is decided."""
         spots = self.spots(name)
+        for spot in spots:
+            elsewhere = None if spot.written or spot.key.startswith("resolved.") else self._elsewhere(spot.key)
+            if elsewhere is not None:
+                return elsewhere
         field = self.side.field(name)
         if field is not None and field.span is not None and (not spots or len(field.keys) == 1):
             return field.span
+        main = self.main_spot(name)
+        return main.span if main is not None else self.end_of("")
+
+    def main_spot(self, name: str) -> Spot | None:
+        """The key that decides a recipe field most: a written one that has the very value, else the first."""
+        spots = self.spots(name)
+        field = self.side.field(name)
         written = [spot for spot in spots if spot.written]
-        if written:
-            return written[0].span
-        return spots[0].span if spots else self.end_of("")
+        same = [spot for spot in written if field is not None and _has(spot, field.value)]
+        return next(iter(same or written or spots), None)
 
     def spots(self, name: str) -> list[Spot]:
         """Every key that takes part in a recipe field, the written ones first."""
@@ -151,7 +168,7 @@ class Places:
         found: dict[str, Spot] = {}
         if len(canonical) == 1:  # the row gives several fields one key each: this one is the field's own
             self._collect(canonical[0], found, 0)
-            if any(spot.written for spot in found.values()) or field is None:
+            if any(spot.written for spot in found.values()) or field is None or self._decides(canonical[0], field):
                 return list(found.values())
         for key in () if field is None else field.keys:
             self._collect(key, found, 0)
@@ -160,6 +177,11 @@ class Places:
                 self._collect(key, found, 0)
         ordered = sorted(found.values(), key=lambda spot: not spot.written)
         return ordered[:_MOST_CONTRIBUTORS]
+
+    def _decides(self, key: str, field: RecipeValue) -> bool:
+        """Whether a key that is not given has, by default, the very value of the field, though others may take part."""
+        setting = self.side.setting(key)
+        return setting is not None and setting.value is not None and setting.value == field.value
 
     def _canonical(self, name: str) -> list[str]:
         """The keys that a field is written with, whether or not the file holds them."""
@@ -216,7 +238,9 @@ class Places:
         if found is None:
             from ..schemas.suggestion import slip
 
-            found = next((one for (place, other), one in self._meant.items() if place == section and slip(other, name)), None)
+            found = next(
+                (one for (place, other), one in self._meant.items() if place == section and slip(other, name)), None
+            )
         return None if found is None else found.span
 
     def environment_span(self, name: str) -> Span:
@@ -288,7 +312,10 @@ def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
                 if dest is not None:
                     yield ("", dest), setting
         return
-    unused = {str(dict(problem.values).get("key")) for problem in side.config.problems if problem.kind.code in _UNUSED}
+    unread = {entry.key for entry in side.recipe.unmapped if not entry.sure}
+    unused = unread | {
+        str(dict(problem.values).get("key")) for problem in side.config.problems if problem.kind.code in _UNUSED
+    }
     for setting in side.config.settings.values():
         if setting[2] == "explicit" and setting.span is not None:
             section, _, name = setting.key.rpartition(".")

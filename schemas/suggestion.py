@@ -57,7 +57,10 @@ def suggestion_in_both(name: str, known: Iterable[str]) -> tuple[str, str]:
 def slip(name: str, other: str) -> bool:
     """Whether two names differ by a slip of the keyboard: one letter, or two where the name is long."""
     one, two = name.replace("_", "-").lower(), other.replace("_", "-").lower()
-    allowed = 0 if min(len(one), len(two)) < _SHORT else 1 if min(len(one), len(two)) < _LONG else 2
+    short, long = sorted((one, two), key=len)
+    if len(short) < _SHORT:
+        return len(short) > 1 and long == short + short[-1]  # only the last letter struck twice
+    allowed = 1 if min(len(one), len(two)) < _LONG else 2
     return abs(len(one) - len(two)) <= allowed and _edits(one, two) <= allowed
 
 

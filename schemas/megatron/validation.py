@@ -264,15 +264,25 @@ class Run:
     def refuse(self, row: Row, problem: str = "refused") -> None:
         """Report a requirement that does not hold, at the first of its values that the user gave."""
         self.refused = True
-        places = [
-            setting
-            for name in sorted(self.reads, key=_OF_THE_LAUNCH.__contains__)
-            if (setting := self.settings.get(name)) is not None and setting.span is not None
-        ]
+        places = self._blamed(row)
         facts = ", ".join(f"{name} = {_shown(self[name])}" for name in list(self.reads))
         if row.hardware:
             problem = "refused-on-hardware"
-        self.report(problem, row, places[0] if places else None, condition=row.to, facts=facts)
+        at = None if self._misspelt(row) is not None else next(iter(places), None)
+        self.report(problem, row, at, condition=row.to, facts=facts)
+
+    def _blamed(self, row: Row) -> list[Setting]:
+        """What the user gave of the values of a row, the likeliest fault first: not as by default, in the condition."""
+        names: dict[str, None] = {}
+        for name in self.reads:
+            names[name] = None
+            setting = self.settings.get(name)
+            if setting is not None and setting.origin == "derived":
+                names.update(dict.fromkeys(setting.derived_from))
+        given = [found for name in names if (found := self.settings.get(name)) is not None and found.span is not None]
+        return sorted(
+            given, key=lambda one: (one.key in _OF_THE_LAUNCH, one.value in _NEUTRAL, _place_in(row.to, one.key))
+        )
 
     def report(self, problem: str, row: Row, at: Setting | None, **values: object) -> None:
         """Keep a problem with the row's reason and the other places it concerns."""
@@ -281,7 +291,7 @@ class Run:
             for name in self.reads
             if (setting := self.settings.get(name)) is not None and setting.span is not None and setting is not at
         )
-        span = at.span if at is not None else self._misspelt()
+        span = at.span if at is not None else self._misspelt(row)
         if span is None and self.launch is not None:
             span = self.launch.span
         reason = f" when {row.when}" if row.when else ""
@@ -300,17 +310,26 @@ class Run:
             )
         )
 
-
-    def _misspelt(self) -> Span | None:
+    def _misspelt(self, row: Row) -> Span | None:
         """Where a value that a row lacks stands under a name that is nearly its own."""
         for setting in self.settings.values():
             if setting.acceptance == "unknown" and setting.flag is not None:
                 from .catalog import catalog
                 from .suggestions import meant
 
-                if meant(setting.flag, catalog(self.version)) in self.reads:
+                dest = meant(setting.flag, catalog(self.version))
+                if dest is not None and dest in row.to and dest in self.reads:
                     return setting.span
         return None
+
+
+_NEUTRAL = (None, False, 1, 0)
+
+
+def _place_in(condition: str, name: str) -> int:
+    """Where a condition names an argument; behind all others where it does not."""
+    at = condition.find(name)
+    return at if at >= 0 else len(condition)
 
 
 def lacking(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:

@@ -78,7 +78,9 @@ class Reading:
         return None
 
     def _end_of(self, section: str) -> Span | None:
-        inside = [span for path, span in self.places.items() if not section or path.startswith((f"{section}.", f"{section}["))]
+        inside = [
+            span for path, span in self.places.items() if not section or path.startswith((f"{section}.", f"{section}["))
+        ]
         if not inside:
             return self.place(section) if section else None
         last = max(inside, key=lambda span: (span.file is None, span.end_line, span.end_column))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _WORDS = {
     "int": ("a whole number", "整数"),
+    "positive": ("a whole number above 0", "大于 0 的整数"),
     "count": ("a whole number", "整数"),
     "float": ("a number", "数"),
     "bool": ("True or False", "True 或 False"),
@@ -52,7 +53,7 @@ def fits(value: Any, kind: str) -> bool:
         return value.strip().removeprefix("-").isdecimal()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return base == "float" or isinstance(value, int)
+    return base == "float" or (isinstance(value, int) and (value > 0 or base != "positive"))
 
 
 def checked_fields(reading: Reading, fields: dict[str, Sourced]) -> dict[str, Sourced]:

@@ -45,7 +45,7 @@ def written(fact: ArgumentFact) -> str | None:
     if fact.choices is not None:
         other = [choice for choice in fact.choices if choice is not None and choice != fact.default]
         return f"{flag} {other[0]}" if other else None
-    value = {"int": "3", "float": "0.375"}.get(fact.type or "", "text")
+    value = {"int": "3" if fact.default != 3 else "5", "float": "0.375"}.get(fact.type or "", "text")
     count = fact.nargs if isinstance(fact.nargs, int) else 1
     return f"{flag} {' '.join([value] * count)}"
 
