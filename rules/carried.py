@@ -27,7 +27,7 @@ def not_carried_over(subject: Subject) -> Iterator[Found]:
         if side.framework == "mindformers" and side.config.value("run_mode") not in _TRAINS:
             continue
         other = next((one for one in subject.sides if one is not side), None)
-        if other is not None and not _suspicious(side, other):
+        if other is not None and not _suspicious(side, other, subject.profile):
             continue
         for row in lost(subject, side):
             if other is not None and row.field is not None and other.field(row.field) is not None:
@@ -90,21 +90,28 @@ def _is_sure(side: Side, row: ReportRow) -> bool:
     return row.field is not None or all(entry.sure for entry in side.recipe.unmapped if entry.key in row.source)
 
 
-def _suspicious(side: Side, other: Side) -> bool:
+def _suspicious(side: Side, other: Side, profile: str) -> bool:
     """Whether anything is written that the other side has no field for: most pairs have nothing, and cost nothing."""
     from ..mapper.recipe.vocabulary import vocabulary
+    from .registry import compared
 
+    known = vocabulary()
     if any(entry.impact == "numerics" for entry in side.recipe.unmapped):
         return True
-    known = vocabulary()
-    there = other.recipe.fields
-    return any(
-        entry.origin == "explicit"
-        and name not in there
-        and entry.value not in (None, False)
-        and known[name].impact == "numerics"
-        for name, entry in side.recipe.fields.items()
-    )
+    rules, there = compared(profile), other.recipe.fields
+    for name, entry in side.recipe.fields.items():
+        if entry[1] == "explicit" and name not in there and entry[0] not in (None, False):
+            row = known[name]
+            if name in rules and row.impact == "numerics" and entry[0] != row.default and _may_be_lost(name):
+                return True
+    return False
+
+
+def _may_be_lost(name: str) -> bool:
+    """Whether the tables let a field change numbers when the other framework has no place for it."""
+    from .places import rows_of
+
+    return any(row.impact in (None, "numerics") and row.loss != "one-way" for row in rows_of(name))
 
 
 def _written(side: Side, keys: tuple[str, ...]) -> str | None:

@@ -39,6 +39,7 @@ def _model(reading: Reading, parallel: Parallelism) -> None:
     from .conversion import convert
     from .model_class import model_class
     from .transformer import transformer_config
+    from .value_types import checked_fields
 
     if not is_mapping(reading.get("model.model_config")):
         return
@@ -52,7 +53,7 @@ def _model(reading: Reading, parallel: Parallelism) -> None:
         recompute = parallel.handed_over[_RECOMPUTE]
         handed["recompute"] = recompute._replace(value={"recompute": recompute.value})
     fields = convert(reading, model, handed)
-    transformer_config(reading, fields, mla=model.mla)
+    transformer_config(reading, checked_fields(reading, fields), mla=model.mla)
 
 
 _RECOMPUTE = "recompute.recompute"

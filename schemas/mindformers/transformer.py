@@ -129,9 +129,7 @@ def _default_settings(catalog: dict[str, Any], *, mla: bool) -> dict[str, Settin
 
 def transformer_config(reading: Reading, fields: dict[str, Sourced], *, mla: bool) -> Transformer:
     """The fields of the (MLA)TransformerConfig, recorded under `resolved.transformer.`."""
-    from .value_types import checked_fields
-
-    work = Transformer(reading, checked_fields(reading, fields), mla=mla)
+    work = Transformer(reading, fields, mla=mla)
     for step in _STEPS:
         _attempt(work, step)
     known, own = _defaults(reading.catalog, mla=mla), _default_settings(reading.catalog, mla=mla)
