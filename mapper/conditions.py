@@ -109,6 +109,9 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[str], Value]], bool]] =
     "unset": lambda value, _operand, _: value is None,
     "eq_field": lambda value, operand, other: value == other(str(operand)),
     "ne_field": lambda value, operand, other: value != other(str(operand)),
+    "below_field": lambda value, operand, other: (
+        value != other(str(operand)) and not _greater(value, other(str(operand)))
+    ),
     "gt_field": lambda value, operand, other: _greater(value, other(str(operand))),
     "islist": lambda value, _operand, _: isinstance(value, (list, tuple)),
     "uneven": lambda value, _operand, _: _is_uneven(value),

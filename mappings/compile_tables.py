@@ -150,11 +150,15 @@ def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
     megatron: dict[str, int] = {}
     mindformers: list[tuple[str, int]] = []
     for number, entry in enumerate(content["reasons"]):
-        reasons.append((entry["impact"], entry["en"], entry["zh"]))
+        reasons.append(
+            (entry["impact"], entry["en"], entry["zh"], tuple(entry.get("with", ())), entry.get("sure", True))
+        )
         for pattern in entry.get("megatron", []):
             for dest in dests:
                 if fnmatchcase(dest, pattern):
                     megatron.setdefault(dest, number)
+            if pattern in mapped:  # a row takes it up in some versions only
+                megatron.setdefault(pattern, number)
         mindformers.extend((prefix, number) for prefix in entry.get("mindformers", []))
     mindformers.sort(key=lambda entry: -len(entry[0]))
     return tuple(reasons), megatron, tuple(mindformers)

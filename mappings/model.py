@@ -18,6 +18,7 @@ Comparison = Literal[
     "eq_field",
     "ne_field",
     "gt_field",
+    "below_field",
     "islist",
     "isfraction",
     "has",
@@ -131,6 +132,8 @@ class ReasonEntry(_Strict):
 
     megatron: list[str] = []
     mindformers: list[str] = []
+    only_with: list[str] = Field([], alias="with")
+    sure: bool = True
     impact: Literal["numerics", "performance", "none"]
     en: str
     zh: str

@@ -104,6 +104,10 @@ class Reason(NamedTuple):
     impact: Impact
     en: str
     zh: str
+    only_with: tuple[str, ...] = ()
+    """Arguments, or `argument=value`, one of which must be on for the keys to have any impact."""
+    sure: bool = True
+    """Whether the keys are known to have the impact; a whole section only may."""
 
 
 class Table(NamedTuple):

@@ -12,7 +12,7 @@ from ..mapper.conditions import holds
 from ..mapper.recipe.reading import meaningful, side_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from .catalog_compiled import GATES, IDLE
+from .catalog_compiled import CERTAIN, GATES, IDLE
 from .naming import describe_origin, shown, shown_in_both, spelled
 from .places import places_of, rows_of
 from .rule import Found, Note, Place, on
@@ -96,7 +96,10 @@ def _differing(
         said = {**found.values, "why": why.en, "why_zh": why.zh}
         return found._replace(values=said, variant="alike", severity="info")
     severity = _lowered(name, row.severity)
-    if (row.how in ("names", "blend", "given") and (one is None or other is None)) or (
+    certain = CERTAIN.get(name)
+    if certain is not None and all(holds(condition, side.value) for condition in certain for side in (left, right)):
+        severity = "error"
+    if (row.how in ("names", "given") and (one is None or other is None)) or (
         row.how in ("words", "derived") and one is None
     ):
         severity = "info"  # what one side gets in another way, not another value
@@ -360,7 +363,6 @@ COMPARATORS: Mapping[str, Callable[[object, object], bool]] = {
     "equal": equal,
     "words": _same_words,
     "names": _same_names,
-    "paths": _same_names,
     "blend": _same_blend,
     "count": _same_count,
     "degree": _same_or_one,

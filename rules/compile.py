@@ -91,7 +91,7 @@ def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str
 def gates(fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
     """The conditions under which each field counts; a field's own line wins over that of the longest name above it."""
     authored: dict[str, Any] = yaml.safe_load((ROOM / "gates.yaml").read_text("utf-8"))
-    del authored["unless"]
+    del authored["unless"], authored["certain"]
     found: dict[str, tuple[Any, ...]] = {}
     for name in fields:
         above = [prefix for prefix in authored if prefix == name or (prefix[-1] in "._" and name.startswith(prefix))]
@@ -109,6 +109,12 @@ def idle_fields() -> dict[str, dict[str, tuple[Any, ...]]]:
         name: {side: tuple(_frozen(condition) for condition in conditions) for side, conditions in sides.items()}
         for name, sides in authored.items()
     }
+
+
+def certain_fields() -> dict[str, tuple[Any, ...]]:
+    """The conditions under which a difference changes the numbers for certain."""
+    authored: dict[str, Any] = yaml.safe_load((ROOM / "gates.yaml").read_text("utf-8"))["certain"]
+    return {name: tuple(_frozen(condition) for condition in conditions) for name, conditions in authored.items()}
 
 
 def _frozen(condition: list[Any]) -> tuple[Any, ...]:
@@ -176,6 +182,7 @@ def compiled_catalog() -> str:
         COMPARED=compared,
         GATES=gates(fields),
         IDLE=idle_fields(),
+        CERTAIN=certain_fields(),
     )
 
 

@@ -59,7 +59,7 @@ def data_keys_missing(subject: Subject) -> Iterator[Found]:
         else:
             change = Change("set", place, "False")
             repair = Repair("unsafe", f"Write {name}: False.", f"写入 {name}: False。", (change,))
-            yield Found(place, {"key": name}, repair=repair)
+            yield Found(place, {"key": name}, repair=repair, severity="info")
 
 
 def _undecided(side: Side) -> set[str]:

@@ -62,6 +62,25 @@ def _holding(settings: Iterable[Setting], span: Span) -> Setting | None:
     return None
 
 
+def stops_when_built(subject: Subject) -> Iterator[Found]:
+    """What Megatron-LM builds after its validation, and cannot."""
+    from ..schemas.megatron.validation import lacking
+
+    side = subject.megatron
+    if side is None or side.config.unresolved or any(entry.overridable for entry in side.config.settings.values()):
+        return
+    for condition, when, names in lacking(side.config):
+        written = next((name for name in names if side.explicit(name) is not None), None)
+        values = {
+            "version": side.config.framework_version,
+            "condition": condition,
+            "when": f" when {when.split(' and script_default')[0]}" if not when.startswith("script_default") else "",
+        }
+        values["when_zh"] = f"（当{values['when'].removeprefix(' when')} 时）" if values["when"] else ""
+        missing = next((name for name in names if side.config.value(name) is None), names[0])
+        yield Found(at_key("megatron", written or missing), values)
+
+
 def placeholders_left(subject: Subject) -> Iterator[Found]:
     """A value that nobody filled in."""
     for side in subject.sides:

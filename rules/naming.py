@@ -40,8 +40,17 @@ def spelled(spot: Spot, framework: Framework) -> str:
 
 def key_of(side: Side, field: str) -> str:
     """The key that decides a recipe field in this file."""
-    spots = places_of(side).spots(field)
-    return spelled(spots[0], side.framework) if spots else field
+    spot = places_of(side).main_spot(field)
+    return spelled(spot, side.framework) if spot is not None else field
+
+
+def _made_of(value: object, written: list[Spot]) -> bool:
+    """Whether the one written key has another number than what the framework makes of it."""
+    if len(written) != 1 or written[0].setting is None:
+        return False
+    own = written[0].setting.value
+    numbers = [one for one in (own, value) if isinstance(one, (int, float)) and not isinstance(one, bool)]
+    return len(numbers) == 2 and own != value
 
 
 def describe_origin(side: Side, name: str, spots: list[Spot]) -> tuple[str, str]:
@@ -53,6 +62,6 @@ def describe_origin(side: Side, name: str, spots: list[Spot]) -> tuple[str, str]
     if field.origin == "default" or not keys:
         key = spelled(spots[0], side.framework)
         return f"the default of {key}", f"{key} 的默认值"
-    if field.origin == "explicit":
+    if field.origin == "explicit" and not _made_of(field.value, [spot for spot in spots if spot.written]):
         return keys, keys
     return f"from {keys}", f"由 {keys} 得出"

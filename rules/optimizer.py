@@ -10,7 +10,7 @@ from .rule import Change, Found, Repair, at_key, on
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .subject import Subject
+    from .subject import Side, Subject
 
 _NOT_ADAM = ("AdamWeightDecay", "FusedAdamWeightDecay", "FP32StateAdamWeightDecay", "AdamOffload")
 _RECOMMENDED = {
@@ -40,10 +40,16 @@ def schedule_missing(subject: Subject) -> Iterator[Found]:
         return
     if side.config.value("run_mode") not in (None, "train", "finetune"):
         return
-    if not any(
-        key.startswith("lr_schedule") and entry.origin == "explicit" for key, entry in side.config.settings.items()
-    ):
+    if not has_schedule(side):
         yield Found(at_key("mindformers", "lr_schedule"), severity="info" if _same_rates(subject) else None)
+
+
+def has_schedule(side: Side) -> bool:
+    """Whether the file says which rates it trains with: `grouped_lr_schedule` stands in place of `lr_schedule`."""
+    return any(
+        key.startswith(("lr_schedule", "grouped_lr_schedule")) and entry.origin == "explicit"
+        for key, entry in side.config.settings.items()
+    )
 
 
 def _same_rates(subject: Subject) -> bool:

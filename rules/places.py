@@ -11,9 +11,10 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..mapper.recipe.settings import SettingsView
+    from ..mapper.recipe.values import RecipeValue
     from ..mappings.tables import Row, SideName
     from ..schemas.config import Setting
     from .rule import Place
@@ -87,6 +88,12 @@ def places_of(side: Side) -> Places:
     return found
 
 
+def _has(spot: Spot, value: object) -> bool:
+    """Whether a key has the very value that came of it and others."""
+    held = None if spot.setting is None else spot.setting.value
+    return held is not None and not isinstance(held, bool) and held == value
+
+
 class Places:
     """The places of one file."""
 
@@ -97,6 +104,7 @@ class Places:
         self._spots: dict[str, list[Spot]] = {}
         self._view: SettingsView | None = None
         self._without_effect: list[str] | None = None
+        self._meant: dict[tuple[str, str], Setting] | None = None
 
     def without_effect(self) -> list[str]:
         """The keys that the file gives and the framework does not accept."""
@@ -125,13 +133,23 @@ class Places:
     def field_span(self, name: str) -> Span:
         """Where a recipe field is decided."""
         spots = self.spots(name)
+        for spot in spots:
+            elsewhere = None if spot.written or spot.key.startswith("resolved.") else self._elsewhere(spot.key)
+            if elsewhere is not None:
+                return elsewhere
         field = self.side.field(name)
         if field is not None and field.span is not None and (not spots or len(field.keys) == 1):
             return field.span
+        main = self.main_spot(name)
+        return main.span if main is not None else self.end_of("")
+
+    def main_spot(self, name: str) -> Spot | None:
+        """The key that decides a recipe field most: a written one that has the very value, else the first."""
+        spots = self.spots(name)
+        field = self.side.field(name)
         written = [spot for spot in spots if spot.written]
-        if written:
-            return written[0].span
-        return spots[0].span if spots else self.end_of("")
+        same = [spot for spot in written if field is not None and _has(spot, field.value)]
+        return next(iter(same or written or spots), None)
 
     def spots(self, name: str) -> list[Spot]:
         """Every key that takes part in a recipe field, the written ones first."""
@@ -150,7 +168,7 @@ class Places:
         found: dict[str, Spot] = {}
         if len(canonical) == 1:  # the row gives several fields one key each: this one is the field's own
             self._collect(canonical[0], found, 0)
-            if any(spot.written for spot in found.values()) or field is None:
+            if any(spot.written for spot in found.values()) or field is None or self._decides(canonical[0], field):
                 return list(found.values())
         for key in () if field is None else field.keys:
             self._collect(key, found, 0)
@@ -159,6 +177,11 @@ class Places:
                 self._collect(key, found, 0)
         ordered = sorted(found.values(), key=lambda spot: not spot.written)
         return ordered[:_MOST_CONTRIBUTORS]
+
+    def _decides(self, key: str, field: RecipeValue) -> bool:
+        """Whether a key that is not given has, by default, the very value of the field, though others may take part."""
+        setting = self.side.setting(key)
+        return setting is not None and setting.value is not None and setting.value == field.value
 
     def _canonical(self, name: str) -> list[str]:
         """The keys that a field is written with, whether or not the file holds them."""
@@ -200,7 +223,25 @@ class Places:
         setting = self.side.setting(key)
         if setting is not None and setting.span is not None:
             return setting.span
-        return self.end_of(key)
+        return self._elsewhere(key) or self.end_of(key)
+
+    def _elsewhere(self, key: str) -> Span | None:
+        """Where a key that is not given stands misspelt, or under its own name in a section that does not read it."""
+        if self._meant is None:
+            self._meant = dict(_meant(self.side))
+        if not self._meant or key.startswith("resolved."):
+            return None
+        section, _, name = key.rpartition(".")
+        found = self._meant.get((section, name))
+        if found is None and self.side.framework == "mindformers":
+            found = self._meant.get(("", name))
+        if found is None:
+            from ..schemas.suggestion import slip
+
+            found = next(
+                (one for (place, other), one in self._meant.items() if place == section and slip(other, name)), None
+            )
+        return None if found is None else found.span
 
     def environment_span(self, name: str) -> Span:
         """Where an environment variable is set, or would be: before the launch."""
@@ -259,6 +300,32 @@ class Places:
         return self._ends
 
 
+def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
+    """What does nothing where it stands: by section and name, and by the name alone for what may be misplaced."""
+    if side.framework == "megatron":
+        from ..schemas.megatron.catalog import catalog
+        from ..schemas.megatron.suggestions import meant
+
+        for setting in side.config.settings.values():
+            if setting.acceptance == "unknown" and setting.flag is not None:
+                dest = meant(setting.flag, catalog(side.config.framework_version))
+                if dest is not None:
+                    yield ("", dest), setting
+        return
+    unread = {entry.key for entry in side.recipe.unmapped if not entry.sure}
+    unused = unread | {
+        str(dict(problem.values).get("key")) for problem in side.config.problems if problem.kind.code in _UNUSED
+    }
+    for setting in side.config.settings.values():
+        if setting[2] == "explicit" and setting.span is not None:
+            section, _, name = setting.key.rpartition(".")
+            if setting.acceptance != "accepted" or setting.key in unused:
+                yield ("", name), setting
+                yield (section, name), setting
+
+
+_UNUSED = frozenset(("MAP054", "MAP069", "MAP102"))
+"""What the reader says of keys that nothing reads."""
 _MOST_SECTIONS = 10_000
 _sections: dict[str, tuple[str, ...]] = {}
 

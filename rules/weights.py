@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import sqrt
 
 from ..schemas.light_typing import TYPE_CHECKING
-from .naming import shown
+from .naming import key_of, shown
 from .rule import Found, Note, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .subject import Subject
+    from .subject import Side, Subject
 
 
 _MOST = 1 << 1000
@@ -22,8 +22,13 @@ def params_not_fp32(subject: Subject) -> Iterator[Found]:
     """The type of the weights is the type in which gradients are communicated."""
     side = subject.mindformers
     value = None if side is None else side.value("precision.params_dtype")
-    if isinstance(value, str) and value != "float32":
-        yield Found(on("mindformers", "precision.params_dtype"), {"value": value})
+    if side is not None and isinstance(value, str) and value != "float32":
+        yield Found(on("mindformers", "precision.params_dtype"), {"value": value, "key": _name(side)})
+
+
+def _name(side: Side) -> str:
+    """The key that says it in this file."""
+    return key_of(side, "precision.params_dtype").rpartition(".")[2]
 
 
 def expert_init_scaling(subject: Subject) -> Iterator[Found]:

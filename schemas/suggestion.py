@@ -54,6 +54,34 @@ def suggestion_in_both(name: str, known: Iterable[str]) -> tuple[str, str]:
     return ("", "") if found is None else (f"; did you mean {found}?", f"；是否应为 {found}？")
 
 
+def slip(name: str, other: str) -> bool:
+    """Whether two names differ by a slip of the keyboard: one letter, or two where the name is long."""
+    one, two = name.replace("_", "-").lower(), other.replace("_", "-").lower()
+    short, long = sorted((one, two), key=len)
+    if len(short) < _SHORT:
+        return len(short) > 1 and long == short + short[-1]  # only the last letter struck twice
+    allowed = 1 if min(len(one), len(two)) < _LONG else 2
+    return abs(len(one) - len(two)) <= allowed and _edits(one, two) <= allowed
+
+
+_SHORT, _LONG = 4, 9
+
+
+def _edits(one: str, two: str) -> int:
+    """Letters to add, drop, change or swap with the next to get from one text to the other."""
+    before: list[int] = []
+    row = list(range(len(two) + 1))
+    for i, letter in enumerate(one, 1):
+        last, before = before, row
+        row = [i]
+        for j, other in enumerate(two, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == two[j - 2] and one[i - 2] == other:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
+
+
 def _pairs(text: str) -> set[str]:
     """The pairs of neighbouring letters, ends marked; `mircobatch` and `microbatch` share most of them."""
     marked = f"^{text.replace('_', '-').lower()}$"

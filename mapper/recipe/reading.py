@@ -374,8 +374,20 @@ class RecipeReading:
     def _without_row(self, key: str, setting: Setting) -> Unmapped:
         tables = self.table
         reason = tables.megatron_reason(key) if self.side == "megatron" else tables.mindformers_reason(key)
-        impact, en, zh = ("numerics", *_NO_ROW) if reason is None else reason
-        return Unmapped(key, setting.value, setting.span, impact, en, zh, setting.decided)
+        if reason is None:
+            return Unmapped(key, setting.value, setting.span, "numerics", *_NO_ROW, setting.decided, sure=False)
+        impact, en, zh, only_with, sure = reason
+        if only_with and not any(self._is_on(name) for name in only_with):
+            impact = "none"
+        return Unmapped(key, setting.value, setting.span, impact, en, zh, setting.decided, sure)
+
+    def _is_on(self, name: str) -> bool:
+        """Whether an argument is on, or may be; `name=value` asks for one of its values."""
+        key, _, wanted = name.partition("=")
+        setting = self.config.settings.get(key)
+        if setting is None:
+            return False
+        return not setting.decided or (setting.value == wanted if wanted else bool(setting.value))
 
 
 _CLASS = "model.model_config.type"

@@ -45,6 +45,8 @@ class Unmapped(NamedTuple):
     en: str
     zh: str
     decided: bool = True
+    sure: bool = True
+    """Whether it is known to change the numbers; otherwise it only may."""
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's entry of `unmapped`."""

@@ -150,6 +150,13 @@ PROBLEMS = {
         "The recipe is not a YAML mapping with MODEL_ARGS: {why}",
         "该文件不是含有 MODEL_ARGS 的 YAML 映射：{why}",
     ),
+    "other-dash": Kind(
+        "MAP022",
+        "dash-that-is-no-hyphen",
+        "error",
+        "{text} begins with a dash that is no hyphen, so Megatron-LM takes it for a value of {flag}. Write {written}.",
+        "{text} 以非连字符的破折号开头，Megatron-LM 会将其当作 {flag} 的值。请写 {written}。",
+    ),
     "refused": Kind(
         "MAP030",
         "refused-by-validation",

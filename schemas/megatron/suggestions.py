@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
-from ..suggestion import closest
+from ..suggestion import closest, slip
 
 if TYPE_CHECKING:
     from .catalog import Catalog
@@ -26,6 +26,20 @@ _MEANT = {
     "--use-rotary-embeddings": ("--use-rotary-position-embeddings",),
     "--disable-sequence-parallel": ("--sequence-parallel",),
 }
+
+
+def misspelt(flag: str, better: str) -> bool:
+    """Whether `flag` is `better` with a slip: underscores, letters swapped, one too many or too few.
+
+    A flag that a fork adds is seldom that near to one of Megatron-LM's; what is, its parser refuses.
+    """
+    return flag in _MEANT or slip(flag.lstrip("-"), better.lstrip("-"))
+
+
+def meant(flag: str, known: Catalog) -> str | None:
+    """The destination of the argument that an unknown flag is a slip of."""
+    better = suggestion(flag, known)
+    return known.by_option[better].dest if better is not None and misspelt(flag, better) else None
 
 
 def suggestion(flag: str, known: Catalog) -> str | None:

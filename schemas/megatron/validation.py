@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from ..config import Setting
+from ..config import ReadOptions, Setting
 from ..diagnostic import Related, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..shell.scanning import is_whole_number
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
-    from ..config import Launch, ReadOptions
+    from ..config import Config, Launch
     from ..diagnostic import Diagnostic
+    from ..source import Span
 
 # What each training script hands to pretrain() as args_defaults.
 _GPT = {"tokenizer_type": "GPT2BPETokenizer"}
@@ -39,8 +40,13 @@ SCRIPT_DEFAULTS = {
     "pretrain_vision_dino.py": _VISION,
     "pretrain_vision_inpaint.py": _VISION,
 }
+_OF_THE_LAUNCH = frozenset(("world_size", "rank"))
+"""Values that come from how the script is launched: an argument that does not suit them is the one to look at."""
 _TOO_ODD = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 _SHOWN = 60
+
+
+_NO_OPTIONS = ReadOptions()
 
 
 class UndecidedError(Exception):
@@ -259,15 +265,25 @@ class Run:
     def refuse(self, row: Row, problem: str = "refused") -> None:
         """Report a requirement that does not hold, at the first of its values that the user gave."""
         self.refused = True
-        places = [
-            setting
-            for name in self.reads
-            if (setting := self.settings.get(name)) is not None and setting.span is not None
-        ]
+        places = self._blamed(row)
         facts = ", ".join(f"{name} = {_shown(self[name])}" for name in list(self.reads))
         if row.hardware:
             problem = "refused-on-hardware"
-        self.report(problem, row, places[0] if places else None, condition=row.to, facts=facts)
+        at = None if self._misspelt(row) is not None else next(iter(places), None)
+        self.report(problem, row, at, condition=row.to, facts=facts)
+
+    def _blamed(self, row: Row) -> list[Setting]:
+        """What the user gave of the values of a row, the likeliest fault first: not as by default, in the condition."""
+        names: dict[str, None] = {}
+        for name in self.reads:
+            names[name] = None
+            setting = self.settings.get(name)
+            if setting is not None and setting.origin == "derived":
+                names.update(dict.fromkeys(setting.derived_from))
+        given = [found for name in names if (found := self.settings.get(name)) is not None and found.span is not None]
+        return sorted(
+            given, key=lambda one: (one.key in _OF_THE_LAUNCH, one.value in _NEUTRAL, _place_in(row.to, one.key))
+        )
 
     def report(self, problem: str, row: Row, at: Setting | None, **values: object) -> None:
         """Keep a problem with the row's reason and the other places it concerns."""
@@ -276,7 +292,7 @@ class Run:
             for name in self.reads
             if (setting := self.settings.get(name)) is not None and setting.span is not None and setting is not at
         )
-        span = at.span if at is not None else None
+        span = at.span if at is not None else self._misspelt(row)
         if span is None and self.launch is not None:
             span = self.launch.span
         reason = f" when {row.when}" if row.when else ""
@@ -294,6 +310,38 @@ class Run:
                 **values,
             )
         )
+
+    def _misspelt(self, row: Row) -> Span | None:
+        """Where a value that a row lacks stands under a name that is nearly its own."""
+        for setting in self.settings.values():
+            if setting.acceptance == "unknown" and setting.flag is not None:
+                from .catalog import catalog
+                from .suggestions import meant
+
+                dest = meant(setting.flag, catalog(self.version))
+                if dest is not None and dest in row.to and dest in self.reads:
+                    return setting.span
+        return None
+
+
+_NEUTRAL = (None, False, 1, 0)
+
+
+def _place_in(condition: str, name: str) -> int:
+    """Where a condition names an argument; behind all others where it does not."""
+    at = condition.find(name)
+    return at if at >= 0 else len(condition)
+
+
+def lacking(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """What is built after the validation and stops: the condition, when it holds, and the arguments it reads."""
+    rows = [row for row in _rows(config.framework_version) if row.stage == "building"]
+    run = Run(dict(config.settings), config.framework_version, config.file, _NO_OPTIONS, config.launch)
+    for row in rows:
+        before = len(run.problems)
+        run.apply(row)
+        if len(run.problems) > before:
+            yield row.to, row.when, tuple(run.reads)
 
 
 def _shown(value: object) -> str:

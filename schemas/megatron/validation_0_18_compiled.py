@@ -298,4 +298,5 @@ ROWS = (
     ('set', 'train_iters', "undecided('step_batch_size_schedule')", 'not by_iterations and train_samples and step_batch_size_schedule is not None', 'training', '', lambda v: v.undecided('step_batch_size_schedule'), lambda v: not v['by_iterations'] and v['train_samples'] and (v['step_batch_size_schedule'] is not None)),
     ('set', 'lr_decay_iters', 'train_iters', 'by_iterations and lr_decay_iters is None', 'training', '', lambda v: v['train_iters'], lambda v: v['by_iterations'] and v['lr_decay_iters'] is None),
     ('set', 'lr_decay_samples', 'train_samples', 'not by_iterations and train_samples and lr_decay_samples is None', 'training', '', lambda v: v['train_samples'], lambda v: not v['by_iterations'] and v['train_samples'] and (v['lr_decay_samples'] is None)),
+    ('require', '', 'train_iters or train_samples', "script_default('tokenizer_type') is not None and not skip_train", 'building', '', lambda v: v['train_iters'] or v['train_samples'], lambda v: v.script_default('tokenizer_type') is not None and (not v['skip_train'])),
 )

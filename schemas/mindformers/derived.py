@@ -29,6 +29,9 @@ def derive(reading: Reading, options: ReadOptions, *, legacy: bool) -> None:
         legacy_model(reading)
     else:
         _model(reading, parallel)
+    from .value_types import check_sections
+
+    check_sections(reading)
     reading.resolve("resolved.run_mode", reading.get("run_mode"), "run_mode")
 
 
@@ -36,6 +39,7 @@ def _model(reading: Reading, parallel: Parallelism) -> None:
     from .conversion import convert
     from .model_class import model_class
     from .transformer import transformer_config
+    from .value_types import checked_fields
 
     if not is_mapping(reading.get("model.model_config")) and not reading.get("pretrained_model_dir"):
         return
@@ -56,7 +60,7 @@ def _model(reading: Reading, parallel: Parallelism) -> None:
         recompute = parallel.handed_over[_RECOMPUTE]
         handed["recompute"] = recompute._replace(value={"recompute": recompute.value})
     fields = convert(reading, model, handed)
-    transformer_config(reading, fields, mla=model.mla)
+    transformer_config(reading, checked_fields(reading, fields), mla=model.mla)
 
 
 _RECOMPUTE = "recompute.recompute"

@@ -261,18 +261,23 @@ def _report_template(reading: Reading, unused: tuple[str, ...], faults: tuple[An
             known = [*sections, *sections["general_config"]["defaults"], *READ_WITHOUT_TEMPLATE]
             mode = reading.values.get("run_mode")
             words = suggestion_in_both(key, known)
+            inside = [path for path in reading.places if path == key or path.startswith((f"{key}.", f"{key}["))]
+            reading.acceptance.update(dict.fromkeys(inside, "ignored"))
             reading.note(
                 "unused-section", key, on_key=True, key=key, mode=mode, suggestion=words[0], suggestion_zh=words[1]
             )
     for section, key in _NEEDED:
         if section in reading.values and not reading.values[section]:
-            reading.note("missing-key", None, key=key, section=section)
+            reading.lacking("missing-key", f"{section}.{key}", key=key, section=section)
     for fault in faults:
         values = dict(fault.values)
         known = values.pop("known", None)
         if known is not None:
             values["suggestion"], values["suggestion_zh"] = suggestion_in_both(str(values["key"]), known)
             reading.acceptance[fault.path] = "unknown"
+        if fault.problem == "missing-key":
+            reading.lacking(fault.problem, f"{fault.path}.{values['key']}", **values)
+            continue
         reading.note(fault.problem, fault.path, on_key=known is not None, **values)
 
 

@@ -97,6 +97,8 @@ def _selected(reading: Reading, given: dict[Any, Any]) -> dict[str, Any] | None:
         if any(problem.kind.name == "model-directory-unreadable" for problem in reading.problems):
             return None  # the directory may name it, and that was said
         hint, hint_zh = ("", "")
+        if any(problem.kind.code == "MAP067" for problem in reading.problems):
+            return None  # its own config.json names the class, and is not here
         if reading.get("pretrained_model_dir"):
             hint = ", or let pretrained_model_dir hold a config.json that names it"
             hint_zh = "，或让 pretrained_model_dir 中的 config.json 给出"

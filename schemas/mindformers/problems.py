@@ -182,6 +182,20 @@ PROBLEMS = {
         "{key}: {value} is a string to PyYAML; {why}. Write {better}.",
         "{key}: {value} 对 PyYAML 来说是字符串；{why_zh}。请写成 {better}。",
     ),
+    "value-type": Kind(
+        "MAP078",
+        "value-of-the-wrong-kind",
+        "error",
+        "{key} is {value}; MindSpore Transformers {version} needs {expected} here and stops.",
+        "{key} 为 {value}；MindSpore Transformers {version} 此处需要 {expected}，会报错退出。",
+    ),
+    "value-truth": Kind(
+        "MAP118",
+        "not-true-or-false",
+        "warning",
+        "{key} is {value}, which is neither True nor False; MindSpore Transformers {version} takes it as {truth}.",
+        "{key} 为 {value}，既非 True 也非 False；MindSpore Transformers {version} 将其视为 {truth}。",
+    ),
     "placeholder": Kind(
         "MAP073",
         "placeholder",

@@ -61,6 +61,31 @@ class Reading:
             path = parent(path)
         return None
 
+    def lacking(self, problem: str, path: str, **values: Any) -> None:
+        """Record a problem about a key that is not written: where it is misspelt, or at the end of its section."""
+        values.setdefault("version", self.version)
+        span = self.places.get(path) or self._misspelt(path) or self._end_of(parent(path))
+        self.problems.append(finding(PROBLEMS, problem, self.file, span, **values))
+
+    def _misspelt(self, path: str) -> Span | None:
+        from ..suggestion import slip
+
+        section = parent(path)
+        name = path[len(section) + 1 :] if section else path
+        for key, span in self.keys.items():
+            if parent(key) == section and slip(key.rpartition(".")[2], name):
+                return span
+        return None
+
+    def _end_of(self, section: str) -> Span | None:
+        inside = [
+            span for path, span in self.places.items() if not section or path.startswith((f"{section}.", f"{section}["))
+        ]
+        if not inside:
+            return self.place(section) if section else None
+        last = max(inside, key=lambda span: (span.file is None, span.end_line, span.end_column))
+        return last._replace(line=last.end_line, column=last.end_column)
+
     def get(self, path: str, default: Any = None) -> Any:
         """The value at a dotted path of mappings."""
         value: Any = self.values

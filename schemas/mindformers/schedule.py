@@ -176,7 +176,8 @@ def _check_steps(work: _Schedule, steps_name: str, ratio_name: str) -> None:
     if one.value is None:
         why = f"it has neither {steps_name} nor {ratio_name}"
         why_zh = f"既没有 {steps_name} 也没有 {ratio_name}"
-        work.reading.note("schedule-argument", work.section, type=work.kind, key=steps_name, why=why, why_zh=why_zh)
+        path = f"{work.section}.{steps_name}"
+        work.reading.lacking("schedule-argument", path, type=work.kind, key=steps_name, why=why, why_zh=why_zh)
     elif not isinstance(one.value, int) or one.value < 0:
         work.refuse(
             steps_name,
@@ -269,9 +270,9 @@ def _missing(work: _Schedule, given: dict[Any, Any], facts: dict[str, Any] | Non
         return
     for name, default in facts["args"].items():
         if default == REQUIRED and name not in given and name not in work.values and name != "kwargs":
-            work.reading.note(
+            work.reading.lacking(
                 "schedule-argument",
-                work.section,
+                f"{work.section}.{name}",
                 type=work.kind,
                 key=name,
                 why="it has no default",

@@ -9,9 +9,10 @@ from __future__ import annotations
 from ..light_typing import TYPE_CHECKING
 from .arguments import REQUIRED, class_facts, foreign_argument, string_number
 from .parallelism import Sourced
+from .reading import Undecided
 from .run_length import MEGATRON_DATA, run_length
 from .schedule import schedule
-from .shape import is_list
+from .shape import is_list, is_mapping
 from .template import in_effect
 
 if TYPE_CHECKING:
@@ -49,11 +50,44 @@ def _dataset(reading: Reading, *, legacy: bool) -> None:
             why=f"{MEGATRON_DATA} needs model.model_config.input_sliced_sig: True",
             why_zh=f"{MEGATRON_DATA} 要求 model.model_config.input_sliced_sig: True",
         )
+    if loader.get("type") == MEGATRON_DATA:
+        _data_keys(reading)
+        if "datasets_type" not in loader:
+            reading.lacking("missing-key", f"{_LOADER}.datasets_type", key="datasets_type", section=_LOADER)
+    elif isinstance(loader.get("type"), str):
+        _loader_class(reading, loader["type"])
     path = f"{_LOADER}.config.data_path"
     if reading.get(path) is not None:
         reading.resolve("resolved.dataset.data_path", reading.get(path), path)
     if loader.get("sizes") is not None:
         reading.resolve("resolved.dataset.sizes", loader.get("sizes"), f"{_LOADER}.sizes")
+
+
+def _loader_class(reading: Reading, name: str) -> None:
+    known: list[str] = reading.catalog["loaders"].split()
+    if name in known or isinstance(name, Undecided) or reading.get(f"{_LOADER}.auto_register") is not None:
+        return
+    from ..suggestion import suggestion_in_both
+
+    near, near_zh = suggestion_in_both(name, known)
+    reading.note(
+        "unknown-class", f"{_LOADER}.type", section=_LOADER, value=name, suggestion=near, suggestion_zh=near_zh
+    )
+
+
+def _data_keys(reading: Reading) -> None:
+    """Keys of the data set's configuration that its builder does not ask for (`init_gpt_dataset_config`)."""
+    section = f"{_LOADER}.config"
+    known: list[str] = reading.catalog["data_keys"].split()
+    for key in reading.section(section):
+        if key not in known and key not in _DATA_ELSEWHERE:
+            path = f"{section}.{key}"
+            reading.acceptance[path] = "ignored"
+            reading.note("swallowed-argument", path, on_key=True, type=MEGATRON_DATA, key=key)
+
+
+_DATA_ELSEWHERE = frozenset(("tokenizer", "shuffle"))
+"""Keys beside those that other code of the loader reads."""
 
 
 def _seed(reading: Reading, parallel: Parallelism) -> None:
@@ -126,12 +160,31 @@ def _callbacks(reading: Reading) -> None:
     entries = reading.get("callbacks")
     if not is_list(entries):
         return
+    _callback_arguments(reading, entries)
     kinds: list[Any] = in_effect("callbacks", reading.catalog, entries)
     sources = ["callbacks"]
     if reading.get("monitor_config.monitor_on") and "TrainingStateMonitor" not in kinds:
         kinds.append("TrainingStateMonitor")
         sources.append("monitor_config.monitor_on")
     reading.resolve("resolved.callbacks", kinds, *sources)
+
+
+def _callback_arguments(reading: Reading, entries: list[Any]) -> None:
+    """Arguments that a callback's constructor does not take."""
+    classes: dict[str, str] = reading.catalog["callbacks"]
+    for place, entry in enumerate(entries):
+        kind: Any = entry.get("type") if is_mapping(entry) else None
+        taken = classes.get(kind) if isinstance(kind, str) else None
+        arguments = [] if taken is None else taken.split()
+        if taken is None or "**" in arguments:
+            continue
+        for key in entry:
+            if key not in _NOT_ARGUMENTS and key not in arguments:
+                facts = {"class": entry["type"], "args": arguments, "open": False}
+                foreign_argument(reading, facts, f"callbacks[{place}].{key}", str(key))
+
+
+_NOT_ARGUMENTS = ("type", "auto_register")
 
 
 def _above_one(value: Any) -> bool:

@@ -206,7 +206,6 @@ def test_fix_converges_and_keeps_every_other_byte(folder: Path, capsys: pytest.C
         b"    rms_norm_eps: 1.0e-06\r",
         b"    num_experts_per_tok: 4\r",
         b"    norm_topk_prob: True\r",
-        b"    pad_token_id: -1\r",
         b"    rope_theta: 1000000.0\r",
     ]
     assert yaml.safe_load(after)["optimizer"]["eps"] == 1e-8

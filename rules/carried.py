@@ -1,0 +1,123 @@
+"""What a translation of the file drops although it changes numbers: the same rows that `accmap convert` reports.
+
+There is one source for both, the tables through `translate_recipe`. Of a pair only what the other side cannot say is
+said here: a field that both have is compared.
+"""
+
+from __future__ import annotations
+
+from ..schemas.light_typing import TYPE_CHECKING, cast
+from .naming import shown
+from .rule import Found, at_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..mapper.translate.report import ReportRow
+    from .subject import Side, Subject
+
+_NAMES = {"megatron": "MindSpore Transformers", "mindformers": "Megatron-LM"}
+_TRAINS = (None, "train", "finetune")
+_LOST = ("dropped", "approximate")
+
+
+def not_carried_over(subject: Subject) -> Iterator[Found]:
+    """Written settings with numeric impact that the other framework has no equal for."""
+    for side in subject.sides:
+        if side.framework == "mindformers" and side.config.value("run_mode") not in _TRAINS:
+            continue
+        other = next((one for one in subject.sides if one is not side), None)
+        if other is not None and not _suspicious(side, other, subject.profile):
+            continue
+        for row in lost(subject, side):
+            if other is not None and row.field is not None and other.field(row.field) is not None:
+                continue  # both have it, and the values are compared
+            place = _written(side, row.source)
+            if place is None:
+                continue
+            given = side.explicit(place)
+            values = {
+                "key": (given.flag if given is not None else None) or place,
+                "value": shown(row.value),
+                "target": _NAMES[side.framework],
+                "why": row.en,
+                "why_zh": row.zh,
+            }
+            fields = () if row.field is None else (row.field,)
+            severity = "error" if other is not None and _is_sure(side, row) else None
+            yield Found(at_key(side.framework, place), values, fields=fields, severity=severity)
+
+
+def lost(subject: Subject, side: Side) -> tuple[ReportRow, ...]:
+    """The rows of the loss report that change numbers and that the file itself asks for."""
+    known = subject.worked_out
+    name = f"lost of {side.framework}"
+    if name not in known:
+        known[name] = tuple(_lost(subject, side))
+    return cast("tuple[ReportRow, ...]", known[name])
+
+
+def _lost(subject: Subject, side: Side) -> Iterable[ReportRow]:
+    from ..mapper.translate.translation import translate_recipe
+
+    other = next((one for one in subject.sides if one is not side), None)
+    version = dialect = None
+    if other is not None and other.config.dialect != "legacy":
+        version = other.config.framework_version
+        dialect = other.config.dialect if other.framework == "mindformers" else None
+    target = "mindformers" if side.framework == "megatron" else "megatron"
+    for row in translate_recipe(side.recipe, side.config, target, version, dialect).rows:
+        if row.status in _LOST and row.impact == "numerics" and row.explicit and not _as_by_default(side, row):
+            yield row
+
+
+def _as_by_default(side: Side, row: ReportRow) -> bool:
+    """Whether the file only writes out what its framework does anyway, or switches something off."""
+    if row.field is not None:
+        return False
+    if row.value is None or row.value is False:
+        return True
+    if side.framework == "megatron":
+        from ..schemas.megatron.catalog import catalog
+
+        fact = catalog(side.config.framework_version).by_dest.get(row.source[0]) if row.source else None
+        return fact is not None and fact.default == row.value
+    return False
+
+
+def _is_sure(side: Side, row: ReportRow) -> bool:
+    """Whether a row without a field is known to change numbers, and not only part of a section that may."""
+    return row.field is not None or all(entry.sure for entry in side.recipe.unmapped if entry.key in row.source)
+
+
+def _suspicious(side: Side, other: Side, profile: str) -> bool:
+    """Whether anything is written that the other side has no field for: most pairs have nothing, and cost nothing."""
+    from ..mapper.recipe.vocabulary import vocabulary
+    from .registry import compared
+
+    known = vocabulary()
+    if any(entry.impact == "numerics" for entry in side.recipe.unmapped):
+        return True
+    rules, there = compared(profile), other.recipe.fields
+    for name, entry in side.recipe.fields.items():
+        if entry[1] == "explicit" and name not in there and entry[0] not in (None, False):
+            row = known[name]
+            if name in rules and row.impact == "numerics" and entry[0] != row.default and _may_be_lost(name):
+                return True
+    return False
+
+
+def _may_be_lost(name: str) -> bool:
+    """Whether the tables let a field change numbers when the other framework has no place for it."""
+    from .places import rows_of
+
+    return any(row.impact in (None, "numerics") and row.loss != "one-way" for row in rows_of(name))
+
+
+def _written(side: Side, keys: tuple[str, ...]) -> str | None:
+    """The first of some keys that the file gives and its framework takes."""
+    for key in keys:
+        given = side.explicit(key)
+        if given is not None and given.acceptance == "accepted":
+            return key
+    return None

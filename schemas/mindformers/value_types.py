@@ -1,0 +1,134 @@
+"""Whether a written value is of the kind that MindSpore Transformers computes with, and one of those it knows.
+
+The kinds are facts of a version (`static_*.json`: `types` of the TransformerConfig's fields, `section_types` of the
+other sections, `choices`); a kind that ends in `?` may be null. Which values stop the run was tried on the real
+classes (`get_model_config`, `convert_to_transformer_config`, `GPTModel`, `create_optimizer_scheduler`, 1.6-1.9).
+"""
+
+from __future__ import annotations
+
+from ..light_typing import TYPE_CHECKING
+from .reading import Undecided
+from .shape import is_list, is_mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .parallelism import Sourced
+    from .reading import Reading
+
+_WORDS = {
+    "int": ("a whole number", "整数"),
+    "positive": ("a whole number above 0", "大于 0 的整数"),
+    "count": ("a whole number", "整数"),
+    "float": ("a number", "数"),
+    "bool": ("True or False", "True 或 False"),
+    "str": ("a text", "字符串"),
+}
+_READS_AS_FALSE = frozenset(("false", "no", "off", "none", "null", "0", ""))
+
+_kinds: dict[tuple[str, str], dict[str, str]] = {}
+
+
+def kinds_of(catalog: Mapping[str, Any], table: str) -> dict[str, str]:
+    """The kind of every name of a table of facts."""
+    key = str(catalog["version"]), table
+    found = _kinds.get(key)
+    if found is None:
+        found = _kinds[key] = {name: kind for kind, names in catalog[table].items() for name in names.split()}
+    return found
+
+
+def fits(value: Any, kind: str) -> bool:
+    """Whether a value is of a kind."""
+    if value is None:
+        return kind[-1] == "?"
+    base = kind.rstrip("?")
+    if base == "bool":
+        return isinstance(value, bool) or (isinstance(value, int) and value in (0, 1))
+    if base == "str":
+        return isinstance(value, str)
+    if base == "count" and isinstance(value, str):
+        return value.strip().removeprefix("-").isdecimal()
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return base == "float" or (isinstance(value, int) and (value > 0 or base != "positive"))
+
+
+def checked_fields(reading: Reading, fields: dict[str, Sourced]) -> dict[str, Sourced]:
+    """The written fields of the TransformerConfig; one of the wrong kind is reported and left open."""
+    kinds = kinds_of(reading.catalog, "types")
+    choices: dict[str, str] = reading.catalog["choices"]
+    result = dict(fields)
+    for name, one in fields.items():
+        path = one.sources[0] if one.sources else ""
+        if path not in reading.places or isinstance(one.value, Undecided) or not one.decided:
+            continue
+        kind = None if _unread(name, fields) else kinds.get(name)
+        if kind is not None and not fits(one.value, kind):
+            if _report(reading, path, one.value, kind):
+                result[name] = one._replace(value=Undecided(str(one.value)))
+        elif name in choices and isinstance(one.value, str) and _counts(name, fields):
+            known = choices[name].split()
+            if (one.value.lower() if name == "hidden_act" else one.value) not in known:
+                words = ", ".join(known)
+                _note(reading, path, one.value, f"one of {words}", f"{words} 之一")
+    return result
+
+
+def _unread(name: str, fields: Mapping[str, Sourced]) -> bool:
+    """The longest position is handed on, and computed with by learned positions and YaRN alone."""
+    kind = fields.get("position_embedding_type")
+    return name == "max_position_embeddings" and (kind is None or kind.value == "rope")
+
+
+def _counts(name: str, fields: Mapping[str, Sourced]) -> bool:
+    experts = fields.get("num_moe_experts")
+    return not name.startswith("moe_") or (experts is not None and bool(experts.value))
+
+
+def check_sections(reading: Reading) -> None:
+    """Report the written values outside the model that are of the wrong kind."""
+    places = reading.places
+    said = {dict(problem.values).get("key") for problem in reading.problems}
+    for path, kind in kinds_of(reading.catalog, "section_types").items():
+        if path in places and path not in said:
+            value = reading.get(path)
+            if not isinstance(value, Undecided) and not fits(value, kind):
+                _report(reading, path, value, kind)
+
+
+def _report(reading: Reading, path: str, value: Any, kind: str) -> bool:
+    """Say that a value is of the wrong kind; the answer is whether the run stops there."""
+    base = kind.rstrip("?")
+    if base == "bool" and not is_list(value) and not is_mapping(value):
+        truth = bool(value)
+        wrong = isinstance(value, str) and truth and value.strip().lower() in _READS_AS_FALSE
+        reading.note("value-truth", path, key=path, value=repr(value), truth=str(truth))
+        if wrong:
+            found = reading.problems[-1]
+            reading.problems[-1] = found._replace(kind=found.kind._replace(severity="error"))
+        return False
+    if base == "float" and isinstance(value, str) and _is_number(value):
+        from .arguments import string_number
+
+        string_number(reading, path, "the run cannot compute with it and stops", "无法用它计算，会报错退出")
+        return True
+    english, chinese = _WORDS[base]
+    _note(reading, path, value, english, chinese)
+    return True
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _note(reading: Reading, path: str, value: Any, english: str, chinese: str) -> None:
+    shown = repr(value)
+    shown = shown if len(shown) <= 60 else shown[:59] + "…"
+    reading.note("value-type", path, key=path, value=shown, expected=english, expected_zh=chinese)
