@@ -9,6 +9,7 @@ from ..schemas.border.outgoing import composed, emit, json_text, tell
 from ..schemas.border.writing import rewrite, write_texts
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import require_training
+from ..schemas.refused import require_accepted
 from .accepting import accepted_losses, close_report
 from .inputs import load, read_input
 from .lean import BAD
@@ -47,6 +48,7 @@ def run(
     accepted = accepted_losses(files[0], accept_loss)
     config = load(files[0], options, stdin_name)
     require_training(config)
+    require_accepted(config)
     target: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
     version = options.megatron if target == "megatron" else options.mindformers
     standing = None if update is None else _Standing(update, options)

@@ -13,6 +13,8 @@ from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.border.writing import write_folder
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.purpose import require_training
+from ..schemas.refused import require_accepted
 from .accepting import accepted_losses, close_report
 from .inputs import load
 from .lean import BAD
@@ -58,6 +60,8 @@ def run(
         raise UsageError(f"--step takes 0 to {last}, not {step}", f"--step 为 0 到 {last}，而不是 {step}")
     accepted = accepted_losses(files[0], accept_loss)
     config = load(files[0], options, stdin_name)
+    require_training(config)
+    require_accepted(config)
     pair = pair_of(
         config,
         megatron=options.megatron,

@@ -14,6 +14,7 @@ from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.mindformers.unknown_class import unknown_class
 from ..schemas.purpose import require_training
 from ..schemas.reader import config_of
+from ..schemas.refused import require_accepted
 from .inputs import read_input
 from .lean import BAD, FINE, UNUSABLE
 from .parsing import UsageError, counts_from_one
@@ -77,6 +78,7 @@ def run(
     configs = [config_of(source, options, path=source.name) for source in sources]
     for config in configs:
         require_training(config)
+        require_accepted(config)
         unknown = unknown_class(config)
         if unknown is not None:
             raise UnreadableError(unknown)

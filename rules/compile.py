@@ -19,6 +19,7 @@ CATALOG = ROOM / "catalog"
 PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN")
 READERS = (
     "schemas.border.incoming",
+    "schemas.refused",
     "schemas.reader",
     "schemas.purpose",
     "schemas.shell.problems",

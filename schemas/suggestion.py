@@ -61,13 +61,13 @@ def slip(name: str, other: str) -> bool:
     if len(short) < _SHORT:
         return len(short) > 1 and long == short + short[-1]  # only the last letter struck twice
     allowed = 1 if min(len(one), len(two)) < _LONG else 2
-    return abs(len(one) - len(two)) <= allowed and _edits(one, two) <= allowed
+    return abs(len(one) - len(two)) <= allowed and edits(one, two) <= allowed
 
 
 _SHORT, _LONG = 4, 9
 
 
-def _edits(one: str, two: str) -> int:
+def edits(one: str, two: str) -> int:
     """Letters to add, drop, change or swap with the next to get from one text to the other."""
     before: list[int] = []
     row = list(range(len(two) + 1))

@@ -12,7 +12,7 @@ from ..light_typing import TYPE_CHECKING, NamedTuple
 from .catalog import ArgumentFact
 from .converters import EXPECTED, convert
 from .problems import PROBLEMS
-from .suggestions import misspelt, suggestion
+from .suggestions import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 TYPES = ("str", "int", "float", "bool")
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212"
 """What an editor or a page makes of a hyphen."""
-_FORK = 3
-"""So many flags that are near to none of Megatron-LM's are no slips: a fork has them."""
 
 
 class Given(NamedTuple):
@@ -104,10 +102,6 @@ class _Parser:
         self.problems: list[Diagnostic] = []
         self.given: dict[str, Given] = {}
         self.after_open: set[str] | None = None
-        self.foreign = 0
-        """Flags that Megatron-LM does not have, and that are no slip of one of its own."""
-        self.slips: list[int] = []
-        """Where in `problems` the slips stand."""
 
     def parse(self) -> Parsed:
         arguments = self.arguments
@@ -125,10 +119,6 @@ class _Parser:
             while end < count and end != closed and not options[end]:
                 end += 1
             last_flag, at = self.option(at, end)
-        if self.foreign < _FORK:
-            for place in self.slips:
-                found = self.problems[place]
-                self.problems[place] = found._replace(kind=found.kind._replace(severity="error"))
         overridable = None if self.after_open is None else frozenset(self.after_open)
         return Parsed(self.given, tuple(self.problems), overridable)
 
@@ -257,10 +247,6 @@ class _Parser:
             dest = flag  # `--num_layers`: what the parser has under this name stays what it is
         span = word.span if explicit is not None else _through(word, values)
         better = suggestion(flag, self.known)
-        if better is not None and misspelt(flag, better):
-            self.slips.append(len(self.problems))
-        else:
-            self.foreign += 1
         self.report(
             "unknown-argument",
             word.span,

@@ -28,7 +28,7 @@ _MEANT = {
 }
 
 
-def misspelt(flag: str, better: str) -> bool:
+def _misspelt(flag: str, better: str) -> bool:
     """Whether `flag` is `better` with a slip: underscores, letters swapped, one too many or too few.
 
     A flag that a fork adds is seldom that near to one of Megatron-LM's; what is, its parser refuses.
@@ -39,7 +39,7 @@ def misspelt(flag: str, better: str) -> bool:
 def meant(flag: str, known: Catalog) -> str | None:
     """The destination of the argument that an unknown flag is a slip of."""
     better = suggestion(flag, known)
-    return known.by_option[better].dest if better is not None and misspelt(flag, better) else None
+    return known.by_option[better].dest if better is not None and _misspelt(flag, better) else None
 
 
 def suggestion(flag: str, known: Catalog) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING
+from ..suggestion import edits
 from .problems import PROBLEMS
 from .version_problems import PROBLEMS as VERSION_PROBLEMS
 
@@ -75,19 +76,4 @@ def nearly(flag: str, known: str) -> bool:
         for word, twin in zip(words, others, strict=True)
     ):
         return False  # --o-lora-rank is no misspelt --q-lora-rank
-    return _distance(one, other) <= allowed
-
-
-def _distance(one: str, other: str) -> int:
-    """How many letters have to be put in, taken out, replaced or swapped with their neighbour."""
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for at, letter in enumerate(one, 1):
-        after = [at]
-        for place, wanted in enumerate(other, 1):
-            cost = min(row[place] + 1, after[place - 1] + 1, row[place - 1] + (letter != wanted))
-            if at > 1 and place > 1 and letter == other[place - 2] and one[at - 2] == wanted:
-                cost = min(cost, before[place - 2] + 1)
-            after.append(cost)
-        before, row = row, after
-    return row[-1]
+    return edits(one, other) <= allowed
