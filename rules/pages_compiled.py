@@ -361,7 +361,7 @@ PAGES: Any = {'SYN001': {'reader': 'no-launch',
             'severity': 'error',
             'messages': (('{framework} {version} would not start this run, so there is none to translate: {why}{more} `accmap lint {file}` lists what stops '
                           'it.',
-                          '{framework} {version} 无法启动该训练，因此没有可转换的训练：{why}{more_zh}`accmap lint {file}` 列出导致停止的原因。'),),
+                          '{framework} {version} 无法启动该训练，因此没有可转换的训练：{why_zh}{more_zh}`accmap lint {file}` 列出导致停止的原因。'),),
             'sources': ('accmap schemas.refused',)},
  'MAP001': {'reader': 'unknown-megatron-version',
             'severity': 'error',

@@ -15,7 +15,7 @@ PROBLEMS = {
         "error",
         "{framework} {version} would not start this run, so there is none to translate: {why}{more} `accmap lint "
         "{file}` lists what stops it.",
-        "{framework} {version} 无法启动该训练，因此没有可转换的训练：{why}{more_zh}"
+        "{framework} {version} 无法启动该训练，因此没有可转换的训练：{why_zh}{more_zh}"
         "`accmap lint {file}` 列出导致停止的原因。",
     ),
 }
@@ -36,5 +36,5 @@ def require_accepted(config: Config) -> None:
     others = len(stops) - 1
     more = f" ({others} more.)" if others else ""
     more_zh = f"（另有 {others} 处。）" if others else ""
-    said = {**names, "why": first.message(), "more": more, "more_zh": more_zh}
+    said = {**names, "why": first.message(), "why_zh": first.message("zh"), "more": more, "more_zh": more_zh}
     raise UnreadableError(finding(PROBLEMS, "refused", config.file, first.span, **said))
