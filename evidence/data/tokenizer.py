@@ -11,11 +11,14 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...schemas.system_reasons import system_reason
+from ..stranger_json import bytes_of, parse_json
 from .problems import unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+_MOST_BYTES = 1 << 27
 SPECIAL = ("bos_token", "eos_token", "pad_token", "unk_token")
 
 
@@ -92,12 +95,10 @@ def encoder(path: str) -> Any | None:
 
 def _json(file: str) -> Any:
     try:
-        with open(file, encoding="utf-8") as stream:
-            return json.load(stream)
+        return parse_json(bytes_of(file, _MOST_BYTES), 8)
     except OSError as error:
-        unreadable(
-            "tokenizer", file, path=file, why=error.strerror or "unreadable", why_zh=error.strerror or "无法读取"
-        )
+        why, why_zh = system_reason(error)
+        unreadable("tokenizer", file, path=file, why=why, why_zh=why_zh)
     except UnicodeDecodeError as error:
         unreadable(
             "tokenizer",
@@ -106,8 +107,8 @@ def _json(file: str) -> Any:
             why=f"byte {error.start} is not UTF-8",
             why_zh=f"第 {error.start} 字节不是 UTF-8",
         )
-    except (json.JSONDecodeError, RecursionError) as error:
-        place = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+    except ValueError as error:
+        place = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else str(error)
         unreadable("tokenizer", file, path=file, why=place, why_zh=place)
 
 

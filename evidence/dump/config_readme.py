@@ -6,6 +6,8 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ...schemas.border.incoming import package_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -84,5 +86,4 @@ class _Readme:
 def _words() -> Any:
     import yaml
 
-    with open(os.path.join(os.path.dirname(__file__), "config_readme.yaml"), encoding="utf-8") as stream:
-        return yaml.safe_load(stream)
+    return yaml.safe_load(package_text(os.path.dirname(__file__), "config_readme.yaml"))

@@ -95,7 +95,11 @@ def plan_from(content: object) -> Plan:
         raise PlanError("it does not name the pair's files", "其中没有两个文件的名称")
     if not isinstance(reading, list) or not all(isinstance(word, str) and _READING.fullmatch(word) for word in reading):
         raise PlanError("it does not say how the pair's files are read", "其中没有说明如何读取两个文件")
-    if not isinstance(rungs, list) or not all(type(rung) is int and rung in known for rung in rungs):
+    if (
+        not isinstance(rungs, list)
+        or not all(type(rung) is int and rung in known for rung in rungs)
+        or len(rungs) > len(set(rungs))
+    ):
         raise PlanError("its rungs are not those of the ladder", "其中的级别不属于对齐阶梯")
     if not isinstance(checks, list):
         raise PlanError("it does not list its checks", "其中没有列出检查项")

@@ -9,15 +9,15 @@ that a parallel run saved has a `metadata.json`, which says which slice of which
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
+from ..stranger_json import bytes_of, parse_json
 from .model import Amount, Copy, Model, View, count
-from .problems import garbled, said_twice, unreadable
+from .problems import denied, garbled, said_twice, unreadable
 from .safetensors_file import read_header
 from .scattered import Chunk, Scattered
 from .weight import Computed, changed, rows_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 MAP = "param_name_map.json"
 _INDEX = "index.json"
+_MOST_JSON = 1 << 27
 
 
 class MindFormersFiles:
@@ -233,11 +234,10 @@ def _slice_key(key: str) -> tuple[str, Shape]:
 
 def _json(path: str) -> dict[str, Any]:
     try:
-        with open(path, encoding="utf-8") as stream:
-            found: Any = json.load(stream)
+        found: Any = parse_json(bytes_of(path, _MOST_JSON), 8)
     except OSError as error:
-        garbled(path, error.strerror or str(error), error.strerror or str(error))
-    except (ValueError, RecursionError) as error:
+        denied(path, error)
+    except ValueError as error:
         garbled(path, f"it is no JSON ({error})", f"不是 JSON（{error}）")
     if not isinstance(found, dict):
         garbled(path, "it is no JSON object", "不是 JSON 对象")

@@ -6,7 +6,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
-from .problems import unreadable
+from ..stranger_json import bytes_of
+from .problems import denied, unreadable
 
 if TYPE_CHECKING:
     from ...schemas.config import Framework
@@ -67,8 +68,10 @@ def _latest(path: str) -> str:
     """The folder of the iteration that a checkpoint's tracker names, or the only one there is."""
     tracker = os.path.join(path, TRACKER)
     if os.path.isfile(tracker):
-        with open(tracker, encoding="utf-8", errors="replace") as stream:
-            written = stream.read(64).strip()
+        try:
+            written = bytes_of(tracker, 64).decode("utf-8", "replace").strip()
+        except OSError as error:
+            denied(tracker, error)
         for name in (written, f"iter_{written.zfill(7)}", f"iteration_{written.zfill(8)}"):
             folder = os.path.join(path, name)
             if _ITERATION.fullmatch(name) and os.path.isdir(folder):

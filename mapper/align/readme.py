@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
+from ...schemas.border.incoming import package_text
 from ...schemas.config import json_value
 from ...schemas.light_typing import TYPE_CHECKING
 from .pair import CONFIGURATION, INITIAL, SCRIPT
@@ -158,8 +159,7 @@ _NAMES = {"script": SCRIPT, "yaml": CONFIGURATION, "initial": INITIAL}
 def _words() -> Any:
     import yaml
 
-    with open(os.path.join(os.path.dirname(__file__), "readme.yaml"), encoding="utf-8") as stream:
-        return yaml.safe_load(stream)
+    return yaml.safe_load(package_text(os.path.dirname(__file__), "readme.yaml"))
 
 
 def _cell(value: Value) -> str:
