@@ -242,7 +242,7 @@ def _apart(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Ite
             yield finding(PROBLEMS, "not-reference", HERE, None, name=name, version=given, wanted=wanted, **common)
 
 
-_PART = re.compile(r"(\d+)|(a|b|rc|dev|alpha|beta|post)(\d*)", re.IGNORECASE)
+_PART = re.compile(r"([0-9]{1,15})|(a|b|rc|dev|alpha|beta|post)([0-9]{0,15})", re.IGNORECASE)
 
 
 def _release(version: str) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.system_reasons import system_reason
@@ -46,7 +47,7 @@ class Tokenizer(NamedTuple):
             if piece is None:
                 raw += f"⟨{int(token)}⟩".encode()
             elif int(token) in self.added:
-                raw += piece.encode()
+                raw += _encoded(piece)
             else:
                 raw += _bytes_of(piece, self.written_as)
         return raw.decode("utf-8", errors="replace")
@@ -161,12 +162,19 @@ def _bytes_of(piece: str, written_as: str) -> bytes:
         table = _letters()
         if all(letter in table for letter in piece):
             return bytes(table[letter] for letter in piece)
-        return piece.encode()
+        return _encoded(piece)
     if written_as == "metaspace":
-        if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
-            return bytes.fromhex(piece[3:5])
-        return piece.replace("▁", " ").encode()
-    return piece.encode()
+        byte = _BYTE.fullmatch(piece)
+        return bytes.fromhex(byte[1]) if byte is not None else _encoded(piece.replace("▁", " "))
+    return _encoded(piece)
+
+
+def _encoded(piece: str) -> bytes:
+    """The bytes of a piece; JSON can spell halves of characters, which have none."""
+    return piece.encode("utf-8", "replace")
+
+
+_BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
 _LETTERS: dict[str, int] = {}

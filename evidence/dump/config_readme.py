@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.incoming import package_text
+from ...schemas.border.outgoing import markdown, shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,10 +43,10 @@ class _Readme:
             yield from ("", self._say("derived", side=self._say(plan.derived)))
         if plan.findings:
             yield from ("", self._say("findings"), "")
-            yield from (f"- {found.kind.code} {found.message(self.language)}" for found in plan.findings)
+            yield from (f"- {found.kind.code} {markdown(found.message(self.language))}" for found in plan.findings)
         if operators:
             yield from ("", self._say("run_operators", name="*"), "", "```bash")
-            yield from (f"export {name}={value}" for name, value in plan.environment.items())
+            yield from (f"export {name}={shell_word(value)}" for name, value in plan.environment.items())
             yield "```"
             return
         yield from self._insert()

@@ -118,7 +118,7 @@ class _Sheet(Unpacked):
 def _elements(stream: _Sheet, tag: str) -> Iterator[ElementTree.Element]:
     """The elements of a name, one after the other; nothing of what was read is kept."""
     above: list[ElementTree.Element] = []
-    inside = held = 0
+    inside = held = others = 0
     for event, element in ElementTree.iterparse(stream, ("start", "end")):  # pyright: ignore[reportArgumentType]
         if event == "start":
             above.append(element)
@@ -133,6 +133,10 @@ def _elements(stream: _Sheet, tag: str) -> Iterator[ElementTree.Element]:
             continue
         if element.tag == tag:
             yield element
+        elif others < _MOST_HELD:
+            others += 1
+        else:
+            raise zipfile.BadZipFile("it holds more than rows")
         element.clear()
         if above:
             above[-1].clear()

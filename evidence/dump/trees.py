@@ -40,8 +40,8 @@ _ROLES: tuple[tuple[str, str, Role], ...] = (
     ("output", "output", "output"),
 )
 """The lists of a unit in dump.json, what its tensors are called, and what they are to the unit."""
-_STEP = re.compile(r"step(\d+)")
-_RANK = re.compile(r"(rank)_?(\d*)|(proc)_?(\d+)")
+_STEP = re.compile(r"step([0-9]{1,15})")
+_RANK = re.compile(r"(rank)_?([0-9]{0,12})|(proc)_?([0-9]{1,12})")
 _PROCESS = 1 << 40
 """Added to a process id, so that it is told from a rank."""
 _OPERATOR_PARTS = 6
@@ -49,6 +49,7 @@ _DEEPEST = 6
 _MOST_JSON = 1 << 29
 _NESTED = 100
 _MOST_NOTES = 20
+_MOST_DIGITS = 16
 
 
 class Statistics(NamedTuple):
@@ -240,8 +241,8 @@ def _is_operator(name: str) -> bool:
 def _graph_place(folder: str, above: int) -> Place:
     """MindSpore's `rank_0/<network>/<graph>/<iteration>`."""
     parts = os.path.abspath(folder).split(os.sep)[max(above, 0) :]
-    step = int(parts[-1]) if parts[-1].isdigit() else None
-    graph = parts[-2] if len(parts) > 1 and parts[-2].isdigit() else ""
+    step = int(parts[-1]) if is_whole(parts[-1]) else None
+    graph = parts[-2] if len(parts) > 1 and is_whole(parts[-2]) else ""
     return Place(folder, "mindspore", step, _numbers(folder, above)[1], graph)
 
 
@@ -272,7 +273,11 @@ def _read_msprobe(place: Place) -> Tree:
     notes = [outside(path) for path in place.left_out]
     root = place.root or os.path.dirname(os.path.realpath(place.path))
     beside = {name for name in ("construct.json", "dump_tensor_data") if lies_in(os.path.join(folder, name), root)}
-    parents: Mapping[str, str] = _parents(os.path.join(folder, "construct.json"), notes) if "construct.json" in beside else {}
+    apart = [os.path.join(folder, name) for name in ("construct.json", "dump_tensor_data") if name not in beside]
+    notes += [outside(path) for path in apart if os.path.lexists(path)]
+    parents: Mapping[str, str] = (
+        _parents(os.path.join(folder, "construct.json"), notes) if "construct.json" in beside else {}
+    )
     tensors = os.path.join(folder, "dump_tensor_data")
     has_tensors = "dump_tensor_data" in beside and os.path.isdir(tensors)
     files = file_names(tensors, root, notes) if has_tensors else set[str]()
@@ -381,7 +386,7 @@ class _MsprobeReader:
             tensors = self._leaves(entry, "gradient", "output")
             return Unit(name, ".".join(parts[:end]), "", "backward", 0, "module", tuple(tensors))
         if parts[-1] == "debug":
-            call = int(parts[-2]) if len(parts) > 2 and parts[-2].isdigit() else 0
+            call = int(parts[-2]) if len(parts) > 2 and is_whole(parts[-2]) else 0
             tensors = self._leaves(entry, "output", "output")
             return Unit(name, ".".join(parts[:-2]), "variable", "", call, "debug", tuple(tensors))
         placed = _placed(parts)
@@ -435,13 +440,23 @@ def _placed(parts: list[str]) -> tuple[str, str, Direction, int, Level] | None:
     Modules are `Module.<path>.<Class>.forward.<call>`, APIs `Torch.matmul.<call>.forward`.
     """
     last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
-    if before in ("forward", "backward") and last.isdigit() and len(parts) >= 4:
+    if before in ("forward", "backward") and is_whole(last) and len(parts) >= 4:
         path = parts[:-2]
         return ".".join(path[:-1]), path[-1], before, int(last), "module"  # pyright: ignore[reportReturnType]
-    if last in ("forward", "backward") and before.isdigit() and len(parts) >= 4:
+    if last in ("forward", "backward") and is_whole(before) and len(parts) >= 4:
         path = parts[:-2]
         return ".".join(path), path[-1], last, int(before), "api"  # pyright: ignore[reportReturnType]
     return None
+
+
+def is_whole(text: str) -> bool:
+    """Whether a piece of a name is a count: `²` is a digit too, and a name may have thousands of them."""
+    return text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS
+
+
+def sizes_in(text: str) -> tuple[int, ...]:
+    """The numbers of a shape as a table writes it."""
+    return tuple(int(size) for size in re.findall(r"[0-9]+", text) if len(size) < _MOST_DIGITS)
 
 
 def unit_named(name: str) -> Unit:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .compare_problems import Note
 from .tables_sheet import broken, csv_rows, why_unreadable
-from .trees import Statistics, Tensor, Tree, Unit, dtype_name, file_names, lies_in, number, outside
+from .trees import Statistics, Tensor, Tree, Unit, dtype_name, file_names, lies_in, number, outside, sizes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,13 +27,12 @@ if TYPE_CHECKING:
     from .trees import Direction, Place
 
 _FILE = re.compile(
-    r"(?P<type>[^.]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>\d+)"
+    r"(?P<type>[^.]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>[0-9]+)"
     r"\.(?P<io>input|output)\.(?P<slot>\d+)\.(?P<format>[^.]+)(?:\.(?P<dtype>[^.]+))?\.npy"
 )
 _COLUMNS = ("Op Type", "Op Name", "Timestamp", "IO", "Slot", "Data Type", "Shape")
 """Columns that a statistic.csv must have; statistics are as many as `statistic_category` asked for."""
 _STATISTICS = ("Max Value", "Min Value", "Avg Value", "L2Norm Value")
-_DIGITS = re.compile(r"\d+")
 
 
 class _Record(NamedTuple):
@@ -95,7 +94,7 @@ def _rows(path: str) -> Iterator[_Record]:
         role = "input" if cells["IO"] == "input" else "output"
         highest, lowest, mean, norm = (number(cells.get(name)) for name in _STATISTICS)
         statistics = Statistics(highest, lowest, mean, norm, cells.get("MD5") or None)
-        shape = tuple(int(size) for size in _DIGITS.findall(cells["Shape"]))
+        shape = sizes_in(cells["Shape"])
         tensor = Tensor(f"{role}.{cells['Slot']}", role, dtype_name(cells["Data Type"]), shape, statistics)
         time = _time(cells["Timestamp"])
         yield _Record(cells["Op Type"], cells["Op Name"].replace("/", "_"), time, tensor, cells.get("Task ID", ""))

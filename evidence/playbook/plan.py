@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ...mapper.align.alignment import align, steps
 from ...mapper.conditions import holds
+from ...schemas.border.outgoing import shell_word
 from .table import Stage, stages
 
 if TYPE_CHECKING:
@@ -153,9 +153,9 @@ class _Filling:
         return (*filled, *self.reading) if any(self._names_the_pair(word) for word in words) else filled
 
     def _line(self, line: str, further: Mapping[str, str]) -> str:
-        quoted = {name: shlex.quote(value) for name, value in {**self.names, **further}.items()}
+        quoted = {name: shell_word(value) for name, value in {**self.names, **further}.items()}
         filled = line.format(**quoted)
-        return f"{filled} {shlex.join(self.reading)}".rstrip() if self._names_the_pair(line) else filled
+        return f"{filled} {' '.join(map(shell_word, self.reading))}".rstrip() if self._names_the_pair(line) else filled
 
     def _names_the_pair(self, word: str) -> bool:
         return any(f"{{{name}}}" in word for name in self.names)

@@ -83,8 +83,8 @@ class MegatronDist:
     def _places(self, places: Mapping[Any, Any]) -> Iterator[tuple[tuple[str, Shape | None], tuple[str, int, int]]]:
         sizes: dict[str, int] = {}
         for index, info in places.items():
-            name, offset = str(index.get("fqn")), index.get("offset")
-            file = os.path.join(self.folder, os.path.basename(str(info.get("relative_path"))))
+            name, offset = _word(index.get("fqn")), index.get("offset")
+            file = os.path.join(self.folder, os.path.basename(_word(info.get("relative_path"))))
             start, length = int(info.get("offset")), int(info.get("length"))
             if beside_the_weights("megatron", name) is None:
                 if file not in sizes:
@@ -185,6 +185,13 @@ def _unstacked(name: str, weight: Scattered) -> Iterator[tuple[str, Scattered]]:
             yield inner, weight.at(expert, inner)
     else:
         yield name, weight
+
+
+def _word(value: object) -> str:
+    """A name. What is none is not shown: tuples of a pickle that share their parts are longer than any memory."""
+    if not isinstance(value, str):
+        raise TypeError(f"a name is a {type(value).__name__}")
+    return value
 
 
 def _opener(name: str, file: str, start: int, length: int) -> Any:
