@@ -25,7 +25,8 @@ CALLS = frozenset((
     "gzip.GzipFile", "bz2.open", "bz2.BZ2File", "lzma.open", "lzma.LZMAFile", "zipfile.ZipFile", "tarfile.open",
     "tarfile.TarFile", "mmap.mmap", "np.load", "np.save", "numpy.load", "numpy.save", "json.dump", "pickle.dump",
     "pickle.load", "yaml.dump_all", "fileinput.input", "sys.stdout.write", "sys.stderr.write",
-    "sys.stdout.buffer.write", "sys.stderr.buffer.write", "sys.stdout.writelines", "sys.stderr.writelines", "sys.stdin.read", "sys.stdin.readline",
+    "sys.stdout.buffer.write", "sys.stderr.buffer.write", "sys.stdout.writelines", "sys.stderr.writelines",
+    "sys.stdin.read", "sys.stdin.readline",
     "sys.stdin.buffer.read", "ElementTree.parse", "traceback.print_exc", "warnings.warn", "sqlite3.connect",
     "ctypes.CDLL", "runpy.run_path",
 ))  # fmt: skip

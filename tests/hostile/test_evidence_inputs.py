@@ -22,6 +22,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -759,8 +760,13 @@ def _held() -> int:
 @pytest.fixture(scope="module", autouse=True)
 def _warm() -> None:
     """What commands import is not counted."""
-    import accmap.evidence.dump.compare
-    import accmap.evidence.weights.opening  # noqa: F401
+    for name in (
+        "evidence.dump.compare",
+        "evidence.weights.opening",
+        "evidence.weights.comparison",
+        "cli.evidence.logs",
+    ):
+        import_module(f"accmap.{name}")
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
@@ -773,6 +779,7 @@ def test_ends_in_a_sentence(
     size = sum(file.lstat().st_size for file in tmp_path.rglob("*"))
     forget = Path("/proc/self/clear_refs")
     measured = os.access(forget, os.W_OK)
+    before = 0
     if measured:
         forget.write_text("5", "ascii")
         before = _held()
