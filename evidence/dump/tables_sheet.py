@@ -28,7 +28,7 @@ MOST_ROOM = 600 << 20
 """What a table may take in memory; msprobe's of a whole model have some tens of megabytes."""
 _PACKED = 40
 """A sheet of numbers is packed to a tenth or twentieth."""
-_SMALL = 20 << 20
+_SMALL = 8 << 20
 _DEEPEST = 32
 _MOST_HELD = 100_000
 """Elements of one row; the widest sheet there is has 16,384 cells in it."""
