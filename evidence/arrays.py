@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import math
 import os
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..schemas.border.incoming import PROBLEMS as FILE_PROBLEMS
+from ..schemas.border.regular import open_regular
 from ..schemas.diagnostic import Kind, UnreadableError, finding
 from ..schemas.system_reasons import system_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedReader
 
 Array = Any
 """A numpy array; numpy is imported only where arrays are read."""
@@ -39,6 +42,10 @@ _COARSER = ("float64", "float32", "float16", "bfloat16")
 _ELEMENT = 4.0
 _BLOCK = 1 << 16
 _BFLOAT16_BYTES = 2
+_LONGEST_HEADER = 1 << 16
+"""numpy itself writes and reads some thousands of bytes (`lib/format.py:_MAX_HEADER_SIZE`)."""
+_MOST_AXES = 64
+_LARGEST = 1 << 62
 
 PROBLEMS = {
     "array-missing": Kind("EVD090", "array-missing", "error", "There is no file {path}.", "文件 {path} 不存在。"),
@@ -62,7 +69,7 @@ PROBLEMS = {
         "tensor-unreadable",
         "error",
         "{path} is not one plain tensor of torch.save: {why}.",
-        "{path} 不是 torch.save 保存的单个普通张量：{why}。",
+        "{path} 不是 torch.save 保存的单个普通张量：{why_zh}。",
     ),
     "no-numpy": Kind(
         "EVD093",
@@ -138,32 +145,48 @@ def open_numpy() -> Any:
 def read_array(path: str) -> Array:
     """The array of an `.npy` file, mapped; bfloat16 (which numpy writes as two raw bytes) becomes float32."""
     np = open_numpy()
-    if not os.path.isfile(path):
-        raise UnreadableError(finding(PROBLEMS, "array-missing", path, path=path))
     try:
-        with open(path, "rb") as stream:
-            version = np.lib.format.read_magic(stream)
+        with open_regular(path) as stream:
+            head = BytesIO(stream.read(_LONGEST_HEADER))
+            version = np.lib.format.read_magic(head)
             reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, _fortran, dtype = reader(stream)
-            begins = stream.tell()
+            shape, fortran, dtype = reader(head)
+            return _mapped(np, path, stream, _Header(head.tell(), shape, dtype, "F" if fortran else "C"))
+    except UnreadableError:
+        raise
+    except FileNotFoundError:
+        raise UnreadableError(finding(PROBLEMS, "array-missing", path, path=path)) from None
     except OSError as error:
         why, why_zh = system_reason(error)
         raise UnreadableError(finding(FILE_PROBLEMS, "denied", path, path=path, why=why, why_zh=why_zh)) from None
     except Exception as error:  # noqa: BLE001 - the header is Python text: its parser raises whatever garbage makes it
         raise _unreadable(path, _first_line(error)) from None
+
+
+class _Header(NamedTuple):
+    """What an `.npy` file says of itself."""
+
+    begins: int
+    shape: tuple[int, ...]
+    dtype: Any
+    order: str
+
+
+def _mapped(np: Any, path: str, stream: BufferedReader, header: _Header) -> Array:
+    begins, shape, dtype, order = header
+    found = os.fstat(stream.fileno()).st_size
     if dtype.hasobject:
         raise UnreadableError(finding(PROBLEMS, "array-objects", path, path=path, what="pickled objects"))
     if dtype.kind not in "biufV" or (dtype.kind == "V" and (dtype.names or dtype.itemsize != _BFLOAT16_BYTES)):
-        raise UnreadableError(finding(PROBLEMS, "array-objects", path, path=path, what=str(dtype)))
+        raise UnreadableError(finding(PROBLEMS, "array-objects", path, path=path, what=str(dtype)[:80]))
+    if len(shape) > _MOST_AXES or not all(0 <= size < _LARGEST for size in shape):
+        raise _unreadable(path, f"its shape {str(shape)[:80]} cannot be", f"形状 {str(shape)[:80]} 不可能成立")
     expected = begins + math.prod(shape) * dtype.itemsize
-    found = os.path.getsize(path)
     if found < expected:
         told = f"{found:,} bytes of {expected:,}; it was cut off", f"{expected:,} 字节中只有 {found:,} 字节，文件被截断"
         raise _unreadable(path, *told)
-    try:
-        array = np.load(path, mmap_mode="r" if math.prod(shape) else None, allow_pickle=False)
-    except (ValueError, OSError) as error:
-        raise _unreadable(path, _first_line(error)) from None
+    whole = math.prod(shape)
+    array = np.memmap(stream, dtype, "r", begins, shape, order) if whole else np.zeros(shape, dtype, order)
     return from_bfloat16(array.view(np.uint16)) if dtype.kind == "V" else array
 
 

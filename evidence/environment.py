@@ -14,7 +14,10 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..schemas.border.incoming import package_text
+from ..schemas.border.regular import open_regular
 from ..schemas.diagnostic import finding
+from ..schemas.system_reasons import system_reason
 from .environment_problems import PROBLEMS
 
 if TYPE_CHECKING:
@@ -66,8 +69,7 @@ def version_table() -> Any:
     """`versions.yaml`, read once."""
     import yaml
 
-    with open(os.path.join(os.path.dirname(__file__), "versions.yaml"), encoding="utf-8") as stream:
-        return yaml.safe_load(stream)
+    return yaml.safe_load(package_text(os.path.dirname(__file__), "versions.yaml"))
 
 
 def version_sets() -> tuple[VersionSet, ...]:
@@ -138,11 +140,11 @@ def _from_files(row: Mapping[str, Any], root: str, problems: list[Diagnostic]) -
     for pattern in row["paths"]:
         for path in sorted(glob.glob(os.path.join(root, pattern))):
             try:
-                with open(path, encoding="utf-8", errors="replace") as stream:
-                    text = stream.read(MOST_CHARACTERS)
+                with open_regular(path) as stream:
+                    text = stream.read(MOST_CHARACTERS).decode("utf-8", "replace")
             except OSError as error:
-                why = f"{path}: {error.strerror}"
-                problems.append(finding(PROBLEMS, "unreadable", HERE, None, name=row["name"], why=why, why_zh=why))
+                why, why_zh = (f"{path}: {said}" for said in system_reason(error))
+                problems.append(finding(PROBLEMS, "unreadable", HERE, None, name=row["name"], why=why, why_zh=why_zh))
                 continue
             given = re.search(row["expression"], text)
             if given is not None:
@@ -240,7 +242,7 @@ def _apart(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Ite
             yield finding(PROBLEMS, "not-reference", HERE, None, name=name, version=given, wanted=wanted, **common)
 
 
-_PART = re.compile(r"(\d+)|(a|b|rc|dev|alpha|beta|post)(\d*)", re.IGNORECASE)
+_PART = re.compile(r"([0-9]{1,15})|(a|b|rc|dev|alpha|beta|post)([0-9]{0,15})", re.IGNORECASE)
 
 
 def _release(version: str) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..schemas.border.incoming import read_text
 from ..schemas.diagnostic import Kind, UnreadableError, finding
 from ..schemas.yaml_depth import refuse_deep
+from .stranger_json import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -231,9 +232,9 @@ def _parsed(path: str, text: str) -> dict[str, float]:
 
 def _json(path: str, text: str) -> Any:
     try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        place = place_zh = ""
+        return parse_json(text.encode("utf-8", "surrogatepass"), 8)
+    except ValueError as error:
+        place = place_zh = f" ({error})"
         if isinstance(error, json.JSONDecodeError):
             place = f" at line {error.lineno}, column {error.colno}"
             place_zh = f"，第 {error.lineno} 行第 {error.colno} 列"

@@ -33,6 +33,7 @@ _CHINESE = {
 
 def system_reason(error: Exception) -> tuple[str, str]:
     """The system's words for an error, and the same in Chinese where accmap has them."""
+    chinese = getattr(error, "why_zh", None)
     number = error.errno if isinstance(error, OSError) else None
     said = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return said, said if number is None else _CHINESE.get(number, said)
+    return said, chinese or (said if number is None else _CHINESE.get(number, said))

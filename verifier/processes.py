@@ -15,6 +15,8 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..schemas.border.regular import open_regular
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
@@ -146,7 +148,7 @@ class Worker:
     def _load(self) -> Mapping[str, Any]:
         import numpy as np
 
-        with np.load(self._arrays_file()) as stored:
+        with open_regular(self._arrays_file()) as stream, np.load(stream, allow_pickle=False) as stored:
             found = {name: stored[name] for name in stored.files}
         os.unlink(self._arrays_file())
         return found
@@ -188,9 +190,9 @@ class Worker:
 
 def _resident_megabytes(process: int) -> float:
     try:
-        with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as stream:
+        with open_regular(f"/proc/{process}/status") as stream:
             for line in stream:
-                if line.startswith("VmHWM:"):
+                if line.startswith(b"VmHWM:"):
                     return int(line.split()[1]) / 1024
     except OSError:
         pass

@@ -385,7 +385,7 @@ class CheckpointJson(Open):
     """The checkpoint that was read."""
 
     framework: Literal["megatron", "mindformers"]
-    form: Literal["torch", "torch_dist", "safetensors"]
+    form: Literal["torch", "torch_dist", "safetensors", "ckpt"]
     iteration: int | None
 
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from ...evidence.playbook.pages import pages
 from ...evidence.playbook.plan import FILE, Names, plan_of, reading_words
 from ...mapper.recipe.reading import recipe_of
+from ...schemas.border.incoming import read_regular
 from ...schemas.border.outgoing import emit, json_text, say
-from ...schemas.border.writing import write_folder
+from ...schemas.border.writing import write_folder, write_text
 from ..inputs import load
 from ..lean import BAD, FINE
 from ..parsing import UsageError
@@ -133,8 +134,7 @@ def _prepare(plan: Plan, by_framework: dict[str, Config], source: Config, made: 
         for (file, _), text in zip(printing, printed, strict=True):
             path = os.path.join(made, file)
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as stream:
-                stream.write(text)
+            write_text(path, text, force=True)
 
 
 def _accmap(words: Sequence[str], folder: str) -> str:
@@ -155,6 +155,5 @@ def _texts(folder: str) -> dict[str, str]:
     for root, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(root, name)
-            with open(path, encoding="utf-8") as stream:
-                found[os.path.relpath(path, folder)] = stream.read()
+            found[os.path.relpath(path, folder)] = read_regular(path).decode("utf-8")
     return found

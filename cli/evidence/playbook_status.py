@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING
 from ...evidence.playbook.pages import command_line
 from ...evidence.playbook.plan import FILE, PlanError, plan_from
 from ...evidence.playbook.progress import judged, next_of, standing
+from ...schemas.border.incoming import read_json
 from ...schemas.border.outgoing import emit, json_text, painted, say
-from ...schemas.system_reasons import system_reason
+from ...schemas.diagnostic import UnreadableError
 from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import wants_colour
@@ -53,20 +53,18 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
     """Print where the directory stands; 1 where a check failed or its files are unusable."""
     directory = files[0]
     try:
-        with open(os.path.join(directory, FILE), encoding="utf-8") as stream:
-            plan = plan_from(json.load(stream))
-    except OSError as error:
-        why, why_zh = system_reason(error)
+        plan = plan_from(read_json(os.path.join(directory, FILE)))
+    except UnreadableError as error:
         raise UsageError(
-            f"{error.filename}: {why}; `accmap playbook A B -d DIR` makes a playbook",
-            f"{error.filename}：{why_zh}；`accmap playbook A B -d DIR` 可生成流程目录",
+            f"{error.diagnostic.message()} `accmap playbook A B -d DIR` makes a playbook",
+            f"{error.diagnostic.message('zh')}`accmap playbook A B -d DIR` 可生成流程目录",
         ) from None
     except (PlanError, ValueError) as error:
         path = os.path.join(directory, FILE)
         why, why_zh = (error.en, error.zh) if isinstance(error, PlanError) else (str(error), "不是合法的 JSON")
         raise UsageError(f"{path} cannot be used: {why}", f"{path} 无法使用：{why_zh}") from None
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        standings = list(pool.map(_judged, standing(plan, directory), repeat(directory), repeat(lang)))
+        standings = list(pool.map(_judged, standing(plan, directory, lang), repeat(directory), repeat(lang)))
     if format == "json":
         emit(json_text(_json(directory, standings, lang)))
     else:

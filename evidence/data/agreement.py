@@ -6,6 +6,8 @@ import hashlib
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...schemas.border.regular import open_regular
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -45,7 +47,7 @@ class Contents:
 def _digest(path: str, *, quick: bool) -> str:
     size = os.path.getsize(path)
     found = hashlib.blake2b(digest_size=16)
-    with open(path, "rb", buffering=0) as stream:
+    with open_regular(path) as stream:
         if not quick or size <= _QUICK_BLOCKS * _BLOCK:
             while block := stream.read(_BLOCK):
                 found.update(block)

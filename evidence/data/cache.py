@@ -8,9 +8,12 @@ Sources: Megatron-Core 0.12 `core/datasets/gpt_dataset.py:GPTDataset._build_docu
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...schemas.diagnostic import UnreadableError
+from ..arrays import read_array
+from ..stranger_json import bytes_of, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from .gpt_index import GptIndex
     from .plan import Plan
 
+_MOST_BYTES = 1 << 24
 _DESCRIPTION = "-GPTDataset-train-description.txt"
 
 
@@ -50,8 +54,7 @@ def cached_indices(plan: Plan, prefix: str, request: int | None, index: GptIndex
 
 def _described(path: str) -> dict[str, Any]:
     try:
-        with open(path, encoding="utf-8") as stream:
-            found = json.load(stream)
+        found = parse_json(bytes_of(path, _MOST_BYTES), 8)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]
@@ -61,10 +64,10 @@ def _fits(stem: str, index: GptIndex) -> bool:
     import numpy as np
 
     try:
-        documents = np.load(f"{stem}document_index.npy", mmap_mode="r", allow_pickle=False)
-        order = np.load(f"{stem}shuffle_index.npy", mmap_mode="r", allow_pickle=False)
-        cuts = np.load(f"{stem}sample_index.npy", mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        documents = read_array(f"{stem}document_index.npy")
+        order = read_array(f"{stem}shuffle_index.npy")
+        cuts = read_array(f"{stem}sample_index.npy")
+    except UnreadableError:
         return False
     if not np.array_equal(documents, index.documents) or not np.array_equal(order, index.order):
         return False

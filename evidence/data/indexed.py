@@ -14,6 +14,7 @@ import os
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import Diagnostic, finding
 from .problems import PROBLEMS, need_numpy, unreadable
 
@@ -76,7 +77,7 @@ class IndexedFile(NamedTuple):
         import numpy as np
 
         count = int(self.lengths[sequence]) - offset if length is None else length
-        with open(self.bin, "rb") as stream:
+        with open_regular(self.bin) as stream:
             stream.seek(int(self.pointers[sequence]) + offset * self.itemsize)
             raw = stream.read(count * self.itemsize)
         return whole_numbers(np.frombuffer(raw, dtype=token_type(self.dtype)))
@@ -199,7 +200,7 @@ def _size(path: str, other: str) -> int:
 
 
 def _header(idx: str, size: int) -> tuple[int, int, int]:
-    with open(idx, "rb") as stream:
+    with open_regular(idx) as stream:
         head = stream.read(HEADER)
     if not head.startswith(MAGIC) and head != MAGIC[: len(head)]:
         found = head[:9].hex(" ")
@@ -250,7 +251,8 @@ def _array(path: str, part: _Part) -> Any:
 
     if not part.entries:
         return np.empty(0, dtype=part.dtype)
-    return np.memmap(path, dtype=part.dtype, mode="r", offset=part.start, shape=(part.entries,))
+    with open_regular(path) as stream:
+        return np.memmap(stream, dtype=part.dtype, mode="r", offset=part.start, shape=(part.entries,))
 
 
 class _Seen(NamedTuple):

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...schemas.system_reasons import system_reason
+from ..stranger_json import bytes_of, parse_json
 from .problems import unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+_MOST_BYTES = 1 << 27
 SPECIAL = ("bos_token", "eos_token", "pad_token", "unk_token")
 
 
@@ -43,7 +47,7 @@ class Tokenizer(NamedTuple):
             if piece is None:
                 raw += f"⟨{int(token)}⟩".encode()
             elif int(token) in self.added:
-                raw += piece.encode()
+                raw += _encoded(piece)
             else:
                 raw += _bytes_of(piece, self.written_as)
         return raw.decode("utf-8", errors="replace")
@@ -92,12 +96,10 @@ def encoder(path: str) -> Any | None:
 
 def _json(file: str) -> Any:
     try:
-        with open(file, encoding="utf-8") as stream:
-            return json.load(stream)
+        return parse_json(bytes_of(file, _MOST_BYTES), 8)
     except OSError as error:
-        unreadable(
-            "tokenizer", file, path=file, why=error.strerror or "unreadable", why_zh=error.strerror or "无法读取"
-        )
+        why, why_zh = system_reason(error)
+        unreadable("tokenizer", file, path=file, why=why, why_zh=why_zh)
     except UnicodeDecodeError as error:
         unreadable(
             "tokenizer",
@@ -106,8 +108,8 @@ def _json(file: str) -> Any:
             why=f"byte {error.start} is not UTF-8",
             why_zh=f"第 {error.start} 字节不是 UTF-8",
         )
-    except (json.JSONDecodeError, RecursionError) as error:
-        place = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+    except ValueError as error:
+        place = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else str(error)
         unreadable("tokenizer", file, path=file, why=place, why_zh=place)
 
 
@@ -160,12 +162,19 @@ def _bytes_of(piece: str, written_as: str) -> bytes:
         table = _letters()
         if all(letter in table for letter in piece):
             return bytes(table[letter] for letter in piece)
-        return piece.encode()
+        return _encoded(piece)
     if written_as == "metaspace":
-        if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
-            return bytes.fromhex(piece[3:5])
-        return piece.replace("▁", " ").encode()
-    return piece.encode()
+        byte = _BYTE.fullmatch(piece)
+        return bytes.fromhex(byte[1]) if byte is not None else _encoded(piece.replace("▁", " "))
+    return _encoded(piece)
+
+
+def _encoded(piece: str) -> bytes:
+    """The bytes of a piece; JSON can spell halves of characters, which have none."""
+    return piece.encode("utf-8", "replace")
+
+
+_BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
 _LETTERS: dict[str, int] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from ...schemas.border.regular import open_regular
 from .indexed import token_type, whole_numbers
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _whole(data: IndexedFile) -> Iterator[tuple[int, Any, Any]]:
     total = min(data.tokens, data.bin_bytes // data.itemsize)
     ends = _Ends(data)
     buffer = bytearray(per_chunk * data.itemsize)
-    with open(data.bin, "rb", buffering=0) as stream:
+    with open_regular(data.bin) as stream:
         first = 0
         while first < total:
             count = min(per_chunk, total - first)

@@ -57,4 +57,4 @@ def _part(unit: Unit, path: Callable[[Unit], str]) -> tuple[str, str]:
 
 def _numbered(part: str) -> tuple[str, int]:
     head, _, last = part.rpartition(".")
-    return (head, int(last)) if last.isdigit() else (part, 0)
+    return (head, int(last)) if last.isdecimal() and len(last) < 16 else (part, 0)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...schemas.border.outgoing import shell_word
 from ...schemas.diagnostic import finding
 from .config_checks import check, in_graph_mode
 from .config_code import insertions
@@ -137,7 +137,7 @@ class _Planning:
         if self.request.kind == "mindspore-o2":
             self.environment["MS_ACL_DUMP_CFG_PATH"] = path
         self.files[ENVIRONMENT] = "".join(
-            f"export {name}={shlex.quote(value)}\n" for name, value in self.environment.items()
+            f"export {name}={shell_word(value)}\n" for name, value in self.environment.items()
         )
 
     # --- msprobe ---

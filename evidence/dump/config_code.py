@@ -6,6 +6,8 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...schemas.border.incoming import package_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -59,5 +61,4 @@ def _of(block: str, side: Side, config: str, model: str = "") -> Iterator[Insert
 def _table() -> Any:
     import yaml
 
-    with open(os.path.join(os.path.dirname(__file__), "insertions.yaml"), encoding="utf-8") as stream:
-        return yaml.safe_load(stream)
+    return yaml.safe_load(package_text(os.path.dirname(__file__), "insertions.yaml"))

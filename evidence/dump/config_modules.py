@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...mapper.weight_layout import UndecidedSizeError, layout_of
 from ...mapper.weights import WeightTable
 from ...mappings.tables import version_number
+from ...schemas.border.incoming import package_text
 from .config_subject import LayoutUnknownError
 
 if TYPE_CHECKING:
@@ -48,8 +49,7 @@ def module_table() -> Any:
     """`modules.yaml`, read once."""
     import yaml
 
-    with open(os.path.join(os.path.dirname(__file__), "modules.yaml"), encoding="utf-8") as stream:
-        return yaml.safe_load(stream)
+    return yaml.safe_load(package_text(os.path.dirname(__file__), "modules.yaml"))
 
 
 def switches_of(subject: Subject) -> dict[str, bool]:

@@ -6,6 +6,9 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ...schemas.border.incoming import package_text
+from ...schemas.border.outgoing import markdown, shell_word
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -40,10 +43,10 @@ class _Readme:
             yield from ("", self._say("derived", side=self._say(plan.derived)))
         if plan.findings:
             yield from ("", self._say("findings"), "")
-            yield from (f"- {found.kind.code} {found.message(self.language)}" for found in plan.findings)
+            yield from (f"- {found.kind.code} {markdown(found.message(self.language))}" for found in plan.findings)
         if operators:
             yield from ("", self._say("run_operators", name="*"), "", "```bash")
-            yield from (f"export {name}={value}" for name, value in plan.environment.items())
+            yield from (f"export {name}={shell_word(value)}" for name, value in plan.environment.items())
             yield "```"
             return
         yield from self._insert()
@@ -84,5 +87,4 @@ class _Readme:
 def _words() -> Any:
     import yaml
 
-    with open(os.path.join(os.path.dirname(__file__), "config_readme.yaml"), encoding="utf-8") as stream:
-        return yaml.safe_load(stream)
+    return yaml.safe_load(package_text(os.path.dirname(__file__), "config_readme.yaml"))

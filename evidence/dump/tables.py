@@ -25,7 +25,7 @@ from .compare_gaps import Gap, gaps_of
 from .compare_problems import PROBLEMS, Note
 from .statistics import EXACT, Judge, TensorResult, compare_tensors
 from .tables_sheet import broken, read_rows
-from .trees import Statistics, Tensor, Unit, dtype_name, number, unit_named
+from .trees import Statistics, Tensor, Unit, dtype_name, lies_in, number, sizes_in, unit_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -232,7 +232,7 @@ def _distance(record: Mapping[str, str]) -> tuple[float | None, float | None]:
 
 def _tensor(place: str, role: Role, record: Mapping[str, str], side: str) -> Tensor:
     shape = record.get(f"{side} Tensor Shape", "")
-    sizes = tuple(int(size) for size in re.findall(r"\d+", shape)) if shape not in _NOTHING else None
+    sizes = sizes_in(shape) if shape not in _NOTHING else None
     highest, lowest, mean, norm = (number(record.get(f"{side} {end}")) for end in ("max", "min", "mean", "l2norm"))
     checksum = record.get("NPU MD5" if side == "NPU" else "BENCH MD5")
     known = Statistics(highest, lowest, mean, norm, None if checksum in (None, *_NOTHING) else checksum)
@@ -248,9 +248,12 @@ def _beside(path: str) -> str | None:
     """The details that belong to a precheck's result: the same name, or the only one in the folder."""
     folder, name = os.path.split(path)
     same = os.path.join(folder, name.replace("result", "details"))
-    if same != path and os.path.exists(same):
+    root = os.path.realpath(folder or ".")
+    if same != path and os.path.exists(same) and lies_in(same, root):
         return same
-    others = [entry for entry in os.listdir(folder or ".") if re.fullmatch(r"accuracy_checking_details.*\.csv", entry)]
+    pattern = re.compile(r"accuracy_checking_details.*\.csv")
+    entries = [entry for entry in os.listdir(folder or ".") if pattern.fullmatch(entry)]
+    others = [entry for entry in entries if lies_in(os.path.join(folder, entry), root)]
     return os.path.join(folder, others[0]) if len(others) == 1 else None
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import re
 import sys
 import zipfile
+import zlib
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.system_reasons import system_reason
+from ..archives import Budget, Unpacked, Window, opened_archive
 from .compare_problems import PROBLEMS
 
 if TYPE_CHECKING:
@@ -20,6 +24,16 @@ if TYPE_CHECKING:
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _SHEET = "xl/worksheets/sheet1.xml"
 _STRINGS = "xl/sharedStrings.xml"
+MOST_ROOM = 600 << 20
+"""What a table may take in memory; msprobe's of a whole model have some tens of megabytes."""
+_PACKED = 40
+"""A sheet of numbers is packed to a tenth or twentieth."""
+_SMALL = 8 << 20
+_DEEPEST = 32
+_MOST_HELD = 100_000
+"""Elements of one row; the widest sheet there is has 16,384 cells in it."""
+_CELL, _ROW = 58, 64
+"""Bytes of memory for a cell and a row, without what stands in them."""
 
 
 def read_rows(path: str) -> list[list[str]]:
@@ -28,7 +42,10 @@ def read_rows(path: str) -> list[list[str]]:
         raise UnreadableError(finding(PROBLEMS, "missing", path, path=path))
     try:
         rows = list(_sheet(path)) if path.lower().endswith(".xlsx") else list(_csv(path))
-    except (OSError, UnicodeDecodeError, csv.Error, zipfile.BadZipFile, KeyError, EOFError) as error:
+    except (
+        OSError, UnicodeDecodeError, csv.Error, zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError,
+        NotImplementedError, ValueError,
+    ) as error:  # fmt: skip
         raise broken(path, *why_unreadable(error)) from None
     except ElementTree.ParseError as error:
         raise broken(path, f"its sheet is not whole ({error})", f"工作表不完整（{error}）") from None
@@ -54,43 +71,102 @@ def why_unreadable(error: Exception) -> tuple[str, str]:
 def _csv(path: str) -> Iterator[list[str]]:
     # A cell holds a whole call stack.
     csv.field_size_limit(min(sys.maxsize, 1 << 30))
-    with open(path, encoding="utf-8-sig", newline="") as stream:
-        for row in csv.reader(stream, strict=True):
-            if any(cell.strip() for cell in row):
+    for row in csv_rows(path, strict=True):
+        if any(cell.strip() for cell in row):
+            yield row
+
+
+def csv_rows(path: str, *, strict: bool) -> Iterator[list[str]]:
+    """The rows of a CSV file that are not empty; OSError, UnicodeDecodeError or csv.Error where it is none."""
+    with open_regular(path) as opened, io.TextIOWrapper(opened, encoding="utf-8-sig", newline="") as stream:
+        room = MOST_ROOM
+        for row in csv.reader(stream, strict=strict):
+            room -= _ROW + sum(map(_sized, row))
+            if room < 0:
+                raise csv.Error("it holds more than any table of msprobe")
+            if row:
                 yield row
 
 
 def _sheet(path: str) -> Iterator[list[str]]:
-    with zipfile.ZipFile(path) as archive:
-        strings = list(_strings(archive)) if _STRINGS in archive.namelist() else []
-        with archive.open(_SHEET) as stream:
-            for _event, element in ElementTree.iterparse(stream):
-                if element.tag != f"{_MAIN}row":
-                    continue
-                row = _row(element, strings)
-                element.clear()
-                if any(cell.strip() for cell in row):
-                    yield row
+    with open_regular(path) as opened:
+        size = os.fstat(opened.fileno()).st_size
+        with opened_archive(Window(opened, 0, size)) as archive:
+            budget = Budget(min(MOST_ROOM, _PACKED * size + _SMALL))
+            strings = list(_strings(archive, budget)) if _STRINGS in archive.namelist() else []
+            with archive.open(_SHEET) as stream:
+                for element in _elements(_Sheet(stream, budget), f"{_MAIN}row"):
+                    row = _row(element, strings, budget)
+                    if any(cell.strip() for cell in row):
+                        yield row
 
 
-def _strings(archive: zipfile.ZipFile) -> Iterator[str]:
+class _Sheet(Unpacked):
+    """The XML of a sheet."""
+
+    _last = b""
+
+    def read(self, size: int = -1) -> bytes:
+        data = super().read(size)
+        # Entities multiply a few bytes into any amount of text, and no spreadsheet has them.
+        if b"<!" in self._last + data:
+            raise zipfile.BadZipFile("its sheet declares entities")
+        self._last = data[-1:]
+        return data
+
+
+def _elements(stream: _Sheet, tag: str) -> Iterator[ElementTree.Element]:
+    """The elements of a name, one after the other; nothing of what was read is kept."""
+    above: list[ElementTree.Element] = []
+    inside = held = others = 0
+    for event, element in ElementTree.iterparse(stream, ("start", "end")):  # pyright: ignore[reportArgumentType]
+        if event == "start":
+            above.append(element)
+            inside += element.tag == tag
+            held += 1
+            if len(above) > _DEEPEST or held > _MOST_HELD:
+                raise zipfile.BadZipFile("one of its rows holds more than any table of msprobe")
+            continue
+        above.pop()
+        inside -= element.tag == tag
+        if inside:
+            continue
+        if element.tag == tag:
+            yield element
+        elif others < _MOST_HELD:
+            others += 1
+        else:
+            raise zipfile.BadZipFile("it holds more than rows")
+        element.clear()
+        if above:
+            above[-1].clear()
+        held = len(above)
+
+
+def _strings(archive: zipfile.ZipFile, budget: Budget) -> Iterator[str]:
     with archive.open(_STRINGS) as stream:
-        for _event, element in ElementTree.iterparse(stream):
-            if element.tag == f"{_MAIN}si":
-                yield _text(element)
-                element.clear()
+        for element in _elements(_Sheet(stream, budget), f"{_MAIN}si"):
+            text = _text(element)
+            budget.take(_sized(text))
+            yield text
 
 
-def _row(element: ElementTree.Element, strings: list[str]) -> list[str]:
+def _sized(text: str) -> int:
+    return _CELL + len(text) if text else 8
+
+
+def _row(element: ElementTree.Element, strings: list[str], budget: Budget) -> list[str]:
     row: list[str] = []
     for cell in element.iter(f"{_MAIN}c"):
         column = _column(cell.get("r", ""), len(row))
+        budget.take(8 * (column + 1 - len(row)))
         row += [""] * (column - len(row))
         kind = cell.get("t")
         value = cell.find(f"{_MAIN}v")
         text = "" if value is None or value.text is None else value.text
-        if kind == "s" and text.isdigit() and int(text) < len(strings):
-            text = strings[int(text)]
+        if kind == "s":
+            at = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else len(strings)
+            text = strings[at] if at < len(strings) else text
         elif kind == "inlineStr":
             text = _text(cell)
         row.append(text)

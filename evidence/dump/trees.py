@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.system_reasons import system_reason
+from ..stranger_json import bytes_of, parse_json
 from .compare_problems import PROBLEMS, Note
 
 if TYPE_CHECKING:
@@ -39,13 +40,16 @@ _ROLES: tuple[tuple[str, str, Role], ...] = (
     ("output", "output", "output"),
 )
 """The lists of a unit in dump.json, what its tensors are called, and what they are to the unit."""
-_STEP = re.compile(r"step(\d+)")
-_RANK = re.compile(r"(rank)_?(\d*)|(proc)_?(\d+)")
+_STEP = re.compile(r"step([0-9]{1,15})")
+_RANK = re.compile(r"(rank)_?([0-9]{0,12})|(proc)_?([0-9]{1,12})")
 _PROCESS = 1 << 40
 """Added to a process id, so that it is told from a rank."""
 _OPERATOR_PARTS = 6
 _DEEPEST = 6
+_MOST_JSON = 1 << 29
 _NESTED = 100
+_MOST_NOTES = 20
+_MOST_DIGITS = 16
 
 
 class Statistics(NamedTuple):
@@ -121,6 +125,10 @@ class Place(NamedTuple):
     rank: int | None
     order: str = ""
     """Further parts of the path (network, graph) that tell several of one step and rank apart."""
+    root: str = ""
+    """The dump that it is a part of, with all links followed: nothing outside of it is read."""
+    left_out: tuple[str, ...] = ()
+    """Links of the dump that lead out of it."""
 
 
 def find_places(root: str) -> tuple[Place, ...]:
@@ -131,11 +139,40 @@ def find_places(root: str) -> tuple[Place, ...]:
     if os.path.isfile(root):
         form = "mindspore" if os.path.basename(root) == "statistic.csv" else "msprobe"
         path = os.path.dirname(root) or "." if form == "mindspore" else root
-        return (Place(path, form, *_numbers(root, above)),)
-    found = list(_places(root, above, 0))
+        inside = os.path.dirname(os.path.realpath(root))
+        return (Place(path, form, *_numbers(root, above), root=inside),)
+    search = _Search(os.path.realpath(root), above)
+    found = list(search.places(root, 0))
     if not found:
+        if search.left_out:
+            en, zh = outside(search.left_out[0])
+            raise UnreadableError(finding(PROBLEMS, "broken-table", root, path=root, why=en, why_zh=zh))
         raise UnreadableError(finding(PROBLEMS, "no-dump", root, path=root))
-    return tuple(_numbered(sorted(found, key=lambda place: (place.step or 0, place.rank or 0, place.path))))
+    found = sorted(found, key=lambda place: (place.step or 0, place.rank or 0, place.path))
+    found[0] = found[0]._replace(left_out=tuple(search.left_out))
+    return tuple(_numbered(found))
+
+
+def lies_in(path: str, root: str) -> bool:
+    """Whether a path is below the root of a dump with all links followed."""
+    return os.path.realpath(path).startswith(os.path.join(root, ""))
+
+
+def outside(path: str) -> Note:
+    """That a link of a dump is not followed."""
+    return Note(f"{path} leads out of the dump and is not followed", f"{path} 指向采集目录之外，未读取")
+
+
+def file_names(folder: str, root: str, notes: list[Note]) -> set[str]:
+    """The names in a folder of a dump, without links that lead out of it."""
+    try:
+        with os.scandir(folder) as entries:
+            linked = [(entry.name, entry.is_symlink() and not lies_in(entry.path, root)) for entry in entries]
+    except OSError as error:
+        raise _cannot(folder, error) from None
+    left_out = sorted(name for name, leads_out in linked if leads_out)
+    notes.extend(outside(os.path.join(folder, name)) for name in left_out[:_MOST_NOTES])
+    return {name for name, leads_out in linked if not leads_out}
 
 
 def _numbered(places: list[Place]) -> Iterator[Place]:
@@ -159,21 +196,42 @@ def read_tree(place: Place) -> Tree:
     return _read_msprobe(place)
 
 
-def _places(folder: str, above: int, depth: int) -> Iterator[Place]:
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        raise _cannot(folder, error) from None
-    names = {entry.name for entry in entries}
-    for name in ("dump.json", "debug.json"):
-        if name in names:
-            yield Place(os.path.join(folder, name), "msprobe", *_numbers(folder, above))
-    if "dump.json" not in names and ("statistic.csv" in names or any(_is_operator(name) for name in names)):
-        yield _graph_place(folder, above)
-    if depth < _DEEPEST:
-        for entry in entries:
-            if entry.is_dir() and entry.name != "dump_tensor_data":
-                yield from _places(entry.path, above, depth + 1)
+class _Search:
+    """Looks for steps and ranks below a root: each folder once, and none outside of it."""
+
+    def __init__(self, root: str, above: int) -> None:
+        self._root = root
+        self._above = above
+        self._seen: set[tuple[int, int]] = set()
+        self.left_out: list[str] = []
+
+    def places(self, folder: str, depth: int) -> Iterator[Place]:
+        try:
+            status = os.stat(folder)
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            raise _cannot(folder, error) from None
+        if (status.st_dev, status.st_ino) in self._seen:
+            return
+        self._seen.add((status.st_dev, status.st_ino))
+        names = {entry.name for entry in entries if self._is_ours(entry)}
+        for name in ("dump.json", "debug.json"):
+            if name in names:
+                step, rank = _numbers(folder, self._above)
+                yield Place(os.path.join(folder, name), "msprobe", step, rank, root=self._root)
+        if "dump.json" not in names and ("statistic.csv" in names or any(_is_operator(name) for name in names)):
+            yield _graph_place(folder, self._above)._replace(root=self._root)
+        if depth < _DEEPEST:
+            for entry in entries:
+                if entry.name in names and entry.name != "dump_tensor_data" and entry.is_dir():
+                    yield from self.places(entry.path, depth + 1)
+
+    def _is_ours(self, entry: os.DirEntry[str]) -> bool:
+        if not entry.is_symlink() or lies_in(entry.path, self._root):
+            return True
+        if len(self.left_out) < _MOST_NOTES:
+            self.left_out.append(entry.path)
+        return False
 
 
 def _is_operator(name: str) -> bool:
@@ -183,8 +241,8 @@ def _is_operator(name: str) -> bool:
 def _graph_place(folder: str, above: int) -> Place:
     """MindSpore's `rank_0/<network>/<graph>/<iteration>`."""
     parts = os.path.abspath(folder).split(os.sep)[max(above, 0) :]
-    step = int(parts[-1]) if parts[-1].isdigit() else None
-    graph = parts[-2] if len(parts) > 1 and parts[-2].isdigit() else ""
+    step = int(parts[-1]) if is_whole(parts[-1]) else None
+    graph = parts[-2] if len(parts) > 1 and is_whole(parts[-2]) else ""
     return Place(folder, "mindspore", step, _numbers(folder, above)[1], graph)
 
 
@@ -212,10 +270,18 @@ def _read_msprobe(place: Place) -> Tree:
             finding(PROBLEMS, "not-a-dump", place.path, path=place.path, why="it has no `data`", why_zh="没有 `data`")
         )
     folder = os.path.dirname(place.path)
-    notes: list[Note] = []
-    parents = _parents(os.path.join(folder, "construct.json"), notes)
+    notes = [outside(path) for path in place.left_out]
+    root = place.root or os.path.dirname(os.path.realpath(place.path))
+    beside = {name for name in ("construct.json", "dump_tensor_data") if lies_in(os.path.join(folder, name), root)}
+    apart = [os.path.join(folder, name) for name in ("construct.json", "dump_tensor_data") if name not in beside]
+    notes += [outside(path) for path in apart if os.path.lexists(path)]
+    parents: Mapping[str, str] = (
+        _parents(os.path.join(folder, "construct.json"), notes) if "construct.json" in beside else {}
+    )
     tensors = os.path.join(folder, "dump_tensor_data")
-    reader = _MsprobeReader(tensors if os.path.isdir(tensors) else None, parents)
+    has_tensors = "dump_tensor_data" in beside and os.path.isdir(tensors)
+    files = file_names(tensors, root, notes) if has_tensors else set[str]()
+    reader = _MsprobeReader(tensors if has_tensors else None, files, parents)
     units = tuple(reader.units(data))
     return Tree(
         folder,
@@ -233,8 +299,7 @@ def _read_msprobe(place: Place) -> Tree:
 def read_json(path: str) -> Any:
     """A JSON file, or UnreadableError with the place where it breaks."""
     try:
-        with open(path, "rb") as stream:
-            return json.loads(stream.read().decode("utf-8"))
+        return parse_json(bytes_of(path, _MOST_JSON), 10)
     except json.JSONDecodeError as error:
         why, why_zh, line, column = error.msg, f"JSON 有误（{error.msg}）", error.lineno, error.colno
     except UnicodeDecodeError as error:
@@ -242,8 +307,8 @@ def read_json(path: str) -> Any:
         line, column = error.object.count(b"\n", 0, error.start) + 1, 1
     except OSError as error:
         raise _cannot(path, error) from None
-    except RecursionError:
-        why, why_zh, line, column = "nested too deeply", "嵌套过深", 1, 1
+    except ValueError as error:
+        why, why_zh, line, column = str(error), "嵌套过深或含有过大的数", 1, 1
     told = {"why": why, "why_zh": why_zh, "line": line, "column": column}
     raise UnreadableError(finding(PROBLEMS, "broken-json", path, path=path, **told)) from None
 
@@ -284,20 +349,13 @@ def _framework_of(units: Iterable[Unit]) -> str:
     return ""
 
 
-def _file_names(folder: str) -> set[str]:
-    try:
-        return set(os.listdir(folder))
-    except OSError as error:
-        raise _cannot(folder, error) from None
-
-
 class _MsprobeReader:
     """Turns the entries of a dump.json into units."""
 
-    def __init__(self, tensors: str | None, parents: Mapping[str, str]) -> None:
+    def __init__(self, tensors: str | None, files: set[str], parents: Mapping[str, str]) -> None:
         self._tensors = tensors
+        self._files = files
         self._parents = parents
-        self._files = _file_names(tensors) if tensors else set[str]()
         self.notes: list[Note] = []
 
     def units(self, data: Mapping[str, Any]) -> Iterator[Unit]:
@@ -328,7 +386,7 @@ class _MsprobeReader:
             tensors = self._leaves(entry, "gradient", "output")
             return Unit(name, ".".join(parts[:end]), "", "backward", 0, "module", tuple(tensors))
         if parts[-1] == "debug":
-            call = int(parts[-2]) if len(parts) > 2 and parts[-2].isdigit() else 0
+            call = int(parts[-2]) if len(parts) > 2 and is_whole(parts[-2]) else 0
             tensors = self._leaves(entry, "output", "output")
             return Unit(name, ".".join(parts[:-2]), "variable", "", call, "debug", tuple(tensors))
         placed = _placed(parts)
@@ -382,13 +440,23 @@ def _placed(parts: list[str]) -> tuple[str, str, Direction, int, Level] | None:
     Modules are `Module.<path>.<Class>.forward.<call>`, APIs `Torch.matmul.<call>.forward`.
     """
     last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
-    if before in ("forward", "backward") and last.isdigit() and len(parts) >= 4:
+    if before in ("forward", "backward") and is_whole(last) and len(parts) >= 4:
         path = parts[:-2]
         return ".".join(path[:-1]), path[-1], before, int(last), "module"  # pyright: ignore[reportReturnType]
-    if last in ("forward", "backward") and before.isdigit() and len(parts) >= 4:
+    if last in ("forward", "backward") and is_whole(before) and len(parts) >= 4:
         path = parts[:-2]
         return ".".join(path), path[-1], last, int(before), "api"  # pyright: ignore[reportReturnType]
     return None
+
+
+def is_whole(text: str) -> bool:
+    """Whether a piece of a name is a count: `²` is a digit too, and a name may have thousands of them."""
+    return text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS
+
+
+def sizes_in(text: str) -> tuple[int, ...]:
+    """The numbers of a shape as a table writes it."""
+    return tuple(int(size) for size in re.findall(r"[0-9]+", text) if len(size) < _MOST_DIGITS)
 
 
 def unit_named(name: str) -> Unit:
@@ -431,7 +499,10 @@ def number(written: Any) -> float | None:
     if isinstance(written, bool):
         return float(written)
     if isinstance(written, (int, float)):
-        return float(written)
+        try:
+            return float(written)
+        except OverflowError:  # a whole number of more than three hundred digits
+            return None
     if isinstance(written, str):
         try:
             return float(written.strip().removesuffix("%"))

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import csv
 import glob
+import math
 import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from .compare_problems import Note
-from .tables_sheet import broken, why_unreadable
-from .trees import Statistics, Tensor, Tree, Unit, dtype_name, number
+from .tables_sheet import broken, csv_rows, why_unreadable
+from .trees import Statistics, Tensor, Tree, Unit, dtype_name, file_names, lies_in, number, outside, sizes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,13 +27,12 @@ if TYPE_CHECKING:
     from .trees import Direction, Place
 
 _FILE = re.compile(
-    r"(?P<type>[^.]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>\d+)"
+    r"(?P<type>[^.]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>[0-9]+)"
     r"\.(?P<io>input|output)\.(?P<slot>\d+)\.(?P<format>[^.]+)(?:\.(?P<dtype>[^.]+))?\.npy"
 )
 _COLUMNS = ("Op Type", "Op Name", "Timestamp", "IO", "Slot", "Data Type", "Shape")
 """Columns that a statistic.csv must have; statistics are as many as `statistic_category` asked for."""
 _STATISTICS = ("Max Value", "Min Value", "Avg Value", "L2Norm Value")
-_DIGITS = re.compile(r"\d+")
 
 
 class _Record(NamedTuple):
@@ -45,18 +45,18 @@ class _Record(NamedTuple):
 
 def read_graph_tree(place: Place) -> Tree:
     """The operators of one iteration of one rank."""
-    notes: list[Note] = []
-    files = list(_files(place.path, notes))
-    table = os.path.join(place.path, "statistic.csv")
-    records = files or (list(_rows(table)) if os.path.exists(table) else [])
+    notes = [outside(path) for path in place.left_out]
+    names = file_names(place.path, place.root or os.path.realpath(place.path), notes)
+    files = list(_files(place.path, names, notes))
+    records = files or (list(_rows(os.path.join(place.path, "statistic.csv"))) if "statistic.csv" in names else [])
     units = _ordered(_units(records), _execution_order(place))
     task = "tensor" if files else "statistics"
     return Tree(place.path, "mindspore", "mindspore", task, "operator", place.step, place.rank, units, tuple(notes))
 
 
-def _files(folder: str, notes: list[Note]) -> Iterator[_Record]:
-    renamed = _mapping(os.path.join(folder, "mapping.csv"))
-    for file in sorted(os.listdir(folder)):
+def _files(folder: str, names: set[str], notes: list[Note]) -> Iterator[_Record]:
+    renamed: Mapping[str, str] = _mapping(os.path.join(folder, "mapping.csv")) if "mapping.csv" in names else {}
+    for file in sorted(names):
         if not file.endswith(".npy"):
             continue
         found = _FILE.fullmatch(renamed.get(file, file))
@@ -72,8 +72,6 @@ def _files(folder: str, notes: list[Note]) -> Iterator[_Record]:
 
 
 def _mapping(path: str) -> Mapping[str, str]:
-    if not os.path.exists(path):
-        return {}
     return {row[0]: row[1] for row in _table(path)[1:] if len(row) > 1}
 
 
@@ -96,16 +94,20 @@ def _rows(path: str) -> Iterator[_Record]:
         role = "input" if cells["IO"] == "input" else "output"
         highest, lowest, mean, norm = (number(cells.get(name)) for name in _STATISTICS)
         statistics = Statistics(highest, lowest, mean, norm, cells.get("MD5") or None)
-        shape = tuple(int(size) for size in _DIGITS.findall(cells["Shape"]))
+        shape = sizes_in(cells["Shape"])
         tensor = Tensor(f"{role}.{cells['Slot']}", role, dtype_name(cells["Data Type"]), shape, statistics)
-        time = int(number(cells["Timestamp"]) or 0)
+        time = _time(cells["Timestamp"])
         yield _Record(cells["Op Type"], cells["Op Name"].replace("/", "_"), time, tensor, cells.get("Task ID", ""))
+
+
+def _time(written: str) -> int:
+    found = number(written)
+    return int(found) if found is not None and math.isfinite(found) else 0
 
 
 def _table(path: str) -> list[list[str]]:
     try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
-            return [row for row in csv.reader(stream) if row]
+        return list(csv_rows(path, strict=False))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise broken(path, *why_unreadable(error)) from None
 
@@ -133,8 +135,13 @@ def _ordered(units: Iterator[tuple[int, Unit]], order: Mapping[str, int]) -> tup
 
 def _execution_order(place: Place) -> Mapping[str, int]:
     """Positions of the operators, from `rank_<n>/execution_order`, three folders above the iteration."""
+    above = os.path.realpath(os.path.join(place.path, os.pardir, os.pardir, os.pardir))
     folder = os.path.join(place.path, os.pardir, os.pardir, os.pardir, "execution_order")
-    for path in sorted(glob.glob(os.path.join(folder, f"ms_execution_order_graph_{place.order or '*'}.csv"))):
+    for path in sorted(
+        glob.glob(os.path.join(glob.escape(folder), f"ms_execution_order_graph_{place.order or '*'}.csv"))
+    ):
+        if not lies_in(path, above):
+            continue
         names = [row[0].strip() for row in _table(path)]
         return {name.replace("/", "_"): at for at, name in enumerate(names)}
     return {}

@@ -10,16 +10,21 @@ Source: torch 2.4 to 2.13, `torch/serialization.py:_save`, `torch/_utils.py:_reb
 from __future__ import annotations
 
 import math
+import os
 import pickletools
 import struct
 import zipfile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.system_reasons import system_reason
+from ..archives import Window, opened_archive
 from ..arrays import PROBLEMS, from_bfloat16, open_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from io import BufferedReader
 
 _TYPES = {
     "FloatStorage": "float32",
@@ -35,6 +40,10 @@ _TYPES = {
 }
 _REBUILDS = ("torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter")
 _MOST_PICKLE = 1 << 20
+_MOST_WORD = 16
+_MOST_REPEATED = 1 << 24
+_MOST_AXES = 64
+_LARGEST = 1 << 62
 _LOCAL_HEADER = 30
 
 
@@ -67,43 +76,55 @@ def read_torch(path: str) -> Any:
     """The one tensor of a file that `torch.save` wrote, mapped."""
     np = open_numpy()
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = {name.partition("/")[2]: name for name in archive.namelist()}
-            if "data.pkl" not in names or archive.getinfo(names["data.pkl"]).file_size > _MOST_PICKLE:
-                raise _refused(path, "it is no zip with a data.pkl")
-            plan = _plan(path, archive.read(names["data.pkl"]))
-            if "byteorder" in names and archive.read(names["byteorder"]).strip() == b"big":
-                raise _refused(path, "it was written on a big-endian machine")
-            begins, size = _stored(path, archive, names.get(f"data/{plan.storage.key}"))
-    except (zipfile.BadZipFile, OSError, EOFError, struct.error) as error:
+        stream = open_regular(path)
+    except OSError as error:
+        raise _refused(path, *system_reason(error)) from None
+    try:
+        with stream:
+            return _mapped(np, path, stream)
+    except (zipfile.BadZipFile, OSError, EOFError, struct.error, RuntimeError, NotImplementedError) as error:
         raise _refused(path, f"{error}") from None
+    except (ValueError, OverflowError) as error:
+        raise _refused(path, f"it describes a tensor that cannot be ({error})") from None
+
+
+def _mapped(np: Any, path: str, stream: BufferedReader) -> Any:
+    archive = opened_archive(Window(stream, 0, os.fstat(stream.fileno()).st_size))
+    entries = {entry.filename.partition("/")[2]: entry for entry in archive.infolist()}
+    description, order = entries.get("data.pkl"), entries.get("byteorder")
+    if description is None or description.file_size > _MOST_PICKLE:
+        raise _refused(path, "it is no zip with a data.pkl")
+    plan = _plan(path, archive.read(description))
+    if order is not None and (order.file_size > _MOST_WORD or archive.read(order).strip() == b"big"):
+        raise _refused(path, "it was written on a big-endian machine")
+    begins, size = _stored(path, stream, entries.get(f"data/{plan.storage.key}"))
     dtype = np.dtype(_TYPES[plan.storage.kind])
-    needed = (
-        plan.offset + sum((length - 1) * stride for length, stride in zip(plan.shape, plan.strides, strict=True)) + 1
-    )
-    empty = math.prod(plan.shape) == 0
-    if not empty and (min(plan.strides, default=0) < 0 or plan.offset < 0 or needed * dtype.itemsize > size):
-        raise _refused(path, f"its storage has {size:,} bytes, {needed * dtype.itemsize:,} are needed")
-    if empty:
+    numbers = math.prod(plan.shape)
+    if not numbers:
         return np.zeros(plan.shape, dtype)
-    flat = np.memmap(path, dtype, "r", begins, (size // dtype.itemsize,))
+    steps = zip(plan.shape, plan.strides, strict=True)
+    needed = (plan.offset + sum((length - 1) * stride for length, stride in steps) + 1) * dtype.itemsize
+    if min((*plan.strides, plan.offset), default=0) < 0 or needed > size:
+        raise _refused(path, f"its storage has {size:,} bytes, {needed:,} are needed")
+    if numbers > max(size, _MOST_REPEATED):
+        # A stride of 0 repeats numbers: a few bytes could stand for a tensor of any size.
+        raise _refused(path, f"its storage of {size:,} bytes stands for {numbers:,} numbers")
+    flat = np.memmap(stream, dtype, "r", begins, (size // dtype.itemsize,))
     array = np.lib.stride_tricks.as_strided(
         flat[plan.offset :], plan.shape, [stride * dtype.itemsize for stride in plan.strides], writeable=False
     )
     return from_bfloat16(array) if plan.storage.kind == "BFloat16Storage" else array
 
 
-def _stored(path: str, archive: zipfile.ZipFile, name: str | None) -> tuple[int, int]:
+def _stored(path: str, stream: BufferedReader, entry: zipfile.ZipInfo | None) -> tuple[int, int]:
     """Where the bytes of an uncompressed entry begin, and how many they are."""
-    if name is None:
+    if entry is None:
         raise _refused(path, "its storage is missing; the file was cut off")
-    entry = archive.getinfo(name)
     if entry.compress_type != zipfile.ZIP_STORED:
         raise _refused(path, "its storage is compressed")
-    with open(path, "rb") as stream:
-        stream.seek(entry.header_offset)
-        header = stream.read(_LOCAL_HEADER)
-        name_length, extra_length = struct.unpack("<HH", header[26:30])
+    stream.seek(entry.header_offset)
+    header = stream.read(_LOCAL_HEADER)
+    name_length, extra_length = struct.unpack("<HH", header[26:30])
     return entry.header_offset + _LOCAL_HEADER + name_length + extra_length, entry.file_size
 
 
@@ -179,22 +200,30 @@ def _storage(identity: Any) -> _Storage:
     word, kind, key, _device, elements = identity
     known = kind.text.rpartition(" ")[2] if isinstance(kind, _Name) else ""
     if word != "storage" or known not in _TYPES:
-        raise ValueError(f"storage {known or kind}")
-    return _Storage(known, str(key), int(elements))
+        raise ValueError(f"storage {known}")
+    if not isinstance(key, str) or not isinstance(elements, int):
+        raise ValueError("a storage without name")
+    return _Storage(known, key, elements)
 
 
 def _rebuilt(called: Any, arguments: Sequence[Any]) -> Any:
     if isinstance(called, _Name) and called.text == "collections OrderedDict":
         return None
     if not isinstance(called, _Name) or called.text not in _REBUILDS:
-        raise ValueError(f"name {called.text if isinstance(called, _Name) else called!r}")
+        raise ValueError(f"name {called.text if isinstance(called, _Name) else type(called).__name__}")
     first = arguments[0]
     if isinstance(first, _Plan):
         return first
     if not isinstance(first, _Storage):
         raise ValueError("a tensor without storage")
-    return _Plan(first, int(arguments[1]), tuple(map(int, arguments[2])), tuple(map(int, arguments[3])))
+    offset, shape, strides = arguments[1], tuple(arguments[2]), tuple(arguments[3])
+    numbers = (offset, *shape, *strides)
+    if len(shape) != len(strides) or len(shape) > _MOST_AXES or not all(isinstance(one, int) for one in numbers):
+        raise ValueError("a tensor whose strides are not those of its shape")
+    if not all(0 <= one < _LARGEST for one in numbers):
+        raise ValueError("a tensor of impossible size")
+    return _Plan(first, offset, shape, strides)
 
 
-def _refused(path: str, why: str) -> UnreadableError:
-    return UnreadableError(finding(PROBLEMS, "tensor-unreadable", path, path=path, why=why))
+def _refused(path: str, why: str, why_zh: str = "") -> UnreadableError:
+    return UnreadableError(finding(PROBLEMS, "tensor-unreadable", path, path=path, why=why, why_zh=why_zh or why))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ...schemas.border.regular import open_regular
 from .reading import LogReader, read_run
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Followed:
         return True
 
     def _go_on(self) -> None:
-        with open(self.name, "rb") as stream:
+        with open_regular(self.name) as stream:
             status = os.fstat(stream.fileno())
             identity = status.st_dev, status.st_ino
             if identity != self._identity or status.st_size < self._offset:

@@ -25,14 +25,17 @@ if TYPE_CHECKING:
 
 _SIZES_REACH = 1 << 18
 _LISTS = re.compile(
-    rb"print torch local norm:[^\n]*\n[^\[\n]*(?:\n[^\[\n]*)?(?P<torch>\[[^\n]*\])"
-    rb"|norm_size:(?P<sizes>[^:]*)\blocal_norm:\s*(?P<mindspore>\[[^\]]*\])"
-    rb"|(?:Epoch:\[ *(?P<epoch>\d+)/ *\d+\], step:\[ *(?P<step>\d+)/ *(?P<length>\d+)\] *)?"
-    rb"\blocal_norm/(?P<name>[^\s:]+) *: *(?P<value>[^\s,}]+)"
-    rb'|\{ "step": (?P<at>\d+)(?:, "micro_step": (?P<micro>\d+))? \}'
-    rb'|\{ "local_norm": (?P<named>[^\s:]+): *(?P<norm>[^\s}]+) \}'
-    rb"|dump local norm:\s+(?P<dumped>[\w.]+)\s+(?:Tensor\([^)]*?value= *)?(?P<of>[-+.\w]+)"
+    rb"print torch local norm:[^\n]{0,256}\n[^\[\n]{0,256}(?:\n[^\[\n]{0,256})?(?P<torch>\[[^\n]*\])"
+    rb"|norm_size:(?P<sizes>[^:]*)\blocal_norm:\s{0,256}(?P<mindspore>\[[^\]:]*\])"
+    rb"|(?:Epoch:\[ {0,16}(?P<epoch>\d{1,12})/ {0,16}\d{1,12}\], "
+    rb"step:\[ {0,16}(?P<step>\d{1,12})/ {0,16}(?P<length>\d{1,12})\] {0,16})?"
+    rb"\blocal_norm/(?P<name>[^\s:]{1,256}) {0,16}: {0,16}(?P<value>[^\s,}]{1,64})"
+    rb'|\{ "step": (?P<at>\d{1,12})(?:, "micro_step": (?P<micro>\d{1,12}))? \}'
+    rb'|\{ "local_norm": (?P<named>[^\s:]{1,256}): {0,16}(?P<norm>[^\s}]{1,64}) \}'
+    rb"|dump local norm:\s{1,64}(?P<dumped>[\w.]{1,256})\s{1,64}(?:Tensor\([^)]{0,256}?value= {0,16})?"
+    rb"(?P<of>[-+.\w]{1,64})"
 )
+"""What repeats is bounded: else a line of many beginnings would be read to its end from each of them."""
 _BEGINNING = re.compile(rb"print torch local norm:|norm_size:|dump local norm:")
 _TRAINING = re.compile(rb"elapsed time per iteration|per_step_time:")
 """A training line follows the norms of its step: a list that has not ended there never does."""
@@ -123,12 +126,18 @@ class NormScanner:
             before = match.start()
             self._one(match, line)
             last = match.end()
+        trained = 0
         for begun in _BEGINNING.finditer(text, last):
-            number = first + text.count(b"\n", 0, begun.start())
-            if len(text) - begun.start() < _LONGEST_BLOCK and _TRAINING.search(text, begun.end()) is None:
-                self._kept, self._kept_first = text[begun.start() :], number
-                return
-            self.broken.append(number)
+            line += text.count(b"\n", before, begun.start())
+            before = begun.start()
+            if len(text) - begun.start() < _LONGEST_BLOCK:
+                if trained < begun.end():
+                    following = _TRAINING.search(text, begun.end())
+                    trained = len(text) + 1 if following is None else following.start()
+                if trained > len(text):
+                    self._kept, self._kept_first = text[begun.start() :], line
+                    return
+            self.broken.append(line)
 
     def _one(self, match: re.Match[bytes], line: int) -> None:
         groups = match.groupdict()

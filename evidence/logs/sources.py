@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from ...schemas.border.incoming import PROBLEMS as FILE_PROBLEMS
+from ...schemas.border.incoming import is_pipe, open_given
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.system_reasons import system_reason
 from .problems import refuse
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 20
 _LONGEST_LINE = 1 << 26
+_MOST_UNPACKED = 200
+"""Logs are packed to a tenth or fiftieth."""
+_FREE = 1 << 26
 _GZIP = b"\x1f\x8b"
 _WORKER = re.compile(r"worker_(\d+)\.log(?:\.gz)?")
 _RANK = re.compile(r"(?:info|mindformers)\.log(?:\.(\d+))?(?:\.gz)?")
@@ -120,15 +124,38 @@ def opened(path: str) -> BinaryIO:
         return sys.stdin.buffer
     stream = _file(path)
     if stream.peek(2)[:2] == _GZIP:
+        return cast("BinaryIO", _Unpacked(stream))
+    return stream
+
+
+class _Unpacked:
+    """A compressed log; OSError where a few bytes would unpack to any amount."""
+
+    def __init__(self, stream: BufferedReader) -> None:
         import gzip
 
-        return cast("BinaryIO", gzip.GzipFile(fileobj=stream))
-    return stream
+        self._packed = stream
+        self._stream = gzip.GzipFile(fileobj=stream)
+        size = os.fstat(stream.fileno()).st_size
+        self._rest = _MOST_UNPACKED * size + _FREE if size else sys.maxsize  # a pipe has no size
+
+    def read1(self, size: int) -> bytes:
+        data = self._stream.read1(size)
+        self._rest -= len(data)
+        if self._rest < 0:
+            raise OSError(f"it unpacks to more than {_MOST_UNPACKED} times its size")
+        return data
+
+    read = read1
+
+    def close(self) -> None:
+        self._stream.close()
+        self._packed.close()
 
 
 def beginning(path: str) -> bytes:
     """The first bytes of a file, by which its kind is known; nothing of standard input."""
-    if path == "-":
+    if path == "-" or is_pipe(path):
         return b""
     with _file(path) as stream:
         return stream.peek(64)[:64]
@@ -136,7 +163,7 @@ def beginning(path: str) -> bytes:
 
 def _file(path: str) -> BufferedReader:
     try:
-        return open(path, "rb")
+        return open_given(path)
     except FileNotFoundError:
         _refuse("missing", path, path=path)
     except IsADirectoryError:
@@ -152,7 +179,7 @@ def _refuse(name: str, file: str, **values: object) -> NoReturn:
 
 def pieces(stream: BinaryIO, size: int = CHUNK) -> Iterator[Piece]:
     """The stream in pieces of whole lines, never more than some megabytes at a time."""
-    rest = b""
+    rest = bytearray()
     first = 1
     # A whole read of a damaged archive would lose what could still be unpacked.
     take = getattr(stream, "read1", stream.read)
@@ -165,11 +192,11 @@ def pieces(stream: BinaryIO, size: int = CHUNK) -> Iterator[Piece]:
             rest += read
             if len(rest) > _LONGEST_LINE:
                 # No log has such a line: what is being read is no text.
-                first, rest = first + rest.count(b"\n"), b""
+                rest.clear()
             continue
-        data = rest + read[: end + 1]
-        rest = read[end + 1 :]
+        data = bytes(rest) + read[: end + 1] if rest else read[: end + 1]
+        rest = bytearray(read[end + 1 :])
         yield Piece(data, first, True)
         first += data.count(b"\n")
     if rest:
-        yield Piece(rest, first, False)
+        yield Piece(bytes(rest), first, False)

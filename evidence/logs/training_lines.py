@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _MOST_PROBLEMS = 20
+_MOST_COLUMNS = 256
+"""Training lines have some twenty; a pattern of thousands would take all memory."""
 _NOTHING = frozenset((b"", b"None", b"unavailable", b"N/A"))
 _NOT_HERE = re.compile(rb"N/A \([^)\n]*\)")
 """A pipeline stage without the loss says so, with a comma in the sentence."""
@@ -208,6 +210,8 @@ class Lines:
             else:
                 merged.insert(at, name)
                 at += 1
+        if len(merged) > _MOST_COLUMNS:
+            return
         self._names = merged
         texts = [name.decode("utf-8", "replace") for name in merged]
         last = next((name for name in self.form.last if name in texts), texts[-1])

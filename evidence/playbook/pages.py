@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
+
+from ...schemas.border.outgoing import markdown_code, shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,16 +18,16 @@ FILES: dict[Language, str] = {"en": "README.md", "zh": "README.zh-CN.md"}
 _WORDS: dict[str, tuple[str, str]] = {
     "title": ("# Accuracy playbook", "# 精度对齐流程"),
     "intro": (
-        "Megatron-LM `{megatron}` is the benchmark, MindSpore Transformers `{mindformers}` the run to equal it.",
-        "Megatron-LM `{megatron}` 为标杆，MindSpore Transformers `{mindformers}` 需与之一致。",
+        "Megatron-LM {megatron} is the benchmark, MindSpore Transformers {mindformers} the run to equal it.",
+        "Megatron-LM {megatron} 为标杆，MindSpore Transformers {mindformers} 需与之一致。",
     ),
     "order": (
         "Work through the stages in order: a later one tells nothing while an earlier one fails. Run commands here.",
         "请按顺序进行；前一阶段未通过时，后一阶段的结果没有意义。命令均在本目录下执行。",
     ),
     "source": (
-        "The simplified pairs are made from `{source}`; both their files are equal by construction.",
-        "各阶段的简化配置由 `{source}` 生成，两侧文件按构造即等价。",
+        "The simplified pairs are made from {source}; both their files are equal by construction.",
+        "各阶段的简化配置由 {source} 生成，两侧文件按构造即等价。",
     ),
     "status": ("What is done and what comes next:", "查看进展与下一步："),
     "head": ("| stage | check | accepted |\n| --- | --- | --- |", "| 阶段 | 检查 | 验收标准 |\n| --- | --- | --- |"),
@@ -54,7 +55,7 @@ def pages(plan: Plan) -> dict[str, str]:
 
 def command_line(words: tuple[str, ...]) -> str:
     """An accmap command as a person types it."""
-    return shlex.join(("accmap", *words))
+    return " ".join(map(shell_word, ("accmap", *words)))
 
 
 def _say(name: str, language: Language, /, **values: object) -> str:
@@ -62,7 +63,7 @@ def _say(name: str, language: Language, /, **values: object) -> str:
 
 
 def _overview(plan: Plan, language: Language) -> Iterator[str]:
-    names = plan.names._asdict()
+    names = {side: markdown_code(name) for side, name in plan.names._asdict().items()}
     yield _say("title", language)
     yield from ("", _say("intro", language, **names))
     yield from ("", _say("order", language))
@@ -88,7 +89,7 @@ def _page(stage: Stage, language: Language) -> Iterator[str]:
     if written or printed:
         yield from ("", _say("files", language), "", "```bash")
         yield from (command_line(words) for words in written)
-        yield from (f"{command_line(words)} > {file}" for file, words in printed)
+        yield from (f"{command_line(words)} > {shell_word(file)}" for file, words in printed)
         yield "```"
     for check in stage.checks:
         yield from ("", f"## {_title(check, language)}")
@@ -97,7 +98,7 @@ def _page(stage: Stage, language: Language) -> Iterator[str]:
             yield from ("", _say("do", language), "", "```bash", *actions, "```")
         if check.judge:
             if check.needs:
-                yield from ("", _say("needs", language, files=", ".join(f"`{name}`" for name in check.needs)))
+                yield from ("", _say("needs", language, files=", ".join(map(markdown_code, check.needs))))
             yield from ("", _say("judge", language), "", "```bash", command_line(check.judge), "```")
         if check.ticks:
             yield from ("", _say("ticks", language, file=check.ticks))

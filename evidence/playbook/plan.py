@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ...mapper.align.alignment import align, steps
 from ...mapper.conditions import holds
+from ...schemas.border.outgoing import shell_word
 from .table import Stage, stages
 
 if TYPE_CHECKING:
@@ -96,7 +96,11 @@ def plan_from(content: object) -> Plan:
         raise PlanError("it does not name the pair's files", "其中没有两个文件的名称")
     if not isinstance(reading, list) or not all(isinstance(word, str) and _READING.fullmatch(word) for word in reading):
         raise PlanError("it does not say how the pair's files are read", "其中没有说明如何读取两个文件")
-    if not isinstance(rungs, list) or not all(type(rung) is int and rung in known for rung in rungs):
+    if (
+        not isinstance(rungs, list)
+        or not all(type(rung) is int and rung in known for rung in rungs)
+        or len(rungs) > len(set(rungs))
+    ):
         raise PlanError("its rungs are not those of the ladder", "其中的级别不属于对齐阶梯")
     if not isinstance(checks, list):
         raise PlanError("it does not list its checks", "其中没有列出检查项")
@@ -150,9 +154,9 @@ class _Filling:
         return (*filled, *self.reading) if any(self._names_the_pair(word) for word in words) else filled
 
     def _line(self, line: str, further: Mapping[str, str]) -> str:
-        quoted = {name: shlex.quote(value) for name, value in {**self.names, **further}.items()}
+        quoted = {name: shell_word(value) for name, value in {**self.names, **further}.items()}
         filled = line.format(**quoted)
-        return f"{filled} {shlex.join(self.reading)}".rstrip() if self._names_the_pair(line) else filled
+        return f"{filled} {' '.join(map(shell_word, self.reading))}".rstrip() if self._names_the_pair(line) else filled
 
     def _names_the_pair(self, word: str) -> bool:
         return any(f"{{{name}}}" in word for name in self.names)

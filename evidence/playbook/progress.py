@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from ...schemas.border.incoming import read_json, read_regular
+from ...schemas.diagnostic import UnreadableError
+
 if TYPE_CHECKING:
+    from ...schemas.diagnostic import Language
     from .plan import Plan
     from .table import Check, Stage
 
@@ -30,9 +33,9 @@ class Standing(NamedTuple):
     open_boxes: int = 0
 
 
-def standing(plan: Plan, directory: str) -> list[Standing]:
+def standing(plan: Plan, directory: str, language: Language = "en") -> list[Standing]:
     """Every check, in order; those that are `ready` are yet to be judged by their command."""
-    return [_standing(stage, check, directory) for stage in plan.stages for check in stage.checks]
+    return [_standing(stage, check, directory, language) for stage in plan.stages for check in stage.checks]
 
 
 def judged(found: Standing, exit_code: int, message: str) -> Standing:
@@ -50,14 +53,14 @@ def next_of(standings: list[Standing]) -> Standing | None:
     return None
 
 
-def _standing(stage: Stage, check: Check, directory: str) -> Standing:
+def _standing(stage: Stage, check: Check, directory: str, language: Language) -> Standing:
     missing = tuple(name for name in check.needs if not _stands(os.path.join(directory, name)))
     if missing:
         return Standing(stage, check, "waiting", missing)
     if check.ticks is not None:
-        return _ticked(stage, check, directory)
+        return _ticked(stage, check, directory, language)
     if check.answer is not None:
-        return _answered(stage, check, directory)
+        return _answered(stage, check, directory, language)
     return Standing(stage, check, "ready")
 
 
@@ -66,13 +69,14 @@ def _stands(path: str) -> bool:
     return bool(os.listdir(path)) if os.path.isdir(path) else os.path.isfile(path)
 
 
-def _ticked(stage: Stage, check: Check, directory: str) -> Standing:
+def _ticked(stage: Stage, check: Check, directory: str, language: Language) -> Standing:
     assert check.ticks is not None
     try:
-        with open(os.path.join(directory, check.ticks), encoding="utf-8") as stream:
-            text = stream.read()
-    except (OSError, UnicodeDecodeError) as error:
-        return Standing(stage, check, "unusable", message=str(error))
+        text = read_regular(os.path.join(directory, check.ticks)).decode("utf-8")
+    except UnicodeDecodeError as error:
+        return Standing(stage, check, "unusable", message=f"{check.ticks}: {error}")
+    except UnreadableError as error:
+        return Standing(stage, check, "unusable", message=error.diagnostic.message(language))
     open_boxes = _OPEN_BOX.findall(text)
     if not _BOX.search(text):
         return Standing(stage, check, "unusable", message=f"{check.ticks} has no boxes to tick")
@@ -82,14 +86,15 @@ def _ticked(stage: Stage, check: Check, directory: str) -> Standing:
     return Standing(stage, check, "passed")
 
 
-def _answered(stage: Stage, check: Check, directory: str) -> Standing:
+def _answered(stage: Stage, check: Check, directory: str, language: Language) -> Standing:
     answer = check.answer
     assert answer is not None
     try:
-        with open(os.path.join(directory, answer.file), encoding="utf-8") as stream:
-            content: Any = json.load(stream)
-    except (OSError, ValueError) as error:
+        content: Any = read_json(os.path.join(directory, answer.file))
+    except ValueError as error:
         return Standing(stage, check, "unusable", message=f"{answer.file}: {error}")
+    except UnreadableError as error:
+        return Standing(stage, check, "unusable", message=error.diagnostic.message(language))
     value: object = content.get(answer.key) if isinstance(content, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if not isinstance(value, str):
         return Standing(stage, check, "unusable", message=f"{answer.file} has no {answer.key!r}")

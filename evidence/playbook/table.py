@@ -6,6 +6,8 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...schemas.border.incoming import package_text
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -74,8 +76,7 @@ def stages() -> tuple[Stage, ...]:
     """The whole table, read once."""
     import yaml
 
-    with open(os.path.join(os.path.dirname(__file__), "stages.yaml"), encoding="utf-8") as stream:
-        content: Any = yaml.safe_load(stream)
+    content: Any = yaml.safe_load(package_text(os.path.dirname(__file__), "stages.yaml"))
     return tuple(_stage(number, row) for number, row in enumerate(content["stages"], start=1))
 
 

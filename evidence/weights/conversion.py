@@ -259,7 +259,11 @@ def _megatron_units(
     side = sides.megatron
     chosen = request.implementation or side.config.value("transformer_impl") or "transformer_engine"
     major, _, minor = side.config.framework_version.partition(".")
-    version = (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 12)
+    version = (
+        (int(major), int(minor))
+        if (major + minor).isdecimal() and len(major + minor) < 9 and major and minor
+        else (0, 12)
+    )
     build = Build(chosen == "transformer_engine", bool(side.recipe.value("moe.grouped_gemm")), version)
     ranks = request.ranks
     frequency = side.config.value("moe_layer_freq")

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
+from ..stranger_json import bytes_of
 from .megatron_torch import arguments_of
 from .model import Amount, Model, View, count
 from .number_types import STORED
 from .pickled import Record, Tensor, read_pickle
-from .problems import garbled, said_twice, unreadable
+from .problems import denied, garbled, said_twice, unreadable
 from .scattered import Chunk, Scattered
 from .torch_file import TorchFile
 from .weight import joined
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from .places import Found
     from .weight import Shape, Weight
 
+_MOST_METADATA = 1 << 28
+_MOST_STACKED = 1 << 16
+"""Layers or experts of one parameter."""
 _STACKED = re.compile(r"(decoder\.layers\.)(?=[^\d])")
 _EXPERTS = re.compile(r"\.mlp\.experts\.experts\.(?=\D)")
 _ONE_EXPERT = re.compile(r"\.mlp\.experts\.experts\.(?=\d)")
@@ -60,12 +64,11 @@ class MegatronDist:
     def _read_metadata(self) -> dict[str, Scattered]:
         path = os.path.join(self.folder, ".metadata")
         try:
-            with open(path, "rb") as stream:
-                data = stream.read()
+            data = bytes_of(path, _MOST_METADATA)
         except FileNotFoundError:
             unreadable("missing-shard", path, file=path, needed="the list of what the .distcp files hold")
         except OSError as error:
-            garbled(path, error.strerror or str(error), error.strerror or str(error))
+            denied(path, error)
         metadata = read_pickle(data, path)
         entries = metadata.get("state_dict_metadata") if isinstance(metadata, Record) else None
         places = metadata.get("storage_data") if isinstance(metadata, Record) else None
@@ -80,8 +83,8 @@ class MegatronDist:
     def _places(self, places: Mapping[Any, Any]) -> Iterator[tuple[tuple[str, Shape | None], tuple[str, int, int]]]:
         sizes: dict[str, int] = {}
         for index, info in places.items():
-            name, offset = str(index.get("fqn")), index.get("offset")
-            file = os.path.join(self.folder, os.path.basename(str(info.get("relative_path"))))
+            name, offset = _word(index.get("fqn")), index.get("offset")
+            file = os.path.join(self.folder, os.path.basename(_word(info.get("relative_path"))))
             start, length = int(info.get("offset")), int(info.get("length"))
             if beside_the_weights("megatron", name) is None:
                 if file not in sizes:
@@ -169,6 +172,9 @@ class MegatronDist:
 
 
 def _unstacked(name: str, weight: Scattered) -> Iterator[tuple[str, Scattered]]:
+    stacked = _STACKED.search(name) is not None or _EXPERTS.search(name) is not None
+    if stacked and weight.count and weight.shape[0] > _MOST_STACKED:
+        garbled(weight.file, f"{name} stacks {weight.shape[0]} layers", f"{name} 堆叠了 {weight.shape[0]} 层")
     if _STACKED.search(name) is not None and weight.count:
         for layer in range(weight.shape[0]):
             inner = _STACKED.sub(lambda found, layer=layer: f"{found[1]}{layer}.", name, count=1)
@@ -179,6 +185,13 @@ def _unstacked(name: str, weight: Scattered) -> Iterator[tuple[str, Scattered]]:
             yield inner, weight.at(expert, inner)
     else:
         yield name, weight
+
+
+def _word(value: object) -> str:
+    """A name. What is none is not shown: tuples of a pickle that share their parts are longer than any memory."""
+    if not isinstance(value, str):
+        raise TypeError(f"a name is a {type(value).__name__}")
+    return value
 
 
 def _opener(name: str, file: str, start: int, length: int) -> Any:

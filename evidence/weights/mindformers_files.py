@@ -1,4 +1,6 @@
-"""MindSpore Transformers' safetensors: whole parameters in one or several files, or slices of a parallel run.
+"""MindSpore Transformers' weights: a `.ckpt` file, or safetensors.
+
+These are whole parameters in one or several files, or slices of a parallel run.
 
 The files of a folder belong together by `param_name_map.json` or an `…index.json`, else all of them do. A checkpoint
 that a parallel run saved has a `metadata.json`, which says which slice of which parameter lies in which file
@@ -9,15 +11,16 @@ that a parallel run saved has a `metadata.json`, which says which slice of which
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
+from ..stranger_json import bytes_of, parse_json
+from .mindspore_ckpt import read_ckpt
 from .model import Amount, Copy, Model, View, count
-from .problems import garbled, said_twice, unreadable
+from .problems import denied, garbled, said_twice, unreadable
 from .safetensors_file import read_header
 from .scattered import Chunk, Scattered
 from .weight import Computed, changed, rows_of
@@ -32,21 +35,25 @@ if TYPE_CHECKING:
 
 MAP = "param_name_map.json"
 _INDEX = "index.json"
+_MOST_JSON = 1 << 27
 
 
 class MindFormersFiles:
     """A folder of safetensors files, or one of them."""
 
     framework: Literal["mindformers"] = "mindformers"
-    form: Literal["safetensors"] = "safetensors"
     iteration: int | None = None
     arguments: Mapping[str, Any] | None = None
 
     def __init__(self, found: Found) -> None:
         self.folder = found.folder
+        self.form: Literal["safetensors", "ckpt"] = "ckpt" if found.form == "ckpt" else "safetensors"
         self._copies: list[Copy] = []
-        if os.path.isfile(found.folder):
-            self._tensors: dict[str, Weight] = dict(read_header(found.folder))
+        if found.form == "ckpt":
+            self._tensors: dict[str, Weight] = read_ckpt(found.folder)
+            return
+        if not os.path.isdir(found.folder):
+            self._tensors = dict(read_header(found.folder))
             return
         names = sorted(os.listdir(found.folder))
         metadata = os.path.join(found.folder, "metadata.json")
@@ -216,7 +223,7 @@ def _sliced(folder: str, path: str, copies: list[Copy]) -> Iterator[tuple[str, W
             whole = Scattered(name, dtype, shape, chunks)
             whole.check_whole(folder)
             yield name, whole
-    except (KeyError, TypeError, IndexError, ValueError) as error:
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
         garbled(path, f"an entry is not as expected ({error})", f"其中有条目不符合预期（{error}）")
 
 
@@ -233,11 +240,10 @@ def _slice_key(key: str) -> tuple[str, Shape]:
 
 def _json(path: str) -> dict[str, Any]:
     try:
-        with open(path, encoding="utf-8") as stream:
-            found: Any = json.load(stream)
+        found: Any = parse_json(bytes_of(path, _MOST_JSON), 8)
     except OSError as error:
-        garbled(path, error.strerror or str(error), error.strerror or str(error))
-    except (ValueError, RecursionError) as error:
+        denied(path, error)
+    except ValueError as error:
         garbled(path, f"it is no JSON ({error})", f"不是 JSON（{error}）")
     if not isinstance(found, dict):
         garbled(path, "it is no JSON object", "不是 JSON 对象")

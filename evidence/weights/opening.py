@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .model import Checkpoint
     from .weight import Shape
 
-_FORMS = {"torch": MegatronTorch, "torch_dist": MegatronDist, "safetensors": MindFormersFiles}
+_FORMS = {"torch": MegatronTorch, "torch_dist": MegatronDist, "safetensors": MindFormersFiles, "ckpt": MindFormersFiles}
 
 
 def open_checkpoint(path: str | Found) -> Checkpoint:

@@ -2,7 +2,8 @@
 
 Python's unpickler sets room aside for what an opcode claims before it looks whether it is there: five bytes can make
 it take all memory of the machine. Every object that is remembered takes a byte of the pickle at least, and every
-string stands in it whole, so larger claims are lies.
+string stands in it whole, so larger claims are lies. Objects that hold next to nothing take many times their opcode:
+what all of them take is added up.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ import pickletools
 
 def check_sizes(data: bytes) -> None:
     """UnpicklingError where an opcode claims more than the pickle can hold."""
-    fixed, counted = _SKIPPED, _COUNTED
+    fixed, counted, taken = _SKIPPED, _COUNTED, _TAKEN
     end = len(data)
+    rest = _GROWTH * end + _FREE
     at = 0
     while at < end:
         code = data[at]
         at += 1
+        rest -= taken[code]
         if code == _STOP:
-            return
+            break
         step = fixed[code]
         if step >= 0:
             at += step
@@ -34,10 +37,18 @@ def check_sizes(data: bytes) -> None:
             for _ in range(2 if code in _TWO_LINES else 1):
                 line = data.find(b"\n", at)
                 if line < 0:
+                    _bounded(rest, end)
                     return
                 if code == _PUT:
                     _checked(int(data[at:line]), end)
                 at = line + 1
+
+    _bounded(rest, end)
+
+
+def _bounded(rest: int, end: int) -> None:
+    if rest < 0:
+        raise pickle.UnpicklingError(f"its {end} bytes describe more objects than those of a checkpoint")
 
 
 def _checked(claim: int, most: int) -> int:
@@ -46,9 +57,14 @@ def _checked(claim: int, most: int) -> int:
     return claim
 
 
-def _tables() -> tuple[list[int], dict[int, int]]:
-    """For each opcode, how many bytes of arguments follow it; those that say themselves how many, with the width."""
+def _tables() -> tuple[list[int], dict[int, int], list[int]]:
+    """What is known of each opcode.
+
+    How many bytes of arguments follow it; those that say themselves how many, with the width; and how many bytes of
+    memory it takes at least.
+    """
     fixed = [0] * 256
+    taken = [0] * 256
     counted: dict[int, int] = {}
     widths = {
         pickletools.TAKEN_FROM_ARGUMENT1: 1,
@@ -58,6 +74,8 @@ def _tables() -> tuple[list[int], dict[int, int]]:
     }
     for opcode in pickletools.opcodes:
         code = ord(opcode.code)
+        if opcode.stack_after:
+            taken[code] = 8 if opcode.name in _SHARED else 56
         if opcode.arg is None:
             continue
         fixed[code] = opcode.arg.n if opcode.arg.n >= 0 else -1
@@ -66,9 +84,16 @@ def _tables() -> tuple[list[int], dict[int, int]]:
     fixed[_LONG_PUT] = -1
     # A frame's length is that of what follows, which is gone through anyway.
     fixed[_FRAME] = 8
-    return fixed, counted
+    return fixed, counted, taken
 
 
+_GROWTH = 16
+_FREE = 100 << 20
 _STOP, _PUT, _LONG_PUT, _FRAME = b"."[0], b"p"[0], b"r"[0], b"\x95"[0]
 _TWO_LINES = b"ci"
-_SKIPPED, _COUNTED = _tables()
+_SHARED = frozenset((
+    "BINGET", "BININT1", "DUP", "EMPTY_TUPLE", "GET", "LONG_BINGET", "MARK", "NEWFALSE", "NEWTRUE", "NONE",
+    "APPEND", "APPENDS", "ADDITEMS", "SETITEM", "SETITEMS", "BUILD", "POP", "GLOBAL", "STACK_GLOBAL", "MEMOIZE",
+))  # fmt: skip
+"""What makes no object, or one that is there already."""
+_SKIPPED, _COUNTED, _TAKEN = _tables()

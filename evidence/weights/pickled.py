@@ -141,9 +141,9 @@ class _Reader(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Storage:
         kind, dtype, key, _location, count = pid
-        if kind != "storage" or not isinstance(dtype, str) or not isinstance(count, int) or count < 0:
+        if kind != "storage" or not isinstance(dtype, str) or not isinstance(key, str) or not _is_count(count):
             raise pickle.UnpicklingError("an unknown kind of storage")
-        return Storage(dtype, str(key), count)
+        return Storage(dtype, key, count)
 
 
 def _tensor(

@@ -6,12 +6,13 @@ import os
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
-from .problems import unreadable
+from ..stranger_json import bytes_of
+from .problems import denied, unreadable
 
 if TYPE_CHECKING:
     from ...schemas.config import Framework
 
-Form = Literal["torch", "torch_dist", "safetensors"]
+Form = Literal["torch", "torch_dist", "safetensors", "ckpt"]
 
 TRACKER = "latest_checkpointed_iteration.txt"
 _ITERATION = re.compile(r"(?:iter_|iteration_)(\d+)|release")
@@ -35,6 +36,8 @@ def checkpoint_at(path: str) -> Found | None:
             return Found("mindformers", "safetensors", path)
         if path.endswith(".pt"):
             return Found("megatron", "torch", path)
+        if path.endswith(".ckpt"):
+            return Found("mindformers", "ckpt", path)
         return None
     if not os.path.isdir(path):
         return None
@@ -46,6 +49,9 @@ def checkpoint_at(path: str) -> Found | None:
         return Found("megatron", "torch", folder)
     if any(name.endswith(".safetensors") for name in names) or "param_name_map.json" in names:
         return Found("mindformers", "safetensors", folder)
+    single = [name for name in names if name.endswith(".ckpt")]
+    if len(single) == 1:
+        return Found("mindformers", "ckpt", os.path.join(folder, single[0]))
     return None
 
 
@@ -67,8 +73,10 @@ def _latest(path: str) -> str:
     """The folder of the iteration that a checkpoint's tracker names, or the only one there is."""
     tracker = os.path.join(path, TRACKER)
     if os.path.isfile(tracker):
-        with open(tracker, encoding="utf-8", errors="replace") as stream:
-            written = stream.read(64).strip()
+        try:
+            written = bytes_of(tracker, 64).decode("utf-8", "replace").strip()
+        except OSError as error:
+            denied(tracker, error)
         for name in (written, f"iter_{written.zfill(7)}", f"iteration_{written.zfill(8)}"):
             folder = os.path.join(path, name)
             if _ITERATION.fullmatch(name) and os.path.isdir(folder):
@@ -102,8 +110,6 @@ def _nothing(path: str) -> NoReturn:
         if any(name.endswith(".ckpt") for _, _, names in os.walk(path) for name in names):
             _ckpt(path)
         unreadable("nothing-there", path, path=path, found="none of its files is one", found_zh="其中没有权重文件")
-    if path.endswith(".ckpt"):
-        _ckpt(path)
     unreadable("nothing-there", path, path=path, found="it is another kind of file", found_zh="这是其他类型的文件")
 
 
@@ -112,8 +118,8 @@ def _ckpt(path: str) -> NoReturn:
         "unsupported",
         path,
         file=path,
-        what="in MindSpore's ckpt format",
-        what_zh=" MindSpore 的 ckpt 格式",
-        advice="mindspore.ckpt_to_safetensors makes safetensors of it.",
-        advice_zh="可用 mindspore.ckpt_to_safetensors 转换为 safetensors。",
+        what="a folder of several ckpt files of MindSpore",
+        what_zh="含多个 MindSpore ckpt 文件的目录",
+        advice="Name the one that holds whole weights; mindspore.ckpt_to_safetensors joins those of several ranks.",
+        advice_zh="请指定存有完整权重的那一个；多个 rank 的文件可用 mindspore.ckpt_to_safetensors 合并。",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from ...schemas.diagnostic import Diagnostic, Kind, UnreadableError, finding
+from ...schemas.system_reasons import system_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -179,6 +180,11 @@ def unreadable(name: str, file: str, /, **values: object) -> NoReturn:
 def garbled(file: str, why: str, why_zh: str) -> NoReturn:
     """Stop at a file that is not what its name says."""
     unreadable("garbled", file, file=file, why=why, why_zh=why_zh)
+
+
+def denied(file: str, error: OSError) -> NoReturn:
+    """Stop at a file that the system does not give, or that is no file."""
+    garbled(file, *system_reason(error))
 
 
 def said_twice(file: str, first: str, second: str) -> NoReturn:

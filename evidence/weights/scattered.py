@@ -60,7 +60,7 @@ class Scattered(Weight):
                 )
         # A piece that is listed twice would hide one that is missing, and so would two that overlap.
         boxes = list(dict.fromkeys((chunk.offsets, chunk.shape) for chunk in self.chunks if prod(chunk.shape)))
-        if _overlap(boxes):
+        if _overlap(boxes, [_MOST_WORK]):
             garbled(folder, f"pieces of {self.name} overlap", f"{self.name} 的分片相互重叠")
         held = sum(prod(size) for _, size in boxes)
         if held != self.count:
@@ -143,8 +143,17 @@ class _Row(Weight):
         return self._chunk.rows(self._index, self._index + 1)[0]
 
 
-def _overlap(boxes: Sequence[tuple[Shape, Shape]]) -> bool:
-    """Whether two boxes share a place: they are cut along the first axis, and each slice is looked at for itself."""
+_MOST_WORK = 10_000_000
+
+
+def _overlap(boxes: Sequence[tuple[Shape, Shape]], rest: list[int]) -> bool:
+    """Whether two boxes share a place: they are cut along the first axis, and each slice is looked at for itself.
+
+    True too where that takes more than `rest` steps: no checkpoint is cut into so many pieces.
+    """
+    rest[0] -= len(boxes)
+    if rest[0] < 0:
+        return True
     if len(boxes) < 2:
         return False
     if not boxes[0][0]:
@@ -156,7 +165,7 @@ def _overlap(boxes: Sequence[tuple[Shape, Shape]]) -> bool:
     here: list[tuple[Shape, Shape]] = []
     for edge in edges:
         here = [box for box in here if box[0][0] + box[1][0] > edge] + starting.get(edge, [])
-        if _overlap([(offsets[1:], size[1:]) for offsets, size in here]):
+        if _overlap([(offsets[1:], size[1:]) for offsets, size in here], rest):
             return True
     return False
 

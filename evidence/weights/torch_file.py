@@ -6,22 +6,21 @@ numbers. A distributed checkpoint has many such archives one after another in on
 
 from __future__ import annotations
 
-import io
 import os
 import struct
 import zipfile
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...schemas.border.regular import open_regular
+from ..archives import Window, opened_archive
 from .number_types import STORED
 from .pickled import Tensor, read_pickle
-from .problems import garbled, unreadable
+from .problems import denied, garbled, unreadable
 from .weight import Place, Stored
 
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
-_MOST_PICKLE = 1 << 30
+_MOST_PICKLE = 1 << 28
+_MOST_WORD = 16
 _OLD_MAGIC = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 _LOCAL_HEADER = struct.Struct("<4s2B4HL2L2H")
 
@@ -32,14 +31,14 @@ class TorchFile:
     def __init__(self, path: str, offset: int = 0, length: int | None = None) -> None:
         self.path = path
         try:
-            self._size = os.path.getsize(path)
-            end = self._size if length is None else offset + length
-            with open(path, "rb") as stream:
-                self._open(_Window(stream, offset, end))
+            with open_regular(path) as stream:
+                self._size = os.fstat(stream.fileno()).st_size
+                end = self._size if length is None else min(offset + length, self._size)
+                self._open(Window(stream, offset, end))
         except OSError as error:
-            garbled(path, error.strerror or str(error), error.strerror or str(error))
+            denied(path, error)
 
-    def _open(self, window: _Window) -> None:
+    def _open(self, window: Window) -> None:
         self._start = window.start
         head = window.read(len(_OLD_MAGIC))
         if head.startswith(_OLD_MAGIC):
@@ -54,7 +53,7 @@ class TorchFile:
             )
         window.seek(0)
         try:
-            archive = zipfile.ZipFile(window)  # pyright: ignore[reportArgumentType]
+            archive = opened_archive(window)
             self._entries = {_inner(entry.filename): entry for entry in archive.infolist()}
             pickle = self._entries.get("data.pkl")
             if pickle is None or pickle.file_size > _MOST_PICKLE:
@@ -64,7 +63,7 @@ class TorchFile:
             for entry in (pickle, order):
                 if entry is not None and entry.compress_type != zipfile.ZIP_STORED:
                     raise zipfile.BadZipFile(f"{_inner(entry.filename)} is compressed")
-            if order is not None and archive.read(order) != b"little":
+            if order is not None and (order.file_size > _MOST_WORD or archive.read(order) != b"little"):
                 raise zipfile.BadZipFile("its numbers are big-endian")
             data = archive.read(pickle)
             self._offsets = self._data_offsets(window)
@@ -76,7 +75,7 @@ class TorchFile:
             )
         self.content: Any = read_pickle(data, self.path)
 
-    def _data_offsets(self, window: _Window) -> dict[str, tuple[int, int]]:
+    def _data_offsets(self, window: Window) -> dict[str, tuple[int, int]]:
         """Where the bytes of each storage begin, and how many there are."""
         found: dict[str, tuple[int, int]] = {}
         for name, entry in self._entries.items():
@@ -119,49 +118,6 @@ class TorchFile:
             )
         where = Place(self.path, place[0] + tensor.offset * width, place[1])
         return Stored(name, tensor.dtype, tensor.shape, where, tensor.strides)
-
-
-class _Window(io.RawIOBase):
-    """A part of a file as a file of its own."""
-
-    def __init__(self, stream: io.BufferedReader, start: int, end: int) -> None:
-        super().__init__()
-        self._stream = stream
-        self.start = start
-        self.length = max(0, end - start)
-        self._at = 0
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.length}[whence]
-        if base + offset < 0:
-            raise ValueError("before the start")
-        self._at = base + offset
-        return self._at
-
-    def readinto(self, buffer: Buffer) -> int:
-        view = memoryview(buffer).cast("B")
-        wanted = max(0, min(len(view), self.length - self._at))
-        self._stream.seek(self.start + self._at)
-        found = self._stream.readinto(view[:wanted])
-        self._at += found
-        return found
-
-    def read(self, size: int = -1) -> bytes:
-        rest = max(0, self.length - self._at)
-        wanted = rest if size < 0 else min(size, rest)
-        self._stream.seek(self.start + self._at)
-        found = self._stream.read(wanted)
-        self._at += len(found)
-        return found
 
 
 def _inner(name: str) -> str:

@@ -12,8 +12,9 @@ import os
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...schemas.border.regular import open_regular
 from .number_types import STORED
-from .problems import garbled, unreadable
+from .problems import denied, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -122,16 +123,16 @@ class Stored(Weight):
         kind, width = STORED[self.dtype]
         offset = self.place.offset + start * width
         try:
-            found = np.fromfile(self.place.path, dtype=kind, count=count, offset=offset)
+            with open_regular(self.place.path) as stream:
+                size = os.fstat(stream.fileno()).st_size
+                end = offset + count * width
+                # Room is made for what is asked for, before it is known whether it is there.
+                found = np.fromfile(stream, dtype=kind, count=count if end <= size else 0, offset=offset)
+        except FileNotFoundError:
+            unreadable("missing-shard", self.file, file=self.place.path, needed=self.name)
         except OSError as error:
-            if not os.path.exists(self.place.path):
-                unreadable("missing-shard", self.file, file=self.place.path, needed=self.name)
-            garbled(
-                self.place.path, f"{self.name}: {error.strerror or error}", f"{self.name}：{error.strerror or error}"
-            )
+            denied(self.place.path, error)
         if len(found) != count:
-            size = os.path.getsize(self.place.path)
-            end = offset + count * width
             unreadable("truncated", self.file, file=self.place.path, tensor=self.name, needed=end, size=size)
         return found
 

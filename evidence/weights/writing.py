@@ -10,8 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...schemas.border.regular import open_regular
+from ...schemas.border.writing import NewFile
+from ..stranger_json import bytes_of, parse_json
 from .number_types import FLOATS, not_finite
 from .number_types import cast as cast_numbers
 from .problems import RefusedError, garbled, problem, unreadable
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "accmap-weights.json"
 _VERSION = 1
+_MOST_MANIFEST = 1 << 27
 _PARTS = (".safetensors", ".pt", ".distcp", ".metadata")
 """What a reader of the target would take for a part of it."""
 
@@ -113,9 +117,9 @@ class Writer:
         """Take away what an earlier conversion left; refuse what is not ours."""
         path = os.path.join(self._folder, MANIFEST)
         for name in read_manifest(path)["files"] if os.path.isfile(path) else ():
-            old = os.path.join(self._folder, *str(name).split("/"))
+            old = os.path.join(self._folder, *name.split("/"))
             # Old and new files together would be neither checkpoint, were this conversion interrupted.
-            if ".." not in str(name) and os.path.isfile(old):
+            if os.path.isfile(old) and _lies_in(self._folder, os.path.dirname(old)):
                 os.unlink(old)
         for parent, _, names in os.walk(self._folder):
             for name in names:
@@ -146,27 +150,20 @@ class Writer:
             self.findings.extend(_not_finite(*entry) for entry in known.get("not_finite", ()))
             return Written(unit.path, known["sha256"], known["size"], resumed=True)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        beside = f"{path}.part"
         digest = hashlib.sha256()
         size = 0
         self._not_finite = []
-        try:
-            with _new(beside) as stream:
+        if os.path.islink(path):
+            os.unlink(path)  # what it leads to is not ours
+        with NewFile(path) as new:
 
-                def write(data: Buffer) -> None:
-                    nonlocal size
-                    digest.update(data)
-                    size += memoryview(data).nbytes
-                    stream.write(data)
+            def write(data: Buffer) -> None:
+                nonlocal size
+                digest.update(data)
+                size += memoryview(data).nbytes
+                new.stream.write(data)
 
-                self._fill(unit, write)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(beside, path)
-        except BaseException:
-            if os.path.lexists(beside):
-                os.unlink(beside)
-            raise
+            self._fill(unit, write)
         written = Written(unit.path, digest.hexdigest(), size, resumed=False)
         self._files[unit.path] = {"sha256": written.sha256, "size": size, "tensors": len(unit.weights)}
         if self._not_finite:
@@ -205,8 +202,8 @@ class Writer:
         """Put a small text file in place."""
         full = os.path.join(self._folder, *path.split("/"))
         os.makedirs(os.path.dirname(full), exist_ok=True)
-        _write_text(full, text)
-        data = text.encode()
+        data = text.encode("utf-8", "backslashreplace")
+        _put(full, data)
         return Written(path, hashlib.sha256(data).hexdigest(), len(data), resumed=False)
 
     def finish(self, others: Sequence[Written]) -> None:
@@ -230,7 +227,7 @@ class Writer:
             "files": dict(sorted(self._files.items())),
         }
         text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
-        _write_text(os.path.join(self._folder, MANIFEST), text)
+        _put(os.path.join(self._folder, MANIFEST), text.encode("utf-8", "backslashreplace"))
 
 
 def _held(folder: str) -> int | None:
@@ -279,15 +276,17 @@ def _raw(block: Any) -> Buffer:
 def read_manifest(path: str) -> dict[str, dict[str, Any]]:
     """The manifest of a conversion: what was converted, and the files with their checksums."""
     try:
-        with open(path, encoding="utf-8") as stream:
-            manifest: Any = json.load(stream)
+        manifest: Any = parse_json(bytes_of(path, _MOST_MANIFEST), 8)
         about, files = dict(manifest["conversion"]), dict(manifest["files"])
-        if not all({"sha256", "size"} <= set(entry) for entry in files.values()):
+        if not all(isinstance(entry["sha256"], str) and isinstance(entry["size"], int) for entry in files.values()):
             raise ValueError("a file without checksum")
-        if any(len(found) != 4 for entry in files.values() for found in entry.get("not_finite", ())):
+        if any(".." in name.split("/") for name in files):
+            raise ValueError("a file outside of its folder")
+        found: Any = [one for entry in files.values() for one in entry.get("not_finite", ())]
+        if not all(len(one) == 4 and isinstance(one[0], str) and isinstance(one[3], str) for one in found):
             raise ValueError("a finding that is none")
         complete = manifest.get("complete") is True
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         garbled(path, f"it is no manifest of accmap ({error})", f"不是 accmap 的清单（{error}）")
     return {"conversion": about, "files": files, "state": {"complete": complete}}
 
@@ -303,7 +302,7 @@ def check_manifest(folder: str) -> list[Diagnostic]:
         found.append(problem("garbled", path, file=folder, why=why, why_zh=why_zh))
     for name, entry in manifest["files"].items():
         full = os.path.join(folder, *name.split("/"))
-        if not os.path.isfile(full):
+        if not os.path.isfile(full) or not _lies_in(folder, full):
             found.append(problem("missing-shard", full, file=full, needed=MANIFEST))
         elif not _is(full, entry):
             why = f"its checksum is not the one in {MANIFEST}"
@@ -311,18 +310,16 @@ def check_manifest(folder: str) -> list[Diagnostic]:
     return found
 
 
-def _write_text(path: str, text: str) -> None:
-    beside = f"{path}.part"
-    with _new(beside) as stream:
-        stream.write(text.encode())
-    os.replace(beside, path)
+def _lies_in(folder: str, path: str) -> bool:
+    """Whether a path is below a folder with all links followed: a manifest may come from anybody."""
+    return os.path.realpath(path).startswith(os.path.join(os.path.realpath(folder), "")) or (
+        os.path.realpath(path) == os.path.realpath(folder)
+    )
 
 
-def _new(path: str) -> BinaryIO:
-    """A file that was not there: what was left by a process that ended is removed, and no link is followed."""
-    if os.path.lexists(path):
-        os.unlink(path)
-    return open(path, "xb")
+def _put(path: str, data: bytes) -> None:
+    with NewFile(path) as new:
+        new.stream.write(data)
 
 
 def _is(path: str, known: Mapping[str, Any]) -> bool:
@@ -332,7 +329,7 @@ def _is(path: str, known: Mapping[str, Any]) -> bool:
 
 def _sha256_of(path: str) -> str:
     digest = hashlib.sha256()
-    with open(path, "rb") as stream:
+    with open_regular(path) as stream:
         while block := stream.read(1 << 22):
             digest.update(block)
     return digest.hexdigest()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from functools import cache
 
+from ...schemas.border.incoming import package_text
+from ...schemas.border.outgoing import markdown, markdown_code
 from ...schemas.config import json_value
 from ...schemas.light_typing import TYPE_CHECKING
 from .pair import CONFIGURATION, INITIAL, SCRIPT
@@ -55,7 +57,7 @@ class _Readme:
         pair = self.pair
         yield self._say("title", megatron=pair.megatron.version, mindformers=pair.mindformers.version)
         yield ""
-        yield self._say("intro", source=pair.source.rsplit("/", 1)[-1])
+        yield self._say("intro", source=markdown_code(pair.source.rsplit("/", 1)[-1]))
         if pair.alignment is not None:
             number, last = pair.alignment.number, len(alignment_table().steps) - 1
             step = pair.alignment.step
@@ -118,7 +120,7 @@ class _Readme:
         made, hint, *rest = self.words["weights_steps"]
         yield from ("", self._say("weights"), "", self._say("weights_text"), "")
         first = hint if self.pair.initial is None else made
-        yield self._fill(first, output=f"{str(folder).rstrip('/')}/checkpoint")
+        yield self._fill(first, output=markdown_code(f"{str(folder).rstrip('/')}/checkpoint"))
         yield from (self._fill(line, load=load) for line in rest)
         if self.pair.initial is not None:
             yield from ("", "```bash", self._msrun(INITIAL), "```")
@@ -142,8 +144,8 @@ class _Readme:
         yield from (self._row(row) for row in differing)
 
     def _row(self, row: ReportRow) -> str:
-        named = ", ".join(f"`{key}`" for key in row.source) or f"`{row.field}`"
-        return f"- {named}: {row.zh if self.language == 'zh' else row.en}"
+        named = ", ".join(map(markdown_code, row.source)) or markdown_code(row.field or "-")
+        return f"- {named}: {markdown(row.zh if self.language == 'zh' else row.en)}"
 
     def _ladder(self) -> Iterator[str]:
         yield from ("", self._say("ladder"), "")
@@ -158,8 +160,7 @@ _NAMES = {"script": SCRIPT, "yaml": CONFIGURATION, "initial": INITIAL}
 def _words() -> Any:
     import yaml
 
-    with open(os.path.join(os.path.dirname(__file__), "readme.yaml"), encoding="utf-8") as stream:
-        return yaml.safe_load(stream)
+    return yaml.safe_load(package_text(os.path.dirname(__file__), "readme.yaml"))
 
 
 def _cell(value: Value) -> str:
@@ -168,4 +169,4 @@ def _cell(value: Value) -> str:
         return "-"
     if isinstance(shown, bool):
         shown = str(shown).lower()
-    return "`" + str(shown).replace("|", "\\|") + "`"
+    return markdown_code(str(shown))

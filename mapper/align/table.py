@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
+from ...schemas.border.incoming import package_text
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -69,8 +70,7 @@ def alignment_table() -> AlignmentTable:
     """The table, read once."""
     import yaml
 
-    with open(os.path.join(os.path.dirname(__file__), "alignment.yaml"), encoding="utf-8") as stream:
-        content: Any = yaml.safe_load(stream)
+    content: Any = yaml.safe_load(package_text(os.path.dirname(__file__), "alignment.yaml"))
     return AlignmentTable(
         tuple(Step(**step) for step in content["steps"]),
         tuple(_simplification(row) for row in content["settings"]),

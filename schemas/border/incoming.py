@@ -19,6 +19,7 @@ from .regular import NotRegularError, open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from io import BufferedReader
     from typing import Any, NoReturn
 
     from ..diagnostic import Diagnostic
@@ -127,14 +128,24 @@ def read_text(path: str, shown: str | None = None, encoding: str | None = None) 
 
 def read_bytes(path: str, shown: str | None = None, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a file that the caller named, or UnreadableError."""
-    if path == "/dev/stdin" or path.startswith(_PIPES):
+    if is_pipe(path):
         name = shown or path
         try:
-            with open(path, "rb") as stream:
+            with open_given(path) as stream:
                 return _bounded(stream.read(limit + 1), name, limit)
         except OSError as error:
             _deny(name, error)
     return read_regular(path, shown, limit)
+
+
+def is_pipe(path: str) -> bool:
+    """Whether the caller named standard input or `<(command)`, which is read once and to its end."""
+    return path == "/dev/stdin" or path.startswith(_PIPES)
+
+
+def open_given(path: str) -> BufferedReader:
+    """The stream of a file that the caller named; OSError where it is neither a regular file nor the caller's pipe."""
+    return open(path, "rb") if is_pipe(path) else open_regular(path)
 
 
 def read_named(path: str) -> SourceText:

@@ -168,6 +168,16 @@ def markdown_code(text: str) -> str:
     return f"{fence}{edge}{text}{edge}{fence}"
 
 
+def shell_word(text: str) -> str:
+    """Text as one word of bash, on one line."""
+    from shlex import quote
+
+    if text.isprintable():
+        return quote(text)
+    special = {"\\": "\\\\", "'": "\\'"}
+    return "$'" + "".join(special.get(one) or (one if one.isprintable() else _visible(ord(one))) for one in text) + "'"
+
+
 def markup(text: str) -> str:
     """Text in an element or an attribute of HTML or XML."""
     from html import escape

@@ -16,19 +16,21 @@ if TYPE_CHECKING:
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
 _KINDS = (
-    (stat.S_ISFIFO, "it is a pipe, not a regular file"),
-    (stat.S_ISCHR, "it is a device, not a regular file"),
-    (stat.S_ISBLK, "it is a device, not a regular file"),
-    (stat.S_ISSOCK, "it is a socket, not a regular file"),
+    (stat.S_ISFIFO, "it is a pipe, not a regular file", "是管道，而不是普通文件"),
+    (stat.S_ISCHR, "it is a device, not a regular file", "是设备，而不是普通文件"),
+    (stat.S_ISBLK, "it is a device, not a regular file", "是设备，而不是普通文件"),
+    (stat.S_ISSOCK, "it is a socket, not a regular file", "是套接字，而不是普通文件"),
 )
+_OTHER = "it is not a regular file", "不是普通文件"
 _opened: set[tuple[int, int]] = set()
 
 
 class NotRegularError(OSError):
     """Something else than a file of the disk stands at the path."""
 
-    def __init__(self, why: str, path: str) -> None:
+    def __init__(self, why: str, why_zh: str, path: str) -> None:
         super().__init__(errno.EINVAL, why, path)
+        self.why_zh = why_zh
 
 
 def open_regular(path: str) -> BufferedReader:
@@ -65,4 +67,5 @@ def _require_regular(status: os.stat_result, path: str) -> None:
         return
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    raise NotRegularError(next((why for test, why in _KINDS if test(mode)), "it is not a regular file"), path)
+    why, why_zh = next(((why, why_zh) for test, why, why_zh in _KINDS if test(mode)), _OTHER)
+    raise NotRegularError(why, why_zh, path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -260,10 +261,14 @@ def test_an_existing_report_is_refused_before_anything_is_compared(accmap, tmp_p
 
 
 def test_tensors_that_cannot_be_listed(accmap, dumps: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def locked(path: str) -> list[str]:
-        raise PermissionError(13, "Permission denied", path)
+    listed = os.scandir
 
-    monkeypatch.setattr("os.listdir", locked)
+    def locked(path: str) -> Any:
+        if path.endswith("dump_tensor_data"):
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr("os.scandir", locked)
     answer = accmap("dump", "compare", dumps["a"], dumps["b"])
     assert answer.code == 2
     assert "dump_tensor_data: Permission denied" in answer.err

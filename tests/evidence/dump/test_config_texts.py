@@ -17,6 +17,7 @@ from accmap.evidence.dump.config_modules import modules_of
 from accmap.evidence.dump.config_readme import readme
 from accmap.evidence.dump.config_request import Request, Span, record_of
 from accmap.evidence.dump.config_subject import Chunk, LayoutUnknownError, chunks_of
+from accmap.schemas.border.outgoing import markdown
 
 sys.path.insert(0, str(Path(__file__).parent))
 from config_pairs import pair_of
@@ -328,7 +329,7 @@ def test_the_readme_says_all(tmp_path: Path, name: str, language: str) -> None:
         assert insertion.code.splitlines()[0] in text
         assert insertion.file in text
     for finding in found.findings:
-        assert finding.message(language) in text
+        assert markdown(finding.message(language)) in text
     assert ("MTP" in text or "multi-token" in text) == (name == "deepseek")
 
 

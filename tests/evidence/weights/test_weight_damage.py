@@ -294,7 +294,12 @@ def test_the_legacy_model_is_named(files: tuple[str, str, Any], tmp_path: Path) 
         (lambda folder: None, "nothing is there"),
         (lambda folder: folder.mkdir(), "none of its files is one"),
         (lambda folder: folder.write_text("x"), "another kind of file"),
-        (lambda folder: [folder.mkdir(), (folder / "a.ckpt").write_text("")], "ckpt_to_safetensors"),
+        (lambda folder: [folder.mkdir(), (folder / "a.ckpt").write_text("")], "holds no parameter"),
+        (lambda folder: [(folder / f"rank_{at}").mkdir(parents=True) for at in (0, 1)], "none of its files is one"),
+        (
+            lambda folder: [folder.mkdir(), *((folder / f"{at}.ckpt").write_text("") for at in (0, 1))],
+            "ckpt_to_safetensors",
+        ),
         (
             lambda folder: [
                 (folder / name / "mp_rank_00").mkdir(parents=True) for name in ("iter_0000001", "iter_0000002")

@@ -1,0 +1,187 @@
+"""The doors: what opens, prints or writes stands in schemas/border, or here with the reason why not."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("api", "cli", "evidence", "mapper", "mappings", "rules", "schemas", "verifier")
+BORDER = Path("schemas/border")
+
+NAMES = frozenset(("open", "print", "input"))
+"""Builtins that open or print."""
+METHODS = frozenset((
+    "read_text", "read_bytes", "write_text", "write_bytes", "readlines", "writelines", "from_file",
+    "NamedTemporaryFile", "TemporaryFile", "TemporaryDirectory", "mkstemp", "mkdtemp", "memmap", "fromfile", "tofile",
+    "savez", "savetxt", "loadtxt", "genfromtxt", "get_data", "read_binary", "open_text", "open_binary",
+))  # fmt: skip
+"""Methods and functions of modules that open, whatever they are called on."""
+CALLS = frozenset((
+    "os.open", "os.fdopen", "os.replace", "os.rename", "os.renames", "os.link", "os.symlink", "os.unlink", "os.remove",
+    "os.truncate", "os.mkfifo", "os.write", "io.open", "io.FileIO", "io.open_code", "codecs.open", "gzip.open",
+    "gzip.GzipFile", "bz2.open", "bz2.BZ2File", "lzma.open", "lzma.LZMAFile", "zipfile.ZipFile", "tarfile.open",
+    "tarfile.TarFile", "mmap.mmap", "np.load", "np.save", "numpy.load", "numpy.save", "json.dump", "pickle.dump",
+    "pickle.load", "yaml.dump_all", "fileinput.input", "sys.stdout.write", "sys.stderr.write",
+    "sys.stdout.buffer.write", "sys.stderr.buffer.write", "sys.stdout.writelines", "sys.stderr.writelines",
+    "sys.stdin.read", "sys.stdin.readline",
+    "sys.stdin.buffer.read", "ElementTree.parse", "traceback.print_exc", "warnings.warn", "sqlite3.connect",
+    "ctypes.CDLL", "runpy.run_path",
+))  # fmt: skip
+MODULES = frozenset(("shutil", "pprint", "logging", "dbm", "shelve", "linecache"))
+"""Modules whose every function opens, writes or prints."""
+
+DEVELOPERS = "a program of developers: it makes the tables and pages of the repository"
+SILENCE = "what a framework prints is switched off"
+ALLOWED: dict[str, dict[str, str]] = {
+    "rules/compile.py": {"*": DEVELOPERS},
+    "rules/pages.py": {"*": DEVELOPERS},
+    "evidence/codes.py": {"*": DEVELOPERS},
+    "mapper/matrix.py": {"*": DEVELOPERS},
+    "mapper/recipe/compile_fields.py": {"*": DEVELOPERS},
+    "mappings/compile_tables.py": {"*": DEVELOPERS},
+    "mappings/transformer_config_compile.py": {"*": DEVELOPERS},
+    "mappings/weights_compile.py": {"*": DEVELOPERS},
+    "schemas/megatron/compile_catalog.py": {"*": DEVELOPERS},
+    "schemas/megatron/compile_validation.py": {"*": DEVELOPERS},
+    "schemas/mindformers/compile_dynamic.py": {"*": DEVELOPERS},
+    "schemas/mindformers/compile_static.py": {"*": DEVELOPERS},
+    "cli/lean.py": {
+        "open": "a standard stream that the caller closed leads to the null device",
+        "os.open": "nobody reads the answer any more: it leads to the null device",
+        "sys.stdout.write": "the version, which is ours; the door would cost `--version` its speed",
+    },
+    "cli/cache.py": {
+        "sys.stdout.write": "an answer that a writer made, kept as it was",
+        "os.unlink": "entries of its own folder",
+    },
+    "cli/evidence/playbook.py": {
+        "TemporaryDirectory": "commands of this program write into it, and it is gone when they have ended",
+    },
+    "evidence/archives.py": {"zipfile.ZipFile": "of a stream that the door opened"},
+    "evidence/arrays.py": {"memmap": "of a stream that the door opened"},
+    "evidence/data/indexed.py": {"memmap": "of a stream that the door opened"},
+    "evidence/data/tokenizer.py": {"from_file": "the package `tokenizers` takes a path; the door has read it"},
+    "evidence/dump/trees_torch.py": {"memmap": "of a stream that the door opened"},
+    "evidence/logs/sources.py": {"gzip.GzipFile": "of a stream that the door opened"},
+    "evidence/weights/weight.py": {"fromfile": "of a stream that the door opened"},
+    "evidence/weights/writing.py": {
+        "os.open": "the target's folder, to hold it while this process writes",
+        "os.unlink": "what an earlier conversion of this program left, and links in the way",
+    },
+    "verifier/processes.py": {
+        "TemporaryDirectory": "the worker's own folder",
+        "open": "the worker's log in its folder",
+        "np.load": "of a stream that the door opened: what the worker answered",
+        "os.unlink": "what the worker answered, once it is read",
+    },
+    "verifier/megatron_model.py": {"logging": SILENCE, "logging.disable": SILENCE},
+    "verifier/mindformers_model.py": {"logging": SILENCE, "logging.disable": SILENCE},
+    "verifier/worker.py": {
+        "os.fdopen": "the pipe to the process that started it",
+        "traceback.print_exc": "into the log that the parent keeps",
+        "savez": "into the folder that the parent made",
+    },
+}  # fmt: skip
+"""What opens, prints or writes elsewhere, and why."""
+
+
+def called(node: ast.Call) -> str | None:
+    """The name of a call that passes a border; None for any other."""
+    target = node.func
+    if isinstance(target, ast.Name):
+        return target.id if target.id in NAMES | METHODS else None
+    if not isinstance(target, ast.Attribute):
+        return None
+    written = ast.unparse(target)
+    if written in CALLS or written.partition(".")[0] in MODULES:
+        return written
+    modes = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    if target.attr == "open" and any(set(mode) <= set("rwaxbt+") and mode for mode in modes):
+        return "Path.open"
+    return target.attr if target.attr in METHODS else None
+
+
+def ours(path: Path) -> frozenset[str]:
+    """The names that a module has from the doors, or defines itself: they open nothing themselves."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and "border" in (node.module or ""):
+            found.update(alias.asname or alias.name for alias in node.names)
+    return frozenset(found)
+
+
+def passing(source: str, known: frozenset[str] = frozenset()) -> list[tuple[int, str]]:
+    """The line and name of every call of a text that passes a border; `known` are names from the doors."""
+    tree = ast.parse(source)
+    found = [
+        (node.lineno, name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and (name := called(node)) is not None
+        if not (isinstance(node.func, ast.Name) and name in known)
+    ]
+    # A name that is brought in alone, or given away, would be called under another one.
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            found += [
+                (node.lineno, f"{node.module}.{alias.name}")
+                for alias in node.names
+                if f"{node.module}.{alias.name}" in CALLS or (node.module or "").split(".")[0] in MODULES
+            ]
+        elif isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names if alias.name.split(".")[0] in MODULES]
+            found += [(node.lineno, alias.name) for alias in node.names if alias.asname and alias.name in ("os", "sys")]
+        elif isinstance(node, ast.Call):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            found += [(one.lineno, one.id) for one in given if isinstance(one, ast.Name) and one.id in NAMES]
+    return found
+
+
+def modules() -> list[Path]:
+    every = (path.relative_to(ROOT) for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")))
+    return [path for path in every if BORDER not in path.parents and "__pycache__" not in path.parts]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_nothing_passes_the_border_elsewhere(room: str) -> None:
+    wrong: list[str] = []
+    for path in modules():
+        if path.parts[0] != room or path.name.endswith("_compiled.py"):
+            continue
+        allowed = ALLOWED.get(path.as_posix(), {})
+        for line, name in passing((ROOT / path).read_text("utf-8"), ours(ROOT / path)):
+            if name not in allowed and "*" not in allowed:
+                wrong.append(f"{path}:{line}: {name}")
+    assert not wrong, "use schemas/border, or say in ALLOWED why not:\n" + "\n".join(wrong)
+
+
+def test_every_exception_is_one() -> None:
+    """What is allowed and no longer there is taken off the list."""
+    for path, names in ALLOWED.items():
+        found = {name for _, name in passing((ROOT / path).read_text("utf-8"), ours(ROOT / path))}
+        assert found, path
+        assert set(names) - {"*"} <= found, (path, set(names) - found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "open('a')", "print(1)", "import os\nos.open('a', 0)", "from pathlib import Path\nPath('a').read_text()",
+        "import zipfile\nzipfile.ZipFile('a')", "import tempfile\ntempfile.mkdtemp()", "from os import replace",
+        "import shutil", "import sys\nsys.stdout.write('a')", "import numpy as np\nnp.load('a')",
+        "import os as o", "path.open('rb')",
+        "map(open, names)", "import json\njson.dump(1, stream)", "import mmap\nmmap.mmap(3, 0)",
+        "import gzip\ngzip.open('a')",
+    ],
+)  # fmt: skip
+def test_the_search_finds(text: str) -> None:
+    assert passing(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["reader.open('name')", "self.open(word)", "fingerprint(a)", "json.dumps(1)", "Blueprint()"]
+)
+def test_the_search_leaves(text: str) -> None:
+    assert not passing(text)
