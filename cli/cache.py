@@ -23,6 +23,8 @@ _LIVE = frozenset(("--no-cache", "--watch", "--fix", "--add-ignores", "--env", "
 """Words that make a run unrepeatable: it writes files, reads standard input or the whole environment."""
 _WRITES = ("--output-file", "--write-baseline")
 _LONGEST = 64 * 1024 * 1024
+_LEADS = "\0->"
+"""No path holds a NUL."""
 _VARIABLES = ("ACCMAP_LANG", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS")
 _ROOMS = ("", "cli", "cli/lint_formats", "rules", "mapper", "mappings", "schemas")
 
@@ -117,8 +119,15 @@ def store(words: "Sequence[str]", version: str, read: "Mapping[str, bytes | None
         return
 
 
+def leading_to(path: str) -> str:
+    """The name under which an entry notes where a path leads, links and all, besides what it holds."""
+    return path + _LEADS
+
+
 def content_digest(path: str) -> "bytes | None":
     """The digest of a file, or a mark of a folder; None where nothing can be read."""
+    if path.endswith(_LEADS):
+        return digest(os.path.realpath(path[: -len(_LEADS)]).encode("utf-8", "surrogateescape"))
     try:
         with open_regular(path) as stream:
             return digest(stream.read())
@@ -137,10 +146,17 @@ def _is_private(folder: str, *, make: bool) -> bool:
         if not stat.S_ISDIR(status.st_mode) or not _is_own(status):
             return False
         if make and status.st_mode & 0o077:
+            if status.st_mode & 0o022 or not all(map(_is_entry, os.listdir(folder))):
+                return False  # somebody else may have written here, or it is a folder for other things
             os.chmod(folder, 0o700)
         return make or not status.st_mode & 0o022
     except OSError:
         return False
+
+
+def _is_entry(name: str) -> bool:
+    """Whether a file of this name is the cache's own, whole or half-written."""
+    return name.startswith(".accmap-") or (len(name) == 40 and not name.strip("0123456789abcdef"))
 
 
 def _is_own(status: os.stat_result) -> bool:
@@ -149,7 +165,7 @@ def _is_own(status: os.stat_result) -> bool:
 
 def _trim(folder: str) -> None:
     """Forget the older half where there are very many entries."""
-    names = os.listdir(folder)
+    names = [name for name in os.listdir(folder) if _is_entry(name)]
     if len(names) <= _MOST_ENTRIES:
         return
     aged = sorted((os.stat(os.path.join(folder, name)).st_mtime_ns, name) for name in names)

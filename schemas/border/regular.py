@@ -31,22 +31,23 @@ class NotRegularError(OSError):
         super().__init__(errno.EINVAL, why, path)
 
 
-def open_regular(path: str) -> BufferedReader:
-    """The bytes of a regular file; OSError where there is none."""
+def open_regular(path: str, *, remember: bool = True) -> BufferedReader:
+    """The bytes of a regular file; OSError where there is none. To look at what would be replaced is not to read it."""
     _require_regular(os.stat(path), path)
     handle = os.open(path, _FLAGS)
     try:
         status = os.fstat(handle)
         _require_regular(status, path)
-        _opened.add((status.st_dev, status.st_ino))
+        if remember:
+            _opened.add((status.st_dev, status.st_ino))
         return open(handle, "rb")
     except BaseException:
         os.close(handle)
         raise
 
 
-def remember_input(path: str) -> None:
-    """Count a file as one that was read, where another process read it."""
+def remember_input(path: str | int) -> None:
+    """Count a file (or what is open under a number) as one that was read, where it was not opened here."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
