@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 
-from ..schemas.border.regular import open_regular
+from ..schemas.border.regular import open_regular, read_at_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def replay(words: "Sequence[str]", version: str) -> "int | None":
         with open_regular(os.path.join(folder, entry_name(words, version))) as stream:
             if not _is_own(os.fstat(stream.fileno())):
                 return None
-            data = stream.read(_LONGEST)
+            data = read_at_once(stream, _LONGEST)
         head, _, rest = data.partition(b"\n")
         if digest(rest).hex().encode() != head:
             return None
@@ -130,7 +130,9 @@ def content_digest(path: str) -> "bytes | None":
         return digest(os.path.realpath(path[: -len(_LEADS)]).encode("utf-8", "surrogateescape"))
     try:
         with open_regular(path) as stream:
-            return digest(stream.read())
+            data = read_at_once(stream, _LONGEST + 1)
+            # What is longer is no text that anything here reads.
+            return digest(data) if len(data) <= _LONGEST else b"long"
     except IsADirectoryError:
         return b"folder"
     except (OSError, ValueError):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 NAMES = ("accmap.toml", "pyproject.toml")
 _TABLE = "[tool.accmap"
 MAX_CONFIGURATION = 1_000_000
+_DEEPEST = 200
+"""Parts of a dotted key."""
 SEVERITIES = ("error", "warning", "info")
 FAIL_ON = ("error", "warning", "info", "never")
 
@@ -241,6 +243,8 @@ def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
 
     tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
+        if any(line.partition("=")[0].count(".") > _DEEPEST for line in text.split("\n")):
+            raise RecursionError  # the parser takes the square of a key's length
         parsed = cast("dict[str, object]", tomllib.loads(text))
     except RecursionError:
         raise UsageError(f"{path} is nested too deep", f"{path} 嵌套过深") from None

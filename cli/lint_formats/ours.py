@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from ...schemas.border.regular import open_regular
+from ...schemas.border.regular import open_regular, read_at_once
 
 _ENDS = 8192
 """How many bytes at the beginning and at the end hold the marks."""
@@ -38,10 +38,10 @@ def is_ours(path: str) -> bool:
 
     try:
         with open_regular(path, remember=False) as stream:
-            head = stream.read(_ENDS)
+            head = read_at_once(stream, _ENDS)
             size = os.fstat(stream.fileno()).st_size
             stream.seek(max(0, size - _ENDS))
-            tail = stream.read(_ENDS)
+            tail = read_at_once(stream, _ENDS)
     except (OSError, ValueError):
         return False
     return not head or (

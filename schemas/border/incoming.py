@@ -15,7 +15,7 @@ import sys
 from ..diagnostic import Kind, UnreadableError, finding
 from ..light_typing import TYPE_CHECKING
 from ..source import SourceText, Span
-from .regular import NotRegularError, open_regular, remember_input
+from .regular import NotRegularError, open_regular, read_at_once, remember_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,7 +151,7 @@ def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) ->
             size = os.fstat(stream.fileno()).st_size
             if size > limit:
                 _refuse("too-large", name, size=size, limit=limit)
-            return _bounded(stream.read(limit + 1), name, limit)
+            return _bounded(read_at_once(stream, limit + 1), name, limit)
     except FileNotFoundError:
         if os.path.islink(path):
             _refuse("dangling", name, path=name, target=os.readlink(path))

@@ -46,6 +46,14 @@ def open_regular(path: str, *, remember: bool = True) -> BufferedReader:
         raise
 
 
+def read_at_once(stream: BufferedReader, size: int) -> bytes:
+    """At most `size` bytes; OSError where a file of the system (/proc/kmsg) would have its reader wait."""
+    data = stream.read(size)
+    if data is None:  # pyright: ignore[reportUnnecessaryComparison] - that is what a stream that would wait answers
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    return data
+
+
 def remember_input(path: str | int) -> None:
     """Count a file (or what is open under a number) as one that was read, where it was not opened here."""
     try:
