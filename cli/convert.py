@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..mapper.translate.translation import translate
 from ..mapper.translate.writing import text_of
 from ..schemas.border.outgoing import composed, emit, json_text, tell
-from ..schemas.border.writing import rewrite, write_texts
+from ..schemas.border.writing import one_file, rewrite, write_texts
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load, read_input
 from .lean import BAD, FINE
@@ -40,6 +40,8 @@ def run(
             "--output writes a new file and --update changes one; give one of them",
             "--output 写出新文件，--update 修改已有文件；请只给出其中一个",
         )
+    if output is not None and output == report:
+        raise one_file(output, report)
     config = load(files[0], options, stdin_name)
     target: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
     version = options.megatron if target == "megatron" else options.mindformers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -372,9 +373,13 @@ def outputs() -> list[Case]:
         (folder / "out").mkdir()
         (folder / "locked").write_text("precious\n")
         (folder / "locked").chmod(0o400)
+        if os.geteuid() == 0:  # root could break the real one
+            os.mknod(folder / "null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        else:
+            (folder / "null").symlink_to("/dev/null")
 
     for target in ("good.sh", "./good.sh", "hard.sh", "link.sh", "mine.txt", "locked", "out", "no/x", "/proc/x", "/dev/full",
-                   "dangling.sh/x", "loop.sh", "socket.sh", "-", "", "x" * 300, "/"):  # fmt: skip
+                   "dangling.sh/x", "loop.sh", "socket.sh", "-", "", "x" * 300):  # fmt: skip
         for command in ("lint good.sh --output-file={}", "lint good.sh --write-baseline={}", "convert good.sh --output={}",
                         "convert good.sh -o new.yaml --report={}", "lr good.sh --output={}", "pair good.sh --directory={}"):  # fmt: skip
             if target == "-" and "--directory" not in command and "--report" not in command:
@@ -388,10 +393,12 @@ def outputs() -> list[Case]:
         for command in ("lint good.sh --force --output-file={}", "lint good.sh --force --write-baseline={}",
                         "convert good.sh --force --output={}", "lr good.sh --force --output={}"):  # fmt: skip
             found.append(Case(f"forced over {target}: {command}", command.replace("{}", target), {}, odd, (2,), "made from"))
-    for command in ("lint good.sh --output-file=/dev/null", "lint good.sh --write-baseline=/dev/null", "convert good.sh -o /dev/null",
-                    "convert good.sh -o /dev/stdout", "lr good.sh -o /dev/null", "lint good.sh --output-file=/dev/stdout"):  # fmt: skip
+    for command in ("lint good.sh --output-file=null", "lint good.sh --write-baseline=null", "convert good.sh -o null",
+                    "convert good.sh -o /dev/stdout", "lr good.sh -o null", "lint good.sh --output-file=/dev/stdout",
+                    "convert good.sh -o null --report /dev/fd/2"):  # fmt: skip
         found.append(Case(f"a stream: {command}", command, {}, odd, (0, 1)))
-    for command in ("convert good.sh -o a.yaml --report a.yaml", "convert good.sh -o a.yaml --report ./out/../a.yaml",
+    for command in ("convert good.sh -o a.yaml --report a.yaml", "convert good.sh -o a.yaml --report ./a.yaml",
+                    "convert good.sh -o a.yaml --report ./out/../a.yaml",
                     "convert good.sh -o a.yaml --update good.yaml", "lint good.sh --diff --fix --add-ignores --watch --no-such"):  # fmt: skip
         found.append(Case(f"two answers: {command}", command, {}, odd, (2,)))
     return found
