@@ -189,9 +189,7 @@ def run(
     start = files[0] if files[0] != "-" else stdin_name or ""
     confine = options.confine is not None
     found = (
-        Configuration()
-        if no_config
-        else find_configuration(start, reader.text, config, reader.passed, confine=confine)
+        Configuration() if no_config else find_configuration(start, reader.text, config, reader.passed, confine=confine)
     )
     settings = _settings(found, options, profile, select, ignore, extend_select)
     language = _language(found, lang)

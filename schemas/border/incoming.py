@@ -170,7 +170,7 @@ def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) ->
 def read_standard_input(shown: str | None, encoding: str | None = None) -> SourceText:
     """The text of standard input, under the name that messages use."""
     name = shown or "<stdin>"
-    try:
+    try:  # noqa: SIM105 - contextlib costs what a lint should not
         remember_input(sys.stdin.fileno())
     except (OSError, ValueError):  # a stream without a file
         pass

@@ -8,8 +8,10 @@ import resource
 import signal
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CPU_SECONDS = 10
 WALL_SECONDS = 40
@@ -36,7 +38,7 @@ class Forge:
         )
 
     def run(self, *words: str, cwd: Path, env: dict[str, str], stdin: str | None = None) -> Ended:
-        """Run one command line, its standard input from a file (opened without waiting for a writer) or from nowhere."""
+        """Run one command line; its standard input is a file (opened without waiting for a writer) or nothing."""
         assert self.process.stdin
         assert self.process.stdout
         order = {"words": words, "cwd": str(cwd), "env": env, "stdin": stdin or os.devnull, "to": str(self.folder)}

@@ -82,7 +82,7 @@ def scripts() -> list[Case]:
         "many functions": "\n".join(f"f{n}() {{ f{n + 1}; }}" for n in range(3000)) + f"\nf0\n{LAUNCH}",
         "an array": "x=(" + "a " * 300_000 + ')\necho "${x[@]}"\n' + LAUNCH,
         "evil patterns": 'x=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\necho "${x//*a*a*a*a*a*a*a*b/}" "${x##+(a|a|a)b}"\n'
-        + "shopt -s extglob\n" + LAUNCH + ' --data-path "${x/+(*(a))b/}"',
+         "shopt -s extglob\n" + LAUNCH + ' --data-path "${x/+(*(a))b/}"',
         "an evil expression": "[[ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa =~ ^(a+)+(a+)+b$ ]] && x=1\n" + LAUNCH,
         "printf": f"x=$(printf '%999999999d' 1)\ny=$(printf '%.*f' 99999999 1)\n{LAUNCH} --data-path $x$y",
         "seq": f"for i in $(seq 1 1000000000); do x=$i; done\n{LAUNCH}",
@@ -115,7 +115,9 @@ def yamls() -> list[Case]:
     """YAMLs that grow, nest, refer to themselves, and count strangely."""
     found: list[Case] = []
     laughs = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
-    merges = "m0: &m0 {a: 1}\n" + "".join(f"m{n}: &m{n} {{<<: [*m{n - 1}, *m{n - 1}], k{n}: 1}}\n" for n in range(1, 40))
+    merges = "m0: &m0 {a: 1}\n" + "".join(
+        f"m{n}: &m{n} {{<<: [*m{n - 1}, *m{n - 1}], k{n}: 1}}\n" for n in range(1, 40)
+    )
     texts = {
         "laughs": laughs + GOOD_YAML,
         "laughing values": laughs + GOOD_YAML.replace("num_hidden_layers: 2", "num_hidden_layers: *a39"),
@@ -201,7 +203,9 @@ def other_texts() -> list[Case]:
     for name, variants in texts.items():
         for number, text in enumerate(variants):
             lines = f"show {name}, lint {name} --no-cache" if len(text) < 300_000 else f"lint {name} --no-cache"
-            found += _cases(f"{name} {number}", lines, {name: text.encode("latin-1", "replace") if name == "x.bin" else text})
+            found += _cases(
+                f"{name} {number}", lines, {name: text.encode("latin-1", "replace") if name == "x.bin" else text}
+            )
     return found
 
 
@@ -211,7 +215,13 @@ def encodings() -> list[Case]:
     chinese = GOOD_SCRIPT.replace("#!/bin/bash\n", "#!/bin/bash\n# 训练脚本：学习率\n")
     chinese_yaml = "# 训练\n" + GOOD_YAML
     for code in ("gbk", "gb18030", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "big5", "shift_jis"):
-        expected = (2,) if "utf-16" in code or code in ("utf-32",) else (0, 1) if code.startswith(("gb", "utf-8")) else (0, 1, 2)
+        expected = (
+            (2,)
+            if "utf-16" in code or code in ("utf-32",)
+            else (0, 1)
+            if code.startswith(("gb", "utf-8"))
+            else (0, 1, 2)
+        )
         for line in ("lint x.sh --no-cache", "show x.sh", "convert x.sh", "lint x.sh --no-cache --diff"):
             found += _cases(code, line, {"x.sh": chinese.encode(code, "replace")}, codes=expected)
         found += _cases(code, "lint x.yaml --no-cache", {"x.yaml": chinese_yaml.encode(code, "replace")})
@@ -252,11 +262,7 @@ def _place(folder: Path) -> None:
 
 def places() -> list[Case]:
     """What stands where a file should."""
-    odd = (
-        "/dev/zero /dev/null /dev/full /dev/random /dev/tty /dev/fd/0 /dev/stdin /dev/fd/99 /proc/self/environ /proc/self/mem "
-        "/proc/kmsg /proc/self/fd /proc/self/cmdline /proc/version /sys/kernel/notes /etc /etc/shadow / . .. pipe.sh folder.sh "
-        "dangling.sh loop.sh zero.sh deep.sh socket.sh sparse.sh empty.sh blank.sh no/such.sh good.sh/x"
-    ).split()  # fmt: skip
+    odd = ["/dev/zero", "/dev/null", "/dev/full", "/dev/random", "/dev/tty", "/dev/fd/0", "/dev/stdin", "/dev/fd/99", "/proc/self/environ", "/proc/self/mem", "/proc/kmsg", "/proc/self/fd", "/proc/self/cmdline", "/proc/version", "/sys/kernel/notes", "/etc", "/etc/shadow", "/", ".", "..", "pipe.sh", "folder.sh", "dangling.sh", "loop.sh", "zero.sh", "deep.sh", "socket.sh", "sparse.sh", "empty.sh", "blank.sh", "no/such.sh", "good.sh/x"]  # fmt: skip
     found: list[Case] = []
     for place in odd:
         codes = (0, 1, 2) if place == "/etc/shadow" else (2,)
@@ -343,7 +349,11 @@ def configurations() -> list[Case]:
     for name, text in toml.items():
         held: dict[str, bytes | str] = {"accmap.toml": text, **files}
         found += _cases(f"toml {name}", "lint good.sh --no-cache, lint good.sh good.yaml", held, prepare=_place)
-    for name, text in {"nested": "a = " + "[" * 50_000, "digits": "a = " + "9" * 5000, "wrong": "[tool.accmap]\nx = 1"}.items():
+    for name, text in {
+        "nested": "a = " + "[" * 50_000,
+        "digits": "a = " + "9" * 5000,
+        "wrong": "[tool.accmap]\nx = 1",
+    }.items():
         held = {"pyproject.toml": "[tool.accmap]\n" + text if name != "wrong" else text}
         found += _cases(f"pyproject {name}", "lint good.sh --no-cache", held, codes=(2,))
 
@@ -392,7 +402,9 @@ def outputs() -> list[Case]:
     for target in ("good.sh", "hard.sh", "link.sh"):
         for command in ("lint good.sh --force --output-file={}", "lint good.sh --force --write-baseline={}",
                         "convert good.sh --force --output={}", "lr good.sh --force --output={}"):  # fmt: skip
-            found.append(Case(f"forced over {target}: {command}", command.replace("{}", target), {}, odd, (2,), "made from"))
+            found.append(
+                Case(f"forced over {target}: {command}", command.replace("{}", target), {}, odd, (2,), "made from")
+            )
     for command in ("lint good.sh --output-file=null", "lint good.sh --write-baseline=null", "convert good.sh -o null",
                     "convert good.sh -o /dev/stdout", "lr good.sh -o null", "lint good.sh --output-file=/dev/stdout",
                     "convert good.sh -o null --report /dev/fd/2"):  # fmt: skip

@@ -57,7 +57,9 @@ def azure_commands(log: str) -> list[Command]:
             area, _, given = line[start + 6 : end].partition(" ")
             rows = [row.partition("=") for row in given.split(";") if "=" in row]
             found.append(
-                Command(area, {key: _unescaped_azure(value) for key, _, value in rows}, _unescaped_azure(line[end + 1 :]))
+                Command(
+                    area, {key: _unescaped_azure(value) for key, _, value in rows}, _unescaped_azure(line[end + 1 :])
+                )
             )
         elif re.search(r"##\[\w+\]", line):
             found.append(Command("format", {}, line))

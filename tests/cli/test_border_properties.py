@@ -136,7 +136,9 @@ class Place:
         self.write(self.yaml, config(value, comment))
         os.mkdir(os.path.join(self.home.name, "hf"))
         # JSON's escapes can say half of a character.
-        text = json.dumps({"model_type": value + "\ud83d", "num_hidden_layers": value, value: [value], "rope_theta": value})
+        text = json.dumps(
+            {"model_type": value + "\ud83d", "num_hidden_layers": value, value: [value], "rope_theta": value}
+        )
         self.write("hf/config.json", text)
         self.write("accmap.toml", 'profile = "train"\n')
         self.before = os.getcwd()
@@ -188,7 +190,7 @@ def check(form: str, out: str, place: Place) -> None:
             assert commands[0].properties.keys() <= {"type", "sourcepath", "linenumber", "columnnumber", "code"}
     elif form == "junit":
         harmless(out)
-        suites = ET.fromstring(out)  # noqa: S314 - our own
+        suites = ET.fromstring(out)
         assert {suite.get("name") for suite in suites.iter("testsuite")} <= shown
         assert {element.tag for element in suites.iter()} <= {
             "testsuites", "testsuite", "testcase", "failure", "system-out", "properties", "property",
@@ -234,7 +236,9 @@ def _check_markdown(out: str, place: Place) -> None:
         "th_open", "th_close", "td_open", "td_close", "link_open", "link_close", "text_special",
     }, sorted({token.type for token in everything})  # fmt: skip
     links = [str(token.attrGet("href")) for token in everything if token.type == "link_open"]
-    assert all(re.fullmatch(r"https://[\w./-]+/[A-Z]{3}\d{3}\.md|[\w./:-]+[A-Z]{3}\d{3}[\w./-]*", link) for link in links), links
+    assert all(
+        re.fullmatch(r"https://[\w./-]+/[A-Z]{3}\d{3}\.md|[\w./:-]+[A-Z]{3}\d{3}[\w./-]*", link) for link in links
+    ), links
     codes = [token.content for token in everything if token.type == "code_inline"]
     places = {visible(place.script), visible(place.yaml), "hf/config.json"}
     assert all(re.fullmatch(r"[\w.-]+", code) or any(code.startswith(name) for name in places) for code in codes), codes
@@ -273,7 +277,8 @@ COMMANDS = [
     "show {script} --all", "show {yaml} --all", "show {yaml} --format json", "recipe {script}",
     "recipe {yaml} --format json", "diff {script} {yaml} --all", "diff {script} {yaml} --format json", "lr {script}",
     "lr {script} --format csv", "lr {script} --format json", "lint {script} {yaml} --diff --unsafe --no-cache",
-    "lint {script} {yaml} --statistics --no-cache", "pair {script} -d out --force", "convert {script} -o out.yaml --force",
+    "lint {script} {yaml} --statistics --no-cache", "pair {script} -d out --force",
+    "convert {script} -o out.yaml --force",
     "explain {value}", "explain {value} --format json", "rules {value}", "show {value}", "{value}",
     "lint {script} --select {value}", "show {script} --var {value}", "lint --{value}", "schema {value}",
     "--help {value}", "lint --help {value}", "lint {script} --config {value}", "lint {script} --output-file {value}",
@@ -302,7 +307,10 @@ def test_every_command(line: str, name: str, value: str, comment: str) -> None:
 @given(names, in_files, in_files)
 def test_pages_have_no_more_elements_than_for_a_plain_name(name: str, value: str, comment: str) -> None:
     with Place("plain", "plain", "plain") as place:
-        plain = {form: Run("lr", place.script, "--format", form, "-o", f"o.{form}") and _text(f"o.{form}") for form in ("html", "svg")}
+        plain = {
+            form: Run("lr", place.script, "--format", form, "-o", f"o.{form}") and _text(f"o.{form}")
+            for form in ("html", "svg")
+        }
     with Place(name, value, comment) as place:
         for form in ("html", "svg"):
             run = Run("lr", place.script, "--format", form, "-o", f"o.{form}")
@@ -313,7 +321,7 @@ def test_pages_have_no_more_elements_than_for_a_plain_name(name: str, value: str
             assert not Tags(page).odd
             assert any(visible(f"_{place.script}")[1:] in text for text in Tags(page).texts)
             if form == "svg":
-                ET.fromstring(page)  # noqa: S314 - our own
+                ET.fromstring(page)
 
 
 def _text(name: str) -> str:

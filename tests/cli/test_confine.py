@@ -48,7 +48,11 @@ def test_source(accmap, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert answer.code in (0, 1), name
         assert "outside" in said
         assert SECRET not in said
-        seed = next(entry for entry in json.loads(accmap("show", "run.sh", "--confine", "--format", "json").out)["values"] if entry["key"] == "seed")
+        seed = next(
+            entry
+            for entry in json.loads(accmap("show", "run.sh", "--confine", "--format", "json").out)["values"]
+            if entry["key"] == "seed"
+        )
         assert seed["value"] is None, name
         free = json.loads(accmap("show", "run.sh", "--format", "json").out)["values"]
         assert next(entry for entry in free if entry["key"] == "seed")["value"] == 7
@@ -56,14 +60,18 @@ def test_source(accmap, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_inside_is_followed_from_anywhere(accmap, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "env.sh").write_text("SEED=7\n")
-    (project / "sub" / "run.sh").write_text(f"#!/bin/bash\ncd \"$(dirname $0)\"\nsource ../env.sh\n{LAUNCH} --seed $SEED\n")
+    (project / "sub" / "run.sh").write_text(
+        f'#!/bin/bash\ncd "$(dirname $0)"\nsource ../env.sh\n{LAUNCH} --seed $SEED\n'
+    )
     for folder, name in ((project, "sub/run.sh"), (project / "sub", "run.sh"), (project.parent, "r/sub/run.sh")):
         monkeypatch.chdir(folder)
         found = json.loads(accmap("show", name, "--confine", "--format", "json").out)["values"]
         assert next(entry for entry in found if entry["key"] == "seed")["value"] == 7, folder
 
 
-@pytest.mark.parametrize("key", ["base_config: ../outside/base.yaml", "base_config: [link.yaml]", "pretrained_model_dir: ../outside"])
+@pytest.mark.parametrize(
+    "key", ["base_config: ../outside/base.yaml", "base_config: [link.yaml]", "pretrained_model_dir: ../outside"]
+)
 def test_what_a_yaml_names(accmap, project: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     monkeypatch.chdir(project)
     (project / "link.yaml").symlink_to("../outside/base.yaml")
@@ -76,10 +84,17 @@ def test_what_a_yaml_names(accmap, project: Path, monkeypatch: pytest.MonkeyPatc
     assert SECRET not in accmap("show", "run.yaml", "--confine", "--all").out
 
 
-@pytest.mark.xfail(reason="the values of a base file that was not read are taken for the class's defaults", strict=False)
-def test_values_of_a_base_file_that_was_not_followed_are_undecided(accmap, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.xfail(
+    reason="the values of a base file that was not read are taken for the class's defaults", strict=False
+)
+def test_values_of_a_base_file_that_was_not_followed_are_undecided(
+    accmap, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(project)
-    (project / "run.yaml").write_text("base_config: ../outside/base.yaml\nuse_legacy: False\nrun_mode: train\nmodel:\n  model_config:\n    model_type: qwen3\n")
+    (project / "run.yaml").write_text(
+        "base_config: ../outside/base.yaml\nuse_legacy: False\nrun_mode: train\n"
+        "model:\n  model_config:\n    model_type: qwen3\n"
+    )
     found = json.loads(accmap("recipe", "run.yaml", "--confine", "--format", "json").out)["fields"]
     assert not found["model.hidden_size"]["decided"]
 
@@ -165,7 +180,9 @@ def test_the_action_and_every_hook_confine_and_end_their_options() -> None:
 
 
 @pytest.mark.parametrize("name", ["--format", "-x.sh", "--output-file=x.sh"])
-def test_a_file_that_is_called_like_an_option(accmap, project: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_file_that_is_called_like_an_option(
+    accmap, project: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     from test_lint_hooks import HOOKS
 
     monkeypatch.chdir(project)
@@ -181,12 +198,17 @@ def test_a_file_that_is_called_like_an_option(accmap, project: Path, monkeypatch
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        (".pre-commit-config.yaml", "repos:\n- repo: local\n  hooks:\n  - {id: x, name: x, entry: x, language: system}\n"),
+        (
+            ".pre-commit-config.yaml",
+            "repos:\n- repo: local\n  hooks:\n  - {id: x, name: x, entry: x, language: system}\n",
+        ),
         ("docker-compose.yml", "services:\n  web:\n    image: x\n    ports: ['80:80']\n"),
         ("setup.sh", "#!/bin/bash\nset -e\npip install -r requirements.txt\n"),
     ],
 )
-def test_the_hooks_pass_files_of_other_programs(accmap, project: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
+def test_the_hooks_pass_files_of_other_programs(
+    accmap, project: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
     from test_lint_hooks import HOOKS
 
     monkeypatch.chdir(project)
@@ -212,7 +234,11 @@ def test_what_is_installed_is_pinned() -> None:
         assert all(re.match(r"[\w.-]+==[\w.]+ ", row) and "--hash=sha256:" in row for row in rows)
         locked = {re.split("==", row)[0].lower() for row in rows}
         project = (ROOT / "pyproject.toml").read_text("utf-8").partition("dependencies = [")[2].partition("]")[0]
-        wanted = {re.match(r'"([\w.-]+)', line.strip())[1].lower().replace(".", "-") for line in project.splitlines() if line.strip()}  # type: ignore[index]
+        wanted = {
+            re.match(r'"([\w.-]+)', line.strip())[1].lower().replace(".", "-")
+            for line in project.splitlines()
+            if line.strip()
+        }  # type: ignore[index]
         assert wanted <= locked, name
     for page in ("docs/security.md", "docs/security.zh-CN.md"):
         shown = (ROOT / page).read_text("utf-8").partition("```yaml\n")[2].partition("```")[0]

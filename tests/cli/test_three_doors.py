@@ -1,4 +1,4 @@
-"""The defects that the three doors mended: what a stranger's file could do to a terminal, a log, a file, or the time."""
+"""The defects that the three doors mended: what a stranger's file could do to a terminal, a log or a file."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from hostile_cases import GOOD_SCRIPT, GOOD_YAML, LAUNCH
 from runners import azure_commands, github_commands
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Accmap = "Callable[..., Any]"
 PAIR: dict[str, str | bytes] = {"a.sh": GOOD_SCRIPT, "a.yaml": GOOD_YAML}
@@ -74,7 +70,12 @@ def test_s3_a_closed_pipe_is_no_success(tmp_path: Path, cached: bool) -> None:
     os.close(read)
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ACCMAP_CACHE_DIR": str(tmp_path / "cache")}
     done = subprocess.run(
-        [sys.executable, "-m", "accmap", *words], stdout=write, stderr=subprocess.PIPE, check=False, cwd=tmp_path, env=env
+        [sys.executable, "-m", "accmap", *words],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+        cwd=tmp_path,
+        env=env,
     )
     os.close(write)
     assert done.returncode == -signal.SIGPIPE
@@ -106,7 +107,7 @@ def test_s4_standard_input_is_an_input_too(tmp_path: Path, given: str) -> None:
         assert (tmp_path / "a.sh").read_text() == GOOD_SCRIPT
 
 
-FORMS = "text concise json jsonl sarif github gitlab junit azure markdown csv".split()
+FORMS = ["text", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "azure", "markdown", "csv"]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -115,7 +116,8 @@ def test_s4_a_report_replaces_a_report_and_nothing_else(accmap, tmp_path: Path, 
     wrong = GOOD_SCRIPT.replace("--bf16", "--bf16 --no-such 1")
     files: dict[str, str | bytes] = {**PAIR, "wrong.sh": wrong}
     line = ("lint", "--no-cache", "--format", form, "--lang", language, "--output-file", "o")
-    for words in (("a.sh", "a.yaml"), ("wrong.sh",), ("a.sh", "--ignore", "ALL"), ("wrong.sh", "a.yaml"), ("a.sh", "--statistics"),
+    for words in (("a.sh", "a.yaml"), ("wrong.sh",), ("a.sh", "--ignore", "ALL"), ("wrong.sh", "a.yaml"),
+                  ("a.sh", "--statistics"),
                   ("a.sh",)):  # fmt: skip
         answer = accmap(*line, *words, files=files)
         assert answer.code in (0, 1), (words, answer.err)
@@ -242,16 +244,22 @@ def test_s15_a_chinese_script_is_read_and_written_back_as_it_was(accmap, tmp_pat
 
 def test_s15_a_yaml_has_to_be_utf8_because_its_framework_opens_it_so(accmap) -> None:
     """mindformers/tools/register/config.py:MindFormerConfig._file2dict opens with encoding='utf-8' (1.6 to 2.1)."""
-    answer = accmap("lint", "--no-cache", "a.yaml", "--format", "json", files={"a.yaml": ("# 训练\n" + GOOD_YAML).encode("gbk")})
+    answer = accmap(
+        "lint", "--no-cache", "a.yaml", "--format", "json", files={"a.yaml": ("# 训练\n" + GOOD_YAML).encode("gbk")}
+    )
     assert answer.code == 1
-    assert ("SYN906", "error") in [(entry["code"], entry["severity"]) for entry in json.loads(answer.out)["diagnostics"]]
+    assert ("SYN906", "error") in [
+        (entry["code"], entry["severity"]) for entry in json.loads(answer.out)["diagnostics"]
+    ]
     assert accmap("show", "a.sh", files={"a.sh": GOOD_SCRIPT.encode("utf-16")}).code == 2
 
 
 def test_s15_an_encoding_that_is_pinned_holds_for_fixes(accmap, tmp_path: Path) -> None:
     text = ("# 训\n" + GOOD_YAML.replace("use_legacy: False", "use_legacy: False\nsome_key: 1")).encode("gbk")
     for option in ("--diff", "--fix"):
-        answer = accmap("lint", option, "--unsafe", "a.yaml", "a.sh", "--encoding", "gbk", files={**PAIR, "a.yaml": text})
+        answer = accmap(
+            "lint", option, "--unsafe", "a.yaml", "a.sh", "--encoding", "gbk", files={**PAIR, "a.yaml": text}
+        )
         assert answer.code in (0, 1), answer.err
         assert "SYN9" not in answer.err
 
@@ -281,7 +289,8 @@ def test_s16_every_summary_names_profile_and_configuration(accmap, form: str) ->
 def test_a_killed_process_leaves_nothing_for_long(accmap, tmp_path: Path) -> None:
     script = (
         "import os, signal, sys\nfrom accmap.schemas.border.writing import NewFile\n"
-        "new = NewFile('out.yaml')\nnew.stream.write(b'half')\nnew.stream.flush()\nos.kill(os.getpid(), signal.SIGKILL)\n"
+        "new = NewFile('out.yaml')\nnew.stream.write(b'half')\nnew.stream.flush()\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False)
     assert done.returncode == -signal.SIGKILL
@@ -302,7 +311,16 @@ def test_the_cache_is_ones_own(tmp_path: Path) -> None:
     good = entry.read_bytes()
     poison = good.replace(b"0 errors", b"9 errors")
     assert poison != good
-    for data in (poison, b"", b"x", good[:-1], good + b"x", bytes(range(256)), b"\n" * 100, good.replace(b"\n0\n", b"\n5\n", 1)):
+    for data in (
+        poison,
+        b"",
+        b"x",
+        good[:-1],
+        good + b"x",
+        bytes(range(256)),
+        b"\n" * 100,
+        good.replace(b"\n0\n", b"\n5\n", 1),
+    ):
         entry.write_bytes(data)
         done = process("lint", "a.sh", cwd=tmp_path)
         assert (done.returncode, done.stdout, done.stderr) == (0, first.stdout, b"")
