@@ -40,7 +40,7 @@ def run(
             "--output writes a new file and --update changes one; give one of them",
             "--output 写出新文件，--update 修改已有文件；请只给出其中一个",
         )
-    if output is not None and output == report:
+    if output is not None and report is not None and output == report:
         raise one_file(output, report)
     config = load(files[0], options, stdin_name)
     target: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")

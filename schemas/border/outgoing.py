@@ -172,10 +172,11 @@ def markup(text: str) -> str:
     """Text in an element or an attribute of HTML or XML."""
     from html import escape
 
-    return escape(visible(text).translate(_NOT_XML), quote=True)
+    return escape(visible(text), quote=True).translate(_NOT_XML)
 
 
-_NOT_XML = {code: f"\\u{code:04x}" for code in (0xFFFE, 0xFFFF)}
+_NOT_XML = {9: "&#9;", 0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
+"""A reader of XML takes a tab in an attribute for a blank, and has no name for the last two."""
 
 
 def github_data(text: str) -> str:

@@ -77,7 +77,7 @@ def scripts() -> list[Case]:
         "continuations": "torchrun pretrain_gpt.py \\\n" * 50_000,
         "one line": LAUNCH + " x" * 400_000,
         "long word": LAUNCH + " --data-path " + "x" * 3_000_000,
-        "many flags": LAUNCH + "".join(f" --flag-{n} {n}" for n in range(20_000)),
+        "many flags": LAUNCH + "".join(f" --flag-{n} {n}" for n in range(5_000)),
         "many launches": "\n".join([LAUNCH] * 400),
         "many functions": "\n".join(f"f{n}() {{ f{n + 1}; }}" for n in range(3000)) + f"\nf0\n{LAUNCH}",
         "an array": "x=(" + "a " * 300_000 + ')\necho "${x[@]}"\n' + LAUNCH,
@@ -189,7 +189,7 @@ def other_texts() -> list[Case]:
     header = "------------------------ arguments ------------------------\n"
     texts = {
         "x.json": ['{"--lr": ' + "[" * 50_000, "[" + '"--lr",' * 200_000 + '"1"]', '["--seed", ' + "9" * 5000 + "]", "[1e999]"],
-        "x.txt": ["--lr " * 100_000, "--seed 0x" + "f" * 5000, "--lr \x1b[31m::error::", "'" * 100_000, "--lr ²"],
+        "x.txt": ["--lr " * 20_000, "--seed 0x" + "f" * 5000, "--lr \x1b[31m::error::", "'" * 100_000, "--lr ²"],
         "x.log": [
             header + "  lr ..... " + "9" * 5000 + "\n" + header, header + "  lr . 1\n" * 50_000, header + "x" * 1_000_000,
             header + "  data_path ..... [" + "'a', " * 100_000 + "]\n", "iteration 1/ 2 | loss: norm: 1.000 |\n" * 10,
