@@ -160,7 +160,6 @@ def check(form: str, out: str, place: Place) -> None:
     """What the format's own reader makes of an answer of lint."""
     shown = {visible(place.script), visible(place.yaml), "hf/config.json"}
     exact = {visible_lines(place.script), visible_lines(place.yaml), "hf/config.json"}
-    in_xml = {name.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff") for name in shown}
     if form in ("text", "concise"):
         harmless(out)
     elif form in ("json", "jsonl", "gitlab", "sarif"):
@@ -192,7 +191,7 @@ def check(form: str, out: str, place: Place) -> None:
     elif form == "junit":
         harmless(out)
         suites = ET.fromstring(out)
-        assert {suite.get("name") for suite in suites.iter("testsuite")} <= in_xml
+        assert {suite.get("name") for suite in suites.iter("testsuite")} <= shown
         assert {element.tag for element in suites.iter()} <= {
             "testsuites", "testsuite", "testcase", "failure", "system-out", "properties", "property",
         }  # fmt: skip
@@ -320,8 +319,7 @@ def test_pages_have_no_more_elements_than_for_a_plain_name(name: str, value: str
             harmless(page)
             assert Tags(page).names == Tags(plain[form]).names
             assert not Tags(page).odd
-            told = visible(f"_{place.script}")[1:].replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
-            assert any(told in text for text in Tags(page).texts)
+            assert any(visible(f"_{place.script}")[1:] in text for text in Tags(page).texts)
             if form == "svg":
                 ET.fromstring(page)
 
