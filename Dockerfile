@@ -1,9 +1,18 @@
-# docker build -t accmap . && docker run --rm -v "$PWD:/work" accmap lint train.sh train.yaml
-FROM python:3.11-slim AS build
-COPY . /source
-RUN pip wheel --no-cache-dir --wheel-dir /wheels /source
+# docker build -t accmap . && docker run --rm --network none -v "$PWD:/work:ro" accmap lint train.sh train.yaml
+#
+# A tag can be moved; a digest cannot. For a build that is the same image tomorrow, name it by its digest:
+#   docker buildx imagetools inspect python:3.11-slim        # prints "Digest: sha256:…"
+#   docker build --build-arg PYTHON_IMAGE=python@sha256:… -t accmap .
+ARG PYTHON_IMAGE=python:3.11-slim
 
-FROM python:3.11-slim
+FROM ${PYTHON_IMAGE} AS build
+COPY . /source
+# What is installed is locked with the digest of every file; accmap itself is built without reaching anything.
+RUN pip download --no-cache-dir --only-binary :all: --require-hashes --dest /wheels --requirement /source/requirements/runtime.txt \
+    && pip install --no-cache-dir --no-index --find-links /wheels --require-hashes --requirement /source/requirements/runtime.txt \
+    && pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels /source
+
+FROM ${PYTHON_IMAGE}
 COPY --from=build /wheels /wheels
 RUN pip install --no-cache-dir --no-index --find-links /wheels accmap && rm -r /wheels && useradd --create-home accmap
 USER accmap

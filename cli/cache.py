@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 
-from ..schemas.border.regular import open_regular
+from ..schemas.border.regular import open_regular, read_at_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ _LIVE = frozenset(("--no-cache", "--watch", "--fix", "--add-ignores", "--env", "
 """Words that make a run unrepeatable: it writes files, reads standard input or the whole environment."""
 _WRITES = ("--output-file", "--write-baseline")
 _LONGEST = 64 * 1024 * 1024
+_LEADS = "\0->"
+"""No path holds a NUL."""
 _VARIABLES = ("ACCMAP_LANG", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS")
 _ROOMS = ("", "cli", "cli/lint_formats", "rules", "mapper", "mappings", "schemas")
 
@@ -79,7 +81,7 @@ def replay(words: "Sequence[str]", version: str) -> "int | None":
         with open_regular(os.path.join(folder, entry_name(words, version))) as stream:
             if not _is_own(os.fstat(stream.fileno())):
                 return None
-            data = stream.read(_LONGEST)
+            data = read_at_once(stream, _LONGEST)
         head, _, rest = data.partition(b"\n")
         if digest(rest).hex().encode() != head:
             return None
@@ -117,11 +119,20 @@ def store(words: "Sequence[str]", version: str, read: "Mapping[str, bytes | None
         return
 
 
+def leading_to(path: str) -> str:
+    """The name under which an entry notes where a path leads, links and all, besides what it holds."""
+    return path + _LEADS
+
+
 def content_digest(path: str) -> "bytes | None":
     """The digest of a file, or a mark of a folder; None where nothing can be read."""
+    if path.endswith(_LEADS):
+        return digest(os.path.realpath(path[: -len(_LEADS)]).encode("utf-8", "surrogateescape"))
     try:
         with open_regular(path) as stream:
-            return digest(stream.read())
+            data = read_at_once(stream, _LONGEST + 1)
+            # What is longer is no text that anything here reads.
+            return digest(data) if len(data) <= _LONGEST else b"long"
     except IsADirectoryError:  # a pattern looked into it
         try:
             return digest(repr(sorted(os.listdir(path))).encode("utf-8", "surrogateescape"))
@@ -140,10 +151,17 @@ def _is_private(folder: str, *, make: bool) -> bool:
         if not stat.S_ISDIR(status.st_mode) or not _is_own(status):
             return False
         if make and status.st_mode & 0o077:
+            if status.st_mode & 0o022 or not all(map(_is_entry, os.listdir(folder))):
+                return False  # somebody else may have written here, or it is a folder for other things
             os.chmod(folder, 0o700)
         return make or not status.st_mode & 0o022
     except OSError:
         return False
+
+
+def _is_entry(name: str) -> bool:
+    """Whether a file of this name is the cache's own, whole or half-written."""
+    return name.startswith(".accmap-") or (len(name) == 40 and not name.strip("0123456789abcdef"))
 
 
 def _is_own(status: os.stat_result) -> bool:
@@ -152,7 +170,7 @@ def _is_own(status: os.stat_result) -> bool:
 
 def _trim(folder: str) -> None:
     """Forget the older half where there are very many entries."""
-    names = os.listdir(folder)
+    names = [name for name in os.listdir(folder) if _is_entry(name)]
     if len(names) <= _MOST_ENTRIES:
         return
     aged = sorted((os.stat(os.path.join(folder, name)).st_mtime_ns, name) for name in names)

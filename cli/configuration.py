@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from ..schemas.border.incoming import read_regular
+from ..schemas.border.incoming import is_inside, read_regular, require_inside
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.suggestion import suggestion_in_both
 from .parsing import UsageError
@@ -22,6 +22,8 @@ _TABLE = "[tool.accmap"
 MAX_CONFIGURATION = 1_000_000
 _SIDES = ("megatron", "mindformers")
 _LENGTH = ("steps", "dataset-size")
+_DEEPEST = 200
+"""Parts of a dotted key."""
 SEVERITIES = ("error", "warning", "info")
 FAIL_ON = ("error", "warning", "info", "never")
 
@@ -172,39 +174,66 @@ class Configuration(NamedTuple):
 
 
 def find_configuration(
-    start: str, read: Callable[[str], str | None] | None = None, given: str | None = None
+    start: str,
+    read: Callable[[str], str | None] | None = None,
+    given: str | None = None,
+    passed: Callable[[str], None] = lambda _: None,
+    *,
+    confine: bool = False,
 ) -> Configuration:
-    """The configuration that holds for a file; `read` answers with a file's text, or None where there is none."""
+    """The configuration that holds for a file; `read` answers with a file's text, or None where there is none.
+
+    `passed` is told of what decides where the search ends without being read. With `confine`, what a configuration
+    extends has to lie below its own folder.
+    """
     reader = read or _read
     if given is not None:
         text = reader(given)
         if text is None:
             raise UsageError(f"there is no configuration file {given}", f"没有配置文件 {given}")
         table = _table(given, text, required=True)
-        return _checked(given, table or {}, reader, ())
+        return _checked(given, table or {}, _confined(reader, given) if confine else reader, ())
     directory = os.path.abspath(os.path.dirname(start) or ".")
-    top = repository_root(directory)
+    top = repository_root(directory, passed)
     for folder in _upwards(directory, top):
         for name in NAMES:
             path = os.path.join(folder, name)
-            text = None if top is not None and _leads_out(path, top) else reader(path)
+            if top is not None and os.path.islink(path) and not is_inside(path, top):
+                passed(path)
+                continue
+            text = reader(path)
             table = None if text is None else _table(path, text, required=False)
             if table is not None:
-                return _checked(path, table, reader, ())
+                return _checked(path, table, _confined(reader, path) if confine else reader, ())
     return Configuration()
 
 
-def repository_root(directory: str) -> str | None:
+def _confined(read: Callable[[str], str | None], path: str) -> Callable[[str], str | None]:
+    root = os.path.dirname(os.path.abspath(path))
+
+    def text(name: str) -> str | None:
+        require_inside(name, root)
+        return read(name)
+
+    return text
+
+
+def repository_root(directory: str, passed: Callable[[str], None] = lambda _: None) -> str | None:
     """The folder of the repository that a folder belongs to; None outside of any."""
-    return next((folder for folder in _upwards(directory, None) if os.path.lexists(os.path.join(folder, ".git"))), None)
+    for folder in _upwards(directory, None):
+        mark = os.path.join(folder, ".git")
+        passed(mark)
+        if os.path.lexists(mark):
+            return folder
+    return None
 
 
-def confinement(configuration: Configuration, start: str) -> str:
+def confinement(configuration: Configuration, start: str, passed: Callable[[str], None] = lambda _: None) -> str:
     """The folder that `--confine` keeps reading to: the configuration's, the repository's, else the file's own."""
     if configuration.path is not None:
         return configuration.directory
     directory = os.path.abspath(os.path.dirname(start) or ".")
-    return repository_root(directory) or directory
+    return repository_root(directory, passed) or directory
 
 
 def _upwards(directory: str, top: str | None) -> Iterator[str]:
@@ -215,11 +244,6 @@ def _upwards(directory: str, top: str | None) -> Iterator[str]:
         if directory == top:
             return
         above, directory = directory, os.path.dirname(directory)
-
-
-def _leads_out(path: str, top: str) -> bool:
-    """Whether a link takes the search for the configuration out of the repository."""
-    return os.path.islink(path) and not os.path.realpath(path).startswith(os.path.join(os.path.realpath(top), ""))
 
 
 def configuration_schema() -> dict[str, object]:
@@ -256,6 +280,8 @@ def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
 
     tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
+        if any(line.partition("=")[0].count(".") > _DEEPEST for line in text.split("\n")):
+            raise RecursionError  # the parser takes the square of a key's length
         parsed = cast("dict[str, object]", tomllib.loads(text))
     except RecursionError:
         raise UsageError(f"{path} is nested too deep", f"{path} 嵌套过深") from None
@@ -276,13 +302,8 @@ def _checked(
             hint, hint_zh = _meant(key, KEYS)
             raise UsageError(f"{path}: there is no key {key!r}{hint}", f"{path}：没有键 {key!r}{hint_zh}")
         _check_type(path, key, value, KEYS[key][0])
-    for key, limits in (("per-file-ignores", None), ("severity", None), ("rules", None)):
-        del limits
-        held = table.get(key, {})
-        assert isinstance(held, dict)
-        for name in cast("dict[str, object]", held):
-            if key != "per-file-ignores":
-                check_codes((name,), f"{path}: {key}")
+    for key in ("severity", "rules"):
+        check_codes(list(cast("dict[str, object]", table.get(key, {}))), f"{path}: {key}")
     for key in ("select", "ignore", "extend-select"):
         check_codes(cast("list[str]", table.get(key, [])), f"{path}: {key}")
     for codes in cast("dict[str, list[str]]", table.get("per-file-ignores", {})).values():

@@ -6,7 +6,7 @@ from ..mapper.translate.starting import obstacles
 from ..mapper.translate.translation import translate
 from ..mapper.translate.writing import text_of
 from ..schemas.border.outgoing import composed, emit, json_text, tell
-from ..schemas.border.writing import rewrite, write_texts
+from ..schemas.border.writing import one_file, rewrite, write_texts
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import require_training
 from ..schemas.refused import require_accepted
@@ -45,6 +45,8 @@ def run(
             "--output writes a new file and --update changes one; give one of them",
             "--output 写出新文件，--update 修改已有文件；请只给出其中一个",
         )
+    if output is not None and report is not None and output == report:
+        raise one_file(output, report)
     accepted = accepted_losses(files[0], accept_loss)
     config = load(files[0], options, stdin_name)
     require_training(config)

@@ -18,5 +18,14 @@ def read_input(name: str, stdin_name: str | None, encoding: str | None = None) -
 
 def load(name: str, options: ReadOptions, stdin_name: str | None = None) -> Config:
     """The effective values of a file named on the command line."""
+    if options.confine is not None:
+        from ..schemas.border.incoming import require_no_way_out
+        from .configuration import Configuration, confinement
+
+        # Two files of one command may belong to two projects; each is kept to its own.
+        root = confinement(Configuration(), (stdin_name or "") if name == "-" else name)
+        if name != "-":
+            require_no_way_out(name, root)
+        options = options._replace(confine=root)
     source = read_input(name, stdin_name, options.encoding)
     return config_of(source, options, path=source.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ..schemas.border.incoming import decode, read_bytes, read_regular, read_standard_input
+from ..schemas.border.incoming import decode, read_bytes, read_regular, read_standard_input, require_inside
 from ..schemas.border.outgoing import emit, flush
 from ..schemas.diagnostic import UnreadableError, once
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
@@ -51,7 +51,8 @@ class Report(NamedTuple):
     pairs: tuple[tuple[str, str], ...]
     sources: Mapping[str, SourceText]
     subjects: tuple[Subject, ...]
-    unreadable: bool
+    unreadable: tuple[Diagnostic, ...]
+    """Why files could not be read."""
     crashed: bool
     settings: tuple[str, str | None] = ("align", None)
     """The profile, and the configuration file that was used."""
@@ -112,6 +113,16 @@ class Reader:
             self.read[absolute] = content_digest(absolute)
         return listing(path)
 
+    def within(self, root: str) -> Callable[[str], SourceText]:
+        """What opens the files that another file names, below a folder only."""
+
+        def opened(path: str) -> SourceText:
+            self.passed(path)
+            require_inside(path, root)
+            return self.open_named(path)
+
+        return opened
+
     def text(self, path: str) -> str | None:
         """The text of a configuration file; None where there is none."""
         if not os.path.lexists(path):
@@ -119,6 +130,16 @@ class Reader:
             return None
         data = self._bytes(path, lambda: read_regular(path, limit=MAX_CONFIGURATION))
         return configuration_text(path, data)
+
+    def passed(self, path: str) -> None:
+        """Note a path whose being there, or where it leads, decides something without the file being read."""
+        if self._digests:
+            from .cache import content_digest, leading_to
+
+            absolute = os.path.abspath(path)
+            self.read.setdefault(absolute, content_digest(absolute))
+            place = leading_to(absolute)
+            self.read[place] = content_digest(place)
 
     def _known(self, path: str) -> SourceText | None:
         known = self.texts.get(path) or self.sources.get(path)
@@ -171,6 +192,7 @@ def run(
     no_cache: bool,
     jobs: int | None,
     watch: bool,
+    force: bool = False,
     lang: Language,
 ) -> int:
     """Lint, and answer with the exit code of the contract."""
@@ -183,7 +205,10 @@ def run(
     repeatable = not (no_cache or jobs or fix or diff or write_baseline or output_file)
     reader = Reader(stdin_name, digests=repeatable, encoding=options.encoding)
     start = files[0] if files[0] != "-" else stdin_name or ""
-    found = Configuration() if no_config else find_configuration(start, reader.text, config)
+    confine = options.confine is not None
+    found = (
+        Configuration() if no_config else find_configuration(start, reader.text, config, reader.passed, confine=confine)
+    )
     settings = _settings(found, options, profile, select, ignore, extend_select)
     language = _language(found, lang)
     if watch:
@@ -207,26 +232,30 @@ def run(
 
         reader, report = mend_files(settings, files, stdin_name, language, unsafe=unsafe, write=fix and not diff)
         if diff:
-            return report_diff(report)
+            return report_diff(report, language)
     else:
         report = lint(settings, files, reader, jobs=jobs or 1, with_subjects=format in _WITH_SUBJECTS)
     if add_ignores:
         from .ignoring import add_comments
 
         return add_comments(report, language)
-    report = _against_baseline(report, baseline or _beside(found, "baseline"), write_baseline)
+    report = _against_baseline(report, _baseline(found, baseline, confine=confine), write_baseline, force=force)
     report = report._replace(shows_remarks=remarks)
     text = rendered(report, format, language, statistics=statistics)
     code = exit_code(report, fail_on or found.text("fail-on") or "error")
-    _emit(text, output_file)
+    _emit(text, output_file, force=force)
     if repeatable and code <= BAD and not settings.plugins:
         _remember(reader, text, code)
     return code
 
 
-def report_diff(mended: Report) -> int:
-    """`--diff` has already been written; only what cannot be read counts."""
-    return UNUSABLE if mended.unreadable else FINE
+def report_diff(mended: Report, language: Language) -> int:
+    """`--diff` has already been written; only what cannot be read counts, and is said beside it."""
+    from .running import report
+
+    for entry in mended.unreadable:
+        report(UnreadableError(entry), language)
+    return BROKEN if mended.crashed else UNUSABLE if mended.unreadable else FINE
 
 
 def _once(
@@ -280,7 +309,7 @@ def lint(
         tuple(gathering.pairs),
         reader.sources,
         tuple(subjects),
-        bool(unreadable),
+        tuple(unreadable),
         crashed or any(entry.kind.code == "SYN990" for entry in unreadable),
         (settings.profile, settings.configuration.path and os.path.relpath(settings.configuration.path)),
         versions=tuple(versions.items()),
@@ -386,17 +415,22 @@ def _language(found: Configuration, lang: Language) -> Language:
     return lang
 
 
-def _beside(found: Configuration, key: str) -> str | None:
-    name = found.text(key)
-    return None if name is None else os.path.join(found.directory, name)
+def _baseline(found: Configuration, given: str | None, *, confine: bool) -> str | None:
+    """The baseline to use: the command line's, else the configuration's, which starts from its own folder."""
+    name = found.text("baseline")
+    if given is not None or name is None:
+        return given
+    path = os.path.join(found.directory, name)
+    if confine:
+        require_inside(path, found.directory)
+    return path
 
 
-def _against_baseline(report: Report, path: str | None, write: str | None) -> Report:
+def _against_baseline(report: Report, path: str | None, write: str | None, *, force: bool) -> Report:
     if write is not None:
         from ..rules.baseline import written
-        from ..schemas.border.writing import write_text
 
-        write_text(write, written(report.diagnostics, report.sources), force=True)
+        _replace(write, written(report.diagnostics, report.sources), force=force)
         return report._replace(diagnostics=(), suppressed=report.suppressed + len(report.diagnostics))
     if path is None:
         return report
@@ -432,14 +466,19 @@ def exit_code(report: Report, fail_on: str) -> int:
     return BAD if any(_RANKS[entry.kind.severity] >= limit for entry in report.diagnostics) else FINE
 
 
-def _emit(text: Outgoing, output_file: str | None) -> None:
+def _emit(text: Outgoing, output_file: str | None, *, force: bool) -> None:
     if output_file is None:
         emit(text)
-        return
-    from ..schemas.border.writing import write_text
+    else:
+        _replace(output_file, text, force=force)
 
-    # A report is written anew by every run, so the one of the last run is replaced.
-    write_text(output_file, text, force=True)
+
+def _replace(path: str, text: Outgoing, *, force: bool) -> None:
+    """A report is written anew by every run: the one of the last run is replaced, and nobody else's file."""
+    from ..schemas.border.writing import write_text
+    from .lint_formats.ours import is_ours
+
+    write_text(path, text, force=force or is_ours(path))
 
 
 def _remember(reader: Reader, text: str, code: int) -> None:

@@ -17,6 +17,7 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.purpose import require_schedule
 from .inputs import load
 from .lean import BAD, FINE, UNUSABLE
+from .parsing import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Diagnostic, Language
 
 SAMPLES = 241
+MOST_STEPS = 1_000_000
+"""Of every step's own point; each is held while the answer is made."""
 FRAMEWORKS = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
 
@@ -93,6 +96,11 @@ def run(
         count = shared_steps(schedules, options.steps)
     except UndecidedError as error:
         return _report_problems(error.problems, files, lang)
+    if all_steps and count > MOST_STEPS:
+        raise UsageError(
+            f"--all-steps lists at most {MOST_STEPS:,} steps; there are {count:,}",
+            f"--all-steps 最多列出 {MOST_STEPS:,} 步；共有 {count:,} 步",
+        )
     report = report_of(files, schedules, count, all_steps=all_steps, log_shift=log_shift, language=lang)
     report = report._replace(bases=tuple(config.basis for config in configs))
     text = rendered(report, format, to_file=output is not None)

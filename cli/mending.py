@@ -22,12 +22,13 @@ def mend_files(
     from ..rules.fixes import mend
     from .lint import Reader, lint
 
-    first = Reader(stdin_name)
+    encoding = settings.options.encoding
+    first = Reader(stdin_name, encoding=encoding)
     report = lint(settings, files, first)
     names = [first.stdin_name or "<stdin>" if name == "-" else name for name in files]
 
     def find(texts: Mapping[str, SourceText]) -> Sequence[Diagnostic]:
-        return lint(settings, names, Reader(stdin_name, texts)).diagnostics
+        return lint(settings, names, Reader(stdin_name, texts, encoding=encoding)).diagnostics
 
     original = dict(report.sources)
     mended = mend(original, find, unsafe=unsafe)
@@ -49,7 +50,7 @@ def mend_files(
     if mended.fixed and write:
         count = len(mended.fixed)
         tell(f"accmap: 已修复 {count} 处" if language == "zh" else f"accmap: fixed {count}")
-    last = Reader(stdin_name, mended.texts)
+    last = Reader(stdin_name, mended.texts, encoding=encoding)
     return last, lint(settings, names, last, with_subjects=True)
 
 

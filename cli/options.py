@@ -387,6 +387,12 @@ COMMANDS: dict[str, Command] = {
                 Option(("--no-config",), "Look for no configuration file.", "不查找配置文件。", kind="flag"),
                 Option(("--no-cache",), "Use no cached result.", "不使用缓存。", kind="flag"),
                 Option(
+                    ("--force",),
+                    "Let --output-file and --write-baseline replace a file that accmap did not write.",
+                    "允许 --output-file 和 --write-baseline 替换并非由 accmap 写出的文件。",
+                    kind="flag",
+                ),
+                Option(
                     ("--jobs", "-j"), "Processes for several pairs.", "处理多对文件的进程数。", type=int, metavar="N"
                 ),
                 Option(("--watch",), "Lint again whenever a file changes.", "文件变化时重新检查。", kind="flag"),

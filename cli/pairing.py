@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
+from ..schemas.border.incoming import require_inside, require_no_way_out
 from ..schemas.diagnostic import Diagnostic, UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import trains_gpt, without_training
+from .configuration import confinement
 from .parsing import UsageError
 
 if TYPE_CHECKING:
@@ -133,18 +135,21 @@ class Gathering:
         file = None if name is None else self._take(name)
         if file is None:
             name = os.path.relpath(partner)
-            file = self._take(name)
+            file = self._take(name, strictly=True)
             if file is not None:
                 places[self._place(partner)] = name
         return None if file is None else self._sides[file]
 
-    def _take(self, name: str) -> str | None:
-        """Read a file unless that was done; the file's own name, or None where it cannot be read."""
+    def _take(self, name: str, *, strictly: bool = False) -> str | None:
+        """Read a file unless that was done; the file's own name, or None where it cannot be read.
+
+        A caller may name a file anywhere; what a configuration names is `strictly` kept to where it may be.
+        """
         if name in self._files:
             return self._files[name]
         self._files[name] = None
         try:
-            side = read_side(name, self._settings, self._reader)
+            side = read_side(name, self._settings, self._reader, strictly=strictly)
         except UnreadableError as error:
             remark = without_training(error.diagnostic, self._reader.sources.get(error.diagnostic.file))
             if remark is None:
@@ -171,16 +176,25 @@ def _comparable(*sides: Side) -> bool:
     return all(trains_gpt(side.config) for side in sides)
 
 
-def read_side(name: str, settings: Settings, reader: Reader) -> Side:
+def read_side(name: str, settings: Settings, reader: Reader, *, strictly: bool = False) -> Side:
     """One file, its effective values and its recipe."""
     from ..mapper.recipe.reading import recipe_of
     from ..rules.subject import Side
     from ..schemas.reader import config_of
 
-    source = reader.open(name)
     options = settings.options
+    opened = reader.open_named
+    if options.confine is not None:
+        shown = (reader.stdin_name or "") if name == "-" else name
+        root = confinement(settings.configuration, shown, reader.passed)
+        if name != "-":
+            reader.passed(name)
+            (require_inside if strictly else require_no_way_out)(name, root)
+        opened = reader.within(root)
+        options = options._replace(confine=None)  # the reader sees to it, and notes where links led
+    source = reader.open(name)
     if options.steps is None and options.dataset_size is None:
         steps, samples = settings.configuration.length_of(source.name)
         options = options._replace(steps=steps, dataset_size=samples)
-    config = config_of(source, options, path=source.name, open_file=reader.open_named, list_directory=reader.names)
+    config = config_of(source, options, path=source.name, open_file=opened, list_directory=reader.names)
     return Side(config, recipe_of(config), source)

@@ -73,7 +73,7 @@ def _together(reports: Sequence[Report]) -> Report:
         pairs=tuple(dict.fromkeys(pair for report in reports for pair in report.pairs)),
         sources={name: source for report in reports for name, source in report.sources.items()},
         subjects=tuple(subject for report in reports for subject in report.subjects),
-        unreadable=any(report.unreadable for report in reports),
+        unreadable=tuple(once([entry for report in reports for entry in report.unreadable])),
         crashed=any(report.crashed for report in reports),
         versions=tuple(dict(entry for report in reports for entry in report.versions).items()),
     )

@@ -471,6 +471,10 @@ class Reader:
 
     def _construct(self, tag: str, text: str, span: Span) -> Any:
         """The value that PyYAML's own constructor makes of a scalar."""
+        if len(text) > _LONGEST_NUMBER and tag in (f"{_TAG}int", f"{_TAG}float"):
+            # Neither framework counts so far, and to work a number out takes the square of its length.
+            why = f"a number of {len(text)} characters"
+            self._refuse("bad-value", span, text=_shown(text), why=why)
         yaml = self.yaml
         if tag in (_TAG + "int", _TAG + "float") and len(text) > LONGEST_NUMBER:
             self._refuse("bad-value", span, text=_shown(text), why=f"a number of {len(text)} characters")
@@ -674,6 +678,7 @@ class _Special:
         self.name = name
 
 
+_LONGEST_NUMBER = 300
 _NUMBER_STARTS = frozenset("+-.0123456789")
 _NUMBER_CHARACTERS = frozenset("0123456789_.+-:eE xXabcdfABCDF infINF naNA tTzZ\t")
 """What a number, an infinity, not-a-number or a date of YAML 1.1 is written with."""

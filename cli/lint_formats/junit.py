@@ -18,11 +18,16 @@ def write(report: Report, language: Language) -> Outgoing:
     total = sum(1 for entry in report.diagnostics if entry.kind.severity != "info")
     lines = ['<?xml version="1.0" encoding="UTF-8"?>']
     lines.append(f'<testsuites name="accmap" tests="{max(len(report.diagnostics), len(files))}" failures="{total}">')
+    profile, configuration = report.settings
+    told = [("profile", profile), *([("configuration", configuration)] if configuration else [])]
     for file in files:
         entries = [entry for entry in report.diagnostics if entry.file == file]
         failures = sum(1 for entry in entries if entry.kind.severity != "info")
         count = max(1, len(entries))
         lines.append(f'  <testsuite name="{markup(file)}" tests="{count}" failures="{failures}" errors="0">')
+        lines.append("    <properties>")
+        lines += [f'      <property name="{name}" value="{markup(value)}"/>' for name, value in told]
+        lines.append("    </properties>")
         if not entries:
             lines.append(f'    <testcase classname="{markup(file)}" name="accmap"/>')
         for entry in entries:

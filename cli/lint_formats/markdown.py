@@ -24,7 +24,7 @@ _WORDS = {
 def write(report: Report, language: Language) -> Outgoing:
     """The page."""
     chinese = language == "zh"
-    text = [f"## {_WORDS['findings'][chinese]}", "", summary_line(report, language), ""]
+    text = [f"## {_WORDS['findings'][chinese]}", "", markdown(summary_line(report, language)), ""]
     if report.diagnostics:
         text += [_WORDS["head"][chinese], "| --- | --- | --- | --- |"]
     for entry in report.diagnostics:

@@ -38,6 +38,7 @@ def write(report: Report, language: Language) -> Outgoing:
                     }
                 },
                 "columnKind": "unicodeCodePoints",
+                "properties": {"profile": report.settings[0], "configuration": report.settings[1]},
                 "results": [_result(entry, codes, language) for entry in report.diagnostics],
             }
         ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import catalog
 from .translation import TOKENIZER
@@ -38,12 +39,12 @@ def megatron_text(translation: Translation, *, comments: bool = True) -> str:
     arrays: dict[str, list[str]] = {}
     for array, words, note in _arguments(translation):
         line = "    " + " ".join(_quoted(word) for word in words)
-        arrays.setdefault(array, []).append(f"{line}  # {note}" if comments and note else line)
+        arrays.setdefault(array, []).append(f"{line}  # {visible(note)}" if comments and note else line)
     world = _world_size(translation)
     nodes, each = _nodes(world)
     lines = ["#!/bin/bash"]
     if comments:
-        name = translation.source.replace("\n", " ").rsplit("/", 1)[-1] or "standard input"
+        name = visible(translation.source.rsplit("/", 1)[-1]) or "standard input"
         lines.append(f"# Megatron-LM core_r{translation.version}.0; written by accmap from {name}.")
     lines += ["", "export CUDA_DEVICE_MAX_CONNECTIONS=1"]
     if translation.recipe.value("run.deterministic"):

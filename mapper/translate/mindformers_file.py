@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...mappings.tables import version_number
+from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from .yaml_text import Alias, Anchored, block
 
@@ -128,4 +129,4 @@ def _comments(translation: Translation, names: Mapping[str, str]) -> dict[str, s
 
 
 def _file_name(path: str) -> str:
-    return path.replace("\n", " ").rsplit("/", 1)[-1] or "standard input"
+    return visible(path.rsplit("/", 1)[-1]) or "standard input"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _entries(entries: list[object], comments: Mapping[str, str], indent: int, pa
 
 
 def _with(line: str, comment: str | None) -> str:
-    return f"{line}  # {comment}" if comment else line
+    return f"{line}  # {visible(comment)}" if comment else line
 
 
 class Anchored:

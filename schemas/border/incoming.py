@@ -15,7 +15,7 @@ import sys
 from ..diagnostic import Kind, UnreadableError, finding
 from ..light_typing import TYPE_CHECKING
 from ..source import SourceText, Span
-from .regular import NotRegularError, open_regular
+from .regular import NotRegularError, open_regular, read_at_once, remember_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,6 +132,7 @@ def read_bytes(path: str, shown: str | None = None, limit: int = MAX_BYTES) -> b
         name = shown or path
         try:
             with open_given(path) as stream:
+                remember_input(stream.fileno())
                 return _bounded(stream.read(limit + 1), name, limit)
         except OSError as error:
             _deny(name, error)
@@ -161,7 +162,7 @@ def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) ->
             size = os.fstat(stream.fileno()).st_size
             if size > limit:
                 _refuse("too-large", name, size=size, limit=limit)
-            return _bounded(stream.read(limit + 1), name, limit)
+            return _bounded(read_at_once(stream, limit + 1), name, limit)
     except FileNotFoundError:
         if os.path.islink(path):
             _refuse("dangling", name, path=name, target=os.readlink(path))
@@ -180,7 +181,15 @@ def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) ->
 def read_standard_input(shown: str | None, encoding: str | None = None) -> SourceText:
     """The text of standard input, under the name that messages use."""
     name = shown or "<stdin>"
-    return decode(_bounded(sys.stdin.buffer.read(MAX_BYTES + 1), name, MAX_BYTES), name, encoding)
+    try:  # noqa: SIM105 - contextlib costs what a lint should not
+        remember_input(sys.stdin.fileno())
+    except (OSError, ValueError):  # a stream without a file
+        pass
+    try:
+        data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    except OSError as error:
+        _deny(name, error)
+    return decode(_bounded(data, name, MAX_BYTES), name, encoding)
 
 
 def read_json(path: str, limit: int = MAX_BYTES) -> Any:
@@ -205,14 +214,29 @@ def package_text(folder: str, name: str) -> str:
 
 def confined(open_file: Callable[[str], SourceText], root: str) -> Callable[[str], SourceText]:
     """`open_file` for what lies below `root` with all links followed; UnreadableError for the rest."""
-    inside = os.path.join(os.path.realpath(root), "")
 
     def opened(path: str) -> SourceText:
-        if not os.path.realpath(path).startswith(inside):
-            _refuse("outside", path, path=path, root=root)
+        require_inside(path, root)
         return open_file(path)
 
     return opened
+
+
+def require_inside(path: str, root: str, shown: str | None = None) -> None:
+    """UnreadableError for a path that leads, links and all, to something outside of a folder."""
+    if not is_inside(path, root):
+        _refuse("outside", shown or path, path=shown or path, root=root)
+
+
+def require_no_way_out(path: str, root: str) -> None:
+    """UnreadableError for a link within a folder that leads out of it; a caller may well name a file elsewhere."""
+    if os.path.abspath(path).startswith(os.path.join(root, "")):
+        require_inside(path, root)
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Whether a path leads, with all links followed, to something below a folder."""
+    return os.path.realpath(path).startswith(os.path.join(os.path.realpath(root), ""))
 
 
 def decode(data: bytes, name: str, encoding: str | None = None) -> SourceText:

@@ -24,7 +24,6 @@ _FIRST = 0xFDD0
 """Code points that Unicode keeps for a program's own use: they carry our colours through the writers of lines."""
 _PAINT = {style: chr(_FIRST + number) for number, style in enumerate(_STYLES)}
 _PLAIN = chr(_FIRST + len(_STYLES))
-_PAINT_MARKS = (*_PAINT.values(), _PLAIN)
 _JOINERS = "\u200c\u200d"
 """Format characters that are a part of words and signs."""
 
@@ -55,7 +54,10 @@ def _is_harmless(character: str) -> bool:
         return True
     from unicodedata import category
 
-    return category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in _PAINT_MARKS
+    code = ord(character)
+    if code & 0xFFFE == 0xFFFE or _FIRST <= code < _FIRST + 32:  # no characters: readers of YAML and XML stop at some
+        return False
+    return category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def _visible(code: int) -> str:
@@ -182,10 +184,11 @@ def markup(text: str) -> str:
     """Text in an element or an attribute of HTML or XML."""
     from html import escape
 
-    return escape(visible(text).translate(_NOT_XML), quote=True)
+    return escape(visible(text), quote=True).translate(_NOT_XML)
 
 
-_NOT_XML = {code: f"\\u{code:04x}" for code in (0xFFFE, 0xFFFF)}
+_NOT_XML = {9: "&#9;"}
+"""A reader of XML takes a tab in an attribute for a blank."""
 
 
 def github_data(text: str) -> str:

@@ -33,22 +33,31 @@ class NotRegularError(OSError):
         self.why_zh = why_zh
 
 
-def open_regular(path: str) -> BufferedReader:
-    """The bytes of a regular file; OSError where there is none."""
+def open_regular(path: str, *, remember: bool = True) -> BufferedReader:
+    """The bytes of a regular file; OSError where there is none. To look at what would be replaced is not to read it."""
     _require_regular(os.stat(path), path)
     handle = os.open(path, _FLAGS)
     try:
         status = os.fstat(handle)
         _require_regular(status, path)
-        _opened.add((status.st_dev, status.st_ino))
+        if remember:
+            _opened.add((status.st_dev, status.st_ino))
         return open(handle, "rb")
     except BaseException:
         os.close(handle)
         raise
 
 
-def remember_input(path: str) -> None:
-    """Count a file as one that was read, where another process read it."""
+def read_at_once(stream: BufferedReader, size: int) -> bytes:
+    """At most `size` bytes; OSError where a file of the system (/proc/kmsg) would have its reader wait."""
+    data = stream.read(size)
+    if data is None:  # pyright: ignore[reportUnnecessaryComparison] - that is what a stream that would wait answers
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    return data
+
+
+def remember_input(path: str | int) -> None:
+    """Count a file (or what is open under a number) as one that was read, where it was not opened here."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):

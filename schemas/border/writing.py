@@ -29,6 +29,14 @@ def standing_already(*names: str) -> UsageError:
     return UsageError(f"{', '.join(names)} exists; --force overwrites it", f"{'、'.join(names)} 已存在；--force 可覆盖")
 
 
+def one_file(first: str, second: str) -> UsageError:
+    """The refusal to write two answers to one place."""
+    return UsageError(
+        f"{first} and {second} are one file; give each answer its own",
+        f"{first} 与 {second} 是同一文件；请为每个结果指定各自的文件",
+    )
+
+
 def write_text(path: str, text: str, *, force: bool = False) -> None:
     """Put `text` at `path`; UsageError where a file stands there already or the place cannot be written."""
     write_texts({path: text}, force=force)
@@ -148,7 +156,8 @@ def _write(files: Mapping[str, bytes], *, force: bool, over_inputs: bool) -> Non
         for path, data in files.items():
             current = path
             if path in streams:
-                with open(path, "wb") as stream:
+                handle = _open_already(path)
+                with open(path if handle is None else os.dup(handle), "wb") as stream:
                     stream.write(data)
                 continue
             waiting.append(NewFile(path))
@@ -169,10 +178,7 @@ def _refuse_places(paths: list[str], *, force: bool, over_inputs: bool) -> None:
     targets = [os.path.realpath(path) for path in paths]
     for at, target in enumerate(targets):
         if target in targets[:at]:
-            first, second = paths[targets.index(target)], paths[at]
-            raise UsageError(
-                f"{first} and {second} are one file; give each answer its own", f"{first} 与 {second} 是同一文件"
-            )
+            raise one_file(paths[targets.index(target)], paths[at])
     for path in () if over_inputs else paths:
         try:
             status = os.stat(path)
@@ -188,8 +194,18 @@ def _refuse_places(paths: list[str], *, force: bool, over_inputs: bool) -> None:
         raise standing_already(*standing)
 
 
+def _open_already(path: str) -> int | None:
+    """The number of a stream that a path names as such; to open its file anew would begin at its start."""
+    if path in ("/dev/stdout", "/dev/stderr"):
+        return 1 if path == "/dev/stdout" else 2
+    folder, _, number = path.rpartition("/")
+    return int(number) if folder in ("/dev/fd", "/proc/self/fd") and number.isdecimal() and len(number) < 9 else None
+
+
 def _is_stream(path: str) -> bool:
     """Whether the place is a device or a pipe (/dev/null, /dev/stdout, >(command)), which takes bytes as they come."""
+    if _open_already(path) is not None:
+        return True
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):

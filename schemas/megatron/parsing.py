@@ -74,7 +74,7 @@ def _declared(text: str) -> ArgumentFact:
     dest = destination(flag)
     if dest and count == "0" and kind in TYPES:
         return ArgumentFact((flag,), dest, None, None, None, False, None, "true", "declared")
-    if not dest or kind not in TYPES or not (count in ("", "?", "*", "+") or count.isdecimal()):
+    if not dest or kind not in TYPES or not (count in ("", "?", "*", "+") or (count.isdecimal() and len(count) < 10)):
         raise UnreadableError(finding(PROBLEMS, "bad-declaration", "--declare", text=text))
     several = count if count in ("?", "*", "+") else None if count in ("", "1") else int(count)
     return ArgumentFact((flag,), dest, kind, several, None, None, None, "store", "declared")  # type: ignore[arg-type]

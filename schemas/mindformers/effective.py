@@ -206,9 +206,15 @@ def _deeper(node: Node, limit: int) -> bool:
 
 
 def _with_base_files(
-    reading: Reading, name: str, root: Node, open_file: Callable[[str], SourceText], depth: int = 0
+    reading: Reading,
+    name: str,
+    root: Node,
+    open_file: Callable[[str], SourceText],
+    depth: int = 0,
+    asked: list[str] | None = None,
 ) -> dict[Any, Any]:
     """The mapping in `root`, laid over the files that its `base_config` names (`MindFormerConfig._file2dict`)."""
+    asked = [] if asked is None else asked
     file = None if depth == 0 else name
     given: dict[Any, Any] = dict(root.value)
     named = given.pop("base_config", None)
@@ -217,10 +223,12 @@ def _with_base_files(
         return given
     merged: dict[Any, Any] = {}
     for base in named if is_list(named) else [named]:
-        if depth >= _MAX_BASE_FILES or not isinstance(base, str):
+        # Files that name one another several times each would be read for ever, though the depth has an end.
+        if depth >= _MAX_BASE_FILES or len(asked) >= 10 * _MAX_BASE_FILES or not isinstance(base, str):
             reading.note("base-config", None, named=base, why="the files include one another, or this is not a name")
             continue
         path = os.path.join(os.path.dirname(name), base)
+        asked.append(path)
         try:
             below = read_yaml(open_file(path))
         except UnreadableError as error:
@@ -236,7 +244,7 @@ def _with_base_files(
             )
             continue
         if below.root is not None and is_mapping(below.root.value):
-            merged.update(_with_base_files(reading, path, below.root, open_file, depth + 1))
+            merged.update(_with_base_files(reading, path, below.root, open_file, depth + 1, asked))
     reading.record("", root, file)
     return _laid_over(given, merged)
 

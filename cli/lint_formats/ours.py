@@ -1,0 +1,61 @@
+"""Whether a file holds an earlier report of accmap, which the next run may replace without being asked.
+
+Every format has a mark that nothing else writes at that place; an empty file is what a run without findings leaves.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ...schemas.border.regular import open_regular, read_at_once
+
+_ENDS = 8192
+"""How many bytes at the beginning and at the end hold the marks."""
+_HEADS = (
+    rb'<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites name="accmap" ',  # junit
+    rb"files,id,checklist,key,state,codes,megatron,mindformers,what\n",  # csv
+    rb"## (Findings|\xe5\x8f\x91\xe7\x8e\xb0)\n\n[^\n]+\n",  # markdown; in Chinese its title is another
+    rb'\{"diagnostics": \[',  # json
+    rb'\{"code": "[A-Z]{3}\d{3}", ',  # jsonl
+    rb'\[\n \{\n  "description": [^\n]*\n  "check_name": "[A-Z]{3}\d{3}",\n',  # gitlab
+    rb'\[\{"code": "[A-Z]{3}\d{3}", "name": ',  # statistics, as JSON
+    rb'\{"\$schema": "[^"]*sarif[^"]*", "version": "2\.1\.0", "runs": \[\{"tool": \{"driver": \{"name": "accmap", ',
+    rb"(::notice|::warning|::error) file=[^\n]*,title=[A-Z]{3}\d{3} ",  # github
+    rb"##vso\[task\.logissue type=(error|warning);[^\n]*code=[A-Z]{3}\d{3};\]",  # azure
+    rb'\{\n "version": 1,\n "findings": \[',  # a baseline
+    rb"\[\]\n\Z",  # gitlab and statistics without a finding
+)
+_SUMMARY = (
+    rb"\d+ errors?, \d+ warnings?, \d+ info[^\n]* in \d+ files? \(\d+ pairs?\)[^\n]*\n\Z",
+    "\\d+ 个错误、\\d+ 个警告、\\d+ 条提示[^\\n]*（\\d+ 个文件，\\d+ 对）[^\\n]*\\n\\Z".encode(),
+)
+"""What the formats for people end with; the remarks of `azure` are lines like theirs."""
+
+
+def is_ours(path: str) -> bool:
+    """Whether there is nothing at the place that a new report would take from anybody."""
+    import re
+
+    try:
+        with open_regular(path, remember=False) as stream:
+            head = read_at_once(stream, _ENDS)
+            size = os.fstat(stream.fileno()).st_size
+            stream.seek(max(0, size - _ENDS))
+            tail = read_at_once(stream, _ENDS)
+    except (OSError, ValueError):
+        return False
+    return not head or (
+        any(re.match(mark, head) for mark in _HEADS)
+        or any(re.search(rb"(^|\n)" + mark, tail) for mark in _SUMMARY)
+        or _is_remark(head)
+    )
+
+
+def _is_remark(head: bytes) -> bool:
+    """Whether the first line is a remark as `azure` writes it; other linters' lines look like it but for the code."""
+    import re
+
+    from ...rules.selection import every_code
+
+    found = re.match(rb"[^\n]*: ([A-Z]{3}\d{3}) [^\n]*\n", head)
+    return found is not None and found[1].decode() in every_code()
