@@ -139,14 +139,23 @@ class _Unpacked:
         size = os.fstat(stream.fileno()).st_size
         self._rest = _MOST_UNPACKED * size + _FREE if size else sys.maxsize  # a pipe has no size
 
+    def __enter__(self) -> _Unpacked:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
     def read1(self, size: int) -> bytes:
-        data = self._stream.read1(size)
+        return self._counted(self._stream.read1(size))
+
+    def read(self, size: int) -> bytes:
+        return self._counted(self._stream.read(size))
+
+    def _counted(self, data: bytes) -> bytes:
         self._rest -= len(data)
         if self._rest < 0:
             raise OSError(f"it unpacks to more than {_MOST_UNPACKED} times its size")
         return data
-
-    read = read1
 
     def close(self) -> None:
         self._stream.close()

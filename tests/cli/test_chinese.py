@@ -153,7 +153,7 @@ OWN = [
     ("playbook a.sh --env -d out", "--env"),
     ("playbook a.sh a.sh -d out", "同一框架"),
     ("playbook a.sh -d gone/deep/out", "不是目录"),
-    ("playbook status gone", "文件或目录不存在"),
+    ("playbook status gone", "不存在"),
     ("playbook status foreign", "plan"),
     ("playbook status garbled", "plan"),
 ]
