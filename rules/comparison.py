@@ -363,6 +363,7 @@ COMPARATORS: Mapping[str, Callable[[object, object], bool]] = {
     "equal": equal,
     "words": _same_words,
     "names": _same_names,
+    "paths": _same_names,
     "blend": _same_blend,
     "count": _same_count,
     "degree": _same_or_one,

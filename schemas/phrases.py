@@ -90,6 +90,7 @@ PHRASES = (
     ("found a tab character that violates indentation", "缩进中有制表符"),
     ("found a tab character where an indentation space is expected", "缩进处出现制表符"),
     ("control characters are not allowed", "不允许控制字符"),
+    ("a number of more than 300 characters", "超过 300 个字符的数字"),
     # bash arithmetic
     ("syntax error", "语法错误"),
     ("syntax error: operand expected", "语法错误：缺少操作数"),

@@ -28,6 +28,8 @@ def require_accepted(config: Config) -> None:
     """UnreadableError where what the source's own framework checks at its start stops it."""
     if any(problem.kind.code in _STRANGE for problem in config.problems):
         return
+    if any(entry.may_split for entry in config.unresolved):
+        return  # it may hold the very argument that is missing
     stops = [problem for problem in config.problems if problem.effect == "stops"]
     if not stops:
         return

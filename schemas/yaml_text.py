@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from .diagnostic import Diagnostic
     from .source import SourceText
 
-LONGEST_NUMBER = 1_000
-"""Characters of a number; PyYAML makes a value of any length, which nothing can write as digits again."""
 MAX_DEPTH = 100
 MAX_EXPANDED = 200_000
 """How many values a file may have once its aliases are written out: an alias bomb has billions."""
@@ -473,11 +471,8 @@ class Reader:
         """The value that PyYAML's own constructor makes of a scalar."""
         if len(text) > _LONGEST_NUMBER and tag in (f"{_TAG}int", f"{_TAG}float"):
             # Neither framework counts so far, and to work a number out takes the square of its length.
-            why = f"a number of {len(text)} characters"
-            self._refuse("bad-value", span, text=_shown(text), why=why)
+            self._refuse("bad-value", span, text=_shown(text), why=_TOO_LONG)
         yaml = self.yaml
-        if tag in (_TAG + "int", _TAG + "float") and len(text) > LONGEST_NUMBER:
-            self._refuse("bad-value", span, text=_shown(text), why=f"a number of {len(text)} characters")
         maker = yaml.SafeLoader.yaml_constructors[tag]
         constructor = yaml.constructor.SafeConstructor()
         try:
@@ -679,6 +674,7 @@ class _Special:
 
 
 _LONGEST_NUMBER = 300
+_TOO_LONG = "a number of more than 300 characters"
 _NUMBER_STARTS = frozenset("+-.0123456789")
 _NUMBER_CHARACTERS = frozenset("0123456789_.+-:eE xXabcdfABCDF infINF naNA tTzZ\t")
 """What a number, an infinity, not-a-number or a date of YAML 1.1 is written with."""

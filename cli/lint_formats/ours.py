@@ -26,8 +26,8 @@ _HEADS = (
     rb"\[\]\n\Z",  # gitlab and statistics without a finding
 )
 _SUMMARY = (
-    rb"\d+ errors?, \d+ warnings?, \d+ info[^\n]* in \d+ files? \(\d+ pairs?\)[^\n]*\n\Z",
-    "\\d+ 个错误、\\d+ 个警告、\\d+ 条提示[^\\n]*（\\d+ 个文件，\\d+ 对）[^\\n]*\\n\\Z".encode(),
+    rb"\d+ errors?, \d+ warnings?, \d+ remarks?[^\n]* in \d+ files? \(\d+ pairs?[;)][^\n]*\n\Z",
+    "\\d+ 个错误、\\d+ 个警告、\\d+ 条提示[^\\n]*（\\d+ 个文件，\\d+ 对[；）][^\\n]*\\n\\Z".encode(),
 )
 """What the formats for people end with; the remarks of `azure` are lines like theirs."""
 

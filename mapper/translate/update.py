@@ -202,7 +202,7 @@ class _Updating:
         for wanted in self._settings(row):
             for key in (wanted.key, *(side.aliases if len(side.keys) == 1 else ())):
                 known = config.settings.get(key)
-                if known is None or known.origin != "explicit" or known.acceptance != "accepted":
+                if known is None or known.origin != "explicit" or known.acceptance != "accepted" or not known.decided:
                     continue
                 if _is_text_for(known.value, wanted.value):
                     return True
@@ -312,7 +312,7 @@ class _Updating:
         edits: list[Edit] = []
         recipe = recipe_of(current)
         for row, side, fields in rows:
-            if any(_is_open(recipe, field) for field in fields):
+            if any(_is_open(recipe, field) for field in fields) and not self._mistyped(current, row, side):
                 continue  # what is there now cannot be decided: it is left alone, and said
             wanted = self._keys(current, row, side, effort)
             named = {setting.key for setting in wanted}

@@ -51,7 +51,7 @@ def dialect_and_version(
     value: Mapping[Any, Any], options: ReadOptions, tree: Callable[[], tuple[str, str] | None] = lambda: None
 ) -> tuple[str, Chosen]:
     """The same, with where the version comes from; `tree` finds the source tree that the file belongs to."""
-    dialect = options.dialect or _detected(value)
+    dialect = options.dialect or detected_dialect(value)
     return dialect, _version(value, dialect, options, tree)
 
 
@@ -83,7 +83,8 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
     return value if isinstance(value, (str, bool, int)) else None
 
 
-def _detected(value: Mapping[Any, Any]) -> str:
+def detected_dialect(value: Mapping[Any, Any]) -> str:
+    """The dialect that the keys of a configuration speak."""
     keys = {key for key in value if isinstance(key, str)}
     if keys & _ONLY_DYNAMIC and not keys & _ONLY_STATIC:
         return "dynamic"

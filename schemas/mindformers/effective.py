@@ -23,7 +23,7 @@ from ..purpose import (
 from ..tree_version import tree_version
 from ..yaml_text import parse_path, read_yaml
 from .catalog import DEFAULT_STATIC, minor_version, static_catalog, static_version
-from .detect import dialect_and_version
+from .detect import detected_dialect, dialect_and_version
 from .problems import PROBLEMS
 from .reading import Reading, Undecided, default_setting, plain_value, without_placeholders
 from .shape import is_list, is_mapping
@@ -144,6 +144,8 @@ def _static_config(
         if change.path == "run_mode":
             given["run_mode"] = change.value
             _place_override(reading, change)
+    if "base_config" in root.value and options.dialect is None:
+        dialect = "legacy" if detected_dialect(given) == "legacy" else "static"  # the file below may say use_legacy
     legacy = dialect == "legacy"
     filled = fill(given, reading.catalog, given.get("run_mode"), legacy=legacy)
     reading.values = filled.values
@@ -264,13 +266,15 @@ def _report_template(reading: Reading, unused: tuple[str, ...], faults: tuple[An
     from ..suggestion import suggestion_in_both
 
     sections: dict[str, Any] = reading.catalog["sections"]
+    below: dict[str, list[str]] = {}
+    for path in reading.places:
+        below.setdefault(path.partition(".")[0].partition("[")[0], []).append(path)
     for key in unused:
         if key not in READ_WITHOUT_TEMPLATE and key not in sections:
             known = [*sections, *sections["general_config"]["defaults"], *READ_WITHOUT_TEMPLATE]
             mode = reading.values.get("run_mode")
             words = suggestion_in_both(key, known)
-            inside = [path for path in reading.places if path == key or path.startswith((f"{key}.", f"{key}["))]
-            reading.acceptance.update(dict.fromkeys(inside, "ignored"))
+            reading.acceptance.update(dict.fromkeys(below.get(key, ()), "ignored"))
             reading.note(
                 "unused-section", key, on_key=True, key=key, mode=mode, suggestion=words[0], suggestion_zh=words[1]
             )

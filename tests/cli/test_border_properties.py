@@ -100,7 +100,7 @@ def script(value: str, comment: str) -> str:
         "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 \\\n"
         "  --seq-length 128 --max-position-embeddings 128 --micro-batch-size 1 --global-batch-size 16 \\\n"
         "  --train-iters 1000 --lr 1e-4 --min-lr 1e-5 --lr-decay-style cosine --lr-warmup-iters 100 --bf16 \\\n"
-        f"  --data-path {quoted(value)} --tokenizer-type {quoted(value)} --position-embedding-type {quoted(value)} \\\n"
+        f"  --data-path {quoted(value)} --tokenizer-model {quoted(value)} --tensorboard-dir {quoted(value)} \\\n"
         f"  --no-such-{quoted(value)} {quoted(value)}\n"
     )
 

@@ -119,11 +119,12 @@ def test_a_missing_total_is_unresolved_as_well(accmap: Callable[..., Any], tmp_p
 
 @pytest.mark.parametrize(("option", "value"), SETTLED)
 def test_convert_and_pair_follow_the_length(accmap: Callable[..., Any], option: str, value: str, tmp_path: Any) -> None:
-    assert accmap("convert", "b.yaml", option, value, "-o", "out.sh", files=FILES).code == 0
+    answer = accmap("convert", "b.yaml", option, value, "-o", "out.sh", files=FILES)
+    assert "run." not in answer.err.splitlines()[-1], "the length is settled"
     written = (tmp_path / "out.sh").read_text(encoding="utf-8")
     assert "--train-iters 2000" in written
     assert "--lr-warmup-iters 60" in written
-    assert accmap("pair", "b.yaml", option, value, "-d", "pair", files=FILES).code == 0
+    assert "run." not in accmap("pair", "b.yaml", option, value, "-d", "pair", files=FILES).err.splitlines()[-1]
     assert accmap("lr", "pair/example.sh", "pair/example.yaml").code == 0
     assert "--train-iters 2000" in (tmp_path / "pair" / "example.sh").read_text(encoding="utf-8")
 

@@ -49,6 +49,6 @@ def until_summary(watch: subprocess.Popen[str]) -> str:
     lines: list[str] = []
     for line in watch.stdout:
         lines.append(line)
-        if "(1 pair)" in line:
+        if "(1 pair" in line:
             return "".join(lines)
     raise AssertionError("".join(lines))

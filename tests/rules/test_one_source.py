@@ -30,7 +30,7 @@ BASE = (
 )
 AT_ONCE = 8
 """More would switch one another off."""
-OWN = frozenset(BASE.split())
+OWN = frozenset((*BASE.split(), "--yaml-cfg"))
 
 
 def settings(version: str) -> Settings:
