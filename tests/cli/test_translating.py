@@ -31,6 +31,11 @@ def test_the_recipe_of_every_example(accmap, file: str) -> None:
 def test_every_written_key_of_an_example_is_in_the_report(accmap, tmp_path: Path, file: str) -> None:
     source = str(EXAMPLES / file)
     answer = accmap("convert", source, "-o", "out", "--report", "report.json")
+    if file == "planted/mindformers.yaml":  # `eps: 1e-8`, at which its own framework stops
+        assert answer.code == 2
+        assert "SYN952" in answer.err
+        assert not (tmp_path / "out").exists()
+        return
     report = json.loads((tmp_path / "report.json").read_text())
     ConvertJson.model_validate(report)
     lost = [

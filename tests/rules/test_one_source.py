@@ -30,7 +30,7 @@ BASE = (
 )
 AT_ONCE = 8
 """More would switch one another off."""
-OWN = frozenset((*BASE.split(), "--yaml-cfg"))
+OWN = frozenset((*BASE.split(), "--yaml-cfg", "--moe-layer-freq"))  # no word is a pattern of layers
 
 
 def settings(version: str) -> Settings:
