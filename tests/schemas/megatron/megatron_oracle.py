@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import enum
+import faulthandler
 import importlib.machinery
 import importlib.util
 import io
@@ -74,6 +75,8 @@ def prepare(tree: str) -> types.ModuleType:
             module = sys.modules[name] = StandIn(name)
             module.__spec__ = importlib.machinery.ModuleSpec(name, None)
         sys.modules["triton"].__version__ = "3.0.0"
+    # From 0.16 on it asks the interpreter to dump crashes to a stream that a captured run does not have.
+    faulthandler.enable = faulthandler.register = lambda *_, **__: None  # type: ignore[assignment]
     from megatron.training import arguments
 
     sys.meta_path.append(Finder())
