@@ -164,6 +164,8 @@ def _static_config(
         if path in settings:
             settings[path] = settings[path]._replace(acceptance=acceptance)
     settings.update(reading.resolved if known else _overridable(reading.resolved, settings))
+    if any(problem.kind is PROBLEMS["base-config"] for problem in reading.problems):
+        settings = {key: _open(setting) for key, setting in settings.items()}
     purpose = purpose_of_run_mode(reading.values.get("run_mode"), source.name, reading.place("run_mode"))
     if purpose is None:
         purpose = purpose_of_fine_tuning(reading.get, reading.place, source.name)
@@ -182,6 +184,11 @@ def _static_config(
         version_reason=chosen.reason,
         purpose=purpose,
     )
+
+
+def _open(setting: Setting) -> Setting:
+    """A value that the file does not write itself, where a file below it was not read: that one may say anything."""
+    return setting if setting.origin == "explicit" else setting._replace(value=None, decided=False)
 
 
 def _check_depth(reading: Reading, root: Node) -> None:

@@ -84,9 +84,6 @@ def test_what_a_yaml_names(accmap, project: Path, monkeypatch: pytest.MonkeyPatc
     assert SECRET not in accmap("show", "run.yaml", "--confine", "--all").out
 
 
-@pytest.mark.xfail(
-    reason="the values of a base file that was not read are taken for the class's defaults", strict=False
-)
 def test_values_of_a_base_file_that_was_not_followed_are_undecided(
     accmap, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,7 +191,6 @@ def test_a_file_that_is_called_like_an_option(
     assert not (project / "x.sh").exists()
 
 
-@pytest.mark.xfail(reason="YAML of other programs is not yet told from that of MindSpore Transformers", strict=False)
 @pytest.mark.parametrize(
     ("name", "text"),
     [
