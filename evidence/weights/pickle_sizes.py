@@ -12,16 +12,33 @@ import pickle
 import pickletools
 
 
-def check_sizes(data: bytes) -> None:
-    """UnpicklingError where an opcode claims more than the pickle can hold."""
+def check_sizes(data: bytes) -> int:
+    """UnpicklingError where an opcode claims more than the pickle can hold; else how often it may share a tuple.
+
+    A tuple of tuples that are one and the same is small in memory, but its hash is worked out anew for each of them:
+    a hundred bytes can ask for a year. To be shared it has to be fetched from where it was remembered, or doubled.
+    """
     fixed, counted, taken = _SKIPPED, _COUNTED, _TAKEN
     end = len(data)
     rest = _GROWTH * end + _FREE
-    at = 0
+    at = shared = remembered = 0
+    tuples: set[int] = set()
+    on_top = False  # whether what lies on the stack may be a tuple
     while at < end:
         code = data[at]
         at += 1
         rest -= taken[code]
+        if code in _REMEMBERS:
+            if on_top:
+                tuples.add(_place(data, at, code) if code != _MEMOIZE else remembered)
+            remembered += code == _MEMOIZE
+        elif code in _FETCHES:
+            on_top = _place(data, at, code) in tuples
+            shared += on_top
+        elif code == _DUP:
+            shared += on_top
+        else:
+            on_top = code in _MAY_BE_TUPLES
         if code == _STOP:
             break
         step = fixed[code]
@@ -38,12 +55,22 @@ def check_sizes(data: bytes) -> None:
                 line = data.find(b"\n", at)
                 if line < 0:
                     _bounded(rest, end)
-                    return
+                    return shared
                 if code == _PUT:
                     _checked(int(data[at:line]), end)
                 at = line + 1
 
     _bounded(rest, end)
+    return shared
+
+
+def _place(data: bytes, at: int, code: int) -> int:
+    """Where an opcode remembers something, or fetches it from."""
+    width = _REMEMBERS.get(code) or _FETCHES.get(code) or 0
+    if width:
+        return int.from_bytes(data[at : at + width], "little")
+    line = data[at : data.find(b"\n", at)]
+    return int(line) if line.isdigit() and len(line) < 12 else -1
 
 
 def _bounded(rest: int, end: int) -> None:
@@ -96,4 +123,10 @@ _SHARED = frozenset((
     "APPEND", "APPENDS", "ADDITEMS", "SETITEM", "SETITEMS", "BUILD", "POP", "GLOBAL", "STACK_GLOBAL", "MEMOIZE",
 ))  # fmt: skip
 """What makes no object, or one that is there already."""
+_DUP, _MEMOIZE = b"2"[0], b"\x94"[0]
+_REMEMBERS = {b"q"[0]: 1, b"r"[0]: 4, b"p"[0]: 0, _MEMOIZE: 0}
+_FETCHES = {b"h"[0]: 1, b"j"[0]: 4, b"g"[0]: 0}
+"""Opcodes of the memory, with the width of its places; 0 for a line of digits."""
+_MAY_BE_TUPLES = frozenset(b"t\x85\x86\x8701RioQ\x81\x92P")
+"""What leaves a tuple on the stack, or what nobody knows: a call's answer, or what lay below."""
 _SKIPPED, _COUNTED, _TAKEN = _tables()

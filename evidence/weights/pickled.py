@@ -11,7 +11,7 @@ import collections
 import functools
 import io
 import pickle
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from .number_types import TORCH, TORCH_STORAGES
 from .pickle_sizes import check_sizes
@@ -104,8 +104,8 @@ class _RefusedError(Exception):
 def read_pickle(data: bytes, file: str) -> Any:
     """What a pickle describes; UnreadableError where it is garbled or asks for more than data."""
     try:
-        check_sizes(data)
-        return _Reader(io.BytesIO(data)).load()
+        careful = check_sizes(data) > _MOST_SHARED
+        return (_CarefulReader if careful else _Reader)(io.BytesIO(data)).load()
     except _RefusedError as refused:
         unreadable("refused", file, file=file, name=str(refused))
     except RecursionError:
@@ -115,9 +115,11 @@ def read_pickle(data: bytes, file: str) -> Any:
         garbled(file, f"its pickle is damaged ({why})", f"其 pickle 已损坏（{why}）")
 
 
-class _Reader(pickle.Unpickler):
+class _Finding:
+    """What a pickle may name, and what it gets for it."""
+
     def __init__(self, stream: io.BytesIO) -> None:
-        super().__init__(stream)
+        super().__init__(stream)  # pyright: ignore[reportCallIssue] - that of the reader beside it
         self._classes: dict[str, Any] = {}
 
     def find_class(self, module_name: str, global_name: str) -> Any:
@@ -144,6 +146,48 @@ class _Reader(pickle.Unpickler):
         if kind != "storage" or not isinstance(dtype, str) or not isinstance(key, str) or not _is_count(count):
             raise pickle.UnpicklingError("an unknown kind of storage")
         return Storage(dtype, key, count)
+
+
+class _Reader(_Finding, pickle.Unpickler):
+    pass
+
+
+class _CarefulReader(_Finding, pickle._Unpickler):  # type: ignore[name-defined,misc]  # noqa: SLF001
+    """Python's own unpickler, slower, which can be asked how large each tuple is once it is written out."""
+
+    def __init__(self, stream: io.BytesIO) -> None:
+        super().__init__(stream)
+        self._weights: dict[int, int] = {}
+        self._kept: list[Any] = []
+
+    def weigh(self, made: Any) -> int:
+        """How many objects a tuple holds, those that are shared as often as they stand in it."""
+        if not isinstance(made, tuple):
+            return 1
+        parts = cast("tuple[Any, ...]", made)
+        known = self._weights.get(id(parts))
+        if known is None:
+            known = 1 + sum(map(self.weigh, parts))
+            if known > _HEAVIEST:
+                raise pickle.UnpicklingError(f"a tuple that holds more than {_HEAVIEST} others")
+            self._weights[id(parts)] = known
+            self._kept.append(parts)  # so that its number stays its own
+        return known
+
+
+def _weighed(load: Any) -> Any:
+    def loaded(reader: Any) -> None:
+        load(reader)
+        reader.weigh(reader.stack[-1])
+
+    return loaded
+
+
+_MOST_SHARED, _HEAVIEST = 24, 1_000_000
+_CarefulReader.dispatch = {
+    code: _weighed(load) if code in b"t\x85\x86\x87R\x81" else load
+    for code, load in pickle._Unpickler.dispatch.items()  # type: ignore[attr-defined]  # noqa: SLF001
+}
 
 
 def _tensor(

@@ -222,3 +222,19 @@ def test_a_tensor_that_repeats_a_few_numbers_is_refused(tmp_path: Path) -> None:
     repeated = file.content["w"]._replace(shape=(1 << 40,), strides=(0,))
     with pytest.raises(UnreadableError, match="its storage has 16"):
         file.weight("w", repeated)
+
+
+@pytest.mark.parametrize("fetch_twice", [True, False])
+def test_a_tuple_that_is_small_and_has_a_hash_without_end_is_refused(fetch_twice: bool) -> None:
+    """Sixty pairs, each twice the one before it, as the key of a dictionary: 2 to the 60 hashes in 500 bytes."""
+    text = b"\x80\x02}NN\x86q\x000"
+    for number in range(60):
+        fetch = b"h" + bytes([number])
+        text += fetch + (fetch if fetch_twice else b"2") + b"\x86q" + bytes([number + 1]) + b"0"
+    with pytest.raises(UnreadableError, match="a tuple that holds more than"):
+        read_pickle(text + b"h\x3cK\x01s.", "x.pt")
+
+
+def test_many_shared_tuples_are_read_as_ever() -> None:
+    held = {"a": [(1, 2)] * 100, (1, (2, 3)): {"b": ((1, 2),) * 50}}
+    assert read_pickle(pickle.dumps(held, 2), "x.pt") == held
