@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..mapper.recipe.reading import side_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.mindformers.reading import parent
 from ..schemas.source import Span
 
 if TYPE_CHECKING:
@@ -337,17 +338,12 @@ def sections_of(key: str) -> tuple[str, ...]:
         found: list[str] = []
         section = key
         while section:
-            section = _parent(section)
+            section = parent(section)
             found.append(section)
         known = tuple(found)
         if len(_sections) < _MOST_SECTIONS:
             _sections[key] = known
     return known
-
-
-def _parent(key: str) -> str:
-    """The section that holds a key: of `a[0].b` it is `a[0]`, of `a[0]` it is `a`."""
-    return key[: key.rindex("[")] if key.endswith("]") else key.rpartition(".")[0]
 
 
 def _end(span: Span) -> Span:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import planting
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -134,3 +135,13 @@ def test_multi_token_prediction_with_tied_embeddings() -> None:
     fields["model.tie_embeddings"] = fields["model.tie_embeddings"]._replace(value=True)
     changed = subject._replace(mindformers=side._replace(recipe=side.recipe._replace(fields=fields)), worked_out={})
     assert "NET028" in [entry.kind.code for entry in check(changed).diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("key", "sections"),
+    [("a.b", ("a", "")), ("a[0].b", ("a[0]", "a", "")), ("a[0]", ("a", "")), ("]", ("",)), ("x.]", ("x", ""))],
+)
+def test_the_sections_of_a_key(key: str, sections: tuple[str, ...]) -> None:
+    from accmap.rules.places import sections_of
+
+    assert sections_of(key) == sections
