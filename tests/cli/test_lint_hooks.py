@@ -48,4 +48,4 @@ def test_hook(hook: str, tmp_path: Path) -> None:
     done = subprocess.run(words, cwd=tmp_path / "project", capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "OPT006" in done.stdout
-    assert "(1 pair)" in done.stdout
+    assert "(1 pair;" in done.stdout
