@@ -1,8 +1,8 @@
-"""Write the compiled catalogs: `python -m accmap.schemas.megatron.compile_catalog`.
+"""Makes the compiled catalogs.
 
 `arguments.json` holds one line an argument: what it is, and the versions in which it is exactly that. To add a
 version, give its facts (the parser's actions as JSON): `… compile_catalog --add facts/megatron_0.20.json`, add
-its name to `catalog.VERSIONS` and run the command again without options.
+its name to `catalog.VERSIONS` and run `python -m generate`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "arguments.json")
-VERSIONS_PATH = os.path.join(HERE, "option_versions_compiled.py")
 
 # The callables that Megatron hands to argparse as `type`, by the name our converters have for them.
 _CALLABLES = {
@@ -57,11 +56,6 @@ def module_text(version: str, table: list[dict[str, Any]]) -> str:
     ]
     lines += [f"    {tuple(_fact(entry))!r}," for entry in table if version in entry["versions"]]
     return "\n".join([*lines, ")", ""])
-
-
-def module_path(version: str) -> str:
-    """Where that module stands."""
-    return os.path.join(HERE, f"catalog_{version.replace('.', '_')}_compiled.py")
 
 
 def versions_text(table: list[dict[str, Any]]) -> str:
@@ -146,8 +140,18 @@ def _plain(value: Any) -> Any:
     return value["name"] if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType]
 
 
+def products() -> dict[str, str]:
+    """The compiled module of every version, and of all options."""
+    table = read_table()
+    files = {
+        f"schemas/megatron/catalog_{version.replace('.', '_')}_compiled.py": module_text(version, table)
+        for version in VERSIONS
+    }
+    return {**files, "schemas/megatron/option_versions_compiled.py": versions_text(table)}
+
+
 def main(arguments: list[str]) -> None:
-    """Write every compiled module, after adding the versions whose facts are named."""
+    """Add the versions whose facts are named."""
     table = read_table() if os.path.exists(SOURCE) else []
     if arguments[:1] == ["--add"]:
         for path in arguments[1:]:
@@ -156,11 +160,6 @@ def main(arguments: list[str]) -> None:
         lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in table)
         with open(SOURCE, "w", encoding="utf-8") as stream:
             stream.write(f"[\n{lines}\n]\n")
-    for version in VERSIONS:
-        with open(module_path(version), "w", encoding="utf-8") as stream:
-            stream.write(module_text(version, table))
-    with open(VERSIONS_PATH, "w", encoding="utf-8") as stream:
-        stream.write(versions_text(table))
 
 
 if __name__ == "__main__":
