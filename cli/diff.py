@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..mapper.differences import Difference, Found
     from ..mapper.recipe.values import Recipe
+    from ..mappings.names_compiled import FieldName
     from ..schemas.config import ReadOptions
     from ..schemas.diagnostic import Language
 
@@ -50,7 +51,7 @@ def run(
     a, b = map(recipe_of, configs)
     rows = differences(a, b)
     verdict = _verdict(rows)
-    reasons = {**open_because(configs[0], a), **open_because(configs[1], b)}
+    reasons: dict[FieldName, tuple[str, str]] = {**open_because(configs[0], a), **open_because(configs[1], b)}
     if format == "json":
         said = [row.to_json() for row in rows]
         for row, entry in zip(rows, said, strict=True):

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import TypeAdapter
 
+from ..mappings.model import Condition
 from ..schemas.literal_module import literal_module
 
 ROOM = Path(__file__).resolve().parent
@@ -32,6 +34,7 @@ READERS = (
 )
 """Modules whose `PROBLEMS` a reader raises: their codes are explained too."""
 
+_CONDITION: TypeAdapter[Any] = TypeAdapter(Condition)
 _SEVERITY = {"numerics": "error", "performance": "info", "none": "info"}
 _DIFFERS = (
     "{label}: {a} in Megatron-LM ({a_from}), but {b} in MindSpore Transformers ({b_from}).",
@@ -118,6 +121,7 @@ def certain_fields() -> dict[str, tuple[Any, ...]]:
 
 
 def _frozen(condition: list[Any]) -> tuple[Any, ...]:
+    _CONDITION.validate_python(tuple(condition))
     operand: Any = condition[2] if len(condition) > 2 else None
     return condition[0], condition[1], _hashable(operand)
 
