@@ -14,6 +14,8 @@ from typing import Any
 
 import yaml
 
+from ..schemas.mindformers.catalog import DEFAULT_STATIC
+
 ROOM = Path(__file__).resolve().parent
 CATALOG = ROOM / "catalog"
 PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN")
@@ -228,7 +230,7 @@ def _written_to_agree(code: str, rule: dict[str, Any], owners: dict[str, str], f
     from ..mappings.tables import table
 
     own = {name for name, owner in owners.items() if owner == code and _severity(rule, fields, name) != "info"}
-    sides = [row.side("static", "1.9") for row in table().rows if own & set(row.fields)]
+    sides = [row.side("static", DEFAULT_STATIC) for row in table().rows if own & set(row.fields)]
     return any(side is not None and 0 < len(side.keys) < 3 and side.fixed is None for side in sides)
 
 

@@ -9,7 +9,9 @@ import json
 import os
 from pprint import pformat
 
-VERSIONS = ("1.9", "2.0", "2.1")
+from ..versions import names_with_facts
+
+VERSIONS = names_with_facts("mindformers", "dynamic")
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 

@@ -9,9 +9,10 @@ import json
 import os
 from typing import Any
 
+from ..versions import names_with_facts
 from .shape import is_mapping
 
-VERSIONS = ("1.6", "1.7", "1.8", "1.9", "2.1")
+VERSIONS = names_with_facts("mindformers", "static")
 
 
 def rendered(version: str) -> str:
