@@ -1,4 +1,4 @@
-"""TrainConfig of MindSpore Transformers 1.9, compiled from dynamic_1_9.json."""
+"""TrainConfig of MindSpore Transformers 1.9, compiled from facts.yaml."""
 
 CATALOG = {'callbacks': {},
  'classes': {'CallbackConfig': {'extra': True, 'fields': {'type': {'default': None, 'type': 'str'}}},
@@ -186,6 +186,4 @@ CATALOG = {'callbacks': {},
                                                       'warmup_ratio': None,
                                                       'warmup_steps': None},
                                        'required': ['learning_rate']}},
- 'source': 'MindFormers 1.9.0 mindformers/pynative/config/config.py, pynative/trainer/utils.py, core/optim/adamw.py, '
-           'core/lr/lr_schedule.py',
  'version': '1.9'}

@@ -1,4 +1,4 @@
-"""TrainConfig of MindSpore Transformers 2.0, compiled from dynamic_2_0.json."""
+"""TrainConfig of MindSpore Transformers 2.0, compiled from facts.yaml."""
 
 CATALOG = {'callbacks': {'MaxLogitsMonitor': {'extra': False, 'parameters': {'step_interval': 1}, 'required': []},
                'MaxLogitsReset': {'extra': False, 'parameters': {}, 'required': []}},
@@ -263,6 +263,4 @@ CATALOG = {'callbacks': {'MaxLogitsMonitor': {'extra': False, 'parameters': {'st
                                                       'warmup_ratio': None,
                                                       'warmup_steps': None},
                                        'required': ['learning_rate']}},
- 'source': 'MindFormers 2.0.0 mindformers/pynative/config/config.py, pynative/optimizer, core/lr/lr_schedule.py, '
-           'pynative/callback',
  'version': '2.0'}

@@ -1,4 +1,4 @@
-"""TrainConfig of MindSpore Transformers 2.1, compiled from dynamic_2_1.json."""
+"""TrainConfig of MindSpore Transformers 2.1, compiled from facts.yaml."""
 
 CATALOG = {'callbacks': {'MaxLogitsMonitor': {'extra': False,
                                     'parameters': {'enable_logging': True, 'step_interval': 1},
@@ -284,6 +284,4 @@ CATALOG = {'callbacks': {'MaxLogitsMonitor': {'extra': False,
                                                       'warmup_ratio': None,
                                                       'warmup_steps': None},
                                        'required': ['learning_rate']}},
- 'source': 'MindFormers 2.1.0 mindformers/pynative/config/config.py, pynative/optimizer, core/lr/lr_schedule.py, '
-           'pynative/callback',
  'version': '2.1'}
