@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from ..version_sets import text_of, versions_in
 from .shape import is_list, is_mapping
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _other_orders(found: dict[Any, Any], trees: dict[str, dict[Any, Any]], versi
     for version, tree in trees.items():
         if list(facts_of(found, version, versions)) != list(tree):
             orders.setdefault(" ".join(tree), []).append(version)
-    return {f"{_ORDER} @{_range(held, versions)}": order for order, held in orders.items()}
+    return {f"{_ORDER} @{text_of(held, versions)}": order for order, held in orders.items()}
 
 
 def _alike(values: dict[str, Any]) -> list[list[str]]:
@@ -107,12 +108,12 @@ def _merged_words(lists: dict[str, list[str]], versions: Sequence[str]) -> dict[
     order = _in_order(list(lists.values()))
     for word in order:
         held = [version for version, words in lists.items() if word in words]
-        name = _ALL if len(held) == len(lists) else "@" + _range(held, versions)
+        name = _ALL if len(held) == len(lists) else "@" + text_of(held, versions)
         groups.setdefault(name, []).append(word)
     found = {name: " ".join(words) for name, words in groups.items()}
     for version, words in lists.items():
         if _words_of(found, version, versions) != words:
-            found[f"order @{_range([version], versions)}"] = " ".join(words)
+            found[f"order @{text_of([version], versions)}"] = " ".join(words)
     return found
 
 
@@ -120,9 +121,9 @@ def _words_of(groups: Mapping[str, str], version: str, versions: Sequence[str]) 
     found: list[str] = []
     for name, words in groups.items():
         if name.startswith("order @"):
-            if version in _versions_in(name[len("order @") :], versions):
+            if version in versions_in(name[len("order @") :], versions):
                 return words.split()
-        elif name == _ALL or version in _versions_in(name[1:], versions):
+        elif name == _ALL or version in versions_in(name[1:], versions):
             found += words.split()
     return sorted(found)
 
@@ -141,46 +142,16 @@ def _in_order(lists: list[list[Any]]) -> list[Any]:
     return found
 
 
-# --- sets of versions ------------------------------------------------------------------------------------------------
-
-
 def _key(name: Any, held: list[str], around: list[str], versions: Sequence[str]) -> Any:
-    return name if held == around else f"{name} @{_range(held, versions)}"
+    return name if held == around else f"{name} @{text_of(held, versions)}"
 
 
 def _taken_apart(key: Any, versions: Sequence[str]) -> tuple[Any, Sequence[str]]:
     if isinstance(key, str):
         name, mark, text = key.rpartition(" @")
         if mark:
-            return name, _versions_in(text, versions)
+            return name, versions_in(text, versions)
     return key, versions
-
-
-def _range(held: Sequence[str], versions: Sequence[str]) -> str:
-    """`1.7-1.9 2.1-`: runs of neighbours; an open end goes on into what comes."""
-    parts: list[str] = []
-    places = [versions.index(version) for version in held]
-    while places:
-        run = 1
-        while run < len(places) and places[run] == places[0] + run:
-            run += 1
-        first, last = versions[places[0]], versions[places[run - 1]]
-        if last == versions[-1]:
-            parts.append(f"{first}-")
-        else:
-            parts.append(first if run == 1 else f"{first}-{last}")
-        places = places[run:]
-    return " ".join(parts)
-
-
-def _versions_in(text: str, versions: Sequence[str]) -> list[str]:
-    found: list[str] = []
-    for part in text.split():
-        first, dash, last = part.partition("-")
-        begin = versions.index(first)
-        end = versions.index(last or versions[-1]) if dash else begin
-        found += versions[begin : end + 1]
-    return found
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------

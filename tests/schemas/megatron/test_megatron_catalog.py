@@ -36,23 +36,6 @@ def test_compiled_modules_are_fresh(version: str) -> None:
     assert os.path.dirname(compile_catalog.module_path(version)) == compile_catalog.HERE
 
 
-def test_a_version_is_added_in_the_order_of_its_parser() -> None:
-    action = {"type": None, "default": None, "choices": None, "nargs": None, "const": None, "action": "StoreAction"}
-    rows = compile_catalog.with_version(
-        [],
-        {"version": "0.12", "args": [{**action, "option_strings": [f"--{n}"], "dest": n, "group": "g"} for n in "ac"]},
-    )
-    rows = compile_catalog.with_version(
-        rows,
-        {"version": "0.13", "args": [{**action, "option_strings": [f"--{n}"], "dest": n, "group": "g"} for n in "abc"]},
-    )
-    assert [(row["dest"], row["versions"]) for row in rows] == [
-        ("a", ["0.12", "0.13"]),
-        ("b", ["0.13"]),
-        ("c", ["0.12", "0.13"]),
-    ]
-
-
 @pytest.mark.parametrize("text", ["0.12", "0.12.3", "core_r0.12.0", "core_v0.12.1", " 0.12 "])
 def test_names_of_a_version(text: str) -> None:
     assert normalise_version(text) == "0.12"

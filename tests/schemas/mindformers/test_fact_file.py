@@ -41,7 +41,7 @@ def test_each_version_is_what_it_was_before_they_were_merged(trees: dict[str, An
 
 
 def test_what_a_version_set_without_an_end_says_goes_on() -> None:
-    tree = {"x @1.7-": 1, "x @1.6": 2, "y @1.6 1.8-1.9": 3}
+    tree = {"x @1.7-": 1, "x @1.6": 2, "y @1.6, 1.8-1.9": 3}
     assert facts_of(tree, "1.6", VERSIONS) == {"x": 2, "y": 3}
     assert facts_of(tree, "1.7", VERSIONS) == {"x": 1}
     assert facts_of(tree, "1.9", VERSIONS) == {"x": 1, "y": 3}
