@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..mappings.tables import version_number
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.versions import number_of
 from .conditions import holds
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Family(NamedTuple):
     def trains_in(self, dialect: str, version: str) -> bool:
         """Whether this class can be trained with a version."""
         since = self.trains.get(dialect)
-        return since is not None and version_number(since) <= version_number(version)
+        return since is not None and number_of(since) <= number_of(version)
 
     def has(self, field: str) -> bool:
         """Whether the class has keys for a field."""

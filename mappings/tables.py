@@ -7,6 +7,7 @@ them costs no parsing. `table()` is the whole of it, with the lookups that reade
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.versions import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -212,10 +213,5 @@ def within(version: str, since: str | None, until: str | None) -> bool:
     """Whether a version lies between two others, both included; None leaves an end open."""
     if since is None and until is None:
         return True
-    number = version_number(version)
-    return (since is None or version_number(since) <= number) and (until is None or number <= version_number(until))
-
-
-def version_number(version: str) -> tuple[int, ...]:
-    """`1.10` as numbers, so that it comes after `1.9`."""
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    number = number_of(version)
+    return (since is None or number_of(since) <= number) and (until is None or number <= number_of(until))

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from ..mappings.model import Condition
 from ..schemas.literal_module import literal_module
+from ..schemas.mindformers.catalog import DEFAULT_STATIC
 
 ROOM = Path(__file__).resolve().parent
 CATALOG = ROOM / "catalog"
@@ -227,7 +228,7 @@ def _written_to_agree(code: str, rule: dict[str, Any], owners: dict[str, str], f
     from ..mappings.tables import table
 
     own = {name for name, owner in owners.items() if owner == code and _severity(rule, fields, name) != "info"}
-    sides = [row.side("static", "1.9") for row in table().rows if own & set(row.fields)]
+    sides = [row.side("static", DEFAULT_STATIC) for row in table().rows if own & set(row.fields)]
     return any(side is not None and 0 < len(side.keys) < 3 and side.fixed is None for side in sides)
 
 

@@ -13,6 +13,7 @@ from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog, normalise_vers
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ...schemas.mindformers.unknown_class import unknown_class
 from ...schemas.purpose import require_training
+from ...schemas.versions import names
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
 from ..lenses.lens import Omitted, Scope
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 TOKENIZER = "/path/to/tokenizer"
 """Stands for the tokenizer that MindSpore Transformers does not know."""
 DEFAULT_MINDFORMERS = {"static": DEFAULT_STATIC, "dynamic": DEFAULT_DYNAMIC}
-WRITTEN = {"static": ("1.6", "1.7", "1.8", "1.9", "2.0", "2.1"), "dynamic": ("1.9", "2.0", "2.1")}
+WRITTEN = {dialect: names("mindformers", dialect, "write") for dialect in ("static", "dynamic")}
 """The versions of MindSpore Transformers that can be written, by dialect."""
 
 

@@ -10,6 +10,7 @@ import ast
 import os
 from typing import Any, NamedTuple
 
+from ..version_sets import versions_in
 from . import validation_functions
 from .catalog import VERSIONS
 
@@ -56,19 +57,11 @@ def _row(raw: dict[str, Any], section: dict[str, Any]) -> Row:
         target,
         to,
         str(raw.get("when", "")),
-        versions_of(str(raw.get("versions", "-"))),
+        versions_in(str(raw.get("versions", "-")), VERSIONS),
         section.get("stage", "validation"),
         raw.get("hardware", ""),
         section["source"],
     )
-
-
-def versions_of(text: str) -> tuple[str, ...]:
-    """The versions that `0.13`, `0.14-`, `-0.15` or `0.13-0.16` means."""
-    first, dash, last = text.partition("-")
-    start = VERSIONS.index(first) if first else 0
-    end = VERSIONS.index(last) if last else len(VERSIONS) - 1 if dash else start
-    return VERSIONS[start : end + 1]
 
 
 def names_in(expression: str) -> set[str]:
