@@ -182,6 +182,18 @@ class RecipeReading:
             found = self.entries.get(field)
         return None if found is None else found.value
 
+    def helpers(self, field: str) -> frozenset[str]:
+        """The other fields that the lens of one asked for in this file."""
+        number = self.plan.row_of.get(field)
+        row = None if number is None else self.plan.rows[number]
+        if number is None or row is None or row.fixed is not None or row.side.environment is not None:
+            return frozenset()
+        outer, self.view.asked = self.view.asked, []
+        self._open.add(number)
+        self._read(row)
+        asked, self.view.asked = self.view.asked, outer
+        return frozenset(name for kind, name, _ in asked if kind == "field")
+
     def _take(self, row: PlannedRow, found: Mapping[str, RecipeValue]) -> None:
         """What a row says, in place of what it said in another file."""
         for field in row.fields:
