@@ -15,15 +15,15 @@ from ..mapper.conditions import holds
 from ..mapper.recipe.reading import RecipeReading, side_of
 from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from .catalog_compiled import CAUSES, COMPARED, GATES, RULES
+from .catalog_compiled import CAUSES, COMPARED, RULES
 from .comparison import COMPARATORS, equal
+from .gates import conditions_of
 from .harmless import IDLE, key_of, names_of
 from .places import places_of, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ..mappings.tables import Condition
     from ..schemas.config import Value
     from ..schemas.diagnostic import Diagnostic, Severity
     from ..schemas.source import Span
@@ -192,15 +192,25 @@ class _Links:
         if entry.kind.code not in _PAIR or len(entry.fields) != 1:
             return None
         name = entry.fields[0]
-        for side in self.subject.sides if self.at else ():
-            for spot in places_of(side).spots(name):
-                cause = self.at.get((spot.span.file or side.config.file, spot.span._replace(file=None)))
-                if cause is not None:
-                    return cause
+        for file, span in self._places(entry, name) if self.at else ():
+            cause = self.at.get((file, span))
+            if cause is None:
+                parts = (one for (there, part), one in self.at.items() if there == file and _holds(span, part))
+                cause = next(parts, None)
+            if cause is not None:
+                return cause
         for cause in self.idle:
             if entry.kind.severity != "info" and key_of(self.found[cause]) & names_of((name,), main=True):
                 return cause
         return None
+
+    def _places(self, entry: Diagnostic, name: str) -> Iterator[tuple[str, Span]]:
+        """Where a field of a comparison is decided, in both files."""
+        for side in self.subject.sides:
+            for spot in places_of(side).spots(name):
+                yield spot.span.file or side.config.file, spot.span._replace(file=None)
+        if entry.span is not None and entry.span[:2] != entry.span[2:4]:
+            yield entry.file, entry.span._replace(file=None)
 
     def _by_gate(self, number: int) -> int | None:
         left, right = self.subject.megatron, self.subject.mindformers
@@ -209,11 +219,11 @@ class _Links:
         name = self.found[number].fields[0]
         if self.found[number].kind.code == _SWITCHED_OFF:
             return self.differing.get(name)
-        for condition in _conditions(name):
+        for condition in (*conditions_of(name, left.framework), *conditions_of(name, right.framework)):
             cause = self.differing.get(condition[0])
             if cause is None or condition[0] == name:
                 continue
-            open_ = any(self._is_open(condition[0], side.config.file) for side in (left, right))
+            open_ = left.recipe.is_open(condition[0]) or right.recipe.is_open(condition[0])
             if open_ or holds(condition, left.value) != holds(condition, right.value):
                 return cause
         return None
@@ -307,6 +317,11 @@ class _Links:
         return known
 
 
+def _holds(whole: Span, part: Span) -> bool:
+    """Whether a place lies in another one, which is not empty."""
+    return whole[:2] <= part[:2] and part[2:4] <= whole[2:4] and whole[:2] != whole[2:4]
+
+
 def _stands_there(side: Side, name: str) -> bool:
     """Whether a field is what one key says, so that nothing is worked out."""
     field = side.field(name)
@@ -387,10 +402,3 @@ def _supposing(side: Side, name: str, there: Side) -> RecipeReading | None:
         reading = RecipeReading(side.config._replace(settings=settings))
         return reading if equal(reading.value(name), there.value(name)) else None
     return None
-
-
-def _conditions(name: str) -> Iterator[Condition]:
-    """Everything that must hold for a field to count."""
-    yield from GATES.get(name, ())
-    for row in rows_of(name):
-        yield from row.only

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...mappings.tables import table
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.mindformers.unknown_class import unknown_class
-from ..conditions import holds
+from ..conditions import all_hold
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
 from .plan import plan_of
@@ -428,6 +428,6 @@ def _origin(settings: Sequence[Setting]) -> Origin:
     return "derived" if any(setting.origin == "derived" for setting in settings) else "default"
 
 
-def meaningful(row: Row, recipe: Recipe) -> bool:
-    """Whether a row says anything for this run."""
-    return all(holds(condition, recipe.value) for condition in row.only)
+def meaningful(row: Row, recipe: Recipe) -> bool | None:
+    """Whether a row says anything for this run; None where that depends on what cannot be read."""
+    return all_hold(row.only, recipe)
