@@ -7,17 +7,39 @@ from ..schemas.light_typing import TYPE_CHECKING
 from .lenses.stages import accounted, chunks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Condition
     from ..schemas.config import Value
+    from .recipe.values import Recipe
 
 
 def holds(condition: Condition, value_of: Callable[[FieldName], Value]) -> bool:
     """Whether a condition is true."""
     field, comparison, operand = condition
     return COMPARISONS[comparison](value_of(field), operand, value_of)
+
+
+def all_hold(conditions: Iterable[Condition], recipe: Recipe) -> bool | None:
+    """Whether every condition is true of a run; None where that depends on a field which cannot be read."""
+    open_ = False
+    for condition in conditions:
+        if any(recipe.is_open(name) for name in named(condition)):
+            open_ = True
+        elif not holds(condition, recipe.value):
+            return False
+    return None if open_ else True
+
+
+def named(condition: Condition) -> Iterator[str]:
+    """The fields that a condition may ask for: its own, and those that its operand names."""
+    field, _, operand = condition
+    yield field
+    if isinstance(operand, str):
+        yield operand
+    elif isinstance(operand, (list, tuple)):
+        yield from (entry for entry in operand if isinstance(entry, str))
 
 
 def _is_number(value: Value) -> bool:

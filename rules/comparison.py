@@ -9,10 +9,11 @@ from __future__ import annotations
 from math import isclose
 
 from ..mapper.conditions import holds
-from ..mapper.recipe.reading import meaningful, side_of
+from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from .catalog_compiled import CERTAIN, GATES, IDLE
+from .catalog_compiled import CERTAIN
+from .gates import counts, deciding
 from .naming import describe_origin, shown, shown_in_both, spelled
 from .places import places_of, rows_of
 from .rule import Found, Note, Place, on
@@ -85,7 +86,8 @@ def _differing(
     """What is said of two values that differ; None where nobody wants to hear it."""
     one, other = values
     written = [_written(field) for field in fields]
-    if not counts(name, left, right):
+    counted = counts(name, left.recipe, right.recipe)
+    if counted is False:
         return (
             difference(name, one, other, left, right)._replace(variant="idle", severity="info")
             if any(written)
@@ -115,6 +117,8 @@ def _differing(
         given, without = (left, right) if fields[1] is None else (right, left)
         if not places_of(without).spots(name):
             found = found._replace(variant=f"only {given.framework}")
+    if counted is None:
+        found = _depending(found, name, left, right)
     if severity != "info":
         from .agreement import agreement
 
@@ -122,16 +126,15 @@ def _differing(
     return found
 
 
-def counts(name: FieldName, left: Side, right: Side) -> bool:
-    """Whether a field means anything in both runs: expert settings do not without experts."""
-    idle = IDLE.get(name)
-    if idle is not None and all(
-        holds(condition, side.value) for side in (left, right) for condition in idle[side.framework]
-    ):
-        return False
-    if not all(holds(condition, side.value) for condition in GATES.get(name, ()) for side in (left, right)):
-        return False
-    return all(meaningful(row, side.recipe) for row in rows_of(name) for side in (left, right))
+def _depending(found: Found, name: FieldName, left: Side, right: Side) -> Found:
+    """A difference that counts only where a value that cannot be read lets it."""
+    from .registry import labels
+
+    fields = deciding(name, left.recipe, right.recipe)
+    told = [labels(field) for field in fields]
+    said = {"gate": "; ".join(one[0] for one in told), "gate_zh": "；".join(one[1] for one in told)}
+    severity = "warning" if found.severity == "error" else found.severity
+    return found._replace(values={**found.values, **said}, variant="depends", severity=severity)
 
 
 def _same_numbers(name: FieldName, other: object, left: Side, right: Side) -> Caveat | None:
@@ -208,14 +211,14 @@ def _left_open(
 ) -> Iterator[tuple[str, Found]]:
     """What cannot be compared: a value that is not known, or a setting that the other side does not have."""
     if a is not None and b is not None:
-        if not counts(name, left, right):
+        if counts(name, left.recipe, right.recipe) is False:
             return
         variant, side = "unknown", right if a.decided else left
     else:
         side = left if a is not None else right
         without = right if side is left else left
         variant = f"only {side.framework}"
-        if not counts(name, side, side):
+        if counts(name, side.recipe) is False:
             variant = f"idle {side.framework}"
         elif places_of(without).spots(name):
             variant, side = "not given", without

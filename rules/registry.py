@@ -31,6 +31,16 @@ OPEN = {
         "{label}: {b} in MindSpore Transformers ({b_from}); Megatron-LM has no such setting.",
         "{label_zh}：MindSpore Transformers 为 {b}（{b_from_zh}）；Megatron-LM 没有该设置。",
     ),
+    "depends": (
+        (
+            "{label}: {a} in Megatron-LM ({a_from}), but {b} in MindSpore Transformers ({b_from}). Whether it counts "
+            "depends on what cannot be read here: {gate}."
+        ),
+        (
+            "{label_zh}：Megatron-LM 为 {a}（{a_from_zh}），而 MindSpore Transformers 为 {b}（{b_from_zh}）。"
+            "它是否起作用取决于此处无法读出的设置：{gate_zh}。"
+        ),
+    ),
     "idle": (
         (
             "{label} has no effect on this run, though it differs: {a} in Megatron-LM ({a_from}), {b} in MindSpore "

@@ -49,14 +49,13 @@ def values_differ(subject: Subject) -> Iterator[Found]:
     if right.value("schedule.style") is None:
         return
     same = _same(subject)
-    missing = _is_missing(right)
     for name in differing(subject):
         a, b = left.field(name), right.field(name)
         found = difference(name, a and a.value, b and b.value, left, right)
         found = found._replace(notes=(*found.notes, *_pieces(right)))
         if not same:
             repair = agreement(name, left, right) if name != "schedule.style" else None
-            yield found._replace(repair=repair, severity="info" if missing else None)
+            yield found._replace(repair=repair)
         elif "explicit" in (a and a.origin, b and b.origin):
             yield found._replace(variant="alike", severity="info")
 
@@ -95,7 +94,6 @@ def curves_differ(subject: Subject) -> Iterator[Found]:
             "largest": f"{comparison.max_difference_of_peak:.3g}",
         },
         (Note(on("megatron", _blamed(subject)), "the other curve", "另一条曲线"),),
-        severity="info" if _is_missing(subject.mindformers) else None,
     )
 
 
@@ -110,13 +108,6 @@ def length_open(subject: Subject) -> Iterator[Found]:
             english, chinese = reasons[names[0]]
             yield Found(on(side.framework, names[-1]), {"reason": english, "reason_zh": chinese}, fields=tuple(names))
             return
-
-
-def _is_missing(side: Side) -> bool:
-    """Whether the whole section is missing, which OPT013 says: what follows from it is no other fault."""
-    from .optimizer import has_schedule
-
-    return side.config.dialect != "dynamic" and not has_schedule(side)
 
 
 def remarks(subject: Subject) -> Iterator[Found]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...mappings.tables import field_named, table
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.mindformers.unknown_class import unknown_class
-from ..conditions import holds
+from ..conditions import all_hold
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
 from .plan import plan_of
@@ -183,6 +183,18 @@ class RecipeReading:
                 self._take(row, self._row(row))
             found = self.entries.get(field)
         return None if found is None else found.value
+
+    def helpers(self, field: FieldName) -> frozenset[str]:
+        """The other fields that the lens of one asked for in this file."""
+        number = self.plan.row_of.get(field)
+        row = None if number is None else self.plan.rows[number]
+        if number is None or row is None or row.fixed is not None or row.side.environment is not None:
+            return frozenset()
+        outer, self.view.asked = self.view.asked, []
+        self._open.add(number)
+        self._read(row)
+        asked, self.view.asked = self.view.asked, outer
+        return frozenset(name for kind, name, _ in asked if kind == "field")
 
     def _take(self, row: PlannedRow, found: Mapping[FieldName, RecipeValue]) -> None:
         """What a row says, in place of what it said in another file."""
@@ -418,6 +430,6 @@ def _origin(settings: Sequence[Setting]) -> Origin:
     return "derived" if any(setting.origin == "derived" for setting in settings) else "default"
 
 
-def meaningful(row: Row, recipe: Recipe) -> bool:
-    """Whether a row says anything for this run."""
-    return all(holds(condition, recipe.value) for condition in row.only)
+def meaningful(row: Row, recipe: Recipe) -> bool | None:
+    """Whether a row says anything for this run; None where that depends on what cannot be read."""
+    return all_hold(row.only, recipe)

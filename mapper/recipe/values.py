@@ -77,6 +77,11 @@ class Recipe(NamedTuple):
         found = self.fields.get(field)
         return None if found is None else found.value
 
+    def is_open(self, field: str) -> bool:
+        """Whether a field has a value that cannot be read from the file."""
+        found = self.fields.get(field)
+        return found is not None and not found.decided
+
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's `recipe`."""
         return {

@@ -18,7 +18,7 @@ from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
 from ..lenses.lens import Omitted, Scope
 from ..lenses.registry import LENSES
-from ..recipe.reading import recipe_of, side_of
+from ..recipe.reading import meaningful, recipe_of, side_of
 from ..recipe.run_length import settled_by
 from ..recipe.vocabulary import vocabulary
 from .problems import PROBLEMS
@@ -266,7 +266,7 @@ class _Translating:
         if all(entry is None for entry in entries):
             self._unsaid(row)
             return
-        if not all(holds(condition, self.recipe.value) for condition in row.only):
+        if meaningful(row, self.recipe) is False:
             self._inert(row, entries)
             return
         target = row.side(self.side, self.version)
@@ -321,7 +321,7 @@ class _Translating:
         if self.counting is None:
             found: set[str] = set()
             for row in table().rows:
-                if row.only and all(holds(condition, self.recipe.value) for condition in row.only):
+                if row.only and meaningful(row, self.recipe) is not False:
                     found.update(key for field in row.fields for key in self._keys_from(field))
             self.counting = frozenset(found)
         return self.counting

@@ -13,10 +13,9 @@ from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
-from ..conditions import holds
 from ..differences import same
 from ..families import family_of, misfits_of
-from ..recipe.reading import recipe_of, side_of
+from ..recipe.reading import meaningful, recipe_of, side_of
 from ..recipe.vocabulary import vocabulary
 from .edits import Edit, applied
 from .megatron_file import megatron_text
@@ -237,7 +236,7 @@ class _Updating:
         if self._settings(row):
             return True
         recipe = self.translation.recipe
-        if mode == "explicit" or not all(holds(condition, recipe.value) for condition in row.only):
+        if mode == "explicit" or meaningful(row, recipe) is False:
             return False
         return any(self._says(row, field) for field in row.fields)
 
