@@ -60,7 +60,10 @@ def lost(subject: Subject, side: Side) -> tuple[ReportRow, ...]:
 
 def _lost(subject: Subject, side: Side) -> Iterable[ReportRow]:
     from ..mapper.translate.translation import translate_recipe
+    from ..schemas.mindformers.unknown_class import unknown_class
 
+    if unknown_class(side.config) is not None:
+        return  # the reader has said that nothing is known of it
     other = next((one for one in subject.sides if one is not side), None)
     version = dialect = None
     if other is not None and other.config.dialect != "legacy":

@@ -465,8 +465,11 @@ class _Translating:
                 text = _filled(_TAKEN, {"key": taken, "other": self.settings[taken].fields[0]})
                 self._report(field, entry, (taken,), "conditional", self._impact(row, field), text, reversible=False)
                 continue
+            back = _back(got, place)
             missing = bool(gone) and (not keys or bool(refused)) and not _by_launch(target, field)
-            self._outcome(row, field, entry, values[place], keys, caveats[place], missing, _back(got, place))
+            if missing and not refused and back is not None and _same(back, values[place]):
+                missing = False  # the argument that is gone is not the one that says this
+            self._outcome(row, field, entry, values[place], keys, caveats[place], missing, back)
 
     def _keys_of(self, place: int, drives: tuple[tuple[int, ...], ...], written: dict[int, str]) -> tuple[str, ...]:
         if drives and place < len(drives) and drives[place]:
