@@ -73,6 +73,7 @@ RECIPES: Any = (('bert', 'other-model', 'BERT, a bidirectional encoder', 'BERT�
  ('t5', 'other-model', 'T5, an encoder with a decoder', 'T5（编码器-解码器）', '', '', 'megatron'),
  ('multimodal-llava', 'other-model', 'a vision-language model (LLaVA)', '视觉语言模型（LLaVA）', '', '', 'own'),
  ('mimo', 'other-model', 'a multimodal model (MIMO)', '多模态模型（MIMO）', '', '', 'own'),
+ ('gpt-nemo', 'tool', "is one of NeMo's, which has a parser of its own", '是 NeMo 的用例，使用其自己的参数解析', '', '', 'own'),
  ('hybrid', 'other-model', 'a hybrid of Mamba and attention', 'Mamba 与注意力的混合模型', '', '', 'megatron'))
 ARGUMENTS: Any = (('encoder_seq_length', 'other-model', 'T5, an encoder with a decoder', 'T5（编码器-解码器）', '', '', 'megatron',
   'decoder_seq_length', False),
@@ -87,6 +88,9 @@ ARGUMENTS: Any = (('encoder_seq_length', 'other-model', 'T5, an encoder with a d
   False),
  ('hybrid_override_pattern', 'other-model', 'a hybrid of Mamba and attention', 'Mamba 与注意力的混合模型', '', '', 'megatron',
   '', False),
+ ('model_provider', 'other-model', 'a multimodal model (MIMO)', '多模态模型（MIMO）', '', '', 'megatron', 'dataset_provider',
+  False),
+ ('task', 'evaluation', 'fine-tunes or evaluates on a task', '在任务上微调或评测', '', '', 'megatron', '', False),
  ('perform_rl_step', 'post-training', 'reinforcement learning (GRPO)', '强化学习（GRPO）',
   "the roll-outs, rewards and the policy's loss", '采样、奖励与策略损失', 'megatron', '', True),
  ('sft', 'post-training', 'supervised fine-tuning (--sft)', '监督微调（--sft）', 'the dialogues and their loss mask',

@@ -223,7 +223,7 @@ def test_an_unset_variable_stays_open() -> None:
     assert "/text" in [word.text for word in empty.arguments]
 
 
-# `_run_training.sh`: GPUS_PER_NODE is 8 where it is not set, and how many nodes there are is the job's (NUM_NODES, SLURM_NNODES).
+# `_run_training.sh`: GPUS_PER_NODE is 8 where it is not set; how many nodes there are is the job's (SLURM_NNODES).
 @pytest.mark.parametrize(
     ("stages", "variables", "devices"),
     [(4, {}, 8), (8, {}, 8), (16, {}, None), (16, {"NUM_NODES": "4"}, 32), (12, {"NUM_NODES": "2"}, 16)],
