@@ -264,13 +264,13 @@ class RecipeReading:
         values = tuple([None if entry is None else entry.value for entry in found])
         open_ones = [entry for entry in found if entry is not None and not entry.decided]
         whole = len(found) == 1 or self.network == "unknown"
-        if open_ones and (whole or any(one.overridable for entry in open_ones for one in entry.settings)):
-            got: tuple[Value, ...] = (None,) * len(row.fields)
-        else:
-            got = row.lens.get(values, scope)
+        held_back = bool(open_ones) and (whole or any(one.overridable for entry in open_ones for one in entry.settings))
+        got: tuple[Value, ...] = (None,) * len(row.fields) if held_back and whole else row.lens.get(values, scope)
         for place, field in enumerate(row.fields):
             drivers = [entry for at in row.drivers[place] if at < len(found) and (entry := found[at]) is not None]
             value = got[place] if place < len(got) else None
+            if held_back and not all(entry.decided for entry in drivers):
+                value = None  # what is open may be replaced: only what it has no part in is known
             entries[field] = self._by_family(field, self._entry(value, drivers, row))
         return entries
 
