@@ -32,8 +32,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if item.get_closest_marker("slow")]
     items[:] = [item for item in items if not item.get_closest_marker("slow")]
     config.hook.pytest_deselected(items=left_out)
-    for test in {item.obj for item in items if isinstance(item, pytest.Function) and hasattr(item.obj, "hypothesis")}:
-        _with_fewer_examples(test)
+    tests = {id(item.function): item.function for item in items if isinstance(item, pytest.Function)}
+    for test in tests.values():
+        if getattr(test, "is_hypothesis_test", False):
+            _with_fewer_examples(test)
 
 
 def _with_fewer_examples(test: Callable[..., Any]) -> None:
