@@ -32,14 +32,16 @@ def all_hold(conditions: Iterable[Condition], recipe: Recipe) -> bool | None:
     return None if open_ else True
 
 
-def named(condition: Condition) -> Iterator[str]:
+def named(condition: Condition) -> Iterator[FieldName]:
     """The fields that a condition may ask for: its own, and those that its operand names."""
     field, _, operand = condition
     yield field
     if isinstance(operand, str):
-        yield operand
+        yield field_named(operand)
     elif isinstance(operand, (list, tuple)):
-        yield from (entry for entry in operand if isinstance(entry, str))
+        for entry in operand:
+            if isinstance(entry, str):
+                yield field_named(entry)
 
 
 def _is_number(value: Value) -> bool:

@@ -77,7 +77,7 @@ class Recipe(NamedTuple):
         found = self.fields.get(field)
         return None if found is None else found.value
 
-    def is_open(self, field: str) -> bool:
+    def is_open(self, field: FieldName) -> bool:
         """Whether a field has a value that cannot be read from the file."""
         found = self.fields.get(field)
         return found is not None and not found.decided
