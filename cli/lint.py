@@ -8,8 +8,8 @@ import sys
 from ..schemas.border.incoming import decode, read_bytes, read_regular, read_standard_input, require_inside
 from ..schemas.border.outgoing import emit, flush
 from ..schemas.diagnostic import UnreadableError, causes_of, once
+from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.version_text import check_versions
 from .branches import branches_of
 from .configuration import MAX_CONFIGURATION, Configuration, check_codes, configuration_text, find_configuration
 from .lean import BAD, BROKEN, FINE, UNUSABLE

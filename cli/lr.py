@@ -13,8 +13,9 @@ from ..mapper.schedule.from_config import schedule_of
 from ..schemas.border.outgoing import composed, csv_text, emit, json_text, tell
 from ..schemas.border.writing import write_text
 from ..schemas.config import json_value
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import require_schedule
+from .curve_report import Report, Series
 from .inputs import load
 from .lean import BAD, FINE, UNUSABLE
 from .parsing import UsageError
@@ -25,54 +26,13 @@ if TYPE_CHECKING:
     from ..mapper.schedule.comparison import Comparison
     from ..mapper.schedule.curve import Curve, Schedule
     from ..mapper.schedule.equivalents import Equivalent
-    from ..mapper.schedule.problems import Note
     from ..schemas.border.outgoing import Outgoing
-    from ..schemas.config import Basis, ReadOptions
+    from ..schemas.config import ReadOptions
     from ..schemas.diagnostic import Diagnostic, Language
 
 SAMPLES = 241
 MOST_STEPS = 1_000_000
 """Of every step's own point; each is held while the answer is made."""
-FRAMEWORKS = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
-
-
-class Series(NamedTuple):
-    """One file's curve, ready to draw."""
-
-    letter: str
-    file: str
-    schedule: Schedule
-    shift: int
-    """1 where the curve is shown as Megatron logs it: the next step's value."""
-    steps: tuple[int, ...]
-
-    @property
-    def curve(self) -> Curve:
-        """The learning rate."""
-        return self.schedule.learning_rate
-
-    def value(self, step: int) -> float:
-        """The rate to show at a step."""
-        return self.curve.value(step + self.shift)
-
-    def points(self) -> list[tuple[int, float]]:
-        """All points to show."""
-        return [(step, self.value(step)) for step in self.steps]
-
-
-class Report(NamedTuple):
-    """Everything `lr` has to say, whatever the format."""
-
-    series: tuple[Series, ...]
-    steps: int
-    comparison: Comparison | None
-    summary: str
-    reasons: tuple[Note, ...]
-    remarks: tuple[str, ...]
-    equivalent: Equivalent | None
-    language: Language
-    bases: tuple[Basis, ...] = ()
-    """What each curve rests on: the version whose facts were used, and where it comes from."""
 
 
 def run(

@@ -8,8 +8,8 @@ from importlib import import_module
 from ..schemas.border.outgoing import tell, tell_crash
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, UnreadableError
+from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.version_text import check_versions
 from .branches import branches_of
 from .lean import BROKEN, UNUSABLE
 from .options import Command, reading_of

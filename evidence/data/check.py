@@ -11,7 +11,8 @@ from .dataset import Asked, DataSet, dataset_of
 from .draws import Draws
 from .indexed import IndexedFile, read_indexed
 from .pairing import Side, pair_of
-from .plan import Plan, plan_of, told
+from .plan import Plan, told
+from .planning import plan_of
 from .problems import PROBLEMS, RefusedError, need_numpy
 
 if TYPE_CHECKING:

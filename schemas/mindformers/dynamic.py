@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ..config import Acceptance, Origin, ReadOptions, Unresolved, Value
     from ..diagnostic import Diagnostic
     from ..source import SourceText, Span
-    from ..yaml_text import Node, YamlDocument
+    from ..yaml_node import Node
+    from ..yaml_text import YamlDocument
     from .detect import Chosen
 
 VERSIONS = names_with_facts("mindformers", "dynamic")
