@@ -15,6 +15,7 @@ VERSIONS: Any = (
     ('megatron', '0.17', 'megatron', ('read', 'write'), '0.17', None, 'core_v0.17.1', 'megatron-core==0.17.1'),
     ('megatron', '0.18', 'megatron', ('read', 'write'), '0.18', None, 'core_v0.18.2', 'megatron-core==0.18.2'),
     ('megatron', '0.19', 'megatron', ('read', 'write'), '0.19', None, 'core_v0.19.0', 'megatron-core==0.19.2'),
+    ('megatron', 'main', 'megatron', ('read', 'write'), 'main', '0.20.0 dev, 2026-08-22', 'd98e8a64ddf34856e74b24714e3bedb2f5a39553', None),
     ('mindformers', '1.6', 'static', ('read', 'write'), '1.6', None, None, 'mindformers==1.6.0'),
     ('mindformers', '1.6', 'legacy', ('read',), '1.6', None, None, 'mindformers==1.6.0'),
     ('mindformers', '1.7', 'static', ('read', 'write'), '1.7', None, None, 'mindformers==1.7.0'),
@@ -31,4 +32,4 @@ VERSIONS: Any = (
     ('mindformers', '2.1', 'dynamic', ('default', 'read', 'write'), '2.1', None, None, 'mindformers==2.1.0'),
     ('mindformers', '2.1', 'legacy', ('read',), '2.1', None, None, 'mindformers==2.1.0'),
 )
-NUMBERS: dict[str, tuple[int, ...]] = {}
+NUMBERS: dict[str, tuple[int, ...]] = {'main': (0, 20)}

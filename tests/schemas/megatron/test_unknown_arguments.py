@@ -73,7 +73,7 @@ def test_nearly(one: str, other: str, near: bool) -> None:
 def test_the_compiled_versions_are_fresh() -> None:
     with open(compile_catalog.VERSIONS_PATH, encoding="utf-8") as stream:
         assert stream.read() == compile_catalog.versions_text(compile_catalog.read_table())
-    assert versions_of("--perform-rl-step") == ("0.15", "0.16", "0.17", "0.18", "0.19")
+    assert versions_of("--perform-rl-step") == ("0.15", "0.16", "0.17", "0.18", "0.19", "main")
 
 
 def test_keys_of_one_version_are_those_of_the_catalogs() -> None:
