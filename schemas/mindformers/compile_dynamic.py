@@ -1,7 +1,4 @@
-"""Compile the authored `dynamic_*.json` catalogs to the literal modules that `dynamic.py` loads.
-
-Run `python -m accmap.schemas.mindformers.compile_dynamic` after changing one; a test checks that they are fresh.
-"""
+"""Compile the authored `dynamic_*.json` catalogs to the literal modules that `dynamic.py` loads."""
 
 from __future__ import annotations
 
@@ -23,16 +20,9 @@ def compiled_text(version: str) -> str:
     return f"{head}CATALOG = {pformat(catalog, width=118, compact=True)}\n"
 
 
-def compiled_path(version: str) -> str:
-    """Where the literal module of a version stands."""
-    return _path(version, "_compiled.py")
-
-
-def main() -> None:
-    """Write every literal module."""
-    for version in VERSIONS:
-        with open(compiled_path(version), "w", encoding="utf-8") as stream:
-            stream.write(compiled_text(version))
+def products() -> dict[str, str]:
+    """The compiled module of every version."""
+    return {f"schemas/mindformers/dynamic_{_slug(version)}_compiled.py": compiled_text(version) for version in VERSIONS}
 
 
 def _path(version: str, ending: str) -> str:
@@ -41,7 +31,3 @@ def _path(version: str, ending: str) -> str:
 
 def _slug(version: str) -> str:
     return version.replace(".", "_")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,4 @@
-"""Compile the static graph's facts (`static_*.json`) into modules that import in a millisecond.
-
-Run `python -m accmap.schemas.mindformers.compile_static` after changing a JSON file; a test compares the two.
-"""
+"""Compile the static graph's facts (`static_*.json`) into modules that import in a millisecond."""
 
 from __future__ import annotations
 
@@ -34,11 +31,9 @@ def rendered(version: str) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def main() -> None:
-    """Write every compiled module."""
-    for version in VERSIONS:
-        with open(_path(version, "_compiled.py"), "w", encoding="utf-8") as stream:
-            stream.write(rendered(version))
+def products() -> dict[str, str]:
+    """The compiled module of every version."""
+    return {f"schemas/mindformers/static_{_slug(version)}_compiled.py": rendered(version) for version in VERSIONS}
 
 
 def _slug(version: str) -> str:
@@ -47,7 +42,3 @@ def _slug(version: str) -> str:
 
 def _path(version: str, ending: str) -> str:
     return os.path.join(os.path.dirname(__file__), f"static_{_slug(version)}{ending}")
-
-
-if __name__ == "__main__":
-    main()

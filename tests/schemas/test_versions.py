@@ -23,10 +23,6 @@ TOLD_APART = {
 }
 
 
-def test_the_compiled_list_is_fresh() -> None:
-    assert compile_versions.TARGET.read_text("utf-8") == compile_versions.compiled()
-
-
 def test_uses() -> None:
     assert versions.default_name("megatron", "megatron") == "0.12"
     assert versions.default_name("mindformers", "static") == "1.9"
