@@ -22,7 +22,7 @@ from . import facts as stored
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.realpath(__file__))
 PROGRAM = os.path.join(HERE, "extraction.py")
 _TIME = 300
 
