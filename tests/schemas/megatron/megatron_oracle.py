@@ -116,13 +116,14 @@ def answer(arguments: types.ModuleType, job: dict[str, typing.Any]) -> dict[str,
 
 
 def main() -> None:
+    jobs = os.fdopen(os.dup(0), encoding="utf-8")  # `exit()`, which validation calls, closes sys.stdin
     output = sys.stdout
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         arguments = prepare(sys.argv[1])
         parser = arguments.add_megatron_arguments(argparse.ArgumentParser(allow_abbrev=False))
         defaults = {key: plain(value) for key, value in vars(parser.parse_args([])).items()}
         print(json.dumps(defaults), file=output, flush=True)
-        for line in sys.stdin:
+        for line in jobs:
             print(json.dumps(answer(arguments, json.loads(line))), file=output, flush=True)
 
 
