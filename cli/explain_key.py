@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Reason, Row, Side
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Language
@@ -147,7 +148,7 @@ def _row(row: Row, language: Language) -> dict[str, Any]:
     }
 
 
-def _field(name: str, language: Language) -> dict[str, Any]:
+def _field(name: FieldName, language: Language) -> dict[str, Any]:
     field = vocabulary()[name]
     return {
         "field": name,

@@ -11,6 +11,7 @@ import yaml
 
 from ..schemas.literal_module import literal_module
 from ..schemas.megatron.catalog import VERSIONS, catalog
+from ..schemas.megatron.compile_validation import read_rows
 from .model import FamiliesFile, Skeleton, TableFile, UnmappedFile
 
 HERE = Path(__file__).parent
@@ -38,6 +39,10 @@ def compiled() -> dict[str, Any]:
         TableFile.model_validate(content)
         rows.extend(_row(path.stem, row, content.get("only", [])) for row in content["rows"])
     reasons, megatron, mindformers = _reasons(rows)
+    derived = {row.target for row in read_rows()}
+    misspelt = _keys(rows) - derived - {dest for version in VERSIONS for dest in catalog(version).by_dest}
+    if misspelt:
+        raise ValueError(f"no version of Megatron-LM has an argument of this name: {', '.join(sorted(misspelt))}")
     return {"ROWS": tuple(rows), "REASONS": reasons, "MEGATRON_REASONS": megatron, "MINDFORMERS_REASONS": mindformers}
 
 
@@ -125,7 +130,7 @@ def _side(side: dict[str, Any], prefix: str, fields: tuple[str, ...]) -> tuple[A
 def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
     content = yaml.safe_load((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
     UnmappedFile.model_validate(content)
-    mapped = {name for row in rows for side in row[6] for key in side[0] + side[4] for name in key.split("|")}
+    mapped = _keys(rows)
     dests = sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - mapped)
     reasons: list[Any] = []
     megatron: dict[str, int] = {}
@@ -143,6 +148,11 @@ def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
         mindformers.extend((prefix, number) for prefix in entry.get("mindformers", []))
     mindformers.sort(key=lambda entry: -len(entry[0]))
     return tuple(reasons), megatron, tuple(mindformers)
+
+
+def _keys(rows: list[Any]) -> set[str]:
+    """The arguments of Megatron-LM that rows name."""
+    return {name for row in rows for side in row[6] for key in side[0] + side[4] for name in key.split("|")}
 
 
 def compiled_families() -> dict[str, Any]:
@@ -175,9 +185,8 @@ def compiled_families() -> dict[str, Any]:
 def without_reason() -> list[str]:
     """Arguments of any Megatron-LM version that have neither row nor reason."""
     content = compiled()
-    rows, reasons = content["ROWS"], content["MEGATRON_REASONS"]
-    mapped = {name for row in rows for side in row[6] for key in side[0] + side[4] for name in key.split("|")}
-    return sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - mapped - set(reasons))
+    known = _keys(content["ROWS"]) | set(content["MEGATRON_REASONS"])
+    return sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - known)
 
 
 def products() -> dict[str, str]:

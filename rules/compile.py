@@ -121,6 +121,24 @@ def certain_fields() -> dict[str, tuple[Any, ...]]:
     return {name: tuple(_frozen(condition) for condition in conditions) for name, conditions in authored.items()}
 
 
+def causes(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    """What follows from a finding: fields, fields that are open, codes, and the words for it in both languages."""
+    authored: dict[str, Any] = yaml.safe_load((ROOM / "causes.yaml").read_text("utf-8"))
+    found: dict[str, tuple[Any, ...]] = {}
+    for code, row in authored.items():
+        assert code in fields or code in rules or code[:3] in PREFIXES, f"causes.yaml: there is no code {code}"
+        for name in (*row.get("fields", ()), *row.get("open", ())):
+            assert any(field.startswith(name) for field in fields), f"causes.yaml: there is no field {name}"
+        found[code] = (
+            tuple(row.get("fields", ())),
+            tuple(row.get("open", ())),
+            tuple(row.get("codes", ())),
+            _both(row["because"]) if "because" in row else None,
+            row.get("missing"),
+        )
+    return found
+
+
 def _frozen(condition: list[Any]) -> tuple[Any, ...]:
     _CONDITION.validate_python(tuple(condition))
     operand: Any = condition[2] if len(condition) > 2 else None
@@ -188,6 +206,7 @@ def compiled_catalog() -> str:
         GATES=gates(fields),
         IDLE=idle_fields(),
         CERTAIN=certain_fields(),
+        CAUSES=causes(rules, fields),
     )
 
 

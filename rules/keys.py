@@ -152,7 +152,19 @@ def switched_off(subject: Subject) -> Iterator[Found]:
                         "remedy_en": gate.remedy,
                         "remedy_zh": gate.remedy_zh,
                     },
+                    fields=_field_of(gate.switch),
                 )
+
+
+def _field_of(switch: str) -> tuple[str, ...]:
+    """The recipe field that an argument alone, or before all others, decides."""
+    from ..mappings.tables import table
+
+    for row in table().rows:
+        for side in row.megatron:
+            if side.keys and side.keys[0] == switch:
+                return row.fields[:1]
+    return ()
 
 
 def without_gate(subject: Subject) -> Iterator[Found]:

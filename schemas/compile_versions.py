@@ -1,6 +1,6 @@
 """Makes `versions_compiled.py` from `versions.yaml`.
 
-`python -m accmap.schemas.compile_versions --wheels FRAMEWORK` prints the distributions that hold the versions' sources.
+`python -m accmap.schemas.compile_versions FRAMEWORK` prints the distributions that hold the sources of its versions.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def products() -> dict[str, str]:
                 numbers[entry["name"]] = _number(entry)
             has = [dialect for dialect in DIALECTS[framework] if dialect in entry]
             lines += [f"    {_row(framework, dialect, entry)!r}," for dialect in has]
-    text = "\n".join([*lines, ")", f"NUMBERS: dict[str, tuple[int, ...]] = {numbers!r}", ""])
-    return {"schemas/versions_compiled.py": text}
+    lines += [")", f"NUMBERS: dict[str, tuple[int, ...]] = {numbers!r}", ""]
+    return {"schemas/versions_compiled.py": "\n".join(lines)}
 
 
 def _row(framework: str, dialect: str, entry: dict[str, Any]) -> tuple[Any, ...]:
@@ -88,14 +88,10 @@ def _row(framework: str, dialect: str, entry: dict[str, Any]) -> tuple[Any, ...]
     return (framework, entry["name"], dialect, tuple(entry[dialect].split()), facts, *told)
 
 
-def main(arguments: list[str]) -> int:
+def main(framework: str) -> None:
     """Print the wheels of a framework."""
-    if arguments[:1] != ["--wheels"] or arguments[1:] not in [[framework] for framework in DIALECTS]:
-        print(__doc__)
-        return 2
-    print("\n".join(entry["wheel"] for entry in read_versions()[arguments[1]] if "wheel" in entry))
-    return 0
+    print("\n".join(entry["wheel"] for entry in read_versions()[framework] if "wheel" in entry))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1])

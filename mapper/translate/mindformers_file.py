@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
     from .translation import Translation
 
@@ -93,7 +94,7 @@ def _section(key: str) -> str:
     return key.split(".", 1)[0].split("{", 1)[0].split("[", 1)[0]
 
 
-def _value(translation: Translation, field: str) -> Value:
+def _value(translation: Translation, field: FieldName) -> Value:
     return translation.recipe.value(field)
 
 

@@ -1,4 +1,4 @@
-"""The one list of versions: fresh, well formed, and nowhere told a second time."""
+"""The one list of versions: well formed, and nowhere told a second time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogs: complete, fresh, and found under every name of a version."""
+"""The catalogs: complete, and found under every name of a version."""
 
 from __future__ import annotations
 
