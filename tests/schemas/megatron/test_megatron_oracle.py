@@ -45,6 +45,8 @@ OUTSIDE = {
     # What the parser reads another file or package for.
     "yaml_cfg", "use_checkpoint_args", "enable_msc", "disable_msc_deprecated", "ckpt_convert_format",
     "heterogeneous_layers_config_path", "heterogeneous_layers_config_encoded_json", "retro_project_dir",
+    # What later functions than `validate_args` refuse: build_tokenizer, core_transformer_config_from_args.
+    "make_vocab_size_divisible_by", "squared_relu", "quick_geglu",
     # Python's own code, which validation evaluates or imports.
     "spec", "pipeline_model_parallel_layout",
 }  # fmt: skip
