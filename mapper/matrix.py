@@ -9,6 +9,7 @@ from itertools import groupby
 
 from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.versions import known_names, names
 from .recipe.vocabulary import vocabulary
 from .row_words import (
     LOSS,
@@ -48,8 +49,8 @@ _INTRODUCTION = (
 
 [中文](matrix.zh-CN.md)
 
-What corresponds to what between Megatron-LM (0.12–0.19) and MindSpore Transformers
-(static graph 1.6–1.9 and 2.1, dynamic graph 2.x), generated from `mappings/*.yaml`.
+What corresponds to what between Megatron-LM ({megatron}) and MindSpore Transformers
+(static graph {static}, dynamic graph {dynamic}), generated from `mappings/*.yaml`.
 `accmap explain NAME` says the same for one flag, key or field,
 with defaults by version.
 
@@ -66,7 +67,7 @@ with defaults by version.
 
 [English](matrix.md)
 
-Megatron-LM（0.12–0.19）与 MindSpore Transformers（静态图 1.6–1.9、2.1，动态图 2.x）的对应关系，
+Megatron-LM（{megatron}）与 MindSpore Transformers（静态图 {static}，动态图 {dynamic}）的对应关系，
 根据 `mappings/*.yaml` 生成。
 `accmap explain NAME` 可查看单个参数、键或字段的同样内容及各版本默认值。
 
@@ -122,7 +123,12 @@ def products() -> dict[str, str]:
 def document(language: Language) -> str:
     """The matrix in one language."""
     place = 1 if language == "zh" else 0
-    lines = [_INTRODUCTION[place].rstrip("\n")]
+    versions = {
+        "megatron": known_names("megatron"),
+        "static": ", ".join(names("mindformers", "static")),
+        "dynamic": ", ".join(names("mindformers", "dynamic")),
+    }
+    lines = [_INTRODUCTION[place].format(**versions).rstrip("\n")]
     lines += [f"| {loss} | {LOSS[loss][place]} |" for loss in LOSS if any(row.loss == loss for row in table().rows)]
     for topic, rows in groupby(table().rows, key=lambda row: row.topic):
         lines += ["", f"## {_TOPICS[topic][place]}", "", *_topic(tuple(rows), language)]

@@ -2,7 +2,7 @@
 
 TREE is a source tree or an unpacked wheel. The version needs its line in `versions.yaml`; its arguments are read out
 of the tree's own parser by `extraction.py`, in a process of its own. What changes against the version's present facts,
-or else against the version before it, is printed; `--write` puts it into `arguments.json` and compiles it.
+or else against the version before it, is printed; `--write` puts it into `arguments.json` and makes the products.
 `--compare OLD` asks for the changes against another version, `--format json` for the list as JSON.
 """
 
@@ -14,7 +14,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import compile_versions
@@ -23,7 +22,7 @@ from . import facts as stored
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.realpath(__file__))
 PROGRAM = os.path.join(HERE, "extraction.py")
 _TIME = 300
 
@@ -105,10 +104,11 @@ def compared_with(facts: stored.Facts, version: str, order: Sequence[str]) -> st
 
 
 def write(facts: stored.Facts) -> None:
-    """Write the facts, and make what is compiled from them."""
+    """Write the facts, and all that is made of them."""
     with open(stored.PATH, "w", encoding="utf-8") as stream:
         stream.write(stored.text(facts))
-    subprocess.run([sys.executable, "-m", "generate"], cwd=Path(__file__).parents[2], check=True)
+    root = os.path.dirname(os.path.dirname(HERE))
+    subprocess.run([sys.executable, "-m", "generate"], cwd=root, stdout=subprocess.DEVNULL, check=True)
 
 
 def main(words: Sequence[str]) -> int:

@@ -18,7 +18,7 @@ from ..version_sets import text_of, versions_in
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "arguments.json")
+PATH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "arguments.json")
 _ACTIONS = ("true", "false", "switch")
 _SWITCHES = {"true": False, "false": True}
 

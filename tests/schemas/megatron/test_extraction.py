@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -16,10 +15,11 @@ from hypothesis import strategies as st
 from accmap.schemas.megatron import extract, facts
 from accmap.schemas.megatron.catalog import VERSIONS
 from accmap.schemas.version_sets import text_of, versions_in
-from accmap.schemas.versions import ALL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[3]
-TREES = os.environ.get("ACCMAP_MEGATRON_TREES", "")
 PARSER = """
 # A tree imports what this machine need not have.
 import torch
@@ -193,25 +193,17 @@ def test_what_to_review_is_listed_with_the_tables_that_speak_of_it() -> None:
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_known_version_is_read_again_value_by_value(version: str) -> None:
-    folder = os.path.join(TREES, version)
-    if not TREES or not os.path.isdir(folder):
-        pytest.skip("ACCMAP_MEGATRON_TREES names no tree of this version")
+def test_a_known_version_is_read_again_value_by_value(version: str, tree_of: Callable[[str], str]) -> None:
     kept = facts.read()
-    found = extract.extract(folder, list(kept.functions))
+    found = extract.extract(tree_of(version), list(kept.functions))
     differing = extract.changes(extract.known(kept, version), found)
-    if any(change.name.endswith(":validate_args") for change in differing):
-        tag = next(one.tag for one in ALL if (one.framework, one.name) == ("megatron", version))
-        pytest.skip(f"the tree is another patch of {version} than {tag}, which the facts are of")
     assert [str(change) for change in differing if not change.kind.startswith("function")] == []
     assert found.arguments == kept.of(version)
 
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_cited_function_is_watched(version: str) -> None:
+def test_every_cited_function_is_watched(version: str, tree_of: Callable[[str], str]) -> None:
     """A function that a table cites and of which the facts keep no digest would never be reviewed."""
-    if not TREES or not os.path.isdir(os.path.join(TREES, version)):
-        pytest.skip("ACCMAP_MEGATRON_TREES names no tree of this version")
-    command = [sys.executable, str(ROOT / "tools" / "review.py"), "--tree", os.path.join(TREES, version)]
+    command = [sys.executable, str(ROOT / "tools" / "review.py"), "--tree", tree_of(version)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == []

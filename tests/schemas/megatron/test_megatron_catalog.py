@@ -7,7 +7,17 @@ import pytest
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.megatron.catalog import VERSIONS, catalog, normalise_version
 
-COUNTS = {"0.12": 455, "0.13": 501, "0.14": 513, "0.15": 565, "0.16": 651, "0.17": 704, "0.18": 750, "0.19": 807}
+COUNTS = {
+    "0.12": 455,
+    "0.13": 501,
+    "0.14": 513,
+    "0.15": 565,
+    "0.16": 651,
+    "0.17": 704,
+    "0.18": 750,
+    "0.19": 807,
+    "main": 838,
+}
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -70,7 +70,7 @@ def test_nearly(one: str, other: str, near: bool) -> None:
 
 
 def test_which_versions_know_an_option() -> None:
-    assert versions_of("--perform-rl-step") == ("0.15", "0.16", "0.17", "0.18", "0.19")
+    assert versions_of("--perform-rl-step") == ("0.15", "0.16", "0.17", "0.18", "0.19", "main")
 
 
 def test_keys_of_one_version_are_those_of_the_catalogs() -> None:
