@@ -1,14 +1,14 @@
 """Facts of a MindSpore Transformers version, read out of its source: `python -m accmap.schemas.mindformers.extract`.
 
     python -m accmap.schemas.mindformers.extract TREE --version 2.2            what differs from what stands here
-    python -m accmap.schemas.mindformers.extract TREE --version 2.2 --write    ... and take it into facts.yaml
-    python -m accmap.schemas.mindformers.extract --remove 2.2                  take a version out again
+    python -m accmap.schemas.mindformers.extract TREE --version 2.2 --write    ... take it into facts.yaml, and compile
+    python -m accmap.schemas.mindformers.extract --remove 2.2                  take a version out, and compile
 
 TREE is an unpacked wheel or a source tree: the folder that holds `mindformers`. Its package is imported in a process
 of its own (MindSpore is needed there, nothing installed is touched), and parsed. A version that stands here is
 compared with itself; a new one with the version before it, as a list of changes: what is new, gone or changed, and
-the functions whose source changed, each with the places in accmap that cite it. After `--write` a line in
-`schemas/versions.yaml` and `bash tests/run --quick` are left to do.
+the functions whose source changed, each with the places in accmap that cite it. `--write` needs the version's line in
+`schemas/versions.yaml`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import compile_versions
 from .fact_file import SOURCE, facts_of, merged, read_facts, written
 from .shape import is_list, is_mapping
 from .source_digests import data_keys, digests
@@ -38,6 +39,11 @@ _HEAD = """# What every version of MindSpore Transformers accepts, defaults to a
 _DIGESTS_HEAD = """# Digests of the functions that accmap follows, by version (`source_digests.py`); written by
 # `python -m accmap.schemas.mindformers.extract`, do not edit.
 """
+COMPILERS = (
+    "schemas.compile_versions",
+    "schemas.mindformers.compile_static",
+    "schemas.mindformers.compile_dynamic",
+)
 _KINDS = ("bool", "int", "float", "str")
 _CITING = ("schemas", "mappings", "rules", "mapper", "verifier")
 
@@ -271,6 +277,10 @@ def main(words: list[str] | None = None) -> int:
         return 0
     if given.tree is None or given.version is None:
         parser.error("TREE and --version are needed")
+    listed = [entry["name"] for entry in compile_versions.read_versions()["mindformers"]]
+    if given.write and given.version not in listed:
+        print(f"{given.version} has no line in {compile_versions.SOURCE}", file=sys.stderr)
+        return 2
     try:
         new = extracted(given.tree.resolve())
     except ValueError as error:
@@ -297,6 +307,8 @@ def _before(facts: dict[str, Any], version: str) -> str | None:
 def _write(facts: dict[str, Any], digest: dict[str, Any]) -> None:
     SOURCE.write_text(written(_HEAD, facts), "utf-8")
     DIGESTS.write_text(written(_DIGESTS_HEAD, digest), "utf-8")
+    for name in COMPILERS:
+        subprocess.run([sys.executable, "-m", f"accmap.{name}"], check=True)
 
 
 if __name__ == "__main__":
