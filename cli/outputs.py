@@ -115,6 +115,7 @@ class VersionJson(Open):
     framework: Literal["megatron", "mindformers"]
     framework_version: str
     version_origin: Literal["given", "detected", "assumed"]
+    version_label: str | None = None
     version_reason: str | None = None
     purpose: PurposeJson | None = None
 
@@ -126,6 +127,7 @@ class ShowJson(Open):
     framework: Literal["megatron", "mindformers"]
     framework_version: str
     version_origin: Literal["given", "detected", "assumed"]
+    version_label: str | None = None
     version_reason: str | None = None
     purpose: PurposeJson | None = None
     dialect: str

@@ -1,6 +1,6 @@
-"""Writes `versions_compiled.py` from `versions.yaml`: `python -m accmap.schemas.compile_versions`.
+"""Makes `versions_compiled.py` from `versions.yaml`.
 
-With `--wheels FRAMEWORK` it writes nothing and prints the distributions that hold the versions' sources.
+`python -m accmap.schemas.compile_versions --wheels FRAMEWORK` prints the distributions that hold the versions' sources.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 import yaml
 
 SOURCE = Path(__file__).with_name("versions.yaml")
-TARGET = Path(__file__).with_name("versions_compiled.py")
 DIALECTS = {"megatron": ("megatron",), "mindformers": ("static", "dynamic", "legacy")}
 USES = ("default", "read", "write", "verify")
 _MEMBERS = {"name", "number", "label", "tag", "wheel", "facts"}
@@ -59,8 +58,8 @@ def _number(entry: dict[str, Any]) -> tuple[int, ...] | None:
     return tuple(map(int, parts)) if len(parts) == 2 and all(part.isdecimal() for part in parts) else None
 
 
-def compiled() -> str:
-    """The text of the compiled module."""
+def products() -> dict[str, str]:
+    """The compiled module."""
     lines = [
         '"""The versions of the frameworks; compiled from versions.yaml, do not edit."""',
         "",
@@ -79,7 +78,8 @@ def compiled() -> str:
                 numbers[entry["name"]] = _number(entry)
             has = [dialect for dialect in DIALECTS[framework] if dialect in entry]
             lines += [f"    {_row(framework, dialect, entry)!r}," for dialect in has]
-    return "\n".join([*lines, ")", f"NUMBERS: dict[str, tuple[int, ...]] = {numbers!r}", ""])
+    text = "\n".join([*lines, ")", f"NUMBERS: dict[str, tuple[int, ...]] = {numbers!r}", ""])
+    return {"schemas/versions_compiled.py": text}
 
 
 def _row(framework: str, dialect: str, entry: dict[str, Any]) -> tuple[Any, ...]:
@@ -88,13 +88,14 @@ def _row(framework: str, dialect: str, entry: dict[str, Any]) -> tuple[Any, ...]
     return (framework, entry["name"], dialect, tuple(entry[dialect].split()), facts, *told)
 
 
-def main(arguments: list[str]) -> None:
-    """Write the compiled module, or print the wheels of a framework."""
-    if arguments[:1] == ["--wheels"]:
-        print("\n".join(entry["wheel"] for entry in read_versions()[arguments[1]] if "wheel" in entry))
-        return
-    TARGET.write_text(compiled(), "utf-8")
+def main(arguments: list[str]) -> int:
+    """Print the wheels of a framework."""
+    if arguments[:1] != ["--wheels"] or arguments[1:] not in [[framework] for framework in DIALECTS]:
+        print(__doc__)
+        return 2
+    print("\n".join(entry["wheel"] for entry in read_versions()[arguments[1]] if "wheel" in entry))
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -79,7 +79,13 @@ def number_of(name: str) -> tuple[int, ...]:
     return NUMBERS.get(name) or tuple(int(part) for part in name.split(".")[:2] if part.isdigit())
 
 
-def known_names(framework: Framework) -> str:
+def name_with(framework: Framework, number: tuple[int, ...]) -> str | None:
+    """The version that stands at a number, where there is one."""
+    return next((name for name in names(framework) if number_of(name) == number), None)
+
+
+def known_names(framework: Framework, dialect: Dialect | None = None) -> str:
     """The versions of a framework in words: `0.12–0.19`, and by name those that are no release."""
-    released = [name for name in names(framework) if name not in NUMBERS]
-    return ", ".join([f"{released[0]}–{released[-1]}", *(name for name in names(framework) if name in NUMBERS)])
+    known = names(framework, dialect)
+    released = [name for name in known if name not in NUMBERS]
+    return ", ".join([f"{released[0]}–{released[-1]}", *(name for name in known if name in NUMBERS)])

@@ -16,6 +16,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...schemas.versions import number_of
 from .columns import ABSENT, LM_LOSS, LOSS, MTP, mtp_depths
 from .sentences import Said, say
 
@@ -57,7 +58,7 @@ def extras_of(recipes: Sequence[Recipe]) -> Extras | None:
         return None
     chosen = next((recipe for recipe in recipes if recipe.framework == "mindformers"), recipes[0])
     megatron = next((recipe for recipe in recipes if recipe.framework == "megatron"), None)
-    version = tuple(int(part) for part in megatron.version.split(".") if part.isdigit()) if megatron else ()
+    version = number_of(megatron.version) if megatron else ()
     coefficient, depths = _number(chosen, "moe.aux_loss_coefficient"), _number(chosen, "mtp.num_layers")
     balanced = chosen.value("moe.router.balancing") not in (None, "none")
     layers = _moe_layers(chosen)

@@ -79,8 +79,8 @@ def catalog_of(version: str, facts: Iterable[ArgumentFact]) -> Catalog:
 
 
 def normalise_version(text: str, where: str = "--megatron") -> str:
-    """`0.12` for `0.12`, `0.12.3`, `core_r0.12.0`, `core_v0.12.1`; UnreadableError for one that is not known."""
-    version = minor_of(text)
-    if version is None or version not in VERSIONS:
+    """`0.12` for `0.12`, `0.12.3`, `core_r0.12.0`, `core_v0.12.1`, and `main`; UnreadableError for one not known."""
+    version = minor_of(text) or text.strip()
+    if version not in VERSIONS:
         raise UnreadableError(finding(PROBLEMS, "unknown-version", where, given=text, known=known_names("megatron")))
     return version

@@ -1,4 +1,4 @@
-"""Writes the compiled catalogs: `python -m accmap.schemas.megatron.compile_catalog`.
+"""Makes the compiled catalogs.
 
 The facts stand in `arguments.json`, which `extract.py` writes. Here they become one plain literal module a version,
 and one that says which versions know an option.
@@ -6,7 +6,6 @@ and one that says which versions know an option.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from . import facts
@@ -14,9 +13,6 @@ from .catalog import VERSIONS, ArgumentFact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-VERSIONS_PATH = os.path.join(HERE, "option_versions_compiled.py")
 
 
 def module_text(version: str, table: Sequence[dict[str, Any]]) -> str:
@@ -28,11 +24,6 @@ def module_text(version: str, table: Sequence[dict[str, Any]]) -> str:
     ]
     lines += [f"    {tuple(_fact(entry))!r}," for entry in table if version in entry["versions"]]
     return "\n".join([*lines, ")", ""])
-
-
-def module_path(version: str) -> str:
-    """Where that module stands."""
-    return os.path.join(HERE, f"catalog_{version.replace('.', '_')}_compiled.py")
 
 
 def versions_text(table: Sequence[dict[str, Any]]) -> str:
@@ -77,15 +68,11 @@ def _fact(entry: dict[str, Any]) -> ArgumentFact:
     )
 
 
-def main() -> None:
-    """Write every compiled module."""
+def products() -> dict[str, str]:
+    """The compiled module of every version, and of all options."""
     table = read_table()
-    for version in VERSIONS:
-        with open(module_path(version), "w", encoding="utf-8") as stream:
-            stream.write(module_text(version, table))
-    with open(VERSIONS_PATH, "w", encoding="utf-8") as stream:
-        stream.write(versions_text(table))
-
-
-if __name__ == "__main__":
-    main()
+    files = {
+        f"schemas/megatron/catalog_{version.replace('.', '_')}_compiled.py": module_text(version, table)
+        for version in VERSIONS
+    }
+    return {**files, "schemas/megatron/option_versions_compiled.py": versions_text(table)}

@@ -1,4 +1,4 @@
-"""Write the compiled validation: `python -m accmap.schemas.megatron.compile_validation`.
+"""Makes the compiled validation.
 
 `validation.yaml` holds the rows with their expressions; here each expression becomes a small function of the
 values, so that nothing is parsed or evaluated when a file is read. One module a version.
@@ -113,18 +113,10 @@ def module_text(version: str, rows: list[Row]) -> str:
     return "\n".join([*lines, ")", ""])
 
 
-def module_path(version: str) -> str:
-    """Where that module stands."""
-    return os.path.join(HERE, f"validation_{version.replace('.', '_')}_compiled.py")
-
-
-def main() -> None:
-    """Write every compiled module."""
+def products() -> dict[str, str]:
+    """The compiled module of every version."""
     rows = read_rows()
-    for version in VERSIONS:
-        with open(module_path(version), "w", encoding="utf-8") as stream:
-            stream.write(module_text(version, rows))
-
-
-if __name__ == "__main__":
-    main()
+    return {
+        f"schemas/megatron/validation_{version.replace('.', '_')}_compiled.py": module_text(version, rows)
+        for version in VERSIONS
+    }

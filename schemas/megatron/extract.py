@@ -2,7 +2,7 @@
 
 TREE is a source tree or an unpacked wheel. The version needs its line in `versions.yaml`; its arguments are read out
 of the tree's own parser by `extraction.py`, in a process of its own. What changes against the version's present facts,
-or else against the version before it, is printed; `--write` puts it into `arguments.json` and compiles it.
+or else against the version before it, is printed; `--write` puts it into `arguments.json` and makes the products.
 `--compare OLD` asks for the changes against another version, `--format json` for the list as JSON.
 """
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.join(HERE, "extraction.py")
-COMPILERS = ("schemas.compile_versions", "schemas.megatron.compile_catalog", "schemas.megatron.compile_validation")
-"""What turns the facts into modules, in this order."""
 _TIME = 300
 
 
@@ -106,11 +104,11 @@ def compared_with(facts: stored.Facts, version: str, order: Sequence[str]) -> st
 
 
 def write(facts: stored.Facts) -> None:
-    """Write the facts and compile them."""
+    """Write the facts, and all that is made of them."""
     with open(stored.PATH, "w", encoding="utf-8") as stream:
         stream.write(stored.text(facts))
-    for name in COMPILERS:
-        subprocess.run([sys.executable, "-m", f"accmap.{name}"], check=True)
+    root = os.path.dirname(os.path.dirname(HERE))
+    subprocess.run([sys.executable, "-m", "generate"], cwd=root, stdout=subprocess.DEVNULL, check=True)
 
 
 def main(words: Sequence[str]) -> int:

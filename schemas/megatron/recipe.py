@@ -13,6 +13,7 @@ from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..shell.scanning import is_whole_number
 from ..source import Span
+from ..versions import number_of
 from .argument_list import split_words
 from .catalog import DEFAULT_VERSION, catalog, normalise_version
 from .problems import PROBLEMS
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from ..diagnostic import Diagnostic
     from ..source import SourceText
 
-_RE_READ_SINCE = "0.13"
+_RE_READ_SINCE = (0, 13)
 _QUOTED = {True: " |()", False: " "}
-_QUOTES_METACHARACTERS_SINCE = "0.17"
+_QUOTES_METACHARACTERS_SINCE = (0, 17)
 _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 GPUS_PER_NODE = 8
 """What the driver takes where GPUS_PER_NODE is not set."""
@@ -56,8 +57,8 @@ class _Reader:
         self.options = options
         version = DEFAULT_VERSION if options.megatron is None else normalise_version(options.megatron)
         self.version = version
-        self.re_read = version >= _RE_READ_SINCE
-        self.quoted = _QUOTED[version >= _QUOTES_METACHARACTERS_SINCE]
+        self.re_read = number_of(version) >= _RE_READ_SINCE
+        self.quoted = _QUOTED[number_of(version) >= _QUOTES_METACHARACTERS_SINCE]
         self.problems: list[Diagnostic] = []
         self.unresolved: list[Unresolved] = []
 

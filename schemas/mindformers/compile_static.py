@@ -1,11 +1,7 @@
-"""Compile the static graph's facts (`facts.yaml`, `judged.yaml`) into modules that import in a millisecond.
-
-Run `python -m accmap.schemas.mindformers.compile_static` after either changed; a test compares the two.
-"""
+"""Compile the static graph's facts (`facts.yaml`, `judged.yaml`) into modules that import in a millisecond."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from ..versions import names_with_facts
@@ -32,17 +28,8 @@ def rendered(version: str) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def compiled_path(version: str) -> str:
-    """Where the compiled module of a version stands."""
-    return os.path.join(os.path.dirname(__file__), f"static_{version.replace('.', '_')}_compiled.py")
-
-
-def main() -> None:
-    """Write every compiled module."""
-    for version in VERSIONS:
-        with open(compiled_path(version), "w", encoding="utf-8") as stream:
-            stream.write(rendered(version))
-
-
-if __name__ == "__main__":
-    main()
+def products() -> dict[str, str]:
+    """The compiled module of every version."""
+    return {
+        f"schemas/mindformers/static_{version.replace('.', '_')}_compiled.py": rendered(version) for version in VERSIONS
+    }

@@ -1,8 +1,8 @@
 """Facts of a MindSpore Transformers version, read out of its source: `python -m accmap.schemas.mindformers.extract`.
 
     python -m accmap.schemas.mindformers.extract TREE --version 2.2            what differs from what stands here
-    python -m accmap.schemas.mindformers.extract TREE --version 2.2 --write    ... take it into facts.yaml, and compile
-    python -m accmap.schemas.mindformers.extract --remove 2.2                  take a version out, and compile
+    python -m accmap.schemas.mindformers.extract TREE --version 2.2 --write    ... write facts.yaml and the products
+    python -m accmap.schemas.mindformers.extract --remove 2.2                  take a version out again
 
 TREE is an unpacked wheel or a source tree: the folder that holds `mindformers`. Its package is imported in a process
 of its own (MindSpore is needed there, nothing installed is touched), and parsed. A version that stands here is
@@ -39,11 +39,6 @@ _HEAD = """# What every version of MindSpore Transformers accepts, defaults to a
 _DIGESTS_HEAD = """# Digests of the functions that accmap follows, by version (`source_digests.py`); written by
 # `python -m accmap.schemas.mindformers.extract`, do not edit.
 """
-COMPILERS = (
-    "schemas.compile_versions",
-    "schemas.mindformers.compile_static",
-    "schemas.mindformers.compile_dynamic",
-)
 _KINDS = ("bool", "int", "float", "str")
 _CITING = ("schemas", "mappings", "rules", "mapper", "verifier")
 
@@ -307,8 +302,7 @@ def _before(facts: dict[str, Any], version: str) -> str | None:
 def _write(facts: dict[str, Any], digest: dict[str, Any]) -> None:
     SOURCE.write_text(written(_HEAD, facts), "utf-8")
     DIGESTS.write_text(written(_DIGESTS_HEAD, digest), "utf-8")
-    for name in COMPILERS:
-        subprocess.run([sys.executable, "-m", f"accmap.{name}"], check=True)
+    subprocess.run([sys.executable, "-m", "generate"], cwd=HERE.parents[1], stdout=subprocess.DEVNULL, check=True)
 
 
 if __name__ == "__main__":

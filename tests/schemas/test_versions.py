@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 from accmap.schemas import compile_versions, versions
+from accmap.schemas.config import Basis
+from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.megatron.catalog import normalise_version
+from accmap.schemas.megatron.versions import by_tree
 from accmap.schemas.version_text import minor_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,13 +20,7 @@ TOLD_APART = {
     # What a version does is a fact of that version, and not the list of them.
     "schemas/mindformers/launch_options.py": "the run modes that each version's run_mindformer.py knows",
     "schemas/mindformers/conversion.py": "the versions that convert by the common table",
-    "schemas/megatron/compile_catalog.py": "the names of the graphs' scopes by version",
-    "evidence/data/special.py": "the versions in which the mask of a pad lasts",
 }
-
-
-def test_the_compiled_list_is_fresh() -> None:
-    assert compile_versions.TARGET.read_text("utf-8") == compile_versions.compiled()
 
 
 def test_uses() -> None:
@@ -94,3 +92,25 @@ def test_no_other_module_lists_versions() -> None:
 
 def test_every_name_is_a_version_of_the_command_line() -> None:
     assert {minor_of(name) or name for name in versions.names("megatron")} == set(versions.names("megatron"))
+
+
+def test_what_is_no_release_is_said() -> None:
+    assert versions.label_of("megatron", "main") == "0.20.0 dev, 2026-08-22"
+    assert versions.label_of("megatron", "0.19") is None
+    assert versions.known_names("megatron") == "0.12–0.19, main"
+    assert versions.name_with("megatron", versions.number_of("0.20.0")) == "main"
+    assert versions.number_of("0.19") < versions.number_of("main")
+    basis = Basis("megatron", "main", "given")
+    assert basis.text("en") == "megatron main = 0.20.0 dev, 2026-08-22 (given)"
+    assert basis.to_json()["version_label"] == "0.20.0 dev, 2026-08-22"
+    with pytest.raises(UnreadableError, match=r"0\.20 is not a version that accmap knows"):
+        normalise_version("0.20")
+
+
+def test_a_tree_of_the_main_branch_is_read_as_main() -> None:
+    chosen, problems = by_tree(("0.20.0", "megatron/core/package_info.py"), "train.sh")
+    assert chosen is not None
+    assert (chosen.version, problems) == ("main", ())
+    unknown, said = by_tree(("0.21.0", "megatron/core/package_info.py"), "train.sh")
+    assert unknown is None
+    assert "0.12–0.19, main" in said[0].message("en")

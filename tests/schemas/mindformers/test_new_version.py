@@ -13,12 +13,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 WHEELS = Path(os.environ.get("ACCMAP_MINDFORMERS", ROOT / ".frameworks" / "mindformers"))
-ROOMS = ("api", "cli", "evidence", "mapper", "mappings", "rules", "schemas", "verifier")
+ROOMS = ("api", "cli", "generate", "evidence", "mapper", "mappings", "rules", "schemas", "verifier")
 NEWEST, NEW = "2.1", "2.3"
 LINE = f'  - {{name: "{NEW}", wheel: mindformers=={NEW}.0, static: read write, dynamic: read write, legacy: read}}\n'
 RATE = "    moe_router_bias_update_rate: float = field(\n        default={}"
 CHANGES = (
-    # parallel_core/transformer_config.py, class TransformerConfig: a default, and a key that is gone for one that is new
+    # parallel_core/transformer_config.py:TransformerConfig: a default, and a key that is gone for one that is new
     (RATE.format("1e-3"), RATE.format("0.125")),
     ("    mask_func_type: str = field(", "    fresh_scale: float = field("),
 )
@@ -112,6 +112,4 @@ def test_every_command_knows_it(house: Path) -> None:
         accmap(house, *back, "-o", f"back_{dialect}.yaml", code=1)
     for key in ("model.model_config.fresh_scale", "moe_router_bias_update_rate"):
         assert NEW in accmap(house, "explain", key), key
-    (house / "docs").mkdir(exist_ok=True)
-    run(house, "-m", "accmap.mapper.matrix")
-    assert (house / "docs/matrix.md").is_file()
+    assert NEW in (house / "docs/matrix.md").read_text("utf-8")
