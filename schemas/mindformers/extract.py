@@ -30,7 +30,7 @@ from .source_digests import data_keys, digests
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 DIGESTS = HERE / "digests.yaml"
 _HEAD = """# What every version of MindSpore Transformers accepts, defaults to and converts: written by
 # `python -m accmap.schemas.mindformers.extract`, which reads the real source; do not edit. ` @1.7-1.9` behind a key are
