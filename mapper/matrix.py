@@ -9,7 +9,7 @@ from itertools import groupby
 
 from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.versions import known_names, names
+from ..schemas.versions import known_names
 from .recipe.vocabulary import vocabulary
 from .row_words import (
     LOSS,
@@ -123,12 +123,8 @@ def products() -> dict[str, str]:
 def document(language: Language) -> str:
     """The matrix in one language."""
     place = 1 if language == "zh" else 0
-    versions = {
-        "megatron": known_names("megatron"),
-        "static": ", ".join(names("mindformers", "static")),
-        "dynamic": ", ".join(names("mindformers", "dynamic")),
-    }
-    lines = [_INTRODUCTION[place].format(**versions).rstrip("\n")]
+    spoken = {dialect: known_names("mindformers", dialect) for dialect in ("static", "dynamic")}
+    lines = [_INTRODUCTION[place].format(megatron=known_names("megatron"), **spoken).rstrip("\n")]
     lines += [f"| {loss} | {LOSS[loss][place]} |" for loss in LOSS if any(row.loss == loss for row in table().rows)]
     for topic, rows in groupby(table().rows, key=lambda row: row.topic):
         lines += ["", f"## {_TOPICS[topic][place]}", "", *_topic(tuple(rows), language)]

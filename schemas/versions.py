@@ -84,7 +84,8 @@ def name_with(framework: Framework, number: tuple[int, ...]) -> str | None:
     return next((name for name in names(framework) if number_of(name) == number), None)
 
 
-def known_names(framework: Framework) -> str:
+def known_names(framework: Framework, dialect: Dialect | None = None) -> str:
     """The versions of a framework in words: `0.12–0.19`, and by name those that are no release."""
-    released = [name for name in names(framework) if name not in NUMBERS]
-    return ", ".join([f"{released[0]}–{released[-1]}", *(name for name in names(framework) if name in NUMBERS)])
+    known = names(framework, dialect)
+    released = [name for name in known if name not in NUMBERS]
+    return ", ".join([f"{released[0]}–{released[-1]}", *(name for name in known if name in NUMBERS)])

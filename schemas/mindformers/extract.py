@@ -1,14 +1,14 @@
 """Facts of a MindSpore Transformers version, read out of its source: `python -m accmap.schemas.mindformers.extract`.
 
     python -m accmap.schemas.mindformers.extract TREE --version 2.2            what differs from what stands here
-    python -m accmap.schemas.mindformers.extract TREE --version 2.2 --write    ... and take it into facts.yaml
+    python -m accmap.schemas.mindformers.extract TREE --version 2.2 --write    ... write facts.yaml and the products
     python -m accmap.schemas.mindformers.extract --remove 2.2                  take a version out again
 
 TREE is an unpacked wheel or a source tree: the folder that holds `mindformers`. Its package is imported in a process
 of its own (MindSpore is needed there, nothing installed is touched), and parsed. A version that stands here is
 compared with itself; a new one with the version before it, as a list of changes: what is new, gone or changed, and
-the functions whose source changed, each with the places in accmap that cite it.
-`--write` makes the products, too; the version needs its line in `schemas/versions.yaml`.
+the functions whose source changed, each with the places in accmap that cite it. `--write` needs the version's line in
+`schemas/versions.yaml`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import compile_versions
 from .fact_file import SOURCE, facts_of, merged, read_facts, written
 from .shape import is_list, is_mapping
 from .source_digests import data_keys, digests
@@ -29,7 +30,7 @@ from .source_digests import data_keys, digests
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 DIGESTS = HERE / "digests.yaml"
 _HEAD = """# What every version of MindSpore Transformers accepts, defaults to and converts: written by
 # `python -m accmap.schemas.mindformers.extract`, which reads the real source; do not edit. ` @1.7-1.9` behind a key are
@@ -271,6 +272,10 @@ def main(words: list[str] | None = None) -> int:
         return 0
     if given.tree is None or given.version is None:
         parser.error("TREE and --version are needed")
+    listed = [entry["name"] for entry in compile_versions.read_versions()["mindformers"]]
+    if given.write and given.version not in listed:
+        print(f"{given.version} has no line in {compile_versions.SOURCE}", file=sys.stderr)
+        return 2
     try:
         new = extracted(given.tree.resolve())
     except ValueError as error:
@@ -297,7 +302,7 @@ def _before(facts: dict[str, Any], version: str) -> str | None:
 def _write(facts: dict[str, Any], digest: dict[str, Any]) -> None:
     SOURCE.write_text(written(_HEAD, facts), "utf-8")
     DIGESTS.write_text(written(_DIGESTS_HEAD, digest), "utf-8")
-    subprocess.run([sys.executable, "-m", "generate"], cwd=HERE.parents[1], check=True)
+    subprocess.run([sys.executable, "-m", "generate"], cwd=HERE.parents[1], stdout=subprocess.DEVNULL, check=True)
 
 
 if __name__ == "__main__":
