@@ -1,8 +1,9 @@
-"""MindSpore Transformers' real training classes of YAML files, built and taken through one step: `first_step.py FILE...`.
+"""The real training classes of YAML files, built and taken through one step on a CPU: `first_step.py FILE...`.
 
-The file goes through `MindFormerConfig`, its template and the model class's own configuration into the class that the
-trainer builds; then come one forward and backward pass on a CPU, the schedule and the optimizer that the file names,
-and a second pass. Kernels that a CPU lacks are the verifier's stand-ins. One JSON line a file: the losses, or `stops`.
+The file goes through MindSpore Transformers' `MindFormerConfig`, its template and the model class's own configuration
+into the class that the trainer builds; then come one forward and backward pass, the schedule and the optimizer that
+the file names, and a second pass. Kernels that a CPU lacks are the verifier's stand-ins. One JSON line a file: the
+losses, or `stops`.
 """
 
 from __future__ import annotations
