@@ -8,6 +8,7 @@ from collections import Counter
 from ..mapper.differences import differences
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.run_length import open_because
+from ..rules.gates import counts
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ..mapper.differences import Difference, Found
     from ..mapper.recipe.values import Recipe
+    from ..mappings.names_compiled import FieldName
     from ..schemas.config import ReadOptions
     from ..schemas.diagnostic import Language
 
@@ -48,9 +50,9 @@ def run(
     """Print the comparison; 1 where something that both sides have differs, or numbers depend on one side alone."""
     configs = [load(name, options, stdin_name) for name in files]
     a, b = map(recipe_of, configs)
-    rows = differences(a, b)
+    rows = [_gated(row, a, b) for row in differences(a, b)]
     verdict = _verdict(rows)
-    reasons = {**open_because(configs[0], a), **open_because(configs[1], b)}
+    reasons: dict[FieldName, tuple[str, str]] = {**open_because(configs[0], a), **open_because(configs[1], b)}
     if format == "json":
         said = [row.to_json() for row in rows]
         for row, entry in zip(rows, said, strict=True):
@@ -65,12 +67,26 @@ def run(
     return FINE if verdict == "equal" else BAD
 
 
+def _gated(row: Difference, a: Recipe, b: Recipe) -> Difference:
+    """A row of a field that counts in neither run has no impact; one that may count is not known to differ."""
+    if row.field is None or row.status == "equal":
+        return row
+    sides = {"only-a": (a,), "only-b": (b,)}.get(row.status, (a, b))
+    answer = counts(row.field, *sides)
+    if answer is True:
+        return row
+    return row._replace(counts=answer, impact="none" if answer is False else row.impact)
+
+
 def _verdict(rows: Sequence[Difference]) -> str:
     """Different where a value that both have, or a number on one side alone, parts them; undecided where it is open."""
-    if any(row.status == "different" and row.impact != "none" for row in rows):
+    sure = [row for row in rows if row.counts is True]
+    if any(row.status == "different" and row.impact != "none" for row in sure):
         return "different"
-    if any(row.status in ("only-a", "only-b") and row.impact == "numerics" for row in rows):
+    if any(row.status in ("only-a", "only-b") and row.impact == "numerics" for row in sure):
         return "different"
+    if any(row.counts is None and row.impact == "numerics" for row in rows):
+        return "undecided"
     return "undecided" if any(row.status == "undecided" and row.impact != "none" for row in rows) else "equal"
 
 

@@ -83,6 +83,10 @@ def check(subject: Subject, selection: Selection | None = None, more: Sequence[R
         from .harmless import softened
 
         found = softened(found)
+    if any(entry.kind.severity != "info" for entry in found):
+        from .causes import grouped
+
+        found = grouped(subject, found, run.selection.severities)
     ordered = sorted(found, key=_position)
     return Outcome(tuple(ordered), run.crashed)
 

@@ -23,10 +23,6 @@ def purpose(text: str, name: str = "run.sh") -> str | None:
     return None if found is None else found.kind
 
 
-def test_the_compiled_table_is_fresh() -> None:
-    assert compile_purposes.TARGET.read_text("utf-8") == compile_purposes.compiled()
-
-
 @pytest.mark.parametrize(
     ("program", "kind"),
     [
