@@ -123,6 +123,19 @@ def test_a_moment_that_the_other_side_refuses_is_said_first(accmap, tmp_path: Pa
     assert [entry["code"] for entry in report["will_not_run"]] == ["first-moment-of-nothing"]
 
 
+# MindFormers 1.6.0 to 2.1.0 gpt_model.py:GPTModel.__init__ reads config.qk_pos_emb_head_dim; the classes were built.
+@pytest.mark.parametrize(
+    ("family", "kind", "stops_there"),
+    [("qwen3", "Qwen3", True), ("telechat3", "TeleChat3", True), ("deepseek_v3", "DeepseekV3", False)],
+)
+def test_yarn_needs_latent_attention(accmap, family: str, kind: str, stops_there: bool) -> None:
+    more = "multi_latent_attention: DS, position_embedding_type: yarn, routed_scaling_factor: 1.0"
+    content = YAML.replace("MORE", more.replace("DS", str(not stops_there)))
+    content = content.replace("deepseek_v3", family).replace("DeepseekV3For", f"{kind}For")
+    answer = accmap("lint", "a.yaml", "--mindformers", "1.9", "--no-config", files={"a.yaml": content})
+    assert ("YaRN takes its width" in answer.out) is stops_there
+
+
 def test_muon_with_latent_attention_runs(accmap) -> None:
     content = OPTIMIZER.format(type="Muon", betas="[0.9, 0.95]", eps="1.0e-8", swap="False")
     files = {"a.yaml": content + YAML.replace("MORE", "multi_latent_attention: True")}
