@@ -8,9 +8,9 @@ from ..diagnostic import Kind, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..shell.reasons import in_both
 from ..suggestion import closest
+from ..versions import number_of
 from .catalog import static_catalog, static_version
 from .effective import Override
-from .launch import numbers
 from .launch_options import DYNAMIC_SINCE, OPTIONS, PREDICT_MODES, TOP_LEVEL, LaunchOption
 from .reading import Undecided
 
@@ -129,7 +129,7 @@ class LaunchReading:
         self._read(launch.arguments)
         mode = self._single("--mode")
         self.is_dynamic = (
-            mode is not None and mode.resolved and mode.text.strip() == "1" and numbers(version) >= DYNAMIC_SINCE
+            mode is not None and mode.resolved and mode.text.strip() == "1" and number_of(version) >= DYNAMIC_SINCE
         )
 
     def config(self) -> str | None:
