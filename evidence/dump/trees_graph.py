@@ -15,9 +15,11 @@ import glob
 import math
 import os
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from .compare_problems import Note
+from .packed import PackedTensors
 from .records import Statistics, Tensor, Unit
 from .tables_sheet import broken, csv_rows, why_unreadable
 from .trees import Tree, dtype_name, file_names, lies_in, number, outside, sizes_in
@@ -74,18 +76,18 @@ def _files(folder: str, names: set[str], notes: list[Note]) -> Iterator[_Record]
 
 
 def _mapping(path: str) -> Mapping[str, str]:
-    return {row[0]: row[1] for row in _table(path)[1:] if len(row) > 1}
+    return {row[0]: row[1] for row in islice(_table(path), 1, None) if len(row) > 1}
 
 
 def _rows(path: str) -> Iterator[_Record]:
     rows = _table(path)
-    header = [cell.strip() for cell in rows[0]] if rows else []
+    header = [cell.strip() for cell in next(rows, [])]
     missing = [name for name in _COLUMNS if name not in header]
     if missing:
         listed = ", ".join(missing)
         raise broken(path, f"it has no column {listed}", f"缺少列 {listed}")
     at = {name: header.index(name) for name in (*_COLUMNS, *_STATISTICS, "MD5", "Task ID") if name in header}
-    for line, row in enumerate(rows[1:], 2):
+    for line, row in enumerate(rows, 2):
         if len(row) < len(header):
             raise broken(
                 path,
@@ -107,9 +109,9 @@ def _time(written: str) -> int:
     return int(found) if found is not None and math.isfinite(found) else 0
 
 
-def _table(path: str) -> list[list[str]]:
+def _table(path: str) -> Iterator[list[str]]:
     try:
-        return list(csv_rows(path, strict=False))
+        yield from csv_rows(path, strict=False)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise broken(path, *why_unreadable(error)) from None
 
@@ -125,7 +127,9 @@ def _units(records: Iterable[_Record]) -> Iterator[tuple[int, Unit]]:
         calls[name] = call + 1
         direction: Direction = "backward" if name.startswith("Gradients") else "forward"
         tensors = tuple(sorted((part.tensor for part in parts), key=lambda tensor: (tensor.role, tensor.place)))
-        yield min(part.time for part in parts), Unit(name, name, kind, direction, call, "operator", tensors)
+        folder = next((os.path.dirname(tensor.path) for tensor in tensors if tensor.path), None)
+        kept = PackedTensors(tensors, folder)
+        yield min(part.time for part in parts), Unit(name, name, kind, direction, call, "operator", kept)
 
 
 def _ordered(units: Iterator[tuple[int, Unit]], order: Mapping[str, int]) -> tuple[Unit, ...]:
