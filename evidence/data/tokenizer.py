@@ -17,7 +17,7 @@ from ..json_members import BrokenJsonError, Budget, members
 from .problems import unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Generator, Iterable, Mapping
 
 _MOST_BYTES = 1 << 27
 _VOCABULARY = ("model", "vocab")
@@ -126,7 +126,7 @@ def _json(file: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _said(file: str) -> Iterator[None]:
+def _said(file: str) -> Generator[None]:
     """What is wrong with a file, as a sentence."""
     try:
         yield

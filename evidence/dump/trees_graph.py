@@ -81,7 +81,7 @@ def _mapping(path: str) -> Mapping[str, str]:
 
 def _rows(path: str) -> Iterator[_Record]:
     rows = _table(path)
-    header = [cell.strip() for cell in next(rows, [])]
+    header = [cell.strip() for cell in next(rows, list[str]())]
     missing = [name for name in _COLUMNS if name not in header]
     if missing:
         listed = ", ".join(missing)

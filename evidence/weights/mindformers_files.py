@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
     from ...mapper.weight_names import Beside
     from ...mapper.weights import Pairing
-    from ...schemas.border.regular import open_regular
-from ..json_members import Member
+    from ..json_members import Member
     from .places import Found
     from .weight import Shape, Stored, Weight
 
