@@ -79,7 +79,7 @@ def _vocabulary(file: str) -> tuple[dict[str, Any], dict[int, str] | None, bool]
     content: dict[str, Any] = {}
     pieces: dict[int, str] | None = None
     sound = True
-    budget = Budget(os.path.getsize(file) if os.path.isfile(file) else 0)
+    budget = Budget(os.path.getsize(file) if os.path.isfile(file) else 0, free=96 << 20)
     with _said(file):
         for within, key, value in members(file, _MOST_BYTES, (("model",), _VOCABULARY), (("model", "merges"),)):
             pairs: list[tuple[Any, Any]] = []

@@ -16,6 +16,7 @@ import math
 import os
 import re
 from itertools import islice
+from sys import intern
 from typing import TYPE_CHECKING, NamedTuple
 
 from .compare_problems import Note
@@ -86,6 +87,7 @@ def _rows(path: str) -> Iterator[_Record]:
     if missing:
         listed = ", ".join(missing)
         raise broken(path, f"it has no column {listed}", f"缺少列 {listed}")
+    shapes: dict[tuple[int, ...], tuple[int, ...]] = {}
     at = {name: header.index(name) for name in (*_COLUMNS, *_STATISTICS, "MD5", "Task ID") if name in header}
     for line, row in enumerate(rows, 2):
         if len(row) < len(header):
@@ -99,9 +101,11 @@ def _rows(path: str) -> Iterator[_Record]:
         highest, lowest, mean, norm = (number(cells.get(name)) for name in _STATISTICS)
         statistics = Statistics(highest, lowest, mean, norm, cells.get("MD5") or None)
         shape = sizes_in(cells["Shape"])
-        tensor = Tensor(f"{role}.{cells['Slot']}", role, dtype_name(cells["Data Type"]), shape, statistics)
+        place, dtype = intern(f"{role}.{cells['Slot']}"), intern(dtype_name(cells["Data Type"]))
+        tensor = Tensor(place, role, dtype, shapes.setdefault(shape, shape), statistics)
         time = _time(cells["Timestamp"])
-        yield _Record(cells["Op Type"], cells["Op Name"].replace("/", "_"), time, tensor, cells.get("Task ID", ""))
+        name = intern(cells["Op Name"].replace("/", "_"))
+        yield _Record(intern(cells["Op Type"]), name, time, tensor, intern(cells.get("Task ID", "")))
 
 
 def _time(written: str) -> int:
