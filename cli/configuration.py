@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Severity
 
 NAMES = ("accmap.toml", "pyproject.toml")
+_ADMINISTRATOR = 0
 _TABLE = "[tool.accmap"
 MAX_CONFIGURATION = 1_000_000
 _SIDES = ("megatron", "mindformers")
@@ -85,6 +86,8 @@ class Configuration(NamedTuple):
 
     path: str | None = None
     values: Mapping[str, object] = {}
+    ignored: tuple[str, ...] = ()
+    """Files outside of any repository that are another user's: what they decide is not taken."""
 
     @property
     def directory(self) -> str:
@@ -195,6 +198,7 @@ def find_configuration(
         return _checked(given, table or {}, _confined(reader, given) if confine else reader, ())
     directory = os.path.abspath(os.path.dirname(start) or ".")
     top = repository_root(directory, passed)
+    ignored: list[str] = []
     for folder in _upwards(directory, top):
         for name in NAMES:
             path = os.path.join(folder, name)
@@ -202,10 +206,41 @@ def find_configuration(
                 passed(path)
                 continue
             text = reader(path)
+            if text is not None and top is None and not _is_trusted(path):
+                ignored.append(path)
+                continue
             table = None if text is None else _table(path, text, required=False)
             if table is not None:
-                return _checked(path, table, _confined(reader, path) if confine else reader, ())
-    return Configuration()
+                found = _checked(path, table, _confined(reader, path) if confine else reader, ())
+                return found._replace(ignored=tuple(ignored))
+    return Configuration(ignored=tuple(ignored))
+
+
+def _is_trusted(path: str) -> bool:
+    """Whether a file and a link to it are this user's or the administrator's, as git asks of a repository's folder.
+
+    In a folder that everybody may write to (`/tmp`), anybody could leave a configuration for what lies below.
+    """
+    if not hasattr(os, "geteuid"):
+        return True
+    ours = {_ADMINISTRATOR, os.geteuid()}
+    sudo = os.environ.get("SUDO_UID", "")
+    if os.geteuid() == _ADMINISTRATOR and sudo.isascii() and sudo.isdigit() and len(sudo) < 12:
+        ours.add(int(sudo))
+    try:
+        return {os.stat(path).st_uid, os.lstat(path).st_uid} <= ours
+    except OSError:
+        return False
+
+
+def ignored_configurations(found: Configuration, language: str) -> str | None:
+    """The sentence on files that were not used because they are another user's; None where there are none."""
+    if not found.ignored:
+        return None
+    if language == "zh":
+        return f"{'、'.join(found.ignored)} 属于其他用户且不在仓库中，未使用；--config 可指定使用"
+    names, are = ", ".join(found.ignored), "are" if len(found.ignored) > 1 else "is"
+    return f"{names} {are} another user's, outside of any repository, and not used; --config names one to use"
 
 
 def _confined(read: Callable[[str], str | None], path: str) -> Callable[[str], str | None]:

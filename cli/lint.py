@@ -6,7 +6,7 @@ import os
 import sys
 
 from ..schemas.border.incoming import decode, read_bytes, read_regular, read_standard_input, require_inside
-from ..schemas.border.outgoing import emit, flush
+from ..schemas.border.outgoing import emit, flush, tell
 from ..schemas.diagnostic import UnreadableError, causes_of, once
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
@@ -225,6 +225,11 @@ def run(
     )
     settings = _settings(found, options, profile, select, ignore, extend_select)
     language = _language(found, lang)
+    if found.ignored:
+        from .configuration import ignored_configurations
+
+        tell(f"accmap lint: {ignored_configurations(found, language)}")
+        repeatable = False  # what is remembered would not say it
     if watch:
         from .watching import watched
 
@@ -244,7 +249,11 @@ def run(
     if fix or diff:
         from .mending import mend_files
 
-        reader, report = mend_files(settings, files, stdin_name, language, unsafe=unsafe, write=fix and not diff)
+        def show(text: Outgoing) -> None:
+            _emit(text, output_file, force=force)
+
+        write = fix and not diff
+        reader, report = mend_files(settings, files, stdin_name, language, unsafe=unsafe, write=write, show=show)
         if diff:
             return report_diff(report, language)
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import marshal
 import os
 from collections.abc import Sequence
+from sys import intern
 from typing import TYPE_CHECKING, overload
 
 from .records import Statistics, Tensor
@@ -22,8 +23,17 @@ class PackedTensors(Sequence[Tensor]):
     __slots__ = ("_count", "_data", "_folder")
 
     def __init__(self, tensors: Iterable[Tensor], folder: str | None) -> None:
+        # What is interned is so again when it is looked at: results do not each hold a text of their own.
         rows = [
-            (*tensor[:4], tuple(tensor.statistics), os.path.basename(tensor.path) if tensor.path else "", tensor.value)
+            (
+                intern(tensor.place),
+                intern(tensor.role),
+                intern(tensor.dtype),
+                tensor.shape,
+                tuple(tensor.statistics),
+                os.path.basename(tensor.path) if tensor.path else "",
+                tensor.value,
+            )
             for tensor in tensors
         ]
         self._data = marshal.dumps(rows)

@@ -77,6 +77,7 @@ def test_status_judges_what_is_there(accmap, book: Path) -> None:
     assert "未通过" in third.out
 
 
+@pytest.mark.slow
 def test_a_planted_fault_stops_the_first_stage(accmap, book: Path) -> None:
     yaml = book.parent / "pair" / "mindformers.yaml"
     yaml.write_text(yaml.read_text("utf-8").replace("weight_decay: 0.1", "weight_decay: 0.3"), "utf-8")
