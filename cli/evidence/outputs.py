@@ -374,6 +374,7 @@ class LogComparisonJson(Open):
     b: str
     verdict: Literal["match", "mismatch", "partial", "undecided"]
     summary: str
+    not_compared: list[NotComparedJson] | None = None
     common_steps: int
     criteria: list[LogCriterionJson]
     notes: list[str]
