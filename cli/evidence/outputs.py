@@ -133,7 +133,7 @@ class DoctorJson(Open):
     table: list[VersionSetJson]
     findings: list[FindingJson]
     environment: dict[str, dict[str, str]]
-    verdict: Literal["fine", "apart"]
+    verdict: Literal["fine", "apart", "undecided"]
 
 
 class DumpTensorJson(Open):
