@@ -15,7 +15,7 @@ from ..schemas.border.writing import write_text
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.purpose import require_schedule
-from ..schemas.verdict import Unseen, concluded, unseen_json
+from ..schemas.verdict import WORDS, Unseen, concluded, unseen_json
 from .inputs import load
 from .lean import BAD, FINE, UNUSABLE
 from .parsing import UsageError
@@ -103,7 +103,7 @@ def run(
             f"--all-steps 最多列出 {MOST_STEPS:,} 步；共有 {count:,} 步",
         )
     report = report_of(files, schedules, count, all_steps=all_steps, log_shift=log_shift, language=lang)
-    report = report._replace(bases=tuple(config.basis for config in configs))
+    report = _owned_up(report._replace(bases=tuple(config.basis for config in configs)))
     text = rendered(report, format, to_file=output is not None)
     if output is None:
         emit(text)
@@ -119,6 +119,17 @@ def verdict_of(report: Report) -> str | None:
     return concluded(
         "equal", "different", wrong=not report.comparison.same, compared=report.steps, unseen=unseen(report)
     )
+
+
+def _owned_up(report: Report) -> Report:
+    """A summary that begins with the verdict where the curves are equal only as far as they were compared."""
+    word = WORDS.get(verdict_of(report) or "")
+    if word is None:
+        return report
+    zh = report.language == "zh"
+    left = ("；" if zh else "; ").join(one.text(report.language) for one in unseen(report))
+    said = f"{word[1]}（未比较：{left}）：" if zh else f"{word[0].capitalize()} (not compared: {left}). "
+    return report._replace(summary=said + report.summary)
 
 
 _PARTS = ("decoupled", "grouped")
