@@ -13,7 +13,7 @@ from ..schemas.suggestion import suggestion_in_both
 from .parsing import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ..schemas.diagnostic import Severity
 
@@ -58,6 +58,7 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
                     "mindformers": {"type": "string"},
                     "steps": _COUNT,
                     "dataset-size": _COUNT,
+                    "branch": _WORDS,
                 },
                 "required": ["megatron", "mindformers"],
                 "additionalProperties": False,
@@ -120,16 +121,27 @@ class Configuration(NamedTuple):
 
     def length_of(self, file: str) -> tuple[int | None, int | None]:
         """Steps of a file's run and samples of its epoch: what its pair says, or else what is said of all."""
-        rows = [row for row in self._pair_rows if not row.keys().isdisjoint(_LENGTH)]
+        found = self._row_of(file, _LENGTH) or self.values
+        steps, samples = (found.get(key) for key in _LENGTH)
+        return steps if isinstance(steps, int) else None, samples if isinstance(samples, int) else None
+
+    def branches_in(self, file: str) -> tuple[str, ...]:
+        """The conditions that a file's pair settles."""
+        row = self._row_of(file, ("branch",))
+        return () if row is None else tuple(cast("list[str]", row["branch"]))
+
+    def pairs_with(self, file: str) -> bool:
+        """Whether a file belongs to a pair."""
+        return self._row_of(file, _SIDES) is not None
+
+    def _row_of(self, file: str, keys: Collection[str]) -> Mapping[str, object] | None:
+        """The first pair that a file belongs to and that says one of some keys."""
+        rows = [row for row in self._pair_rows if not row.keys().isdisjoint(keys)]
         relative = self._relative(file) if rows else ""
         for row in rows:
             if any(_captured(str(row[side]), relative) is not None for side in _SIDES):
-                found = row
-                break
-        else:
-            found = self.values
-        steps, samples = (found.get(key) for key in _LENGTH)
-        return steps if isinstance(steps, int) else None, samples if isinstance(samples, int) else None
+                return row
+        return None
 
     @property
     def severities(self) -> dict[str, Severity]:

@@ -138,6 +138,13 @@ class ShowJson(Open):
     problems: list[DiagnosticJson]
 
 
+class LeftOutJson(Open):
+    """Something relevant that was not compared, and why."""
+
+    what: str
+    reason: str
+
+
 class SeriesJson(Open):
     """One learning-rate curve."""
 
@@ -147,8 +154,10 @@ class SeriesJson(Open):
 
 
 class LrJson(Open):
-    """`accmap lr`. Step 0 is the first update."""
+    """`accmap lr`. Step 0 is the first update; one curve alone has no verdict."""
 
+    verdict: Literal["equal", "different", "partial", "undecided"] | None = None
+    not_compared: list[LeftOutJson] | None = None
     series: list[SeriesJson]
     versions: list[VersionJson]
     first_step: int
@@ -343,7 +352,8 @@ class DiffRowJson(Open):
 class DiffJson(Open):
     """`accmap diff`."""
 
-    verdict: Literal["equal", "different", "undecided"]
+    verdict: Literal["equal", "different", "partial", "undecided"]
+    not_compared: list[LeftOutJson] | None = None
     versions: list[VersionJson]
     rows: list[DiffRowJson]
     summary: dict[str, int]

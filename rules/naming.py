@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.light_typing import TYPE_CHECKING, cast
 from .places import places_of
 
 if TYPE_CHECKING:
@@ -20,8 +20,20 @@ def shown(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value)
-    text = str(value)
+    text = _mix(value) or str(value)
     return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _mix(value: object) -> str | None:
+    """Data sets as a command line has them: each with its weight before it, where it has one."""
+    pairs = cast("list[object]", value) if isinstance(value, (list, tuple)) else []
+    words: list[str] = []
+    for pair in pairs:
+        entry = cast("list[object]", pair) if isinstance(pair, (list, tuple)) else []
+        if len(entry) != 2 or not isinstance(entry[1], str):
+            return None
+        words += [str(one) for one in entry if one is not None]
+    return " ".join(words) or None
 
 
 def shown_in_both(value: object) -> tuple[str, str]:
