@@ -58,7 +58,18 @@ def _output_ending(path: str) -> bool:
     return not path or "." not in name.lstrip(".") or name.lower().endswith((".jsonl", ".json", ".txt"))
 
 
+def _given(name: str) -> Check:
+    """`gpt_dataset.py:GPTDatasetConfig.__post_init__` (2.0, 2.1): null is no False."""
+    key = f"train_dataset.dataloader.config.{name}"
+    return Check(
+        (2, 0), (key,), lambda value: value is not None, f"{key} must be True or False", f"{key} 应为 True 或 False"
+    )
+
+
 CHECKS: tuple[Check, ...] = (
+    _given("reset_position_ids"),
+    _given("reset_attention_mask"),
+    _given("eod_mask_loss"),
     _positive("training.global_batch_size"),
     _positive("training.local_batch_size"),
     Check(
