@@ -56,10 +56,13 @@ def fits(value: Any, kind: str) -> bool:
     return base == "float" or (isinstance(value, int) and (value > 0 or base != "positive"))
 
 
-def checked_fields(reading: Reading, fields: dict[str, Sourced]) -> dict[str, Sourced]:
-    """The written fields of the TransformerConfig; one of the wrong kind is reported and left open."""
+def checked_fields(reading: Reading, fields: dict[str, Sourced], *, static: bool = True) -> dict[str, Sourced]:
+    """The written fields of the TransformerConfig; one of the wrong kind is reported and left open.
+
+    The dynamic graph has the same fields, and other words for some of them.
+    """
     kinds = kinds_of(reading.catalog, "types")
-    choices: dict[str, str] = reading.catalog["choices"]
+    choices: dict[str, str] = reading.catalog["choices"] if static else {}
     result = dict(fields)
     for name, one in fields.items():
         path = one.sources[0] if one.sources else ""
@@ -69,6 +72,9 @@ def checked_fields(reading: Reading, fields: dict[str, Sourced]) -> dict[str, So
         if kind is not None and not fits(one.value, kind):
             if _report(reading, path, one.value, kind):
                 result[name] = one._replace(value=Undecided(str(one.value)))
+                if not _counts(name, fields):  # without experts nothing computes with it (1.6-1.9)
+                    found = reading.problems[-1]
+                    reading.problems[-1] = found._replace(kind=found.kind._replace(severity="warning"))
         elif name in choices and isinstance(one.value, str) and _counts(name, fields):
             known = choices[name].split()
             if (one.value.lower() if name == "hidden_act" else one.value) not in known:
