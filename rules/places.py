@@ -182,6 +182,14 @@ class Places:
         ordered = sorted(found.values(), key=lambda spot: (not spot.written, spot.span not in doubtful))
         return ordered[:_MOST_CONTRIBUTORS]
 
+    def suspects(self, name: str) -> bool:
+        """Whether the reader found a slip in what makes a field: a key given twice, of the wrong kind, or misspelt."""
+        doubtful = self._doubtful()
+        for spot in self.spots(name):
+            if spot.span in doubtful if spot.written else self._elsewhere(spot.key) is not None:
+                return True
+        return False
+
     def _doubtful(self) -> frozenset[Span | None]:
         """Where the reader found something odd: of several keys that make a value, the likeliest to be to blame."""
         if self._odd is None:

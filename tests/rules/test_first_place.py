@@ -166,3 +166,16 @@ def test_an_unknown_class_is_no_failure_of_a_rule() -> None:
     text = STATIC[CONFIGURATION].replace("use_legacy: False", "use_legacy: True")
     found = linted({**STATIC, CONFIGURATION: text}, ReadOptions(mindformers="1.9"))
     assert "SYN990" not in {entry.kind.code for entry in found}
+
+
+def test_the_file_that_is_at_odds_with_itself_is_named_first() -> None:
+    """Both files give the value; a flag that is given twice is likelier a slip than the one place of the YAML."""
+    text = STATIC[SCRIPT].replace("    --swiglu\n", "    --swiglu\n    --hidden-size 128\n")
+    line = text.split("\n").index("    --hidden-size 128") + 1
+    if text.index("--hidden-size 128") < text.index("--hidden-size 64"):
+        text = text.replace("    --hidden-size 64\n", "", 1).replace(
+            "MODEL_ARGS=(\n", "MODEL_ARGS=(\n    --hidden-size 64\n"
+        )
+    found = linted({**STATIC, SCRIPT: text}, ReadOptions(mindformers="1.9"))
+    first = next(entry for entry in found if "model.hidden_size" in entry.fields)
+    assert (first.file, first.span and first.span.line) == (SCRIPT, line)
