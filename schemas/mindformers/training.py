@@ -149,6 +149,9 @@ def _optimizer(reading: Reading, rate: Sourced) -> None:
     section = "optimizer"
     given: dict[Any, Any] = reading.section(section)
     kind = given.get("type")
+    if reading.get("layer_scale") is True and reading.version not in ("1.6", "1.7"):
+        # trainer/optimizer_grouped_parameters.py:get_optimizer_grouped_parameters (1.8-2.1)
+        reading.note("rejected", "layer_scale", why="layer_scale is not supported", why_zh="不支持 layer_scale")
     facts = class_facts(reading, "optimizer", section, kind)
     reading.resolve("resolved.optimizer.type", facts["class"] if facts else kind, f"{section}.type")
     arguments: dict[str, Any] = {} if facts is None else facts["args"]

@@ -88,6 +88,8 @@ YAML = {
     "class misspelt": (r"architectures:", "architcetures:"),
     "norm is null": (r"max_grad_norm: .*", "max_grad_norm:"),
     "accumulation is a text": (r"gradient_accumulation_steps: 4", 'gradient_accumulation_steps: "4"'),
+    "truth is a number": (r"^  model_parallel: 1", "  vocab_emb_dp: 1"),
+    "layers are scaled": (r"^use_legacy: False", "use_legacy: False\nlayer_scale: True"),
     "no colon": (r"^  batch_size: 1", "  batch_size 1"),
     "further in than its neighbours": (r"^    num_attention_heads: ", "      num_attention_heads: "),
 }
