@@ -181,3 +181,22 @@ def test_the_file_that_is_at_odds_with_itself_is_named_first() -> None:
     found = linted({**STATIC, SCRIPT: text}, ReadOptions(mindformers="1.9"))
     first = next(entry for entry in found if "model.hidden_size" in entry.fields)
     assert (first.file, first.span and first.span.line) == (SCRIPT, line)
+
+
+def test_what_a_word_may_hold_is_not_refused_for_being_absent() -> None:
+    """Megatron-LM 0.19 examples/academic_paper_scripts/sc21/SRUN.sh: every argument comes from the environment."""
+    script = "torchrun --nproc_per_node 1 pretrain_gpt.py --micro-batch-size 1 {}\n"
+    assert linted({"a.sh": script.format("$MEGATRON_PARAMS")}, ReadOptions()) == []
+    assert linted({"a.sh": script.format("")}, ReadOptions())
+    # The environment has no arrays: bash 5.2 expands it to nothing.
+    assert linted({"a.sh": script.format('"${MODEL_ARG[@]}"')}, ReadOptions())
+
+
+def test_a_fork_is_not_refused_for_what_its_base_refuses() -> None:
+    """MindSpeed-LLM's parser takes softmax_topk, for which Megatron-LM 0.12 stops."""
+    more = "--moe-router-load-balancing-type softmax_topk --num-experts 4 --disable-bias-linear"
+    plain = SOURCE.rstrip("\n").replace("--disable-bias-linear", more)
+    codes = {entry.kind.code for entry in linted({"a.sh": plain + "\n"}, ReadOptions())}
+    assert "MAP006" in codes
+    fork = plain + " --use-fused-rmsnorm --use-fused-swiglu --use-mc2 --moe-tp-extend-ep --swap-attention\n"
+    assert linted({"a.sh": fork}, ReadOptions()) == []
