@@ -257,6 +257,8 @@ def difference(
     notes: list[Note] = []
     if main is None:
         main = right if places_of(right).spots(name) else left
+        if main is right and places_of(left).suspects(name) and not places_of(right).suspects(name):
+            main = left  # a file that is at odds with itself is to blame before one that is not
     for side, letter in ((left, "a"), (right, "b")):
         spots = places_of(side).spots(name)
         origin = describe_origin(side, name, spots)

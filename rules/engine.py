@@ -83,6 +83,7 @@ def check(subject: Subject, selection: Selection | None = None, more: Sequence[R
         from .harmless import softened
 
         found = softened(found)
+    found = _of_forks(found)
     if any(entry.kind.severity != "info" for entry in found):
         from .causes import grouped
 
@@ -211,6 +212,24 @@ def _position(diagnostic: Diagnostic) -> tuple[str, bool, int, int, str]:
     span = diagnostic.span
     later = diagnostic.kind.code not in SAID_FIRST
     return diagnostic.file, later, span.line if span else 0, span.column if span else 0, diagnostic.kind.code
+
+
+_FORK = "MAP042"
+_BY_THE_BASE = frozenset(("MAP006", "MAP030", "MAP035", "MAP108", "MAP126", "NET032", "PAR007", "PAR011"))
+"""What Megatron-LM itself refuses; a fork that has flags of its own may take it."""
+
+
+def _of_forks(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """A fork's script is not refused for what the framework that it forked would refuse: that depends on the fork."""
+    forks = {entry.file for entry in found if entry.kind.code == _FORK}
+    if not forks:
+        return list(found)
+    return [
+        entry._replace(kind=entry.kind._replace(severity="warning"))
+        if entry.file in forks and entry.kind.code in _BY_THE_BASE and entry.kind.severity == "error"
+        else entry
+        for entry in found
+    ]
 
 
 def _unlike(found: Sequence[Diagnostic]) -> list[Diagnostic]:

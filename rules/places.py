@@ -108,6 +108,7 @@ class Places:
         self._view: SettingsView | None = None
         self._without_effect: list[str] | None = None
         self._meant: dict[tuple[str, str], Setting] | None = None
+        self._odd: frozenset[Span | None] | None = None
 
     def without_effect(self) -> list[str]:
         """The keys that the file gives and the framework does not accept."""
@@ -152,7 +153,8 @@ class Places:
         field = self.side.field(name)
         written = [spot for spot in spots if spot.written]
         same = [spot for spot in written if field is not None and _has(spot, field.value)]
-        return next(iter(same or written or spots), None)
+        odd = [spot for spot in written if spot.span in self._doubtful()]
+        return next(iter(odd or same or written or spots), None)
 
     def spots(self, name: FieldName) -> list[Spot]:
         """Every key that takes part in a recipe field, the written ones first."""
@@ -178,8 +180,24 @@ class Places:
         for key in canonical:
             if key not in found:
                 self._collect(key, found, 0)
-        ordered = sorted(found.values(), key=lambda spot: not spot.written)
+        doubtful = self._doubtful()
+        ordered = sorted(found.values(), key=lambda spot: (not spot.written, spot.span not in doubtful))
         return ordered[:_MOST_CONTRIBUTORS]
+
+    def suspects(self, name: str) -> bool:
+        """Whether the reader found a slip in what makes a field: a key given twice, of the wrong kind, or misspelt."""
+        doubtful = self._doubtful()
+        for spot in self.spots(name):
+            if spot.span in doubtful if spot.written else self._elsewhere(spot.key) is not None:
+                return True
+        return False
+
+    def _doubtful(self) -> frozenset[Span | None]:
+        """Where the reader found something odd: of several keys that make a value, the likeliest to be to blame."""
+        if self._odd is None:
+            problems = self.side.config.problems
+            self._odd = frozenset([problem.span for problem in problems if problem.kind.code in _ODD])
+        return self._odd
 
     def _decides(self, key: str, field: RecipeValue) -> bool:
         """Whether a key that is not given has, by default, the very value of the field, though others may take part."""
@@ -321,12 +339,14 @@ def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
     }
     for setting in side.config.settings.values():
         if setting[2] == "explicit" and setting.span is not None:
-            section, _, name = setting.key.rpartition(".")
+            section, _, name = setting.key.partition("[")[0].rpartition(".")
             if setting.acceptance != "accepted" or setting.key in unused:
                 yield ("", name), setting
                 yield (section, name), setting
 
 
+_ODD = frozenset(("MAP011", "MAP072", "MAP078", "MAP118", "SYN050", "SYN051", "SYN053", "SYN054"))
+"""What the reader says of a key that is given twice, or of a value of the wrong kind."""
 _UNUSED = frozenset(("MAP054", "MAP069", "MAP102"))
 """What the reader says of keys that nothing reads."""
 _MOST_SECTIONS = 10_000

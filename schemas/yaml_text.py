@@ -643,11 +643,14 @@ class Reader:
         if not lines or not self._says(seen.line):
             return seen
         last, here = lines[-1], self._indent(seen.line)
-        if self._indent(last) > here and (len(lines) == 1 or self._indent(lines[-2]) <= here):
-            above = self.source.line(lines[-2]).split(" #")[0].rstrip() if len(lines) > 1 else ""
-            if not above.endswith((":", "-")):
-                return self._whole(last)
-        return seen
+        if self._indent(last) <= here or (len(lines) > 1 and self._indent(lines[-2]) > here):
+            return seen
+        above = self.source.line(lines[-2]).split(" #")[0].rstrip() if len(lines) > 1 else ""
+        if above.endswith((":", "-")):  # the first of its section: the odd one is that which the next line is unlike
+            after = next((at for at in range(seen.line + 1, self.source.line_count + 1) if self._says(at)), seen.line)
+            if self._indent(after) != here:
+                return seen
+        return self._whole(last)
 
     def _says(self, line: int) -> bool:
         return bool(self.source.line(line).split("#")[0].strip())

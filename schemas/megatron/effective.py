@@ -82,7 +82,7 @@ def megatron_config(
     said = summed_up(parsed, version, file, certain=options.megatron is not None or chosen is not None)
     found_problems = (*problems, *said, *outside)
     if purpose is None or purpose.trains_gpt:
-        found_problems += validated.problems
+        found_problems += _depending(validated.problems, launch, unresolved)
     if purpose is not None:
         found_problems = (purpose.problem, *(() if purpose.own_arguments else found_problems))
     return Config(
@@ -98,6 +98,25 @@ def megatron_config(
         "given" if options.megatron is not None else "assumed" if chosen is None else "detected",
         ("", "") if chosen is None else (chosen.en, chosen.zh),
         purpose,
+    )
+
+
+def _depending(
+    problems: tuple[Diagnostic, ...], launch: Launch | None, unresolved: tuple[Unresolved, ...]
+) -> tuple[Diagnostic, ...]:
+    """What is refused for an argument that is nowhere is in doubt where a word may hold any: `$EXTRA`, `$@`, `$(...)`.
+
+    The environment holds no arrays: `${EXTRA[@]}` of an array that the file does not fill is nothing, in any shell.
+    """
+    if launch is None or not any(
+        one.may_split and "[@]" not in one.text and "[*]" not in one.text for one in unresolved
+    ):
+        return problems
+    return tuple(
+        problem._replace(kind=problem.kind._replace(severity="warning"))
+        if problem.kind.severity == "error" and problem.span == launch.span and not problem.related
+        else problem
+        for problem in problems
     )
 
 

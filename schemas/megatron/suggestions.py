@@ -36,8 +36,29 @@ def _misspelt(flag: str, better: str) -> bool:
     return flag in _MEANT or slip(flag, better)
 
 
+def glued(flag: str, known: Catalog) -> tuple[str, str] | None:
+    """A known option and its value, where the blank between them is missing: `--rotary-base10000`."""
+    for end in range(len(flag) - 1, 3, -1):
+        fact = known.by_option.get(flag[:end])
+        if fact is None or fact.action != "store":
+            continue
+        value = flag[end:]
+        if fact.choices is not None:
+            alike = value in map(str, fact.choices)
+        else:
+            alike = fact.type in ("int", "float") and value[0].isdigit() and _NUMBER.issuperset(value)
+        return (flag[:end], value) if alike else None
+    return None
+
+
+_NUMBER = frozenset("0123456789.eE+-")
+
+
 def meant(flag: str, known: Catalog) -> str | None:
     """The destination of the argument that an unknown flag is a slip of."""
+    apart = glued(flag, known)
+    if apart is not None:
+        return known.by_option[apart[0]].dest
     better = suggestion(flag, known)
     return known.by_option[better].dest if better is not None and _misspelt(flag, better) else None
 

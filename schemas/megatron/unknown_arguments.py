@@ -6,6 +6,7 @@ from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING
 from ..suggestion import slip
 from .problems import PROBLEMS
+from .suggestions import glued
 from .version_problems import PROBLEMS as VERSION_PROBLEMS
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from .parsing import Parsed
 
 _NAMED = 3
-_NUMBER = frozenset("0123456789.eE+-")
 
 
 def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tuple[Diagnostic, ...]:
@@ -23,6 +23,7 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tupl
     """
     if not any(problem.kind.name == "unknown-argument" for problem in parsed.problems):
         return parsed.problems
+    from .catalog import catalog
     from .versions import FORK, versions_of
 
     told: list[Diagnostic] = []
@@ -42,8 +43,10 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tupl
             told[-1] = finding(VERSION_PROBLEMS, kind, file, problem.span, version=version, flag=flag, known=known)
         elif near and slip(flag, near):
             told[-1] = finding(PROBLEMS, "misspelt", file, problem.span, version=version, flag=flag, near=near)
-        elif (apart := _glued(flag, version)) is not None:
-            told[-1] = finding(PROBLEMS, "misspelt", file, problem.span, version=version, flag=flag, near=apart)
+        elif (apart := glued(flag, catalog(version))) is not None:
+            told[-1] = finding(
+                PROBLEMS, "misspelt", file, problem.span, version=version, flag=flag, near=" ".join(apart)
+            )
         else:
             strange.append(len(told) - 1)
     if len(strange) < FORK:
@@ -60,21 +63,3 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tupl
         PROBLEMS, "fork", file, place, version=version, count=len(flags), named=named, declare=declare
     )
     return tuple(entry for at, entry in enumerate(told) if at not in dropped)
-
-
-def _glued(flag: str, version: str) -> str | None:
-    """A known option with its value, where the blank between them is missing: `--rotary-base10000`."""
-    from .catalog import catalog
-
-    known = catalog(version).by_option
-    for end in range(len(flag) - 1, 3, -1):
-        fact = known.get(flag[:end])
-        if fact is None or fact.action != "store":
-            continue
-        value = flag[end:]
-        if fact.choices is not None:
-            return f"{flag[:end]} {value}" if value in map(str, fact.choices) else None
-        if fact.type in ("int", "float") and value[0].isdigit() and _NUMBER.issuperset(value):
-            return f"{flag[:end]} {value}"
-        return None
-    return None

@@ -22,6 +22,11 @@ def class_facts(reading: Reading, registry: str, section: str, kind: Any) -> dic
     """What is known of the class `kind`; None where there is none of that name, which is reported."""
     classes: dict[str, dict[str, Any]] = reading.catalog["registry"][registry]
     if not isinstance(kind, str) or isinstance(kind, Undecided):
+        path = f"{section}.type"
+        if not isinstance(kind, Undecided) and path in reading.places:
+            # tools/register/register.py:MindFormerRegister.get_cls finds no class of that name (1.6-2.1)
+            value = "null" if kind is None else repr(kind)
+            reading.note("value-type", path, key=path, value=value, expected="the name of a class", expected_zh="类名")
         return None
     facts = classes.get(kind)
     if facts is None and reading.get(f"{section}.auto_register") is None:

@@ -58,7 +58,78 @@ def _output_ending(path: str) -> bool:
     return not path or "." not in name.lstrip(".") or name.lower().endswith((".jsonl", ".json", ".txt"))
 
 
+_LOADER = "train_dataset.dataloader"
+
+
+def _number(name: str) -> Check:
+    key = f"lr_scheduler.{name}"
+    return Check((2, 0), (key,), _is_number, f"{key} must be a number", f"{key} 必须是数")
+
+
+def _whole(name: str) -> Check:
+    key = f"lr_scheduler.{name}"
+    return Check((2, 0), (key,), _is_whole, f"{key} must be a whole number", f"{key} 必须是整数")
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+def _is_whole(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _given(name: str) -> Check:
+    """`gpt_dataset.py:GPTDatasetConfig.__post_init__` (2.0, 2.1): null is no False."""
+    key = f"{_LOADER}.config.{name}"
+    return Check(
+        (2, 0), (key,), lambda value: value is not None, f"{key} must be True or False", f"{key} 应为 True 或 False"
+    )
+
+
 CHECKS: tuple[Check, ...] = (
+    _given("reset_position_ids"),
+    _given("reset_attention_mask"),
+    _given("eod_mask_loss"),
+    # dataset/dataloader/blended_megatron_dataloader.py:MegatronDatasetBuilder (2.0, 2.1)
+    Check(
+        (2, 0),
+        (f"{_LOADER}.datasets_type", f"{_LOADER}.type"),
+        lambda kind, loader: loader != "BlendedMegatronDatasetDataLoader" or kind == "GPTDataset",
+        "BlendedMegatronDatasetDataLoader builds a GPTDataset only",
+        "BlendedMegatronDatasetDataLoader 只能构建 GPTDataset",
+    ),
+    Check(
+        (2, 0),
+        (f"{_LOADER}.sizes", f"{_LOADER}.type"),
+        lambda sizes, loader: loader != "BlendedMegatronDatasetDataLoader" or isinstance(sizes, list),
+        "sizes is a list of three numbers of samples",
+        "sizes 应为三个样本数的列表",
+    ),
+    Check(
+        (2, 0),
+        (f"{_LOADER}.config.data_path",),
+        lambda paths: paths is None or isinstance(paths, list),
+        "data_path is a list of path prefixes, with or without weights",
+        "data_path 应为路径前缀的列表（可带权重）",
+    ),
+    Check(
+        (2, 0),
+        (f"{_LOADER}.config.seq_length",),
+        lambda length: isinstance(length, int) and not isinstance(length, bool) and length > 0,
+        "seq_length must be a whole number above 0",
+        "seq_length 必须是大于 0 的整数",
+    ),
+    Check(
+        (2, 0),
+        (f"{_LOADER}.config.seed",),
+        lambda seed: isinstance(seed, int) and not isinstance(seed, bool),
+        "the data set's seed must be a whole number",
+        "数据集的 seed 必须是整数",
+    ),
+    # core/lr/lr_schedule.py: each class checks the kinds of its arguments (2.0, 2.1)
+    *(_number(name) for name in ("lr_end", "warmup_lr_init", "warmup_ratio", "decay_ratio", "power", "num_cycles")),
+    *(_whole(name) for name in ("warmup_steps", "decay_steps", "decay_start_steps", "keep_steps")),
     _positive("training.global_batch_size"),
     _positive("training.local_batch_size"),
     Check(

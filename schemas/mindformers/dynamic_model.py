@@ -13,6 +13,7 @@ from .model_class import PREFIX, model_class
 from .parallelism import Sourced
 from .reading import Reading
 from .transformer import transformer_config
+from .value_types import checked_fields
 
 if TYPE_CHECKING:
     from typing import Any
@@ -41,7 +42,7 @@ def resolve_model(dynamic: DynamicReading) -> None:
         model = model._replace(mla=latent)
         dynamic.derive("resolved.model.class", model.facts["class"], "model.model_type")
         fields = convert(reading, model, _parallel(dynamic, reading))
-        transformer_config(reading, fields, mla=latent)
+        transformer_config(reading, checked_fields(reading, fields, static=False), mla=latent)
         _check_layer_lists(dynamic, reading)
     for key, setting in reading.resolved.items():
         sources = tuple(_outside(path) for path in setting.derived_from)

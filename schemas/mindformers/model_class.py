@@ -72,7 +72,7 @@ def _architecture(reading: Reading, attributes: dict[str, Sourced], facts: dict[
     name: Any = written[0] if is_list(written) and written else written
     path = f"{PREFIX}.architectures"
     if not isinstance(name, str):
-        reading.note("no-architecture", path, known=", ".join(models))
+        reading.lacking("no-architecture", path, known=", ".join(models))
         return facts["mla"]
     model = models.get(name)
     if model is None:

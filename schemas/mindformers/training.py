@@ -50,7 +50,7 @@ def _dataset(reading: Reading, *, legacy: bool) -> None:
             why=f"{MEGATRON_DATA} needs model.model_config.input_sliced_sig: True",
             why_zh=f"{MEGATRON_DATA} 要求 model.model_config.input_sliced_sig: True",
         )
-    if "type" not in loader and not legacy and _trains(reading):
+    if not loader.get("type") and not legacy and _trains(reading):
         _without_data(reading)
     if loader.get("type") == MEGATRON_DATA:
         _data_keys(reading)
@@ -102,6 +102,10 @@ def _megatron_values(reading: Reading, loader: dict[Any, Any]) -> None:
         reading.note("value-type", path, key=path, value=repr(sizes), expected=words[0], expected_zh=words[1])
     section = f"{_LOADER}.config"
     given = reading.section(section)
+    if isinstance(given.get("data_path"), str) and not isinstance(given["data_path"], Undecided):
+        path, value = f"{section}.data_path", repr(given["data_path"])
+        words = ("a list of path prefixes, with or without weights", "路径前缀的列表（可带权重）")
+        reading.note("value-type", path, key=path, value=value, expected=words[0], expected_zh=words[1])
     for name in _NEVER_NULL:
         if name in given and given[name] is None:
             path, english, chinese = f"{section}.{name}", "True or False", "True 或 False"
@@ -145,6 +149,9 @@ def _optimizer(reading: Reading, rate: Sourced) -> None:
     section = "optimizer"
     given: dict[Any, Any] = reading.section(section)
     kind = given.get("type")
+    if reading.get("layer_scale") is True and reading.version not in ("1.6", "1.7"):
+        # trainer/optimizer_grouped_parameters.py:get_optimizer_grouped_parameters (1.8-2.1)
+        reading.note("rejected", "layer_scale", why="layer_scale is not supported", why_zh="不支持 layer_scale")
     facts = class_facts(reading, "optimizer", section, kind)
     reading.resolve("resolved.optimizer.type", facts["class"] if facts else kind, f"{section}.type")
     arguments: dict[str, Any] = {} if facts is None else facts["args"]
@@ -174,6 +181,9 @@ def _wrapper(reading: Reading, parallel: Parallelism) -> None:
     given: dict[Any, Any] = dict(reading.section(section))
     if not given:
         return
+    norm = f"{section}.max_grad_norm"
+    if given.get("use_clip_grad") is True and "max_grad_norm" in given and given["max_grad_norm"] is None:
+        reading.note("value-type", norm, key=norm, value="null", expected="a number", expected_zh="数")
     values = {str(key): Sourced(value, (f"{section}.{key}",)) for key, value in given.items()}
     per_token = Sourced(reading.get("calculate_per_token_loss"), ("calculate_per_token_loss",))
     if parallel.automatic and (parallel.pipeline != 1 or _above_one(parallel.accumulation.value)):

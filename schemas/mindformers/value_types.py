@@ -56,10 +56,13 @@ def fits(value: Any, kind: str) -> bool:
     return base == "float" or (isinstance(value, int) and (value > 0 or base != "positive"))
 
 
-def checked_fields(reading: Reading, fields: dict[str, Sourced]) -> dict[str, Sourced]:
-    """The written fields of the TransformerConfig; one of the wrong kind is reported and left open."""
+def checked_fields(reading: Reading, fields: dict[str, Sourced], *, static: bool = True) -> dict[str, Sourced]:
+    """The written fields of the TransformerConfig; one of the wrong kind is reported and left open.
+
+    The dynamic graph has the same fields, and other words for some of them.
+    """
     kinds = kinds_of(reading.catalog, "types")
-    choices: dict[str, str] = reading.catalog["choices"]
+    choices: dict[str, str] = reading.catalog["choices"] if static else {}
     result = dict(fields)
     for name, one in fields.items():
         path = one.sources[0] if one.sources else ""
@@ -69,6 +72,13 @@ def checked_fields(reading: Reading, fields: dict[str, Sourced]) -> dict[str, So
         if kind is not None and not fits(one.value, kind):
             if _report(reading, path, one.value, kind):
                 result[name] = one._replace(value=Undecided(str(one.value)))
+                if not _counts(name, fields):  # without experts nothing computes with it (1.6-1.9)
+                    found = reading.problems[-1]
+                    reading.problems[-1] = found._replace(kind=found.kind._replace(severity="warning"))
+        elif name == "moe_layer_freq" and not isinstance(one.value, int) and not is_list(one.value):
+            # transformer_config.py:TransformerConfig.__post_init__ (1.7-2.1); a text is evaluated
+            if is_mapping(one.value):
+                _note(reading, path, one.value, "a whole number or a list of them", "整数或整数列表")
         elif name in choices and isinstance(one.value, str) and _counts(name, fields):
             known = choices[name].split()
             if (one.value.lower() if name == "hidden_act" else one.value) not in known:
@@ -88,8 +98,32 @@ def _counts(name: str, fields: Mapping[str, Sourced]) -> bool:
     return not name.startswith("moe_") or (experts is not None and bool(experts.value))
 
 
+_STRICT = {
+    "parallel_config.use_seq_parallel": bool,
+    "parallel_config.vocab_emb_dp": bool,
+    "parallel_config.gradient_aggregation_group": int,
+    "recompute_config.parallel_optimizer_comm_recompute": bool,
+    "recompute_config.mp_comm_recompute": bool,
+    "recompute_config.recompute_slice_activation": bool,
+}
+"""What MindSpore's Validator looks at, which takes neither null nor 1 for a truth.
+
+modules/transformer/op_parallel_config.py:OpParallelConfig, transformer.py:TransformerRecomputeConfig (1.6-2.1).
+"""
+
+
+def _check_strictly(reading: Reading) -> None:
+    for path, kind in _STRICT.items():
+        value = reading.get(path)
+        if path not in reading.places or isinstance(value, Undecided) or type(value) is kind:
+            continue
+        if kind is bool or not isinstance(value, int):
+            _note(reading, path, value, *_WORDS[kind.__name__])
+
+
 def check_sections(reading: Reading) -> None:
     """Report the written values outside the model that are of the wrong kind."""
+    _check_strictly(reading)
     places = reading.places
     said = {dict(problem.values).get("key") for problem in reading.problems}
     for path, kind in kinds_of(reading.catalog, "section_types").items():
