@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..mapper.differences import Difference, Found
     from ..mapper.recipe.values import Recipe
+    from ..mappings.names_compiled import FieldName
     from ..schemas.config import Config, ReadOptions
     from ..schemas.diagnostic import Language
 
@@ -53,7 +54,7 @@ def run(
     rows = [_gated(row, a, b) for row in differences(a, b)]
     unseen = _unseen(configs)
     verdict = _verdict(rows, unseen)
-    reasons = {**open_because(configs[0], a), **open_because(configs[1], b)}
+    reasons: dict[FieldName, tuple[str, str]] = {**open_because(configs[0], a), **open_because(configs[1], b)}
     if format == "json":
         said = [row.to_json() for row in rows]
         for row, entry in zip(rows, said, strict=True):

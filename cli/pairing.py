@@ -158,7 +158,7 @@ class Gathering:
             else:
                 self._remarks[name] = remark
             return None
-        except UsageError:
+        except (UsageError, ModuleNotFoundError):  # a mistake of the caller, and a checkout that is not built
             raise
         except Exception as error:  # noqa: BLE001 - a bug of a reader must not lose what the other files have to say
             from ..rules.engine import CRASHED

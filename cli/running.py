@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+_NOT_BUILT = (
+    "accmap: this checkout is not built ({name} is missing): run `python -m generate` in it, or `pip install -e .`",
+    "accmap: 此检出尚未构建（缺少 {name}）：请在其中运行 `python -m generate` 或 `pip install -e .`",
+)
+
+
 def run_command(command: Command, parsed: Parsed) -> int:
     """The exit code of the command."""
     values = dict(parsed.values)
@@ -124,6 +130,9 @@ def _words(value: object) -> tuple[str, ...]:
 
 
 def _bug(error: Exception, language: str) -> int:
+    if isinstance(error, ModuleNotFoundError) and str(error.name).endswith("_compiled"):
+        tell(_NOT_BUILT[language == "zh"].format(name=error.name))
+        return UNUSABLE
     tell_crash(error)
     name = type(error).__name__
     tell(

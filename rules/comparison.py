@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..mapper.recipe.values import RecipeValue
+    from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Caveat
     from ..schemas.diagnostic import Severity
     from .places import Spot
@@ -46,7 +47,7 @@ class Compared(NamedTuple):
     """The last two entries that had nothing to say about each other; the same two have nothing to say again."""
 
 
-def differences(subject: Subject, table: Mapping[str, Compared]) -> Iterator[tuple[str, Found]]:
+def differences(subject: Subject, table: Mapping[FieldName, Compared]) -> Iterator[tuple[str, Found]]:
     """The code and the finding of every field whose values differ."""
     left, right = subject.megatron, subject.mindformers
     if left is None or right is None:
@@ -75,7 +76,7 @@ def differences(subject: Subject, table: Mapping[str, Compared]) -> Iterator[tup
 
 
 def _differing(
-    name: str,
+    name: FieldName,
     row: Compared,
     fields: tuple[RecipeValue | None, RecipeValue | None],
     values: tuple[object, object],
@@ -125,7 +126,7 @@ def _differing(
     return found
 
 
-def _depending(found: Found, name: str, left: Side, right: Side) -> Found:
+def _depending(found: Found, name: FieldName, left: Side, right: Side) -> Found:
     """A difference that counts only where a value that cannot be read lets it."""
     from .registry import labels
 
@@ -136,7 +137,7 @@ def _depending(found: Found, name: str, left: Side, right: Side) -> Found:
     return found._replace(values={**found.values, **said}, variant="depends", severity=severity)
 
 
-def _same_numbers(name: str, other: object, left: Side, right: Side) -> Caveat | None:
+def _same_numbers(name: FieldName, other: object, left: Side, right: Side) -> Caveat | None:
     """Why, by the tables, the value of one side makes the same numbers as what the other always or instead does."""
     dialect = side_of(right.config)
     own = left.value(name)
@@ -160,7 +161,7 @@ def _same_numbers(name: str, other: object, left: Side, right: Side) -> Caveat |
     return None
 
 
-def _aside(name: str, left: Side, right: Side) -> bool:
+def _aside(name: FieldName, left: Side, right: Side) -> bool:
     """Whether a field is about files, logs or devices, changes no number, and one framework always does the same."""
     return (
         name.startswith(_ASIDE)
@@ -169,11 +170,11 @@ def _aside(name: str, left: Side, right: Side) -> bool:
     )
 
 
-def _numeric(name: str) -> bool:
+def _numeric(name: FieldName) -> bool:
     return vocabulary()[name].impact == "numerics"
 
 
-def _lowered(name: str, severity: Severity) -> Severity:
+def _lowered(name: FieldName, severity: Severity) -> Severity:
     """A difference that the tables know to change no number is not an error."""
     known = _harmless.get(name)
     if known is None:
@@ -206,7 +207,7 @@ def _is_open(a: RecipeValue | None, b: RecipeValue | None, row: Compared) -> boo
 
 
 def _left_open(
-    name: str, a: RecipeValue | None, b: RecipeValue | None, left: Side, right: Side, row: Compared
+    name: FieldName, a: RecipeValue | None, b: RecipeValue | None, left: Side, right: Side, row: Compared
 ) -> Iterator[tuple[str, Found]]:
     """What cannot be compared: a value that is not known, or a setting that the other side does not have."""
     if a is not None and b is not None:
@@ -239,7 +240,9 @@ def _comparable(a: RecipeValue | None, b: RecipeValue | None, row: Compared) -> 
     return given is not None and given.origin == "explicit" and (row.one_sided or row.neutral is not None)
 
 
-def difference(name: str, first: object, second: object, left: Side, right: Side, *, main: Side | None = None) -> Found:
+def difference(
+    name: FieldName, first: object, second: object, left: Side, right: Side, *, main: Side | None = None
+) -> Found:
     """The finding that says what each side has and where it comes from; it stands in `main`, or where one can write."""
     from .registry import labels
 
@@ -262,7 +265,7 @@ def difference(name: str, first: object, second: object, left: Side, right: Side
     return Found(on(main.framework, name), values, tuple(notes), (name,))
 
 
-def _notes(side: Side, name: str, spots: Sequence[Spot], *, primary: bool) -> Iterator[Note]:
+def _notes(side: Side, name: FieldName, spots: Sequence[Spot], *, primary: bool) -> Iterator[Note]:
     """The places that take part in the value; the finding's own place is not repeated."""
     framework = side.framework
     if not spots and not primary:

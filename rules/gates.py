@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..mapper.recipe.values import Recipe
+    from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Condition
 
 
-def counts(name: str, *recipes: Recipe) -> bool | None:
+def counts(name: FieldName, *recipes: Recipe) -> bool | None:
     """Whether a field means anything in these runs; None where that depends on what cannot be read."""
     idle = IDLE.get(name)
     open_ = False
@@ -35,16 +36,16 @@ def counts(name: str, *recipes: Recipe) -> bool | None:
     return None if open_ else True
 
 
-def deciding(name: str, *recipes: Recipe) -> list[str]:
+def deciding(name: FieldName, *recipes: Recipe) -> list[FieldName]:
     """The fields that cannot be read and decide whether another one counts."""
-    found: dict[str, None] = {}
+    found: dict[FieldName, None] = {}
     for recipe in recipes:
         for condition in conditions_of(name, recipe.framework):
             found.update(dict.fromkeys(field for field in named(condition) if recipe.is_open(field)))
     return list(found)
 
 
-def conditions_of(name: str, framework: str) -> Iterator[Condition]:
+def conditions_of(name: FieldName, framework: str) -> Iterator[Condition]:
     """Everything that decides whether a field counts on one side."""
     yield from GATES.get(name, ())
     idle = IDLE.get(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.versions import number_of
 from .comparison import equal
 from .naming import shown
 from .rule import Found, Note, at_key, on
@@ -257,7 +258,4 @@ def _last(key: str) -> str:
 
 
 def _not_before(side: Side, version: str) -> bool:
-    def number(text: str) -> tuple[int, ...]:
-        return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())
-
-    return number(side.config.framework_version) >= number(version)
+    return number_of(side.config.framework_version) >= number_of(version)

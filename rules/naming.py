@@ -6,6 +6,7 @@ from ..schemas.light_typing import TYPE_CHECKING, cast
 from .places import places_of
 
 if TYPE_CHECKING:
+    from ..mappings.names_compiled import FieldName
     from ..schemas.config import Framework
     from .places import Spot
     from .subject import Side
@@ -50,7 +51,7 @@ def spelled(spot: Spot, framework: Framework) -> str:
     return "--" + spot.key.replace("_", "-")
 
 
-def key_of(side: Side, field: str) -> str:
+def key_of(side: Side, field: FieldName) -> str:
     """The key that decides a recipe field in this file."""
     spot = places_of(side).main_spot(field)
     return spelled(spot, side.framework) if spot is not None else field
@@ -65,7 +66,7 @@ def _made_of(value: object, written: list[Spot]) -> bool:
     return len(numbers) == 2 and own != value
 
 
-def describe_origin(side: Side, name: str, spots: list[Spot]) -> tuple[str, str]:
+def describe_origin(side: Side, name: FieldName, spots: list[Spot]) -> tuple[str, str]:
     """Where a value comes from, in both languages."""
     field = side.field(name)
     if field is None or not spots:

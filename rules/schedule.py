@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from ..mapper.schedule.comparison import Comparison
     from ..mapper.schedule.curve import Curve, Schedule
+    from ..mappings.names_compiled import FieldName
     from .subject import Side, Subject
 
-_DRAWN = (
+_DRAWN: tuple[FieldName, ...] = (
     "schedule.style",
     "schedule.learning_rate",
     "schedule.min_learning_rate",
@@ -102,7 +103,7 @@ def length_open(subject: Subject) -> Iterator[Found]:
         return
     for side in subject.sides:
         reasons = open_because(side.config, side.recipe)
-        names = [name for name in reasons if name.startswith("schedule.")]
+        names: list[FieldName] = [name for name in reasons if name.startswith("schedule.")]
         if names and _compared(subject) is None:
             english, chinese = reasons[names[0]]
             yield Found(on(side.framework, names[-1]), {"reason": english, "reason_zh": chinese}, fields=tuple(names))
@@ -136,12 +137,12 @@ def for_alignment(subject: Subject) -> Iterator[Found]:
             yield Found(on(side.framework, "schedule.style"), {"style": shown(style), "warmup": shown(warmup)})
 
 
-def differing(subject: Subject) -> list[str]:
+def differing(subject: Subject) -> list[FieldName]:
     """The fields that draw the curve and have different values."""
     left, right = subject.megatron, subject.mindformers
     if left is None or right is None:
         return []
-    found: list[str] = []
+    found: list[FieldName] = []
     for name in _DRAWN:
         a, b = left.field(name), right.field(name)
         if a is None or b is None or not (a.decided and b.decided):
@@ -166,7 +167,7 @@ def _particular(subject: Subject) -> bool:
     )
 
 
-def _blamed(subject: Subject) -> str:
+def _blamed(subject: Subject) -> FieldName:
     names = differing(subject)
     return names[0] if names else "schedule.style"
 

@@ -119,6 +119,8 @@ class Launch(NamedTuple):
     env_spans: Mapping[str, Span] = {}
     directory: str | None = None
     """The folder that the script last changed to before it, where that is known."""
+    nodes_open: bool = False
+    """Whether `world_size` is that of one node, and something else says how many nodes there are."""
 
     def to_json(self) -> dict[str, object]:
         """The contract's `launch`."""

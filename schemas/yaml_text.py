@@ -655,7 +655,36 @@ class Reader:
         context = error.context or ""
         if context and error.context_mark is not None:
             context += f" (line {error.context_mark.line + 1})"
+        if mark is not None:
+            span = self._cause(span, error)
         self._refuse("syntax", span, why=problem, context=f", {context}" if context else "")
+
+    def _cause(self, seen: Span, error: Any) -> Span:
+        """The line that is wrong, where the scanner notices it a line later."""
+        if error.context == "while scanning a simple key" and error.context_mark is not None:
+            return self._whole(error.context_mark.line + 1)  # a key without its colon
+        if error.problem not in ("did not find expected key", "did not find expected <document start>"):
+            return seen
+        # Something ended too early: a line further in than its neighbours, before the one where it is noticed.
+        lines = [at for at in range(1, seen.line) if self._says(at)]
+        if not lines or not self._says(seen.line):
+            return seen
+        last, here = lines[-1], self._indent(seen.line)
+        if self._indent(last) > here and (len(lines) == 1 or self._indent(lines[-2]) <= here):
+            above = self.source.line(lines[-2]).split(" #")[0].rstrip() if len(lines) > 1 else ""
+            if not above.endswith((":", "-")):
+                return self._whole(last)
+        return seen
+
+    def _says(self, line: int) -> bool:
+        return bool(self.source.line(line).split("#")[0].strip())
+
+    def _indent(self, line: int) -> int:
+        text = self.source.line(line)
+        return len(text) - len(text.lstrip(" "))
+
+    def _whole(self, line: int) -> Span:
+        return Span(line, self._indent(line) + 1, line, len(self.source.line(line)) + 1)
 
     def _refuse_character(self, index: int) -> NoReturn:
         at = min(max(index, 0), max(len(self.source.text) - 1, 0))

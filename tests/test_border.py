@@ -33,24 +33,17 @@ CALLS = frozenset((
 MODULES = frozenset(("shutil", "pprint", "logging", "dbm", "shelve", "linecache"))
 """Modules whose every function opens, writes or prints."""
 
-DEVELOPERS = "a program of developers: it makes the tables and pages of the repository"
+DEVELOPERS = "a program of developers: it reads a framework's source and writes the facts of the repository"
 SILENCE = "what a framework prints is switched off"
 ALLOWED: dict[str, dict[str, str]] = {
-    "rules/compile.py": {"*": DEVELOPERS},
-    "rules/pages.py": {"*": DEVELOPERS},
-    "evidence/codes.py": {"*": DEVELOPERS},
-    "mapper/matrix.py": {"*": DEVELOPERS},
-    "mapper/recipe/compile_fields.py": {"*": DEVELOPERS},
-    "mappings/compile_tables.py": {"*": DEVELOPERS},
-    "mappings/transformer_config_compile.py": {"*": DEVELOPERS},
-    "mappings/weights_compile.py": {"*": DEVELOPERS},
-    "mappings/stops_compile.py": {"*": DEVELOPERS},
-    "schemas/compile_purposes.py": {"*": DEVELOPERS},
-    "schemas/mindformers/compile_legacy.py": {"*": DEVELOPERS},
-    "schemas/megatron/compile_catalog.py": {"*": DEVELOPERS},
-    "schemas/megatron/compile_validation.py": {"*": DEVELOPERS},
-    "schemas/mindformers/compile_dynamic.py": {"*": DEVELOPERS},
-    "schemas/mindformers/compile_static.py": {"*": DEVELOPERS},
+    "schemas/literal_module.py": {"pprint.pformat": "it makes text and writes nothing"},
+    "schemas/megatron/extract.py": {"*": DEVELOPERS},
+    "schemas/megatron/extraction.py": {"*": DEVELOPERS},
+    "schemas/megatron/facts.py": {"*": DEVELOPERS},
+    "schemas/mindformers/extract.py": {"*": DEVELOPERS},
+    "schemas/mindformers/fact_file.py": {"*": DEVELOPERS},
+    "schemas/mindformers/probe.py": {"*": DEVELOPERS},
+    "schemas/mindformers/source_digests.py": {"*": DEVELOPERS},
     "cli/lean.py": {
         "open": "a standard stream that the caller closed leads to the null device",
         "os.open": "nobody reads the answer any more: it leads to the null device",
@@ -151,7 +144,7 @@ def modules() -> list[Path]:
 def test_nothing_passes_the_border_elsewhere(room: str) -> None:
     wrong: list[str] = []
     for path in modules():
-        if path.parts[0] != room or path.name.endswith("_compiled.py"):
+        if path.parts[0] != room or path.name.endswith("_compiled.py") or path.name.startswith("compile"):
             continue
         allowed = ALLOWED.get(path.as_posix(), {})
         for line, name in passing((ROOT / path).read_text("utf-8"), ours(ROOT / path)):

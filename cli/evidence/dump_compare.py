@@ -8,7 +8,8 @@ to stderr.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ...evidence.dump.compare_next import next_dump, settings_behind
 from ...evidence.dump.compare_problems import PROBLEMS
@@ -21,8 +22,6 @@ from ..lean import BAD, FINE, UNUSABLE
 from ..parsing import UsageError, counts_from_one
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...evidence.dump.compare import Comparison
     from ...evidence.dump.compare_divergence import Divergence, UnitResult
     from ...evidence.dump.compare_problems import Note
@@ -397,6 +396,25 @@ def _settings(fields: Sequence[str], configs: list[tuple[Config, Any]]) -> Setti
     return Settings(files, rows, tuple(dict.fromkeys(rules)))
 
 
+class _Tensors(Sequence["dict[str, Any]"]):
+    """What is said of the tensors of a unit: put into words where it is looked at, for it takes more than it tells."""
+
+    def __init__(self, told: Sequence[TensorResult]) -> None:
+        self._told = told
+
+    def __len__(self) -> int:
+        return len(self._told)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        if isinstance(index, int):
+            return _tensor_json(self._told[index])
+        return [_tensor_json(tensor) for tensor in self._told[index]]
+
+
 def _unit_json(unit: UnitResult) -> dict[str, Any]:
     return {
         "a": unit.a.name,
@@ -405,7 +423,7 @@ def _unit_json(unit: UnitResult) -> dict[str, Any]:
         "direction": unit.a.direction,
         "agrees": unit.agrees,
         "skipped": unit.skipped,
-        "tensors": [_tensor_json(tensor) for tensor in unit.tensors],
+        "tensors": _Tensors(unit.tensors),
         "only_a": list(unit.only_a),
         "only_b": list(unit.only_b),
     }
@@ -446,7 +464,7 @@ def _tensor_json(tensor: TensorResult) -> dict[str, Any]:
 
 def _rendered(answer: dict[str, Any], format: str, language: Language, *, everything: bool) -> Outgoing:  # noqa: A002
     if format == "json":
-        return json_text(answer)
+        return json_text(answer, default=list)
     if format == "csv":
         return _csv(answer)
     from .dump_compare_report import text_page

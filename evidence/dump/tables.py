@@ -23,14 +23,15 @@ from .compare import unit_path
 from .compare_divergence import Divergence, UnitResult, first_divergence
 from .compare_gaps import Gap, gaps_of
 from .compare_problems import PROBLEMS, Note
+from .records import Statistics, Tensor, Unit
 from .statistics import EXACT, Judge, TensorResult, compare_tensors
 from .tables_sheet import broken, read_rows
-from .trees import Statistics, Tensor, Unit, dtype_name, lies_in, number, sizes_in, unit_named
+from .trees import dtype_name, lies_in, number, sizes_in, unit_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .trees import Role
+    from .records import Role
 
 Form = Literal["compare", "precheck", "precheck-details"]
 

@@ -18,13 +18,15 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from .compare_problems import Note
+from .records import Statistics, Tensor, Unit
 from .tables_sheet import broken, csv_rows, why_unreadable
-from .trees import Statistics, Tensor, Tree, Unit, dtype_name, file_names, lies_in, number, outside, sizes_in
+from .trees import Tree, dtype_name, file_names, lies_in, number, outside, sizes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from .trees import Direction, Place
+    from .records import Direction
+    from .trees import Place
 
 _FILE = re.compile(
     r"(?P<type>[^.]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>[0-9]+)"

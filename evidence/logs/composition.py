@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...mapper.recipe.values import Recipe
+    from ...mappings.names_compiled import FieldName
     from .run import Run
 
 _MEANS_FROM = (0, 15)
@@ -71,7 +72,7 @@ def extras_of(recipes: Sequence[Recipe]) -> Extras | None:
     )
 
 
-def _number(recipe: Recipe, field: str) -> float:
+def _number(recipe: Recipe, field: FieldName) -> float:
     value = recipe.value(field)
     return float(value) if isinstance(value, (int, float)) else 0.0
 

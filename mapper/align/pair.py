@@ -14,6 +14,7 @@ from ..translate.report import summary
 from ..translate.shared_fields import with_shared_fields
 from ..translate.translation import TargetSetting, Translation, translate_recipe
 from .alignment import Alignment, Change, align, experiment, with_paths
+from .neutral import read_back, without_losses
 from .table import alignment_table
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ...schemas.config import Config
     from ...schemas.diagnostic import Language
+    from ..recipe.values import Recipe
     from ..translate.report import ReportRow
 
 SCRIPT = "example.sh"
@@ -48,8 +50,10 @@ class Pair(NamedTuple):
         if isinstance(size, int) and size > 0:
             return size
         devices = 1
-        for name in ("data_size", "tensor_size", "pipeline_size", "context_size"):
-            part = self.mindformers.recipe.value(f"parallel.{name}")
+        for name in (
+            "parallel.data_size", "parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size",
+        ):  # fmt: skip
+            part = self.mindformers.recipe.value(name)
             devices *= part if isinstance(part, int) and part > 0 else 1
         return devices
 
@@ -108,9 +112,24 @@ def pair_of(
     if trial is not None:
         recipe, further = experiment(recipe, trial)
         changes = _joined(changes, further)
+
+    def to_script(of: Recipe) -> Translation:
+        return translate_recipe(of, config, "megatron", megatron)
+
+    def to_yaml(of: Recipe) -> Translation:
+        return translate_recipe(of, config, "mindformers", mindformers, dialect)
+
+    if alignment is not None:
+        ways = (to_yaml, to_script) if config.framework == "megatron" else (to_script, to_yaml)
+        neutral, further = without_losses(recipe, *ways)
+        if alignment.number < len(alignment_table().steps) - 1:
+            recipe, changes = neutral, _joined(changes, further)
+        elif further:  # the last rung is the source's own run; the report says what only one side does
+            back = (*alignment.returned, *(change.field for change in further))
+            alignment = alignment._replace(returned=tuple(dict.fromkeys(back)))
     changed = {change.field for change in changes}
-    script = _noted(translate_recipe(recipe, config, "megatron", megatron), changed)
-    configuration = _noted(translate_recipe(recipe, config, "mindformers", mindformers, dialect), changed)
+    script = _noted(to_script(recipe), changed)
+    configuration = _noted(to_yaml(recipe), changed)
     if config.framework == "megatron":
         configuration = with_shared_fields(configuration, _as_read(script))
     across, along = (configuration, script) if config.framework == "megatron" else (script, configuration)
@@ -118,7 +137,7 @@ def pair_of(
         script,
         configuration,
         changes,
-        (*across.rows, *_lost(along.rows, across.rows)),
+        (*across.rows, *_lost(along, across.rows)),
         alignment,
         config.file,
         _saving_once(configuration) if initial_weights else None,
@@ -156,12 +175,16 @@ def _noted(translation: Translation, changed: set[str]) -> Translation:
     )
 
 
-def _lost(along: Iterable[ReportRow], across: Iterable[ReportRow]) -> Iterable[ReportRow]:
+def _lost(along: Translation, across: Iterable[ReportRow]) -> Iterable[ReportRow]:
     """What the source's own framework could not be written again, unless the other side lost it too."""
     known = {(row.field, row.source) for row in across if row.status not in ("exact", "made-explicit")}
-    for row in along:
-        if row.status in ("dropped", "unresolved", "approximate") and (row.field, row.source) not in known:
-            yield row
+    lost = [row for row in along.rows if row.status in ("dropped", "unresolved", "approximate")]
+    lost = [row for row in lost if (row.field, row.source) not in known]
+    if any(not row.explicit for row in lost):
+        # A default needs no words of its own to come back: Megatron-LM has no flag for a plain GELU.
+        back = read_back(along)
+        lost = [row for row in lost if row.explicit or row.field is None or back.value(row.field) != row.value]
+    return lost
 
 
 def _saving_once(translation: Translation) -> Translation:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.megatron.catalog import DEFAULT_VERSION
+from ...schemas.mindformers.catalog import DEFAULT_STATIC
 from .comparison import Comparison, compare
 from .curve import Schedule, UndecidedError
 from .explanation import explain
@@ -50,7 +52,7 @@ class QuantityEquivalent(NamedTuple):
 # To MindSpore Transformers -------------------------------------------------------------------------------------------
 
 
-def nearest_mindformers(schedule: Schedule, steps: int | None = None, version: str = "1.9") -> Equivalent:
+def nearest_mindformers(schedule: Schedule, steps: int | None = None, version: str = DEFAULT_STATIC) -> Equivalent:
     """The `lr_schedule` that equals a Megatron-LM schedule, or the nearest one."""
     horizon = horizon_of(schedule, steps)
 
@@ -138,7 +140,7 @@ def _whole(steps: float) -> tuple[int, ...]:
 
 
 def nearest_megatron(
-    schedule: Schedule, steps: int | None = None, version: str = "0.12", global_batch_size: int = 1
+    schedule: Schedule, steps: int | None = None, version: str = DEFAULT_VERSION, global_batch_size: int = 1
 ) -> Equivalent:
     """The Megatron-LM arguments that equal a MindSpore Transformers schedule, or the nearest ones."""
     horizon = horizon_of(schedule, steps)

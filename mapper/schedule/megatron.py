@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.megatron.catalog import DEFAULT_VERSION
 from .curve import Curve, Schedule, Traits, UndecidedError, constant_curve
 from .float32 import single
 from .loss_scale import growing_scale
@@ -66,7 +67,7 @@ class MegatronParameters(NamedTuple):
     decoupled_lr: float | None = None
     use_checkpoint_opt_param_scheduler: bool = False
     override_opt_param_scheduler: bool = False
-    version: str = "0.12"
+    version: str = DEFAULT_VERSION
 
     @property
     def newer_batches(self) -> bool:

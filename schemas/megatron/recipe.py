@@ -80,7 +80,9 @@ class _Reader:
                 self.argument(key, node, words)
         elif model is None or not model.tag.endswith(":null"):
             self.refuse("MODEL_ARGS is not a mapping", model)
-        launch = Launch("torchrun", None, tuple(words), self.world_size(env), env, self.span(model), spans)
+        nodes_open = "NUM_NODES" not in env and "NUM_NODES" not in self.options.variables
+        size, span = self.world_size(env), self.span(model)
+        launch = Launch("torchrun", None, tuple(words), size, env, span, spans, nodes_open=nodes_open)
         mode = _scalar(top["MODE"]) if "MODE" in top else ""
         return Recipe(tuple(words), launch, tuple(self.problems), tuple(self.unresolved), mode)
 
@@ -202,7 +204,7 @@ class _Reader:
         return "".join(parts), missing
 
     def world_size(self, env: Mapping[str, str | None]) -> int | None:
-        """Devices per node times nodes, as the driver hands them to torchrun."""
+        """Devices per node times nodes, as the driver hands them to torchrun; one node where its job does not say."""
         size = 1
         for name, default in (("GPUS_PER_NODE", GPUS_PER_NODE), ("NUM_NODES", 1)):
             text = env.get(name, self.options.variables.get(name, str(default)))

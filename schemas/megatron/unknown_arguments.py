@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .parsing import Parsed
 
 _NAMED = 3
+_NUMBER = frozenset("0123456789.eE+-")
 
 
 def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tuple[Diagnostic, ...]:
@@ -41,6 +42,8 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tupl
             told[-1] = finding(VERSION_PROBLEMS, kind, file, problem.span, version=version, flag=flag, known=known)
         elif near and slip(flag, near):
             told[-1] = finding(PROBLEMS, "misspelt", file, problem.span, version=version, flag=flag, near=near)
+        elif (apart := _glued(flag, version)) is not None:
+            told[-1] = finding(PROBLEMS, "misspelt", file, problem.span, version=version, flag=flag, near=apart)
         else:
             strange.append(len(told) - 1)
     if len(strange) < FORK:
@@ -57,3 +60,21 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tupl
         PROBLEMS, "fork", file, place, version=version, count=len(flags), named=named, declare=declare
     )
     return tuple(entry for at, entry in enumerate(told) if at not in dropped)
+
+
+def _glued(flag: str, version: str) -> str | None:
+    """A known option with its value, where the blank between them is missing: `--rotary-base10000`."""
+    from .catalog import catalog
+
+    known = catalog(version).by_option
+    for end in range(len(flag) - 1, 3, -1):
+        fact = known.get(flag[:end])
+        if fact is None or fact.action != "store":
+            continue
+        value = flag[end:]
+        if fact.choices is not None:
+            return f"{flag[:end]} {value}" if value in map(str, fact.choices) else None
+        if fact.type in ("int", "float") and value[0].isdigit() and _NUMBER.issuperset(value):
+            return f"{flag[:end]} {value}"
+        return None
+    return None

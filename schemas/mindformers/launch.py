@@ -11,6 +11,7 @@ from __future__ import annotations
 import posixpath
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..versions import default_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ..diagnostic import Diagnostic
     from .effective import Override
 
-DEFAULT_VERSION = "1.9"
+DEFAULT_VERSION = default_name("mindformers", "static")
 
 
 class LaunchOverrides(NamedTuple):

@@ -65,6 +65,9 @@ class Reading:
         """Record a problem about a key that is not written: where it is misspelt, or at the end of its section."""
         values.setdefault("version", self.version)
         span = self.places.get(path) or self._misspelt(path) or self._end_of(parent(path))
+        while span is None and path:
+            path = parent(path)
+            span = self._misspelt(path) or self._end_of(parent(path))
         self.problems.append(finding(PROBLEMS, problem, self.file, span, **values))
 
     def _misspelt(self, path: str) -> Span | None:

@@ -50,10 +50,14 @@ def _dataset(reading: Reading, *, legacy: bool) -> None:
             why=f"{MEGATRON_DATA} needs model.model_config.input_sliced_sig: True",
             why_zh=f"{MEGATRON_DATA} 要求 model.model_config.input_sliced_sig: True",
         )
+    if "type" not in loader and not legacy and _trains(reading):
+        _without_data(reading)
     if loader.get("type") == MEGATRON_DATA:
         _data_keys(reading)
-        if "datasets_type" not in loader:
-            reading.lacking("missing-key", f"{_LOADER}.datasets_type", key="datasets_type", section=_LOADER)
+        for name in ("datasets_type", "sizes"):
+            if name not in loader:
+                reading.lacking("missing-key", f"{_LOADER}.{name}", key=name, section=_LOADER)
+        _megatron_values(reading, loader)
     elif isinstance(loader.get("type"), str):
         _loader_class(reading, loader["type"])
     path = f"{_LOADER}.config.data_path"
@@ -61,6 +65,47 @@ def _dataset(reading: Reading, *, legacy: bool) -> None:
         reading.resolve("resolved.dataset.data_path", reading.get(path), path)
     if loader.get("sizes") is not None:
         reading.resolve("resolved.dataset.sizes", loader.get("sizes"), f"{_LOADER}.sizes")
+
+
+def _trains(reading: Reading) -> bool:
+    """Whether the file is written for training: a part of one, or a template to be filled in, lacks what trains."""
+    mode = reading.get("run_mode")
+    return mode in (None, "train", "finetune") and "optimizer" in reading.places and "model" in reading.places
+
+
+def _without_data(reading: Reading) -> None:
+    """No loader to read samples from: `base_trainer.py:training_process` asks for it (1.6-2.1)."""
+    for section, key in (("", "train_dataset"), ("train_dataset", "data_loader"), (_LOADER, "type")):
+        path = f"{section}.{key}" if section else key
+        value = reading.get(path)
+        if isinstance(value, Undecided) or (value and key == "type"):
+            return
+        if not value or key == "type":
+            where = section or "run_mode train"
+            reading.lacking("missing-key", path, key=key, section=where)
+            return
+
+
+_NEVER_NULL = ("reset_position_ids", "reset_attention_mask", "eod_mask_loss")
+"""What `gpt_dataset.py:GPTDatasetConfig.__post_init__` asserts to be given: null is no False (1.6-2.1)."""
+
+
+def _megatron_values(reading: Reading, loader: dict[Any, Any]) -> None:
+    """Values that the builder of Megatron's data sets stops at (`blended_megatron_dataloader.py`, 1.6-2.1)."""
+    kind, sizes = loader.get("datasets_type"), loader.get("sizes")
+    if "datasets_type" in loader and kind != "GPTDataset" and not isinstance(kind, Undecided):
+        path = f"{_LOADER}.datasets_type"
+        reading.note("value-type", path, key=path, value=repr(kind), expected="GPTDataset", expected_zh="GPTDataset")
+    if "sizes" in loader and not is_list(sizes) and not isinstance(sizes, Undecided):
+        path = f"{_LOADER}.sizes"
+        words = ("a list of three numbers of samples", "三个样本数的列表")
+        reading.note("value-type", path, key=path, value=repr(sizes), expected=words[0], expected_zh=words[1])
+    section = f"{_LOADER}.config"
+    given = reading.section(section)
+    for name in _NEVER_NULL:
+        if name in given and given[name] is None:
+            path, english, chinese = f"{section}.{name}", "True or False", "True 或 False"
+            reading.note("value-type", path, key=path, value="null", expected=english, expected_zh=chinese)
 
 
 def _loader_class(reading: Reading, name: str) -> None:

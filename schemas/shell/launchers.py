@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from .scanning import is_digits
-from .text import Code, Doubt, Piece, known, plain, shown
+from .text import Code, Doubt, Piece, known, plain, shown, written_at
 from .tree import INPUTS
 
 if TYPE_CHECKING:
@@ -58,6 +58,15 @@ class Remote(NamedTuple):
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
+
+
+_DEVICES = frozenset(("auto", "gpu", "cpu", "xpu", "npu", "cuda", "privateuseone", "mlu", "musa"))
+
+
+def _counts(text: str) -> bool:
+    """Whether Python's `int` makes a number above 0 of a text."""
+    digits = text.strip().removeprefix("+").replace("_", "")
+    return digits.isdecimal() and int(digits[:20] or "0") > 0
 
 
 TORCHRUN = Launcher(
@@ -644,12 +653,16 @@ class _Start:
             at += 1
             if equals:
                 given[option] = value if word is not None else None
+                if table is TORCHRUN and word is not None:
+                    self._counted(name, option, value, words[at - 1])
             elif option in table.flags:
                 module = module or option in ("m", "module")
                 bare = bare or option == "no-python"
             elif at < len(words) and not _option_like(words[at]) and not _script_like(words[at]):
                 # an option that lost its value to an empty variable does not take the script for one
-                given[option] = words[at].known()
+                given[option] = found = words[at].known()
+                if table is TORCHRUN and found is not None:
+                    self._counted(name, option, found, words[at])
                 at += 1
         size: int | None = table.default if not doubtful else None
         for number, options in enumerate(table.counts):
@@ -679,6 +692,29 @@ class _Start:
             self._python(words[at + 1 :], name, size, (*before, *words[: at + 1]))
             return
         self._record(name, script, words[at + 1 :], size, (*before, *words[: at + 1]))
+
+    def _counted(self, launcher: str, option: str, value: str, word: Field) -> None:
+        """Says where torchrun takes no such number of processes.
+
+        torch 2 distributed/run.py:determine_local_world_size, parse_min_max_nnodes.
+        """
+        if option in ("nproc-per-node", "nproc"):
+            parts, words = [value], _DEVICES
+            english, chinese = (
+                "a number of processes, or auto, gpu, cpu, xpu, npu",
+                "进程数，或 auto、gpu、cpu、xpu、npu",
+            )
+        elif option == "nnodes":
+            parts, words = value.split(":"), frozenset[str]()
+            english, chinese = "a number of nodes, or MIN:MAX", "节点数，或 MIN:MAX"
+        else:
+            return
+        if value in words or (len(parts) <= 2 and all(_counts(part) for part in parts)):
+            return
+        place = written_at(word.text(), self.place)
+        self.shell.note(
+            "process-count", place, launcher=launcher, option=option, text=value, expected=english, expected_zh=chinese
+        )
 
     def _record(
         self,

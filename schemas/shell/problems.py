@@ -213,6 +213,13 @@ PROBLEMS: dict[str, Kind] = {
         "still to be filled in?",
         "没有可供读取的文件 {path}，bash 不会执行这条命令。`<...>` 是否为尚未填写的占位符？",
     ),
+    "process-count": Kind(
+        "SYN034",
+        "process-count",
+        "error",
+        "{launcher} stops before the first program: --{option} is {text}, and it takes {expected}.",
+        "{launcher} 在启动程序前即报错：--{option} 为 {text}，应为{expected_zh}。",
+    ),
     "sweep": Kind(
         "SYN029",
         "launch-in-a-loop",

@@ -379,6 +379,15 @@ def test_the_lean_path_of_lint_imports_nothing_heavy() -> None:
     assert "tomllib" not in loaded
 
 
+def test_a_class_that_is_not_known_crashes_no_rule(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """MindFormers 1.6-2.1 `configs/general/run_general_task.yaml` trains whatever class the user names."""
+    text = "run_mode: train\nuse_legacy: True\nmodel:\n  model_config: {type: OwnConfig, num_layers: 4}\n"
+    (folder / "own.yaml").write_text(text + "  arch: {type: OwnModel}\noptimizer: {type: AdamW, swap: True}\n")
+    codes = found(capsys, "own.yaml")
+    assert "MAP107" in codes
+    assert "SYN990" not in codes
+
+
 def test_a_reader_that_crashes_loses_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,7 +56,7 @@ def _lint(folder: Path, names: list[str], *options: str) -> dict[str, list[Any]]
     return found
 
 
-@pytest.mark.parametrize("profile", ["align", "train"])
+@pytest.mark.parametrize("profile", ["align", pytest.param("train", marks=pytest.mark.slow)])
 def test_pairs_together_say_what_each_says_alone(folder: Path, profile: str) -> None:
     alone: dict[str, list[Any]] = {}
     for number in range(COUNT):

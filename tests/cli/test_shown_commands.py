@@ -104,7 +104,20 @@ NOT_HERE = re.compile(r"/data/|tokenizer\.json|--follow|^verify")
 """Data of a machine of one's own, an endless command, and both frameworks."""
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(shown(page))], ids=lambda page: page.name)
+def said_before(page: Path) -> bool:
+    """Whether a Chinese page shows the very lines that the English one shows."""
+    other = page.with_name(page.name.replace(".zh-CN", ""))
+    return other != page and list(shown(other)) == list(shown(page))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if said_before(page) else [])
+        for page in PAGES
+        if any(shown(page))
+    ],
+)
 def test_shown_commands_run(accmap, bench: Path, page: Path) -> None:
     for line in shown(page):
         if NOT_HERE.search(line):

@@ -80,7 +80,9 @@ def named(texts: dict[str, str], version: str) -> tuple[set[str], set[str]]:
     return fields, {word.strip("():,.;") for entry in loud for word in entry.message().split()}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    "version", [*(pytest.param(old, marks=pytest.mark.slow) for old in VERSIONS[:-1]), VERSIONS[-1]]
+)
 def test_what_convert_drops_is_found(version: str) -> None:
     missing: list[str] = []
     for number, batch in enumerate(batches(version)):

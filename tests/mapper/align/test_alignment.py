@@ -143,6 +143,57 @@ def test_examples_give_equal_pairs(name: str, file: str, step: int | None) -> No
     assert silent(script, configuration, pair) == set()
 
 
+ONE_SIDED = {
+    # What each of them computes: Megatron-LM 0.12 arguments.py:_add_fp8_args, _add_learning_rate_args (decoupled_lr),
+    # transformer_config.py (layernorm_zero_centered_gamma, init_method_xavier_uniform); MindFormers 1.9.0 has
+    # no such field in parallel_core/transformer_config.py:TransformerConfig, nor a second rate in core/optim.
+    "--fp8-format hybrid": ("precision.fp8", "--fp8-format"),
+    "--apply-layernorm-1p": ("norm.zero_centered_gamma", "--apply-layernorm-1p"),
+    "--decoupled-lr 1e-3": ("optimizer.decoupled_lr", "--decoupled-lr"),
+    "--init-method-xavier-uniform": ("init.xavier_uniform", "--init-method-xavier-uniform"),
+    "--rotary-percent 0.5": ("position.rotary_fraction", "--rotary-percent 0.5"),
+    "--squared-relu": ("activation.function", "--squared-relu"),
+}
+ONE_SIDED_BASE = (
+    "--untie-embeddings-and-output-weights --vocab-size 100 --tokenizer-type NullTokenizer "
+    "--position-embedding-type rope --data-path /d/x --split 1,0,0"
+)
+
+
+@pytest.mark.parametrize("words", ONE_SIDED)
+def test_an_aligned_pair_has_nothing_that_one_side_cannot_do(words: str) -> None:
+    field, spelt = ONE_SIDED[words]
+    source = small(f"{ONE_SIDED_BASE} {words}")
+    pair = pair_of(source, step=0)
+    assert field in {change.field for change in pair.changes}
+    assert spelt not in pair.texts()[SCRIPT]
+    assert [row.field for row in pair.rows if row.changes_numbers] == []
+    kept = pair_of(source, step=len(steps()) - 1)
+    assert spelt in kept.texts()[SCRIPT]
+    assert kept.alignment is not None
+    assert field in kept.alignment.returned
+    assert field in {row.field for row in kept.rows if row.changes_numbers}
+
+
+def test_an_aligned_yaml_has_nothing_that_megatron_cannot_do() -> None:
+    """Megatron-LM masks no padding token (gpt_dataset.py) and before 0.17 casts the residual back."""
+    text = pair_of(small(f"{ONE_SIDED_BASE} --bf16")).texts()[CONFIGURATION]
+    text = text.replace("pad_token_id: -1", "pad_token_id: 3")
+    text = text.replace("fp32_residual_connection: False", "fp32_residual_connection: True")
+    pair = pair_of(config_of(SourceText("m.yaml", text), ReadOptions(), path="m.yaml"), step=0)
+    changes = {change.field: change.after for change in pair.changes}
+    assert changes["tokenizer.pad_token"] == -1
+    assert changes["precision.residual_in_fp32"] is False
+    assert "pad_token_id: -1" in pair.texts()[CONFIGURATION]
+    assert [row.field for row in pair.rows if row.changes_numbers] == []
+
+
+@pytest.mark.parametrize("field", ["activation.function", "position.type"])
+def test_a_default_that_comes_back_by_itself_is_not_lost(field: str) -> None:
+    """Megatron-LM 0.12 arguments.py has no flag for a plain GELU or learned positions: they are what it does."""
+    assert field not in {row.field for row in pair_of(small("--vocab-size 100")).rows if row.status == "dropped"}
+
+
 def test_a_pair_keeps_the_run() -> None:
     source = read_config(str(EXAMPLES / "deepseek_v3" / "megatron.sh"))
     script, _ = read_back(pair_of(source).texts())

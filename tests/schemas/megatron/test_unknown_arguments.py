@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.megatron import compile_catalog
 from accmap.schemas.megatron.versions import versions_of
 from accmap.schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS, static_catalog
 from accmap.schemas.mindformers.detect import ONLY_IN
@@ -73,9 +72,7 @@ def test_slips(one: str, other: str, near: bool) -> None:
     assert slip(one, other) == near
 
 
-def test_the_compiled_versions_are_fresh() -> None:
-    with open(compile_catalog.VERSIONS_PATH, encoding="utf-8") as stream:
-        assert stream.read() == compile_catalog.versions_text(compile_catalog.read_table())
+def test_which_versions_know_an_option() -> None:
     assert versions_of("--perform-rl-step") == ("0.15", "0.16", "0.17", "0.18", "0.19")
 
 
