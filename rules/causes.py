@@ -154,7 +154,9 @@ class _Links:
                 continue
             if row.fields and entry.fields != head.fields and all(name.startswith(row.fields) for name in entry.fields):
                 return cause
-            if row.open and all(name.startswith(row.open) and self._is_open(name, head.file) for name in entry.fields):
+            if row.open and all(
+                name.startswith(row.open) and self._is_open(cast("FieldName", name), head.file) for name in entry.fields
+            ):
                 return cause
         return None
 
@@ -299,7 +301,7 @@ class _Links:
         order = tuple(COMPARED)
         return other in COMPARED and name in COMPARED and order.index(other) < order.index(name)
 
-    def _asked(self, side: Side, name: FieldName) -> frozenset[FieldName]:
+    def _asked(self, side: Side, name: FieldName) -> frozenset[str]:
         """The fields that were needed to work one out."""
         known = self._helpers.get((side.framework, name))
         if known is None:
@@ -389,7 +391,7 @@ def _supposing(side: Side, name: FieldName, there: Side) -> RecipeReading | None
         if any(field is not None and not field.decided for field in fields):
             return None
 
-        def known(field: str, own: tuple[str, ...] = row.fields) -> Value:
+        def known(field: FieldName, own: Sequence[FieldName] = row.fields) -> Value:
             return (there if field in own else side).value(field)
 
         scope = Scope(dialect, version, wanted.options, known)
