@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal, TypeAlias
 
+    from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Impact
     from ..schemas.config import Origin
     from ..schemas.source import Span
@@ -46,7 +47,7 @@ class Found(NamedTuple):
 class Difference(NamedTuple):
     """One field, or one key that has no field, on both sides."""
 
-    field: str | None
+    field: FieldName | None
     a: Found | None
     b: Found | None
     status: Verdict

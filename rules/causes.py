@@ -14,7 +14,7 @@ from __future__ import annotations
 from ..mapper.conditions import holds
 from ..mapper.recipe.reading import RecipeReading, side_of
 from ..mappings.tables import table
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .catalog_compiled import CAUSES, COMPARED, RULES
 from .comparison import COMPARATORS, equal
 from .gates import conditions_of
@@ -24,6 +24,7 @@ from .places import places_of, rows_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ..mappings.names_compiled import FieldName
     from ..schemas.config import Value
     from ..schemas.diagnostic import Diagnostic, Severity
     from ..schemas.source import Span
@@ -85,12 +86,12 @@ class _Links:
         """The arguments that are none, by where they begin."""
         self.idle: list[int] = []
         """What was said of a key that does nothing."""
-        self.differing: dict[str, int] = {}
+        self.differing: dict[FieldName, int] = {}
         """The comparison of each field that has one."""
         for number, entry in enumerate(found):
             code, span = entry.kind.code, entry.span
             if entry.fields and len(entry.fields) == 1 and (code in _PAIR or entry.fields[0] in COMPARED):
-                self.differing.setdefault(entry.fields[0], number)
+                self.differing.setdefault(cast("FieldName", entry.fields[0]), number)
             if code in _PAIR or code[:3] not in ("SYN", "MAP") or entry.kind.severity == "info":
                 continue
             if span is not None and span[:2] != span[2:4]:
@@ -105,7 +106,7 @@ class _Links:
         self._keys: dict[tuple[str, str], frozenset[str]] = {}
         self._helpers: dict[tuple[str, str], frozenset[str]] = {}
         self._readings: dict[str, RecipeReading] = {}
-        self._known: dict[tuple[str, str, str], bool] = {}
+        self._known: dict[tuple[str, FieldName, FieldName], bool] = {}
 
     def _fork(self, number: int) -> None:
         """One warning stands for all the arguments of a fork."""
@@ -153,7 +154,9 @@ class _Links:
                 continue
             if row.fields and entry.fields != head.fields and all(name.startswith(row.fields) for name in entry.fields):
                 return cause
-            if row.open and all(name.startswith(row.open) and self._is_open(name, head.file) for name in entry.fields):
+            if row.open and all(
+                name.startswith(row.open) and self._is_open(cast("FieldName", name), head.file) for name in entry.fields
+            ):
                 return cause
         return None
 
@@ -181,7 +184,7 @@ class _Links:
                 return cause
         return None
 
-    def _is_open(self, name: str, file: str) -> bool:
+    def _is_open(self, name: FieldName, file: str) -> bool:
         """Whether a field is undecided in a file."""
         side = next((side for side in self.subject.sides if side.config.file == file), None)
         field = None if side is None else side.field(name)
@@ -191,7 +194,7 @@ class _Links:
         entry = self.found[number]
         if entry.kind.code not in _PAIR or len(entry.fields) != 1:
             return None
-        name = entry.fields[0]
+        name = cast("FieldName", entry.fields[0])
         for file, span in self._places(entry, name) if self.at else ():
             cause = self.at.get((file, span))
             if cause is None:
@@ -204,7 +207,7 @@ class _Links:
                 return cause
         return None
 
-    def _places(self, entry: Diagnostic, name: str) -> Iterator[tuple[str, Span]]:
+    def _places(self, entry: Diagnostic, name: FieldName) -> Iterator[tuple[str, Span]]:
         """Where a field of a comparison is decided, in both files."""
         for side in self.subject.sides:
             for spot in places_of(side).spots(name):
@@ -216,7 +219,7 @@ class _Links:
         left, right = self.subject.megatron, self.subject.mindformers
         if left is None or right is None or len(self.found[number].fields) != 1:
             return None
-        name = self.found[number].fields[0]
+        name = cast("FieldName", self.found[number].fields[0])
         if self.found[number].kind.code == _SWITCHED_OFF:
             return self.differing.get(name)
         for condition in (*conditions_of(name, left.framework), *conditions_of(name, right.framework)):
@@ -233,7 +236,7 @@ class _Links:
         entry = self.found[number]
         if entry.kind.code not in _PAIR or len(entry.fields) != 1 or len(self.differing) < 2:
             return None
-        name = entry.fields[0]
+        name = cast("FieldName", entry.fields[0])
         best: tuple[int, int] | None = None
         for side in self.subject.sides:
             if _stands_there(side, name):
@@ -254,7 +257,7 @@ class _Links:
                     best = shared, cause
         return None if best is None else best[1]
 
-    def _follows(self, side: Side, name: str, other: str) -> bool:
+    def _follows(self, side: Side, name: FieldName, other: FieldName) -> bool:
         """Whether one field of a side is what it is because of another one."""
         known = self._known.get((side.framework, name, other))
         if known is None:
@@ -264,7 +267,7 @@ class _Links:
             self._known[side.framework, name, other] = known
         return known
 
-    def _derives(self, side: Side, name: str, other: str) -> bool:
+    def _derives(self, side: Side, name: FieldName, other: FieldName) -> bool:
         """Whether the framework works the one out from the other's key, and all else that it takes is agreed on."""
         places, sources = places_of(side), _sources(side, name)
         own, main = places.main_spot(name), places.main_spot(other)
@@ -280,7 +283,7 @@ class _Links:
         fields = _decided_by(side, key)
         return bool(fields) and not any(name in self.differing for name in fields)
 
-    def _would_agree(self, side: Side, name: str, other: str) -> bool:
+    def _would_agree(self, side: Side, name: FieldName, other: FieldName) -> bool:
         """Whether a field would agree if the other one did: it is read again as if."""
         there = next(entry for entry in self.subject.sides if entry is not side)
         wanted = there.field(name)
@@ -289,7 +292,7 @@ class _Links:
         supposed = _supposing(side, other, there)
         return supposed is not None and COMPARATORS[COMPARED[name][1]](supposed.value(name), wanted.value)
 
-    def _comes_first(self, other: str, name: str) -> bool:
+    def _comes_first(self, other: FieldName, name: FieldName) -> bool:
         """Of two values worked out from the same keys, the one that the vocabulary names first."""
         for there in self.subject.sides:
             one, two = self._behind(there, other), self._behind(there, name)
@@ -298,7 +301,7 @@ class _Links:
         order = tuple(COMPARED)
         return other in COMPARED and name in COMPARED and order.index(other) < order.index(name)
 
-    def _asked(self, side: Side, name: str) -> frozenset[str]:
+    def _asked(self, side: Side, name: FieldName) -> frozenset[str]:
         """The fields that were needed to work one out."""
         known = self._helpers.get((side.framework, name))
         if known is None:
@@ -308,7 +311,7 @@ class _Links:
             known = self._helpers[side.framework, name] = reading.helpers(name)
         return known
 
-    def _behind(self, side: Side, name: str) -> frozenset[str]:
+    def _behind(self, side: Side, name: FieldName) -> frozenset[str]:
         """Every key that decides a field on one side."""
         known = self._keys.get((side.framework, name))
         if known is None:
@@ -322,7 +325,7 @@ def _holds(whole: Span, part: Span) -> bool:
     return whole[:2] <= part[:2] and part[2:4] <= whole[2:4] and whole[:2] != whole[2:4]
 
 
-def _stands_there(side: Side, name: str) -> bool:
+def _stands_there(side: Side, name: FieldName) -> bool:
     """Whether a field is what one key says, so that nothing is worked out."""
     field = side.field(name)
     if field is None or len(field.keys) != 1:
@@ -331,7 +334,7 @@ def _stands_there(side: Side, name: str) -> bool:
     return setting is not None and setting.origin != "derived" and setting.value == field.value
 
 
-def _keys(side: Side, name: str) -> set[str]:
+def _keys(side: Side, name: FieldName) -> set[str]:
     """The keys that a field is read from on one side: the file's, and what the framework makes of them."""
     found: set[str] = set()
     for row in rows_of(name):
@@ -341,7 +344,7 @@ def _keys(side: Side, name: str) -> set[str]:
     return found
 
 
-def _sources(side: Side, name: str) -> set[str]:
+def _sources(side: Side, name: FieldName) -> set[str]:
     """Everything that the framework works a field's keys out from."""
     found: set[str] = set()
     waiting = list(_keys(side, name))
@@ -368,12 +371,12 @@ def _decided_by(side: Side, key: str) -> list[str]:
     return found
 
 
-def _in_one_row(side: Side, name: str, other: str) -> bool:
+def _in_one_row(side: Side, name: FieldName, other: FieldName) -> bool:
     """Whether two fields are read from the same keys at once, each from its part."""
     return any(other in row.fields for row in rows_of(name)) or _keys(side, name) == _keys(side, other)
 
 
-def _supposing(side: Side, name: str, there: Side) -> RecipeReading | None:
+def _supposing(side: Side, name: FieldName, there: Side) -> RecipeReading | None:
     """One side as it would be read if a field had the other side's value."""
     from ..mapper.lenses.lens import Omitted, Scope
     from ..mapper.lenses.registry import LENSES
@@ -388,7 +391,7 @@ def _supposing(side: Side, name: str, there: Side) -> RecipeReading | None:
         if any(field is not None and not field.decided for field in fields):
             return None
 
-        def known(field: str, own: tuple[str, ...] = row.fields) -> Value:
+        def known(field: FieldName, own: Sequence[FieldName] = row.fields) -> Value:
             return (there if field in own else side).value(field)
 
         scope = Scope(dialect, version, wanted.options, known)
