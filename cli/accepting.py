@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import tell
 from ..schemas.light_typing import TYPE_CHECKING
-from .configuration import find_configuration
+from .configuration import find_configuration, ignored_configurations
 from .lean import BAD, FINE
 
 if TYPE_CHECKING:
@@ -24,10 +24,14 @@ _STALE = (
 )
 
 
-def accepted_losses(file: str, given: Sequence[str]) -> tuple[str, ...]:
+def accepted_losses(file: str, given: Sequence[str], language: Language) -> tuple[str, ...]:
     """The recipe fields and keys whose loss is accepted, by the command line and by the project's configuration."""
     words = [name.strip() for word in given for name in word.split(",")]
-    return tuple(dict.fromkeys(name for name in (*words, *find_configuration(file).words("accept-loss")) if name))
+    found = find_configuration(file)
+    said = ignored_configurations(found, language)
+    if said is not None:
+        tell(f"accmap: {said}")
+    return tuple(dict.fromkeys(name for name in (*words, *found.words("accept-loss")) if name))
 
 
 def close_report(rows: Sequence[ReportRow], accepted: Sequence[str], language: Language, *, strict: bool) -> int:

@@ -13,11 +13,12 @@ from ..schemas.suggestion import suggestion_in_both
 from .parsing import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ..schemas.diagnostic import Severity
 
 NAMES = ("accmap.toml", "pyproject.toml")
+_ADMINISTRATOR = 0
 _TABLE = "[tool.accmap"
 MAX_CONFIGURATION = 1_000_000
 _SIDES = ("megatron", "mindformers")
@@ -57,6 +58,7 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
                     "mindformers": {"type": "string"},
                     "steps": _COUNT,
                     "dataset-size": _COUNT,
+                    "branch": _WORDS,
                 },
                 "required": ["megatron", "mindformers"],
                 "additionalProperties": False,
@@ -85,6 +87,8 @@ class Configuration(NamedTuple):
 
     path: str | None = None
     values: Mapping[str, object] = {}
+    ignored: tuple[str, ...] = ()
+    """Files outside of any repository that are another user's: what they decide is not taken."""
 
     @property
     def directory(self) -> str:
@@ -117,16 +121,27 @@ class Configuration(NamedTuple):
 
     def length_of(self, file: str) -> tuple[int | None, int | None]:
         """Steps of a file's run and samples of its epoch: what its pair says, or else what is said of all."""
-        rows = [row for row in self._pair_rows if not row.keys().isdisjoint(_LENGTH)]
+        found = self._row_of(file, _LENGTH) or self.values
+        steps, samples = (found.get(key) for key in _LENGTH)
+        return steps if isinstance(steps, int) else None, samples if isinstance(samples, int) else None
+
+    def branches_in(self, file: str) -> tuple[str, ...]:
+        """The conditions that a file's pair settles."""
+        row = self._row_of(file, ("branch",))
+        return () if row is None else tuple(cast("list[str]", row["branch"]))
+
+    def pairs_with(self, file: str) -> bool:
+        """Whether a file belongs to a pair."""
+        return self._row_of(file, _SIDES) is not None
+
+    def _row_of(self, file: str, keys: Collection[str]) -> Mapping[str, object] | None:
+        """The first pair that a file belongs to and that says one of some keys."""
+        rows = [row for row in self._pair_rows if not row.keys().isdisjoint(keys)]
         relative = self._relative(file) if rows else ""
         for row in rows:
             if any(_captured(str(row[side]), relative) is not None for side in _SIDES):
-                found = row
-                break
-        else:
-            found = self.values
-        steps, samples = (found.get(key) for key in _LENGTH)
-        return steps if isinstance(steps, int) else None, samples if isinstance(samples, int) else None
+                return row
+        return None
 
     @property
     def severities(self) -> dict[str, Severity]:
@@ -195,6 +210,7 @@ def find_configuration(
         return _checked(given, table or {}, _confined(reader, given) if confine else reader, ())
     directory = os.path.abspath(os.path.dirname(start) or ".")
     top = repository_root(directory, passed)
+    ignored: list[str] = []
     for folder in _upwards(directory, top):
         for name in NAMES:
             path = os.path.join(folder, name)
@@ -202,10 +218,41 @@ def find_configuration(
                 passed(path)
                 continue
             text = reader(path)
+            if text is not None and top is None and not _is_trusted(path):
+                ignored.append(path)
+                continue
             table = None if text is None else _table(path, text, required=False)
             if table is not None:
-                return _checked(path, table, _confined(reader, path) if confine else reader, ())
-    return Configuration()
+                found = _checked(path, table, _confined(reader, path) if confine else reader, ())
+                return found._replace(ignored=tuple(ignored))
+    return Configuration(ignored=tuple(ignored))
+
+
+def _is_trusted(path: str) -> bool:
+    """Whether a file and a link to it are this user's or the administrator's, as git asks of a repository's folder.
+
+    In a folder that everybody may write to (`/tmp`), anybody could leave a configuration for what lies below.
+    """
+    if not hasattr(os, "geteuid"):
+        return True
+    ours = {_ADMINISTRATOR, os.geteuid()}
+    sudo = os.environ.get("SUDO_UID", "")
+    if os.geteuid() == _ADMINISTRATOR and sudo.isascii() and sudo.isdigit() and len(sudo) < 12:
+        ours.add(int(sudo))
+    try:
+        return {os.stat(path).st_uid, os.lstat(path).st_uid} <= ours
+    except OSError:
+        return False
+
+
+def ignored_configurations(found: Configuration, language: str) -> str | None:
+    """The sentence on files that were not used because they are another user's; None where there are none."""
+    if not found.ignored:
+        return None
+    if language == "zh":
+        return f"{'、'.join(found.ignored)} 属于其他用户且不在仓库中，未使用；--config 可指定使用"
+    names, are = ", ".join(found.ignored), "are" if len(found.ignored) > 1 else "is"
+    return f"{names} {are} another user's, outside of any repository, and not used; --config names one to use"
 
 
 def _confined(read: Callable[[str], str | None], path: str) -> Callable[[str], str | None]:

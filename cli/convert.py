@@ -47,7 +47,7 @@ def run(
         )
     if output is not None and report is not None and output == report:
         raise one_file(output, report)
-    accepted = accepted_losses(files[0], accept_loss)
+    accepted = accepted_losses(files[0], accept_loss, lang)
     config = load(files[0], options, stdin_name)
     require_training(config)
     require_accepted(config)

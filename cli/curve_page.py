@@ -24,7 +24,7 @@ from .curve_svg import (
 from .page_shell import document
 
 if TYPE_CHECKING:
-    from .lr import Report, Series
+    from .curve_report import Report, Series
 
 _STYLE = """
 #tip { position: absolute; display: none; pointer-events: none; background: var(--chip); border: 1px solid var(--rule);

@@ -12,20 +12,17 @@ import math
 from ..schemas.border.outgoing import markup
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve_scale import rate_label, ticks
+from .page_shell import FONT
 from .wide_text import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..mapper.schedule.comparison import Comparison
-    from .lr import Report, Series
+    from .curve_report import Report, Series
 
 WIDTH, LEFT, RIGHT, MAIN_HEIGHT = 960, 84, 36, 330
 _SUMMARY_TOP, _LINE, _LEGEND_LINE = 70, 19, 22
-FONT = (
-    'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", '
-    "sans-serif"
-)
 _STYLE = f"""
 .lr {{ color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #5b6570; --rule: #e4e8ec; --axis: #9aa4ae;
   --a: #0b62c4; --b: #c2540a; --gap: #a3123f; --wash: #a3123f1f }}
@@ -146,7 +143,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _legend(index: int, series: Series, x: float, y: float, zh: bool) -> str:
-    from .lr import FRAMEWORKS
+    from .curve_report import FRAMEWORKS
 
     schedule = series.schedule
     style = "ab"[index]

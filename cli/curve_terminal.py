@@ -18,7 +18,7 @@ from .wide_text import wrapped
 
 if TYPE_CHECKING:
     from ..schemas.border.outgoing import Outgoing
-    from .lr import Report, Series
+    from .curve_report import Report, Series
 
 COLUMNS, ROWS, MARGIN = 68, 14, 10
 _BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -138,7 +138,7 @@ def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
 
 
 def _name(series: Series) -> str:
-    from .lr import FRAMEWORKS
+    from .curve_report import FRAMEWORKS
 
     schedule = series.schedule
     file = series.file if len(series.file) <= 30 else "…" + series.file[-29:]
@@ -149,7 +149,7 @@ def _equivalent(report: Report) -> list[str]:
     found = report.equivalent
     if found is None:
         return []
-    from .lr import FRAMEWORKS
+    from .curve_report import FRAMEWORKS
 
     zh = report.language == "zh"
     name = FRAMEWORKS[found.schedule.framework]

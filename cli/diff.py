@@ -8,9 +8,11 @@ from collections import Counter
 from ..mapper.differences import differences
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.run_length import open_because
+from ..rules.gates import counts
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.verdict import Unseen, concluded, unseen_json
 from .inputs import load
 from .lean import BAD, FINE
 from .open_values import print_open
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
     from ..mapper.differences import Difference, Found
     from ..mapper.recipe.values import Recipe
-    from ..schemas.config import ReadOptions
+    from ..mappings.names_compiled import FieldName
+    from ..schemas.config import Config, ReadOptions
     from ..schemas.diagnostic import Language
 
 _STYLE = {"different": "red", "undecided": "yellow", "only-a": "cyan", "only-b": "cyan", "equal": "green"}
@@ -48,30 +51,72 @@ def run(
     """Print the comparison; 1 where something that both sides have differs, or numbers depend on one side alone."""
     configs = [load(name, options, stdin_name) for name in files]
     a, b = map(recipe_of, configs)
-    rows = differences(a, b)
-    verdict = _verdict(rows)
-    reasons = {**open_because(configs[0], a), **open_because(configs[1], b)}
+    rows = [_gated(row, a, b) for row in differences(a, b)]
+    unseen = _unseen(configs)
+    verdict = _verdict(rows, unseen)
+    reasons: dict[FieldName, tuple[str, str]] = {**open_because(configs[0], a), **open_because(configs[1], b)}
     if format == "json":
         said = [row.to_json() for row in rows]
         for row, entry in zip(rows, said, strict=True):
             if row.status == "undecided" and row.field in reasons:
                 entry["reason"] = reasons[row.field][lang == "zh"]
         versions = [{"file": side.file, **side.basis.to_json(lang)} for side in (a, b) if side.basis is not None]
-        emit(json_text({"verdict": verdict, "versions": versions, "rows": said, "summary": _summary(rows)}))
+        emit(
+            json_text(
+                {
+                    "verdict": verdict,
+                    "not_compared": unseen_json(unseen, lang),
+                    "versions": versions,
+                    "rows": said,
+                    "summary": _summary(rows),
+                }
+            )
+        )
     else:
         _page(rows, (a, b), lang, everything=all)
         print_open(reasons, lang)
+        for one in unseen:
+            say(one.text(lang))
         say(painted(_VERDICTS[verdict][lang == "zh"], "green" if verdict == "equal" else "red", wants_colour()))
     return FINE if verdict == "equal" else BAD
 
 
-def _verdict(rows: Sequence[Difference]) -> str:
+def _gated(row: Difference, a: Recipe, b: Recipe) -> Difference:
+    """A row of a field that counts in neither run has no impact; one that may count is not known to differ."""
+    if row.field is None or row.status == "equal":
+        return row
+    sides = {"only-a": (a,), "only-b": (b,)}.get(row.status, (a, b))
+    answer = counts(row.field, *sides)
+    if answer is True:
+        return row
+    return row._replace(counts=answer, impact="none" if answer is False else row.impact)
+
+
+def _unseen(configs: Sequence[Config]) -> list[Unseen]:
+    """Words of a launch that may be flags, whatever they say: each could replace any value."""
+    return [
+        Unseen(
+            f"{config.file}:{entry.span.line}",
+            f"{entry.text} could override any value",
+            f"{entry.text} 可能覆盖任何取值",
+        )
+        for config in configs
+        for entry in config.unresolved
+        if entry.may_split
+    ]
+
+
+def _verdict(rows: Sequence[Difference], unseen: Sequence[Unseen]) -> str:
     """Different where a value that both have, or a number on one side alone, parts them; undecided where it is open."""
-    if any(row.status == "different" and row.impact != "none" for row in rows):
-        return "different"
-    if any(row.status in ("only-a", "only-b") and row.impact == "numerics" for row in rows):
-        return "different"
-    return "undecided" if any(row.status == "undecided" and row.impact != "none" for row in rows) else "equal"
+    sure = [row for row in rows if row.counts is True]
+    wrong = any(row.status == "different" and row.impact != "none" for row in sure) or any(
+        row.status in ("only-a", "only-b") and row.impact == "numerics" for row in sure
+    )
+    open_ = bool(unseen) or any(
+        (row.status == "undecided" and row.impact != "none") or (row.counts is None and row.impact == "numerics")
+        for row in rows
+    )
+    return concluded("equal", "different", wrong=wrong, compared=0 if open_ else len(rows))
 
 
 def _summary(rows: Sequence[Difference]) -> dict[str, int]:

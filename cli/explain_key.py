@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Reason, Row, Side
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Language
@@ -147,7 +148,7 @@ def _row(row: Row, language: Language) -> dict[str, Any]:
     }
 
 
-def _field(name: str, language: Language) -> dict[str, Any]:
+def _field(name: FieldName, language: Language) -> dict[str, Any]:
     field = vocabulary()[name]
     return {
         "field": name,
@@ -254,7 +255,9 @@ def _parts(answer: Mapping[str, Any], place: int) -> Iterator[_Part]:
         )
         yield _Part(word("related"), names, [])
     for entry in answer["megatron"]:
-        lines = [_Line(_ranges(state["versions"]), _argument_words(state, place)) for state in entry["states"]]
+        lines = [
+            _Line(_ranges(state["versions"], VERSIONS), _argument_words(state, place)) for state in entry["states"]
+        ]
         yield _Part(word("argument", name=entry["argument"]), "", lines)
     for entry in answer["mindformers"]:
         yield _Part(word("key", name=entry["key"]), "", list(_key_lines(entry, place)))
@@ -315,7 +318,7 @@ def _key_lines(entry: Mapping[str, Any], place: int) -> Iterator[_Line]:
             text += " · " + _WORDS["default"][place].format(value=shown_value(state["default"]))
         if entry["key"].startswith(_LEGACY_SECTION) and acceptance == "accepted":
             text += f" ({_WORDS['legacy'][place]})"
-        yield _Line(f"{_ranges(state['versions'])} {_WORDS[state['dialect']][place]}", text)
+        yield _Line(f"{_ranges(state['versions'], _ORDERS[state['dialect']])} {_WORDS[state['dialect']][place]}", text)
     if entry["class_defaults"]:
         listed = ", ".join(f"{model} {shown_value(value)}" for model, value in entry["class_defaults"].items())
         yield _Line("", _WORDS["classes"][place].format(version=DEFAULT_STATIC, values=listed))
@@ -325,9 +328,11 @@ def _impact(impact: str, place: int) -> str:
     return f" [{_WORDS[f'impact.{impact}'][place]}]"
 
 
-def _ranges(listed: Sequence[str]) -> str:
-    """`0.12–0.19`, `1.6, 1.8–2.1`: neighbours in the lists of versions are joined."""
-    order = next(known for known in (VERSIONS, STATIC_VERSIONS, DYNAMIC_VERSIONS) if set(listed) <= set(known))
+_ORDERS = {"static": STATIC_VERSIONS, "dynamic": DYNAMIC_VERSIONS}
+
+
+def _ranges(listed: Sequence[str], order: Sequence[str]) -> str:
+    """`0.12–0.19`, `1.6, 1.8–2.1`: neighbours in the list of versions are joined."""
     runs: list[list[str]] = []
     for version in listed:
         if runs and order.index(runs[-1][-1]) + 1 == order.index(version):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ..schemas.border.incoming import read_standard_input, read_text
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.reader import config_of
@@ -28,4 +30,39 @@ def load(name: str, options: ReadOptions, stdin_name: str | None = None) -> Conf
             require_no_way_out(name, root)
         options = options._replace(confine=root)
     source = read_input(name, stdin_name, options.encoding)
+    options = _of_its_pair(source.name, options)
     return config_of(source, options, path=source.name)
+
+
+def _of_its_pair(name: str, options: ReadOptions) -> ReadOptions:
+    """What the configuration says of the pair that a file belongs to: its length, and conditions that it settles."""
+    if not _is_configured(name):
+        return options
+    from .branches import branches_of
+    from .configuration import find_configuration
+
+    found = find_configuration(name, confine=options.confine is not None)
+    if not found.pairs_with(name):
+        return options
+    branches = (*found.words("branch"), *found.branches_in(name))
+    if branches:
+        options = options._replace(branches={**branches_of(branches, "branch"), **options.branches})
+    if options.steps is None and options.dataset_size is None:
+        steps, samples = found.length_of(name)
+        options = options._replace(steps=steps, dataset_size=samples)
+    return options
+
+
+def _is_configured(name: str) -> bool:
+    """Whether some folder above a file has a configuration: looking for one costs nothing where there is none."""
+    folder = os.path.abspath(os.path.dirname(name) or ".")
+    while True:
+        if any(os.path.lexists(os.path.join(folder, one)) for one in _NAMES):
+            return True
+        above = os.path.dirname(folder)
+        if above == folder:
+            return False
+        folder = above
+
+
+_NAMES = ("accmap.toml", "pyproject.toml")

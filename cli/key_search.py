@@ -10,6 +10,7 @@ from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import VERSIONS, catalog
 from ..schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog
+from ..schemas.mindformers.dynamic import VERSIONS as DYNAMIC_VERSIONS
 from ..schemas.mindformers.dynamic import catalog as dynamic_catalog
 from ..schemas.suggestion import closest
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from ..mappings.tables import Row, Side
 
-DYNAMIC_VERSIONS = ("2.0", "2.1")
 MODEL_CONFIG = "model.model_config."
 REGISTRIES = {"lr_schedule": "lr", "optimizer": "optimizer", "runner_wrapper": "wrapper"}
 """Sections whose keys are the arguments of the class that their `type` names."""

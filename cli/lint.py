@@ -6,17 +6,17 @@ import os
 import sys
 
 from ..schemas.border.incoming import decode, read_bytes, read_regular, read_standard_input, require_inside
-from ..schemas.border.outgoing import emit, flush
-from ..schemas.diagnostic import UnreadableError, once
+from ..schemas.border.outgoing import emit, flush, tell
+from ..schemas.diagnostic import UnreadableError, causes_of, once
+from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.version_text import check_versions
 from .branches import branches_of
 from .configuration import MAX_CONFIGURATION, Configuration, check_codes, configuration_text, find_configuration
 from .lean import BAD, BROKEN, FINE, UNUSABLE
 from .parsing import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..rules.engine import Selection
     from ..rules.rule import Rule
@@ -62,11 +62,25 @@ class Report(NamedTuple):
     """Every file that was read, and the version whose facts were used for it."""
 
     def counts(self) -> dict[str, int]:
-        """How many findings of each severity."""
-        found = {"error": 0, "warning": 0, "info": 0}
-        for entry in self.diagnostics:
-            found[entry.kind.severity] += 1
-        return found
+        """How many findings of each severity; what follows from another one is not another one."""
+        return _by_severity(
+            entry for entry, cause in zip(self.diagnostics, causes_of(self.diagnostics), strict=True) if cause is None
+        )
+
+    def following(self) -> dict[str, int]:
+        """How many of each severity follow from another one."""
+        return _by_severity(
+            entry
+            for entry, cause in zip(self.diagnostics, causes_of(self.diagnostics), strict=True)
+            if cause is not None
+        )
+
+
+def _by_severity(entries: Iterable[Diagnostic]) -> dict[str, int]:
+    found = {"error": 0, "warning": 0, "info": 0}
+    for entry in entries:
+        found[entry.kind.severity] += 1
+    return found
 
 
 class Reader:
@@ -211,6 +225,11 @@ def run(
     )
     settings = _settings(found, options, profile, select, ignore, extend_select)
     language = _language(found, lang)
+    if found.ignored:
+        from .configuration import ignored_configurations
+
+        tell(f"accmap lint: {ignored_configurations(found, language)}")
+        repeatable = False  # what is remembered would not say it
     if watch:
         from .watching import watched
 
@@ -230,7 +249,11 @@ def run(
     if fix or diff:
         from .mending import mend_files
 
-        reader, report = mend_files(settings, files, stdin_name, language, unsafe=unsafe, write=fix and not diff)
+        def show(text: Outgoing) -> None:
+            _emit(text, output_file, force=force)
+
+        write = fix and not diff
+        reader, report = mend_files(settings, files, stdin_name, language, unsafe=unsafe, write=write, show=show)
         if diff:
             return report_diff(report, language)
     else:

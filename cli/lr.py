@@ -13,8 +13,10 @@ from ..mapper.schedule.from_config import schedule_of
 from ..schemas.border.outgoing import composed, csv_text, emit, json_text, tell
 from ..schemas.border.writing import write_text
 from ..schemas.config import json_value
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import require_schedule
+from ..schemas.verdict import WORDS, Unseen, concluded, unseen_json
+from .curve_report import Report, Series
 from .inputs import load
 from .lean import BAD, FINE, UNUSABLE
 from .parsing import UsageError
@@ -25,54 +27,13 @@ if TYPE_CHECKING:
     from ..mapper.schedule.comparison import Comparison
     from ..mapper.schedule.curve import Curve, Schedule
     from ..mapper.schedule.equivalents import Equivalent
-    from ..mapper.schedule.problems import Note
     from ..schemas.border.outgoing import Outgoing
-    from ..schemas.config import Basis, ReadOptions
+    from ..schemas.config import ReadOptions
     from ..schemas.diagnostic import Diagnostic, Language
 
 SAMPLES = 241
 MOST_STEPS = 1_000_000
 """Of every step's own point; each is held while the answer is made."""
-FRAMEWORKS = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
-
-
-class Series(NamedTuple):
-    """One file's curve, ready to draw."""
-
-    letter: str
-    file: str
-    schedule: Schedule
-    shift: int
-    """1 where the curve is shown as Megatron logs it: the next step's value."""
-    steps: tuple[int, ...]
-
-    @property
-    def curve(self) -> Curve:
-        """The learning rate."""
-        return self.schedule.learning_rate
-
-    def value(self, step: int) -> float:
-        """The rate to show at a step."""
-        return self.curve.value(step + self.shift)
-
-    def points(self) -> list[tuple[int, float]]:
-        """All points to show."""
-        return [(step, self.value(step)) for step in self.steps]
-
-
-class Report(NamedTuple):
-    """Everything `lr` has to say, whatever the format."""
-
-    series: tuple[Series, ...]
-    steps: int
-    comparison: Comparison | None
-    summary: str
-    reasons: tuple[Note, ...]
-    remarks: tuple[str, ...]
-    equivalent: Equivalent | None
-    language: Language
-    bases: tuple[Basis, ...] = ()
-    """What each curve rests on: the version whose facts were used, and where it comes from."""
 
 
 def run(
@@ -102,13 +63,55 @@ def run(
             f"--all-steps 最多列出 {MOST_STEPS:,} 步；共有 {count:,} 步",
         )
     report = report_of(files, schedules, count, all_steps=all_steps, log_shift=log_shift, language=lang)
-    report = report._replace(bases=tuple(config.basis for config in configs))
+    report = _owned_up(report._replace(bases=tuple(config.basis for config in configs)))
     text = rendered(report, format, to_file=output is not None)
     if output is None:
         emit(text)
     else:
         write_text(output, text, force=force)
-    return FINE if report.comparison is None or report.comparison.same else BAD
+    return FINE if report.comparison is None or verdict_of(report) == "equal" else BAD
+
+
+def verdict_of(report: Report) -> str | None:
+    """What is said of two curves; one alone is compared with nothing."""
+    if report.comparison is None:
+        return None
+    return concluded(
+        "equal", "different", wrong=not report.comparison.same, compared=report.steps, unseen=unseen(report)
+    )
+
+
+def _owned_up(report: Report) -> Report:
+    """A summary that begins with the verdict where the curves are equal only as far as they were compared."""
+    word = WORDS.get(verdict_of(report) or "")
+    if word is None:
+        return report
+    zh = report.language == "zh"
+    left = ("；" if zh else "; ").join(one.text(report.language) for one in unseen(report))
+    said = f"{word[1]}（未比较：{left}）：" if zh else f"{word[0].capitalize()} (not compared: {left}). "
+    return report._replace(summary=said + report.summary)
+
+
+_PARTS = ("decoupled", "grouped")
+"""Other curves of the same run, for some of its parameters."""
+
+
+def unseen(report: Report) -> list[Unseen]:
+    """What of two runs' rates was not compared: steps of the longer one, and curves of some parameters."""
+    if report.comparison is None:
+        return []
+    found: list[Unseen] = []
+    lengths = [one.schedule.steps for one in report.series]
+    if None not in lengths and len(set(lengths)) > 1:
+        text = f"steps from {report.steps} on"
+        found.append(Unseen(text, "one run is shorter", "其中一次运行较短"))
+    for one in report.series:
+        notes = (note for note in one.schedule.notes if note.name in _PARTS)
+        found += [Unseen(one.file, note.message("en"), note.message("zh")) for note in notes]
+    if not report.comparison.proven:
+        bound = f"{report.comparison.bound:.3g}"
+        found.append(Unseen("steps between those looked at", f"proven only up to {bound}", f"仅证明到 {bound} 以内"))
+    return found
 
 
 def _report_problems(problems: Sequence[Diagnostic], files: Sequence[str], language: Language) -> int:
@@ -248,6 +251,8 @@ def to_json(report: Report) -> dict[str, object]:
     """The contract's answer of `lr`."""
     comparison = report.comparison
     return {
+        "verdict": verdict_of(report),
+        "not_compared": unseen_json(unseen(report), report.language),
         "series": [_series_json(series, report.language) for series in report.series],
         "versions": [
             {"file": series.file, **basis.to_json(report.language)}

@@ -7,7 +7,7 @@ from ..schemas.border.writing import rewrite
 from ..schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Diagnostic, Language
@@ -16,9 +16,16 @@ if TYPE_CHECKING:
 
 
 def mend_files(
-    settings: Settings, files: Sequence[str], stdin_name: str | None, language: Language, *, unsafe: bool, write: bool
+    settings: Settings,
+    files: Sequence[str],
+    stdin_name: str | None,
+    language: Language,
+    *,
+    unsafe: bool,
+    write: bool,
+    show: Callable[[Outgoing], None] = emit,
 ) -> tuple[Reader, Report]:
-    """Fix the files (or print what would change), and lint what came out."""
+    """Fix the files (or show what would change), and lint what came out."""
     from ..rules.fixes import mend
     from .lint import Reader, lint
 
@@ -32,6 +39,7 @@ def mend_files(
 
     original = dict(report.sources)
     mended = mend(original, find, unsafe=unsafe)
+    changes: list[Outgoing] = []
     for name, source in mended.texts.items():
         before = original[name]
         if source.text == before.text:
@@ -39,7 +47,9 @@ def mend_files(
         if write:
             rewrite(before, source.text)
         else:
-            emit(difference(name, before.text, source.text))
+            changes.append(difference(name, before.text, source.text))
+    if not write:
+        show(composed("".join(changes)))
     if not mended.converged:
         text = (
             "不同规则的修复相互抵消；保留最后的状态"

@@ -8,10 +8,11 @@ from ..schemas.light_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..mappings.names_compiled import FieldName
     from ..schemas.diagnostic import Language
 
 
-def print_open(reasons: Mapping[str, tuple[str, str]], language: Language) -> None:
+def print_open(reasons: Mapping[FieldName, tuple[str, str]], language: Language) -> None:
     """One line a reason, with the fields that it leaves open."""
     fields: dict[str, list[str]] = {}
     for name, reason in reasons.items():

@@ -341,7 +341,12 @@ COMMANDS: dict[str, Command] = {
                 output_format(
                     "text", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "azure", "markdown", "csv"
                 ),
-                Option(("--output-file",), "Write the findings to a file.", "将结果写入文件。", metavar="FILE"),
+                Option(
+                    ("--output-file",),
+                    "Write the findings, or the differences of --diff, to a file.",
+                    "将结果（或 --diff 的差异）写入文件。",
+                    metavar="FILE",
+                ),
                 Option(("--statistics",), "Count the findings by code.", "按代码统计。", kind="flag"),
                 Option(
                     ("--remarks",),

@@ -115,6 +115,7 @@ class VersionJson(Open):
     framework: Literal["megatron", "mindformers"]
     framework_version: str
     version_origin: Literal["given", "detected", "assumed"]
+    version_label: str | None = None
     version_reason: str | None = None
     purpose: PurposeJson | None = None
 
@@ -126,6 +127,7 @@ class ShowJson(Open):
     framework: Literal["megatron", "mindformers"]
     framework_version: str
     version_origin: Literal["given", "detected", "assumed"]
+    version_label: str | None = None
     version_reason: str | None = None
     purpose: PurposeJson | None = None
     dialect: str
@@ -134,6 +136,13 @@ class ShowJson(Open):
     values: list[ValueJson]
     unresolved: list[UnresolvedJson]
     problems: list[DiagnosticJson]
+
+
+class LeftOutJson(Open):
+    """Something relevant that was not compared, and why."""
+
+    what: str
+    reason: str
 
 
 class SeriesJson(Open):
@@ -145,8 +154,10 @@ class SeriesJson(Open):
 
 
 class LrJson(Open):
-    """`accmap lr`. Step 0 is the first update."""
+    """`accmap lr`. Step 0 is the first update; one curve alone has no verdict."""
 
+    verdict: Literal["equal", "different", "partial", "undecided"] | None = None
+    not_compared: list[LeftOutJson] | None = None
     series: list[SeriesJson]
     versions: list[VersionJson]
     first_step: int
@@ -341,7 +352,8 @@ class DiffRowJson(Open):
 class DiffJson(Open):
     """`accmap diff`."""
 
-    verdict: Literal["equal", "different", "undecided"]
+    verdict: Literal["equal", "different", "partial", "undecided"]
+    not_compared: list[LeftOutJson] | None = None
     versions: list[VersionJson]
     rows: list[DiffRowJson]
     summary: dict[str, int]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 
 from ..schemas.border.outgoing import markup
-from .curve_svg import FONT
 
+FONT = (
+    'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", '
+    "sans-serif"
+)
 STYLE = f"""
 :root {{ color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #5b6570; --rule: #e4e8ec; --chip: #f4f6f8;
   --gap: #a3123f }}

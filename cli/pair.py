@@ -58,7 +58,7 @@ def run(
     last = len(steps()) - 1
     if step is not None and not 0 <= step <= last:
         raise UsageError(f"--step takes 0 to {last}, not {step}", f"--step 为 0 到 {last}，而不是 {step}")
-    accepted = accepted_losses(files[0], accept_loss)
+    accepted = accepted_losses(files[0], accept_loss, lang)
     config = load(files[0], options, stdin_name)
     require_training(config)
     require_accepted(config)

@@ -8,6 +8,7 @@ from ..schemas.border.incoming import require_inside, require_no_way_out
 from ..schemas.diagnostic import Diagnostic, UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import trains_gpt, without_training
+from .branches import branches_of
 from .configuration import confinement
 from .parsing import UsageError
 
@@ -157,7 +158,7 @@ class Gathering:
             else:
                 self._remarks[name] = remark
             return None
-        except UsageError:
+        except (UsageError, ModuleNotFoundError):  # a mistake of the caller, and a checkout that is not built
             raise
         except Exception as error:  # noqa: BLE001 - a bug of a reader must not lose what the other files have to say
             from ..rules.engine import CRASHED
@@ -196,5 +197,8 @@ def read_side(name: str, settings: Settings, reader: Reader, *, strictly: bool =
     if options.steps is None and options.dataset_size is None:
         steps, samples = settings.configuration.length_of(source.name)
         options = options._replace(steps=steps, dataset_size=samples)
+    branches = settings.configuration.branches_in(source.name)
+    if branches:
+        options = options._replace(branches={**branches_of(branches, "branch"), **options.branches})
     config = config_of(source, options, path=source.name, open_file=opened, list_directory=reader.names)
     return Side(config, recipe_of(config), source)

@@ -8,8 +8,8 @@ from importlib import import_module
 from ..schemas.border.outgoing import tell, tell_crash
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, UnreadableError
+from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.version_text import check_versions
 from .branches import branches_of
 from .lean import BROKEN, UNUSABLE
 from .options import Command, reading_of
@@ -17,6 +17,12 @@ from .parsing import Parsed, UsageError, counts_from_one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+_NOT_BUILT = (
+    "accmap: this checkout is not built ({name} is missing): run `python -m generate` in it, or `pip install -e .`",
+    "accmap: 此检出尚未构建（缺少 {name}）：请在其中运行 `python -m generate` 或 `pip install -e .`",
+)
 
 
 def run_command(command: Command, parsed: Parsed) -> int:
@@ -124,6 +130,9 @@ def _words(value: object) -> tuple[str, ...]:
 
 
 def _bug(error: Exception, language: str) -> int:
+    if isinstance(error, ModuleNotFoundError) and str(error.name).endswith("_compiled"):
+        tell(_NOT_BUILT[language == "zh"].format(name=error.name))
+        return UNUSABLE
     tell_crash(error)
     name = type(error).__name__
     tell(

@@ -56,14 +56,16 @@ def _model(
     name: str, megatron: str | None, mindformers: str | None, dialect: str | None, names: Sequence[str]
 ) -> type[BaseModel]:
     if name == "megatron":
+        from ..schemas.megatron.catalog import DEFAULT_VERSION
         from ..schemas.megatron.models import model as megatron_model
 
-        return megatron_model(megatron or "0.12")
+        return megatron_model(megatron or DEFAULT_VERSION)
     if name == "mindformers":
         from ..schemas.mindformers.models import model as mindformers_model
+        from ..schemas.versions import default_name
 
         chosen = "dynamic" if dialect == "dynamic" else "static"
-        return mindformers_model(chosen, mindformers or ("1.9" if chosen == "static" else "2.1"))
+        return mindformers_model(chosen, mindformers or default_name("mindformers", chosen))
     if name not in OUTPUTS:
         listed = ", ".join(names)
         raise UsageError(

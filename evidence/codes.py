@@ -1,11 +1,10 @@
 """Every code with which this room reports a problem, and the commands that do.
 
-`python -m accmap.evidence.codes` writes `docs/evidence-codes.md`; `accmap explain CODE` shows one entry.
+They are `docs/evidence-codes.md`; `accmap explain CODE` shows one entry.
 """
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,7 +47,7 @@ def codes() -> dict[str, Code]:
     return dict(sorted(found.items()))
 
 
-def document() -> str:
+def products() -> dict[str, str]:
     """The page of all codes, in both languages."""
     lines = ["# Codes of evidence / 证据类代码", ""]
     lines += ["What the commands that look at real runs report. / 检查实际训练的命令所报告的问题。", ""]
@@ -57,17 +56,4 @@ def document() -> str:
         for kind in code.kinds:
             lines += [f"- {kind.en}", f"- {kind.zh}"]
         lines.append("")
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def main() -> int:
-    """Write the page."""
-    from pathlib import Path
-
-    page = Path(__file__).resolve().parent.parent / "docs" / "evidence-codes.md"
-    page.write_text(document(), "utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return {"docs/evidence-codes.md": "\n".join(lines).rstrip() + "\n"}

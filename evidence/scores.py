@@ -232,7 +232,7 @@ def _parsed(path: str, text: str) -> dict[str, float]:
 
 def _json(path: str, text: str) -> Any:
     try:
-        return parse_json(text.encode("utf-8", "surrogatepass"), 8)
+        return parse_json(text.encode("utf-8", "surrogatepass"), 2)
     except ValueError as error:
         place = place_zh = f" ({error})"
         if isinstance(error, json.JSONDecodeError):

@@ -44,12 +44,13 @@ def parse_json(
     if values * _EACH > growth * (len(data) + beside) + _FREE:
         raise ValueError(f"it holds {values} values, more than a file of its kind does")
     try:
-        return json.loads(data.decode("utf-8-sig"), parse_int=_whole, object_pairs_hook=pairs_hook)
+        return json.loads(data.decode("utf-8-sig"), parse_int=whole_number, object_pairs_hook=pairs_hook)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
-def _whole(digits: str) -> int | float:
+def whole_number(digits: str) -> int | float:
+    """A whole number of JSON; ValueError where no float is so large."""
     if len(digits) > _DIGITS:
         raise ValueError(f"a whole number of {len(digits)} digits")
     return int(digits)

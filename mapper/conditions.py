@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
+from ..mappings.tables import field_named
 from ..schemas.light_typing import TYPE_CHECKING
 from .lenses.stages import accounted, chunks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
+    from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Condition
     from ..schemas.config import Value
+    from .recipe.values import Recipe
 
 
-def holds(condition: Condition, value_of: Callable[[str], Value]) -> bool:
+def holds(condition: Condition, value_of: Callable[[FieldName], Value]) -> bool:
     """Whether a condition is true."""
     field, comparison, operand = condition
     return COMPARISONS[comparison](value_of(field), operand, value_of)
+
+
+def all_hold(conditions: Iterable[Condition], recipe: Recipe) -> bool | None:
+    """Whether every condition is true of a run; None where that depends on a field which cannot be read."""
+    open_ = False
+    for condition in conditions:
+        if any(recipe.is_open(name) for name in named(condition)):
+            open_ = True
+        elif not holds(condition, recipe.value):
+            return False
+    return None if open_ else True
+
+
+def named(condition: Condition) -> Iterator[FieldName]:
+    """The fields that a condition may ask for: its own, and those that its operand names."""
+    field, _, operand = condition
+    yield field
+    if isinstance(operand, str):
+        yield field_named(operand)
+    elif isinstance(operand, (list, tuple)):
+        for entry in operand:
+            if isinstance(entry, str):
+                yield field_named(entry)
 
 
 def _is_number(value: Value) -> bool:
@@ -37,9 +63,9 @@ def _contains(operand: Value, value: Value) -> bool:
     return isinstance(operand, (list, tuple)) and any(_equal(value, entry) for entry in operand)
 
 
-def _is_not_product(value: Value, operand: Value, value_of: Callable[[str], Value]) -> bool:
+def _is_not_product(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
     """Whether a number is known to be another one than the product of some fields."""
-    factors = [value_of(str(field)) for field in operand] if isinstance(operand, (list, tuple)) else []
+    factors = [value_of(field_named(field)) for field in operand] if isinstance(operand, (list, tuple)) else []
     product = 1
     for factor in factors:
         if not isinstance(factor, int):
@@ -56,28 +82,28 @@ def _is_uneven(value: Value) -> bool:
     return isinstance(value, (list, tuple)) and (isinstance(value[0], (list, tuple)) or len(set(chunks[1:-1])) > 1)
 
 
-def _is_indivisible(value: Value, operand: Value, value_of: Callable[[str], Value]) -> bool:
+def _is_indivisible(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
     """Whether a number is known to leave a remainder when divided by the product of some fields."""
     return isinstance(value, int) and value % _product(operand, value_of) != 0
 
 
-def _exceeds(value: Value, operand: Value, value_of: Callable[[str], Value]) -> bool:
+def _exceeds(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
     """Whether a number is more than the product of some fields."""
     return isinstance(value, int) and value > _product(operand, value_of)
 
 
-def _is_other_quotient(value: Value, operand: Value, value_of: Callable[[str], Value]) -> bool:
+def _is_other_quotient(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
     """Whether a number is known to hold another field another number of times than the operand says."""
     if not isinstance(operand, (list, tuple)) or not isinstance(value, int):
         return False
-    divisor = value_of(str(operand[0]))
+    divisor = value_of(field_named(operand[0]))
     return isinstance(divisor, int) and divisor > 0 and value // divisor != operand[1]
 
 
-def _exceeds_sum(value: Value, operand: Value, value_of: Callable[[str], Value]) -> bool:
+def _exceeds_sum(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
     """Whether a number is known to be more than the sum of some fields."""
     fields = operand if isinstance(operand, (list, tuple)) else ()
-    terms = [value_of(str(field)) for field in fields]
+    terms = [value_of(field_named(field)) for field in fields]
     known = [term for term in terms if isinstance(term, int)]
     return isinstance(value, int) and len(known) == len(terms) and value > sum(known)
 
@@ -89,16 +115,16 @@ def _is_weighted(value: Value) -> bool:
     return all(isinstance(entry, (list, tuple)) and len(entry) == 2 and entry[0] is not None for entry in value)
 
 
-def _product(fields: Value, value_of: Callable[[str], Value]) -> int:
+def _product(fields: Value, value_of: Callable[[FieldName], Value]) -> int:
     """The product of those fields that are known."""
     product = 1
     for name in fields if isinstance(fields, (list, tuple)) else ():
-        factor = value_of(str(name))
+        factor = value_of(field_named(name))
         product *= factor if isinstance(factor, int) and factor > 0 else 1
     return product
 
 
-COMPARISONS: dict[str, Callable[[Value, Value, Callable[[str], Value]], bool]] = {
+COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bool]] = {
     "eq": lambda value, operand, _: _equal(value, operand),
     "ne": lambda value, operand, _: not _equal(value, operand),
     "gt": lambda value, operand, _: _greater(value, operand),
@@ -107,12 +133,12 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[str], Value]], bool]] =
     "not_in": lambda value, operand, _: value is not None and not _contains(operand, value),
     "set": lambda value, _operand, _: value is not None,
     "unset": lambda value, _operand, _: value is None,
-    "eq_field": lambda value, operand, other: value == other(str(operand)),
-    "ne_field": lambda value, operand, other: value != other(str(operand)),
+    "eq_field": lambda value, operand, other: value == other(field_named(operand)),
+    "ne_field": lambda value, operand, other: value != other(field_named(operand)),
     "below_field": lambda value, operand, other: (
-        value != other(str(operand)) and not _greater(value, other(str(operand)))
+        value != other(field_named(operand)) and not _greater(value, other(field_named(operand)))
     ),
-    "gt_field": lambda value, operand, other: _greater(value, other(str(operand))),
+    "gt_field": lambda value, operand, other: _greater(value, other(field_named(operand))),
     "islist": lambda value, _operand, _: isinstance(value, (list, tuple)),
     "uneven": lambda value, _operand, _: _is_uneven(value),
     "weighted": lambda value, _operand, _: _is_weighted(value),

@@ -51,6 +51,8 @@ class Difference(NamedTuple):
     b: Found | None
     status: Verdict
     impact: Impact
+    counts: bool | None = True
+    """Whether the field means anything in these runs; None where that depends on what cannot be read."""
 
     def to_json(self) -> dict[str, object]:
         """The contract's row."""
@@ -60,14 +62,14 @@ class Difference(NamedTuple):
             "b": None if self.b is None else self.b.to_json(),
             "status": self.status,
             "impact": self.impact,
+            **({} if self.counts is True else {"counts": self.counts}),
         }
 
 
 def differences(a: Recipe, b: Recipe) -> tuple[Difference, ...]:
     """Every field that says something for one of the runs, then the keys without a field."""
-    telling = {
-        field for row in table().rows if meaningful(row, a) or meaningful(row, b) for field in row.fields
-    }  # fmt: skip
+    rows_told = (row for row in table().rows if not (meaningful(row, a) is False and meaningful(row, b) is False))
+    telling = {field for row in rows_told for field in row.fields}
     rows: list[Difference] = []
     for name, field in vocabulary().items():
         if name not in telling:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ..mappings.tables import version_number
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.versions import number_of
 from .conditions import holds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Condition
     from ..schemas.config import Value
 
@@ -22,9 +23,9 @@ class Family(NamedTuple):
     name: str
     architecture: str
     trains: Mapping[str, str]
-    fixes: Mapping[str, Value]
+    fixes: Mapping[FieldName, Value]
     lacks: tuple[str, ...]
-    needs: tuple[str, ...]
+    needs: tuple[FieldName, ...]
     keys: Mapping[str, tuple[str, ...]]
     without_experts: Mapping[str, Value]
     """Keys that have to be written in a model without experts, because the class's defaults speak of experts."""
@@ -46,7 +47,7 @@ class Family(NamedTuple):
     def trains_in(self, dialect: str, version: str) -> bool:
         """Whether this class can be trained with a version."""
         since = self.trains.get(dialect)
-        return since is not None and version_number(since) <= version_number(version)
+        return since is not None and number_of(since) <= number_of(version)
 
     def has(self, field: str) -> bool:
         """Whether the class has keys for a field."""
@@ -86,7 +87,7 @@ def family_of(model_type: Value, dialect: str = "static") -> Family | None:
     return None if family is None else family.in_dialect(dialect)
 
 
-def fixed_value(family: Family, field: str, layers: Value) -> Value:
+def fixed_value(family: Family, field: FieldName, layers: Value) -> Value:
     """What a family makes of a field that it fixes."""
     value = family.fixes[field]
     if value == ALL_EXPERTS:
@@ -94,7 +95,7 @@ def fixed_value(family: Family, field: str, layers: Value) -> Value:
     return value
 
 
-def choose(value_of: Callable[[str], Value], dialect: str, version: str, preferred: str | None = None) -> Choice:
+def choose(value_of: Callable[[FieldName], Value], dialect: str, version: str, preferred: str | None = None) -> Choice:
     """The family that expresses a recipe, or the nearest one and what it misses; `preferred` where none is nearer."""
     from ..mappings.families_compiled import WEIGHTS
 
@@ -115,7 +116,7 @@ def choose(value_of: Callable[[str], Value], dialect: str, version: str, preferr
     return best[1]
 
 
-def misfits_of(family: Family, value_of: Callable[[str], Value]) -> tuple[Misfit, ...]:
+def misfits_of(family: Family, value_of: Callable[[FieldName], Value]) -> tuple[Misfit, ...]:
     """The fields a family fixes to something else than the recipe has."""
     found: list[Misfit] = []
     experts = value_of("moe.num_experts") is not None

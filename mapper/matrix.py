@@ -1,15 +1,15 @@
 """The conversion matrix for readers: every row of the tables, by topic, in English and Chinese.
 
-`python -m accmap.mapper.matrix` writes `docs/matrix.md` and `docs/matrix.zh-CN.md`; a test keeps them fresh.
+They are `docs/matrix.md` and `docs/matrix.zh-CN.md`.
 """
 
 from __future__ import annotations
 
-import sys
 from itertools import groupby
 
 from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.versions import known_names
 from .recipe.vocabulary import vocabulary
 from .row_words import (
     LOSS,
@@ -49,9 +49,9 @@ _INTRODUCTION = (
 
 [中文](matrix.zh-CN.md)
 
-What corresponds to what between Megatron-LM (0.12–0.19) and MindSpore Transformers
-(static graph 1.6–1.9 and 2.1, dynamic graph 2.x), generated from `mappings/*.yaml` by
-`python -m accmap.mapper.matrix`. `accmap explain NAME` says the same for one flag, key or field,
+What corresponds to what between Megatron-LM ({megatron}) and MindSpore Transformers
+(static graph {static}, dynamic graph {dynamic}), generated from `mappings/*.yaml`.
+`accmap explain NAME` says the same for one flag, key or field,
 with defaults by version.
 
 - A name in brackets is derived by Megatron-LM and has no flag. *Always X* means that a side has
@@ -67,8 +67,8 @@ with defaults by version.
 
 [English](matrix.md)
 
-Megatron-LM（0.12–0.19）与 MindSpore Transformers（静态图 1.6–1.9、2.1，动态图 2.x）的对应关系，由
-`python -m accmap.mapper.matrix` 根据 `mappings/*.yaml` 生成。
+Megatron-LM（{megatron}）与 MindSpore Transformers（静态图 {static}，动态图 {dynamic}）的对应关系，
+根据 `mappings/*.yaml` 生成。
 `accmap explain NAME` 可查看单个参数、键或字段的同样内容及各版本默认值。
 
 - 括号中的名称由 Megatron-LM 推导，没有对应参数。“恒为 X”表示该侧无可设置项，行为固定。
@@ -115,15 +115,16 @@ _STATIC_MODEL, _DYNAMIC_MODEL = "model.model_config.", "model."
 _MANY = 12
 
 
-def documents() -> dict[str, str]:
-    """Both files of the matrix by name."""
-    return {name: document(language) for language, name in FILES.items()}
+def products() -> dict[str, str]:
+    """Both files of the matrix."""
+    return {f"docs/{name}": document(language) for language, name in FILES.items()}
 
 
 def document(language: Language) -> str:
     """The matrix in one language."""
     place = 1 if language == "zh" else 0
-    lines = [_INTRODUCTION[place].rstrip("\n")]
+    spoken = {dialect: known_names("mindformers", dialect) for dialect in ("static", "dynamic")}
+    lines = [_INTRODUCTION[place].format(megatron=known_names("megatron"), **spoken).rstrip("\n")]
     lines += [f"| {loss} | {LOSS[loss][place]} |" for loss in LOSS if any(row.loss == loss for row in table().rows)]
     for topic, rows in groupby(table().rows, key=lambda row: row.topic):
         lines += ["", f"## {_TOPICS[topic][place]}", "", *_topic(tuple(rows), language)]
@@ -224,17 +225,3 @@ def _listed(names: Sequence[str]) -> str:
     """The first names, and how many there are."""
     shown = ", ".join(f"`{name}`" for name in names[:_MANY])
     return f"{shown}, … ({len(names)})" if len(names) > _MANY else shown or _NOTHING
-
-
-def main() -> int:
-    """Write both files."""
-    from pathlib import Path
-
-    folder = Path(__file__).resolve().parent.parent / "docs"
-    for name, text in documents().items():
-        (folder / name).write_text(text, "utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

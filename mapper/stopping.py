@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..mappings.stops import stops
+from ..mappings.tables import field_named
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .conditions import holds
 from .recipe.reading import side_of
@@ -38,7 +39,7 @@ def stopping(config: Config, recipe: Recipe) -> Iterator[Stopping]:
 
 def _values(config: Config, recipe: Recipe) -> Callable[[str], Value]:
     def value_of(name: str) -> Value:
-        return config.value(name[1:]) if name.startswith(":") else recipe.value(name)
+        return config.value(name[1:]) if name.startswith(":") else recipe.value(field_named(name))
 
     return value_of
 
@@ -48,7 +49,7 @@ def _is_known(name: str, config: Config, recipe: Recipe) -> bool:
     if name.startswith(":"):
         setting = config.settings.get(name[1:])
         return setting is None or setting.decided
-    entry = recipe.fields.get(name)
+    entry = recipe.fields.get(field_named(name))
     return entry is None or entry.decided
 
 

@@ -15,6 +15,7 @@ from .weights import Layout
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ..mappings.names_compiled import FieldName
     from ..schemas.config import Config
     from .recipe.values import Recipe
     from .weights import Shape
@@ -77,7 +78,7 @@ class _Sizes:
         if undecided:
             raise UndecidedSizeError(recipe.file, undecided)
 
-        def get(name: str) -> Any:
+        def get(name: FieldName) -> Any:
             return recipe.value(name)
 
         endless = tuple(name for name in _COUNTS if isinstance(get(name), int) and get(name) > _MOST)
@@ -167,13 +168,14 @@ class _Sizes:
 
     def _latent(self, name: str) -> Iterator[tuple[str, Shape]]:
         get = self.recipe.value
-        kinds = ("kv_lora_rank", "qk_head_dim", "qk_rope_head_dim", "v_head_dim")
-        undecided = tuple(
-            f"attention.latent.{kind}" for kind in kinds if not isinstance(get(f"attention.latent.{kind}"), int)
-        )
+        names: tuple[FieldName, ...] = (
+            "attention.latent.kv_lora_rank", "attention.latent.qk_head_dim", "attention.latent.qk_rope_head_dim",
+            "attention.latent.v_head_dim",
+        )  # fmt: skip
+        undecided = tuple(one for one in names if not isinstance(get(one), int))
         if undecided:
             raise UndecidedSizeError(self.recipe.file, undecided)
-        sizes: list[Any] = [get(f"attention.latent.{kind}") for kind in kinds]
+        sizes: list[Any] = [get(one) for one in names]
         rank, plain, rotary, value = sizes
         queries = self.heads * (plain + rotary)
         normed = bool(get("attention.qk_layernorm"))

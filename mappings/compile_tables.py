@@ -1,21 +1,20 @@
-"""`python -m accmap.mappings.compile_tables`: the authored tables as one literal module."""
+"""Makes the authored tables, families and frames into literal modules, and the JSON Schema of a table."""
 
 from __future__ import annotations
 
 import json
 from fnmatch import fnmatchcase
 from pathlib import Path
-from pprint import pformat
 from typing import Any, cast
 
 import yaml
 
+from ..schemas.literal_module import literal_module
 from ..schemas.megatron.catalog import VERSIONS, catalog
+from ..schemas.megatron.compile_validation import read_rows
 from .model import FamiliesFile, Skeleton, TableFile, UnmappedFile
 
 HERE = Path(__file__).parent
-TARGET = HERE / "tables_compiled.py"
-FAMILIES_TARGET = HERE / "families_compiled.py"
 TOPICS = (
     "model", "attention", "position", "moe", "precision", "optimizer", "schedule", "batch", "parallel", "recompute",
     "fusion", "data", "training",
@@ -32,32 +31,19 @@ def topics() -> list[Path]:
     return [HERE / f"{topic}.yaml" for topic in TOPICS]
 
 
-def compiled() -> str:
-    """The text of the compiled module."""
+def compiled() -> dict[str, Any]:
+    """The constants of the compiled tables."""
     rows: list[Any] = []
     for path in topics():
         content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
         TableFile.model_validate(content)
         rows.extend(_row(path.stem, row, content.get("only", [])) for row in content["rows"])
     reasons, megatron, mindformers = _reasons(rows)
-    parts = [
-        '"""The mapping tables; compiled from the YAML files beside it, do not edit."""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "TYPE_CHECKING = False",
-        "if TYPE_CHECKING:",
-        "    from typing import Any",
-        "",
-    ]
-    for name, value in (
-        ("ROWS", tuple(rows)),
-        ("REASONS", reasons),
-        ("MEGATRON_REASONS", megatron),
-        ("MINDFORMERS_REASONS", mindformers),
-    ):
-        parts.append(f"{name}: Any = {pformat(value, width=160, compact=True, sort_dicts=False)}")
-    return "\n".join(parts) + "\n"
+    derived = {row.target for row in read_rows()}
+    misspelt = _keys(rows) - derived - {dest for version in VERSIONS for dest in catalog(version).by_dest}
+    if misspelt:
+        raise ValueError(f"no version of Megatron-LM has an argument of this name: {', '.join(sorted(misspelt))}")
+    return {"ROWS": tuple(rows), "REASONS": reasons, "MEGATRON_REASONS": megatron, "MINDFORMERS_REASONS": mindformers}
 
 
 def _row(topic: str, row: dict[str, Any], only: list[Any]) -> tuple[Any, ...]:
@@ -144,7 +130,7 @@ def _side(side: dict[str, Any], prefix: str, fields: tuple[str, ...]) -> tuple[A
 def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
     content = yaml.safe_load((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
     UnmappedFile.model_validate(content)
-    mapped = {name for row in rows for side in row[6] for key in side[0] + side[4] for name in key.split("|")}
+    mapped = _keys(rows)
     dests = sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - mapped)
     reasons: list[Any] = []
     megatron: dict[str, int] = {}
@@ -164,8 +150,13 @@ def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
     return tuple(reasons), megatron, tuple(mindformers)
 
 
-def compiled_families() -> str:
-    """The text of the compiled families and skeletons."""
+def _keys(rows: list[Any]) -> set[str]:
+    """The arguments of Megatron-LM that rows name."""
+    return {name for row in rows for side in row[6] for key in side[0] + side[4] for name in key.split("|")}
+
+
+def compiled_families() -> dict[str, Any]:
+    """The constants of the compiled families and skeletons."""
     content = yaml.safe_load((HERE / "families.yaml").read_text(encoding="utf-8"))
     FamiliesFile.model_validate(content)
     families = {
@@ -188,40 +179,25 @@ def compiled_families() -> str:
     skeletons = yaml.safe_load((HERE / "skeleton.yaml").read_text(encoding="utf-8"))
     for skeleton in skeletons.values():
         Skeleton.model_validate(skeleton)
-    parts = [
-        '"""Model families and the frames of written files; compiled from YAML, do not edit."""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "TYPE_CHECKING = False",
-        "if TYPE_CHECKING:",
-        "    from typing import Any",
-        "",
-    ]
-    for name, value in (("WEIGHTS", content["weights"]), ("FAMILIES", families), ("SKELETONS", skeletons)):
-        parts.append(f"{name}: Any = {pformat(value, width=160, compact=True, sort_dicts=False)}")
-    return "\n".join(parts) + "\n"
+    return {"WEIGHTS": content["weights"], "FAMILIES": families, "SKELETONS": skeletons}
 
 
 def without_reason() -> list[str]:
     """Arguments of any Megatron-LM version that have neither row nor reason."""
-    content: dict[str, Any] = {}
-    exec(compiled(), content)  # the text made just above
-    rows, reasons = content["ROWS"], content["MEGATRON_REASONS"]
-    mapped = {name for row in rows for side in row[6] for key in side[0] + side[4] for name in key.split("|")}
-    return sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - mapped - set(reasons))
+    content = compiled()
+    known = _keys(content["ROWS"]) | set(content["MEGATRON_REASONS"])
+    return sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - known)
 
 
-def main() -> None:
-    """Write the compiled module and the JSON Schema."""
+def products() -> dict[str, str]:
+    """Both compiled modules and the JSON Schema."""
     from .model import json_schema
 
-    TARGET.write_text(compiled(), encoding="utf-8")
-    FAMILIES_TARGET.write_text(compiled_families(), encoding="utf-8")
-    (HERE / "table.schema.json").write_text(json.dumps(json_schema(), indent=1) + "\n", encoding="utf-8")
-    missing = without_reason()
-    print(f"{TARGET.name} written; arguments with neither row nor reason: {', '.join(missing) or 'none'}")
-
-
-if __name__ == "__main__":
-    main()
+    families = "Model families and the frames of written files; compiled from families.yaml and skeleton.yaml."
+    return {
+        "mappings/tables_compiled.py": literal_module(
+            "The mapping tables; compiled from the YAML files.", **compiled()
+        ),
+        "mappings/families_compiled.py": literal_module(families, **compiled_families()),
+        "mappings/table.schema.json": json.dumps(json_schema(), indent=1) + "\n",
+    }

@@ -6,35 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Comparison = Literal[
-    "eq",
-    "ne",
-    "gt",
-    "lt",
-    "in",
-    "not_in",
-    "set",
-    "unset",
-    "eq_field",
-    "ne_field",
-    "gt_field",
-    "below_field",
-    "islist",
-    "isfraction",
-    "has",
-    "endswith",
-    "not_product",
-    "uneven",
-    "hollow",
-    "weighted",
-    "exceeds_sum",
-    "lacks",
-    "indivisible",
-    "exceeds",
-    "quotient_ne",
-    "short_of",
-]
-FieldName = Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z][a-z0-9_]*)+$")]
+from .names_compiled import Comparison, FieldName, LensName
+
 Condition = tuple[FieldName, Comparison] | tuple[FieldName, Comparison, str | int | float | bool | list[Any] | None]
 
 
@@ -56,7 +29,7 @@ class Side(BaseModel):
 
     key: str | None = None
     keys: list[str] | None = None
-    lens: str = "same"
+    lens: LensName = "same"
     resolved: str | list[str] | None = None
     read: list[str] = []
     aliases: list[str] = []
@@ -235,9 +208,9 @@ class TransformerConfigFile(_Strict):
 
 
 StopCondition = (
-    tuple[Annotated[str, Field(pattern=r"^(:.+|[a-z]+(\.[a-z][a-z0-9_]*)+)$")], Comparison]
+    tuple[FieldName | Annotated[str, Field(pattern=r"^:.+$")], Comparison]
     | tuple[
-        Annotated[str, Field(pattern=r"^(:.+|[a-z]+(\.[a-z][a-z0-9_]*)+)$")],
+        FieldName | Annotated[str, Field(pattern=r"^:.+$")],
         Comparison,
         str | int | float | bool | list[Any] | None,
     ]

@@ -6,13 +6,15 @@ them costs no parsing. `table()` is the whole of it, with the lookups that reade
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.versions import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Literal, TypeAlias
 
     from ..schemas.config import Value
+    from .names_compiled import FieldName
 
 Loss: TypeAlias = "Literal['exact', 'conditional', 'approximate', 'one-way', 'unsupported']"
 Status: TypeAlias = "Literal['exact', 'conditional', 'approximate', 'made-explicit', 'dropped', 'unresolved']"
@@ -20,7 +22,7 @@ Impact: TypeAlias = "Literal['numerics', 'performance', 'none']"
 Write: TypeAlias = "Literal['always', 'differs', 'explicit', 'never']"
 """When a side is written: always; where its value is not the default; where the source names it; never."""
 SideName: TypeAlias = "Literal['megatron', 'static', 'dynamic']"
-Condition: TypeAlias = "tuple[str, str, Value]"
+Condition: TypeAlias = "tuple[FieldName, str, Value]"
 """A recipe field, a comparison, and what it is compared with."""
 
 
@@ -51,9 +53,9 @@ class Caveat(NamedTuple):
     to: str | None
     when: tuple[Condition, ...]
     status: Status
-    instead: tuple[tuple[str, Value], ...]
+    instead: tuple[tuple[FieldName, Value], ...]
     """Field values that are written in place of the recipe's."""
-    about: tuple[str, ...]
+    about: tuple[FieldName, ...]
     """The row's fields it speaks of, where its conditions name others too."""
     en: str
     zh: str
@@ -73,7 +75,7 @@ class Row(NamedTuple):
     """One correspondence."""
 
     topic: str
-    fields: tuple[str, ...]
+    fields: tuple[FieldName, ...]
     loss: Loss
     write: Write
     impact: Impact | None
@@ -86,7 +88,7 @@ class Row(NamedTuple):
     sources: tuple[str, ...]
     en: str
     zh: str
-    part_of: str | None = None
+    part_of: FieldName | None = None
     """The field that this one is a detail of: without it, it counts for nothing."""
 
     def side(self, name: SideName, version: str) -> Side | None:
@@ -144,6 +146,11 @@ class Table(NamedTuple):
             if path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", ".", "["):
                 return self.reasons[number]
         return None
+
+
+def field_named(value: object) -> FieldName:
+    """The field that a cell of a table names; the compiled tables name none that does not exist."""
+    return cast("FieldName", value)
 
 
 _tables: list[Table] = []
@@ -206,10 +213,5 @@ def within(version: str, since: str | None, until: str | None) -> bool:
     """Whether a version lies between two others, both included; None leaves an end open."""
     if since is None and until is None:
         return True
-    number = version_number(version)
-    return (since is None or version_number(since) <= number) and (until is None or number <= version_number(until))
-
-
-def version_number(version: str) -> tuple[int, ...]:
-    """`1.10` as numbers, so that it comes after `1.9`."""
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    number = number_of(version)
+    return (since is None or number_of(since) <= number) and (until is None or number <= number_of(until))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..schemas.config import Value
+    from .names_compiled import FieldName
     from .tables import Condition
 
 
@@ -50,7 +51,7 @@ class SharedField(NamedTuple):
     """Megatron's class has it with multi-latent attention only."""
     since: str | None
     until: str | None
-    about: tuple[str, ...]
+    about: tuple[FieldName, ...]
     """The recipe fields, or arguments without a field, whose rows of the loss report speak of it."""
     harmless: tuple[Harmless, ...]
 

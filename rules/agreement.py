@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..mapper.families import Family
+    from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Row
     from ..mappings.tables import Side as RowSide
     from ..schemas.config import Setting, Value
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _LENGTH = "resolved.runner.total_steps"
 
 
-def agreement(name: str, left: Side, right: Side) -> Repair | None:
+def agreement(name: FieldName, left: Side, right: Side) -> Repair | None:
     """The repair that gives `right` the value of a recipe field that `left` has; None where it cannot be written."""
     from ..mapper.families import family_of
     from ..mapper.recipe.reading import side_of
@@ -48,20 +49,20 @@ def agreement(name: str, left: Side, right: Side) -> Repair | None:
     return None
 
 
-def _decided(name: str, side: Side) -> bool:
+def _decided(name: FieldName, side: Side) -> bool:
     field = side.field(name)
     return field is not None and field.decided
 
 
 def _changes(
-    name: str, row: Row, wanted: RowSide, left: Side, right: Side, family: Family | None
+    name: FieldName, row: Row, wanted: RowSide, left: Side, right: Side, family: Family | None
 ) -> tuple[Change, ...]:
     from ..mapper.lenses.lens import Omitted, Scope
     from ..mapper.lenses.registry import LENSES
     from ..mapper.recipe.reading import side_of
     from ..mapper.translate.yaml_text import scalar
 
-    def known(field: str) -> Value:
+    def known(field: FieldName) -> Value:
         """What the file at hand has, but for the fields that are about to agree."""
         return (left if field in row.fields else right).value(field)
 

@@ -6,6 +6,7 @@ said here: a field that both have is compared.
 
 from __future__ import annotations
 
+from ..schemas.diagnostic import UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING, cast
 from .naming import shown
 from .rule import Found, at_key
@@ -69,7 +70,11 @@ def _lost(subject: Subject, side: Side) -> Iterable[ReportRow]:
         version = other.config.framework_version
         dialect = other.config.dialect if other.framework == "mindformers" else None
     target = "mindformers" if side.framework == "megatron" else "megatron"
-    for row in translate_recipe(side.recipe, side.config, target, version, dialect).rows:
+    try:
+        rows = translate_recipe(side.recipe, side.config, target, version, dialect).rows
+    except UnreadableError:
+        return  # of a class that is not known nothing can be translated, which the reading has said
+    for row in rows:
         if row.status in _LOST and row.impact == "numerics" and row.explicit and not _as_by_default(side, row):
             yield row
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from ..schemas.light_typing import NamedTuple
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .checklist_compiled import ROWS as _COMPILED
+
+if TYPE_CHECKING:
+    from ..mappings.names_compiled import FieldName
 
 
 class Row(NamedTuple):
@@ -12,7 +15,7 @@ class Row(NamedTuple):
     identifier: str
     key: str
     codes: tuple[str, ...]
-    fields: tuple[str, ...]
+    fields: tuple[FieldName, ...]
     by_person: bool
     what: str
     what_zh: str

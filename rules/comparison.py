@@ -9,10 +9,11 @@ from __future__ import annotations
 from math import isclose
 
 from ..mapper.conditions import holds
-from ..mapper.recipe.reading import meaningful, side_of
+from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from .catalog_compiled import CERTAIN, GATES, IDLE
+from .catalog_compiled import CERTAIN
+from .gates import counts, deciding
 from .naming import describe_origin, shown, shown_in_both, spelled
 from .places import places_of, rows_of
 from .rule import Found, Note, Place, on
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..mapper.recipe.values import RecipeValue
+    from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Caveat
     from ..schemas.diagnostic import Severity
     from .places import Spot
@@ -45,7 +47,7 @@ class Compared(NamedTuple):
     """The last two entries that had nothing to say about each other; the same two have nothing to say again."""
 
 
-def differences(subject: Subject, table: Mapping[str, Compared]) -> Iterator[tuple[str, Found]]:
+def differences(subject: Subject, table: Mapping[FieldName, Compared]) -> Iterator[tuple[str, Found]]:
     """The code and the finding of every field whose values differ."""
     left, right = subject.megatron, subject.mindformers
     if left is None or right is None:
@@ -74,7 +76,7 @@ def differences(subject: Subject, table: Mapping[str, Compared]) -> Iterator[tup
 
 
 def _differing(
-    name: str,
+    name: FieldName,
     row: Compared,
     fields: tuple[RecipeValue | None, RecipeValue | None],
     values: tuple[object, object],
@@ -84,7 +86,8 @@ def _differing(
     """What is said of two values that differ; None where nobody wants to hear it."""
     one, other = values
     written = [_written(field) for field in fields]
-    if not counts(name, left, right):
+    counted = counts(name, left.recipe, right.recipe)
+    if counted is False:
         return (
             difference(name, one, other, left, right)._replace(variant="idle", severity="info")
             if any(written)
@@ -114,6 +117,8 @@ def _differing(
         given, without = (left, right) if fields[1] is None else (right, left)
         if not places_of(without).spots(name):
             found = found._replace(variant=f"only {given.framework}")
+    if counted is None:
+        found = _depending(found, name, left, right)
     if severity != "info":
         from .agreement import agreement
 
@@ -121,19 +126,18 @@ def _differing(
     return found
 
 
-def counts(name: str, left: Side, right: Side) -> bool:
-    """Whether a field means anything in both runs: expert settings do not without experts."""
-    idle = IDLE.get(name)
-    if idle is not None and all(
-        holds(condition, side.value) for side in (left, right) for condition in idle[side.framework]
-    ):
-        return False
-    if not all(holds(condition, side.value) for condition in GATES.get(name, ()) for side in (left, right)):
-        return False
-    return all(meaningful(row, side.recipe) for row in rows_of(name) for side in (left, right))
+def _depending(found: Found, name: FieldName, left: Side, right: Side) -> Found:
+    """A difference that counts only where a value that cannot be read lets it."""
+    from .registry import labels
+
+    fields = deciding(name, left.recipe, right.recipe)
+    told = [labels(field) for field in fields]
+    said = {"gate": "; ".join(one[0] for one in told), "gate_zh": "；".join(one[1] for one in told)}
+    severity = "warning" if found.severity == "error" else found.severity
+    return found._replace(values={**found.values, **said}, variant="depends", severity=severity)
 
 
-def _same_numbers(name: str, other: object, left: Side, right: Side) -> Caveat | None:
+def _same_numbers(name: FieldName, other: object, left: Side, right: Side) -> Caveat | None:
     """Why, by the tables, the value of one side makes the same numbers as what the other always or instead does."""
     dialect = side_of(right.config)
     own = left.value(name)
@@ -157,7 +161,7 @@ def _same_numbers(name: str, other: object, left: Side, right: Side) -> Caveat |
     return None
 
 
-def _aside(name: str, left: Side, right: Side) -> bool:
+def _aside(name: FieldName, left: Side, right: Side) -> bool:
     """Whether a field is about files, logs or devices, changes no number, and one framework always does the same."""
     return (
         name.startswith(_ASIDE)
@@ -166,11 +170,11 @@ def _aside(name: str, left: Side, right: Side) -> bool:
     )
 
 
-def _numeric(name: str) -> bool:
+def _numeric(name: FieldName) -> bool:
     return vocabulary()[name].impact == "numerics"
 
 
-def _lowered(name: str, severity: Severity) -> Severity:
+def _lowered(name: FieldName, severity: Severity) -> Severity:
     """A difference that the tables know to change no number is not an error."""
     known = _harmless.get(name)
     if known is None:
@@ -203,18 +207,18 @@ def _is_open(a: RecipeValue | None, b: RecipeValue | None, row: Compared) -> boo
 
 
 def _left_open(
-    name: str, a: RecipeValue | None, b: RecipeValue | None, left: Side, right: Side, row: Compared
+    name: FieldName, a: RecipeValue | None, b: RecipeValue | None, left: Side, right: Side, row: Compared
 ) -> Iterator[tuple[str, Found]]:
     """What cannot be compared: a value that is not known, or a setting that the other side does not have."""
     if a is not None and b is not None:
-        if not counts(name, left, right):
+        if counts(name, left.recipe, right.recipe) is False:
             return
         variant, side = "unknown", right if a.decided else left
     else:
         side = left if a is not None else right
         without = right if side is left else left
         variant = f"only {side.framework}"
-        if not counts(name, side, side):
+        if counts(name, side.recipe) is False:
             variant = f"idle {side.framework}"
         elif places_of(without).spots(name):
             variant, side = "not given", without
@@ -236,7 +240,9 @@ def _comparable(a: RecipeValue | None, b: RecipeValue | None, row: Compared) -> 
     return given is not None and given.origin == "explicit" and (row.one_sided or row.neutral is not None)
 
 
-def difference(name: str, first: object, second: object, left: Side, right: Side, *, main: Side | None = None) -> Found:
+def difference(
+    name: FieldName, first: object, second: object, left: Side, right: Side, *, main: Side | None = None
+) -> Found:
     """The finding that says what each side has and where it comes from; it stands in `main`, or where one can write."""
     from .registry import labels
 
@@ -261,7 +267,7 @@ def difference(name: str, first: object, second: object, left: Side, right: Side
     return Found(on(main.framework, name), values, tuple(notes), (name,))
 
 
-def _notes(side: Side, name: str, spots: Sequence[Spot], *, primary: bool) -> Iterator[Note]:
+def _notes(side: Side, name: FieldName, spots: Sequence[Spot], *, primary: bool) -> Iterator[Note]:
     """The places that take part in the value; the finding's own place is not repeated."""
     framework = side.framework
     if not spots and not primary:

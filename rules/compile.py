@@ -1,18 +1,20 @@
 """Turns the authored catalog into two literal modules: what a run of the rules needs, and what explains them.
 
-`python -m accmap.rules.compile` writes `catalog_compiled.py` (loaded by every lint) and `pages_compiled.py` (loaded by
-`accmap explain` and the documentation). A test checks that both are fresh and that every recipe field is compared.
+`catalog_compiled.py` is loaded by every lint, `pages_compiled.py` by `accmap explain` and the documentation.
 """
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from pathlib import Path
-from pprint import pformat
 from typing import Any
 
 import yaml
+from pydantic import TypeAdapter
+
+from ..mappings.model import Condition
+from ..schemas.literal_module import literal_module
+from ..schemas.mindformers.catalog import DEFAULT_STATIC
 
 ROOM = Path(__file__).resolve().parent
 CATALOG = ROOM / "catalog"
@@ -33,6 +35,7 @@ READERS = (
 )
 """Modules whose `PROBLEMS` a reader raises: their codes are explained too."""
 
+_CONDITION: TypeAdapter[Any] = TypeAdapter(Condition)
 _SEVERITY = {"numerics": "error", "performance": "info", "none": "info"}
 _DIFFERS = (
     "{label}: {a} in Megatron-LM ({a_from}), but {b} in MindSpore Transformers ({b_from}).",
@@ -118,7 +121,26 @@ def certain_fields() -> dict[str, tuple[Any, ...]]:
     return {name: tuple(_frozen(condition) for condition in conditions) for name, conditions in authored.items()}
 
 
+def causes(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    """What follows from a finding: fields, fields that are open, codes, and the words for it in both languages."""
+    authored: dict[str, Any] = yaml.safe_load((ROOM / "causes.yaml").read_text("utf-8"))
+    found: dict[str, tuple[Any, ...]] = {}
+    for code, row in authored.items():
+        assert code in fields or code in rules or code[:3] in PREFIXES, f"causes.yaml: there is no code {code}"
+        for name in (*row.get("fields", ()), *row.get("open", ())):
+            assert any(field.startswith(name) for field in fields), f"causes.yaml: there is no field {name}"
+        found[code] = (
+            tuple(row.get("fields", ())),
+            tuple(row.get("open", ())),
+            tuple(row.get("codes", ())),
+            _both(row["because"]) if "because" in row else None,
+            row.get("missing"),
+        )
+    return found
+
+
 def _frozen(condition: list[Any]) -> tuple[Any, ...]:
+    _CONDITION.validate_python(tuple(condition))
     operand: Any = condition[2] if len(condition) > 2 else None
     return condition[0], condition[1], _hashable(operand)
 
@@ -177,13 +199,14 @@ def compiled_catalog() -> str:
         )
         for name, code in owners.items()
     }
-    return _module(
+    return literal_module(
         "The rules as a run needs them, compiled from catalog/*.yaml and the recipe's fields.",
         RULES=rows,
         COMPARED=compared,
         GATES=gates(fields),
         IDLE=idle_fields(),
         CERTAIN=certain_fields(),
+        CAUSES=causes(rules, fields),
     )
 
 
@@ -206,18 +229,14 @@ def compiled_pages() -> str:
             "options": dict(rule.get("options", {})),
         }
     for module in READERS:
-        try:
-            problems = import_module(f"..{module}", __package__).PROBLEMS
-        except ImportError:
-            continue
-        for kind in problems.values():
+        for kind in import_module(f"..{module}", __package__).PROBLEMS.values():
             entry = pages.setdefault(
                 kind.code,
                 {"reader": kind.name, "severity": kind.severity, "messages": (), "sources": (f"accmap {module}",)},
             )
             if "reader" in entry:
                 entry["messages"] = (*entry["messages"], (kind.en, kind.zh))
-    return _module(
+    return literal_module(
         "What explains the rules, compiled from catalog/*.yaml and the readers' problems.",
         PAGES={code: pages[code] for code in sorted(pages, key=lambda code: (PREFIXES.index(code[:3]), code))},
     )
@@ -228,7 +247,7 @@ def _written_to_agree(code: str, rule: dict[str, Any], owners: dict[str, str], f
     from ..mappings.tables import table
 
     own = {name for name, owner in owners.items() if owner == code and _severity(rule, fields, name) != "info"}
-    sides = [row.side("static", "1.9") for row in table().rows if own & set(row.fields)]
+    sides = [row.side("static", DEFAULT_STATIC) for row in table().rows if own & set(row.fields)]
     return any(side is not None and 0 < len(side.keys) < 3 and side.fixed is None for side in sides)
 
 
@@ -254,23 +273,13 @@ def compiled_checklist() -> str:
             what = (f"{fields[own[0]]['en']}: the same on both sides", f"{fields[own[0]]['zh']}：两侧一致")
         person = bool(items) and len(items) == len(covering)
         rows.append((identifier, str(key), tuple(covering), tuple(names), person, *_both(what)))
-    return _module("The checklist's rows, compiled from checklist.yaml and catalog/*.yaml.", ROWS=tuple(rows))
+    return literal_module("The checklist's rows, compiled from checklist.yaml and catalog/*.yaml.", ROWS=tuple(rows))
 
 
-def _module(about: str, **values: Any) -> str:
-    lines = [f'"""{about} Do not edit."""\n', "from __future__ import annotations\n"]
-    lines.append("TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from typing import Any\n")
-    lines += [f"{name}: Any = {pformat(value, width=160, sort_dicts=False)}\n" for name, value in values.items()]
-    return "\n".join(lines)
-
-
-def main() -> int:
-    """Write the modules."""
-    (ROOM / "checklist_compiled.py").write_text(compiled_checklist(), "utf-8")
-    (ROOM / "catalog_compiled.py").write_text(compiled_catalog(), "utf-8")
-    (ROOM / "pages_compiled.py").write_text(compiled_pages(), "utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def products() -> dict[str, str]:
+    """Every compiled module of this room."""
+    return {
+        "rules/checklist_compiled.py": compiled_checklist(),
+        "rules/catalog_compiled.py": compiled_catalog(),
+        "rules/pages_compiled.py": compiled_pages(),
+    }

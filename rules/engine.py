@@ -83,7 +83,12 @@ def check(subject: Subject, selection: Selection | None = None, more: Sequence[R
         from .harmless import softened
 
         found = softened(found)
-    ordered = sorted(_of_forks(found), key=_position)
+    found = _of_forks(found)
+    if any(entry.kind.severity != "info" for entry in found):
+        from .causes import grouped
+
+        found = grouped(subject, found, run.selection.severities)
+    ordered = sorted(found, key=_position)
     return Outcome(tuple(ordered), run.crashed)
 
 

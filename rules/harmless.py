@@ -22,10 +22,10 @@ def softened(found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """The findings; those about a key that does nothing are remarks where it makes no difference."""
     if not any(_loud(entry) and entry.kind.code in IDLE for entry in found):
         return list(found)
-    names = _names(field for entry in found if _loud(entry) and entry.kind.code not in IDLE for field in entry.fields)
+    names = names_of(field for entry in found if _loud(entry) and entry.kind.code not in IDLE for field in entry.fields)
     return [
         entry._replace(kind=entry.kind._replace(severity="info"))
-        if entry.kind.code in IDLE and _loud(entry) and not _key(entry) & names
+        if entry.kind.code in IDLE and _loud(entry) and not key_of(entry) & names
         else entry
         for entry in found
     ]
@@ -35,7 +35,7 @@ def _loud(entry: Diagnostic) -> bool:
     return entry.kind.severity != "info"
 
 
-def _key(entry: Diagnostic) -> set[str]:
+def key_of(entry: Diagnostic) -> set[str]:
     """The key that a finding is about, and the name that works in its place."""
     from .keys import working_name
 
@@ -44,12 +44,12 @@ def _key(entry: Diagnostic) -> set[str]:
     return {name for name in (key, working_name(key)) if name}
 
 
-def _names(fields: Iterable[str]) -> set[str]:
-    """The last parts of every key and alias of the rows of some fields."""
+def names_of(fields: Iterable[str], *, main: bool = False) -> set[str]:
+    """The last parts of every key and alias of the rows of some fields, or of the first key of each alone."""
     found: set[str] = set()
     for field in set(fields):
         for row in rows_of(field):
             for side in row.megatron + row.static + row.dynamic:
-                for name in side.keys + side.aliases:
+                for name in (side.keys[:1] if main else side.keys) + side.aliases:
                     found.update(one.rpartition(".")[2] for one in name.split("|"))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.versions import number_of
 from .comparison import equal
 from .naming import shown
 from .rule import Found, Note, at_key, on
@@ -151,7 +152,19 @@ def switched_off(subject: Subject) -> Iterator[Found]:
                         "remedy_en": gate.remedy,
                         "remedy_zh": gate.remedy_zh,
                     },
+                    fields=_field_of(gate.switch),
                 )
+
+
+def _field_of(switch: str) -> tuple[str, ...]:
+    """The recipe field that an argument alone, or before all others, decides."""
+    from ..mappings.tables import table
+
+    for row in table().rows:
+        for side in row.megatron:
+            if side.keys and side.keys[0] == switch:
+                return row.fields[:1]
+    return ()
 
 
 def without_gate(subject: Subject) -> Iterator[Found]:
@@ -245,7 +258,4 @@ def _last(key: str) -> str:
 
 
 def _not_before(side: Side, version: str) -> bool:
-    def number(text: str) -> tuple[int, ...]:
-        return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())
-
-    return number(side.config.framework_version) >= number(version)
+    return number_of(side.config.framework_version) >= number_of(version)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.light_typing import TYPE_CHECKING, cast
 from .places import places_of
 
 if TYPE_CHECKING:
+    from ..mappings.names_compiled import FieldName
     from ..schemas.config import Framework
     from .places import Spot
     from .subject import Side
@@ -19,8 +20,20 @@ def shown(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value)
-    text = str(value)
+    text = _mix(value) or str(value)
     return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _mix(value: object) -> str | None:
+    """Data sets as a command line has them: each with its weight before it, where it has one."""
+    pairs = cast("list[object]", value) if isinstance(value, (list, tuple)) else []
+    words: list[str] = []
+    for pair in pairs:
+        entry = cast("list[object]", pair) if isinstance(pair, (list, tuple)) else []
+        if len(entry) != 2 or not isinstance(entry[1], str):
+            return None
+        words += [str(one) for one in entry if one is not None]
+    return " ".join(words) or None
 
 
 def shown_in_both(value: object) -> tuple[str, str]:
@@ -38,7 +51,7 @@ def spelled(spot: Spot, framework: Framework) -> str:
     return "--" + spot.key.replace("_", "-")
 
 
-def key_of(side: Side, field: str) -> str:
+def key_of(side: Side, field: FieldName) -> str:
     """The key that decides a recipe field in this file."""
     spot = places_of(side).main_spot(field)
     return spelled(spot, side.framework) if spot is not None else field
@@ -53,7 +66,7 @@ def _made_of(value: object, written: list[Spot]) -> bool:
     return len(numbers) == 2 and own != value
 
 
-def describe_origin(side: Side, name: str, spots: list[Spot]) -> tuple[str, str]:
+def describe_origin(side: Side, name: FieldName, spots: list[Spot]) -> tuple[str, str]:
     """Where a value comes from, in both languages."""
     field = side.field(name)
     if field is None or not spots:

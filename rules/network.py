@@ -12,6 +12,7 @@ from .rule import Found, Note, at_key, on
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..mappings.names_compiled import FieldName
     from .subject import Side, Subject
 
 
@@ -131,10 +132,11 @@ def swiglu_fusion(subject: Subject) -> Iterator[Found]:
         return
     words = {True: ("fused", "融合算子"), False: ("several small operators", "多个小算子")}
     values: dict[str, object] = {}
-    for letter, side, name, one in (
+    sides: tuple[tuple[str, Side, FieldName, bool], ...] = (
         ("a", left, "fusion.bias_swiglu", fused),
         ("b", right, "activation.function", also),
-    ):
+    )
+    for letter, side, name, one in sides:
         values[letter], values[f"{letter}_zh"] = words[one]
         origin = describe_origin(side, name, places_of(side).spots(name))
         values[f"{letter}_from"], values[f"{letter}_from_zh"] = origin

@@ -10,10 +10,11 @@ from .rule import Change, Found, Repair, at_key, on
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..mappings.names_compiled import FieldName
     from .subject import Side, Subject
 
 _NOT_ADAM = ("AdamWeightDecay", "FusedAdamWeightDecay", "FP32StateAdamWeightDecay", "AdamOffload")
-_RECOMMENDED = {
+_RECOMMENDED: dict[FieldName, float] = {
     "optimizer.epsilon": 1e-8,
     "optimizer.beta1": 0.9,
     "optimizer.beta2": 0.95,

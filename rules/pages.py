@@ -1,11 +1,9 @@
 """What explains a code: one page in English and Chinese, made from the catalog, a reader's messages or a docstring.
 
-`python -m accmap.rules.pages` writes `docs/rules/`; `accmap explain CODE` prints one page.
+They are `docs/rules/`; `accmap explain CODE` prints one.
 """
 
 from __future__ import annotations
-
-import sys
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -162,14 +160,11 @@ def _blocks(example: Mapping[str, str]) -> str:
     return "\n".join(parts).rstrip()
 
 
-def documents() -> dict[str, str]:
-    """Every file of `docs/rules/` by name: an index, and a page a code in both languages."""
-    from .pages_compiled import PAGES
-
+def products() -> dict[str, str]:
+    """Every file of `docs/rules/`: an index, and a page a code in both languages."""
     files: dict[str, str] = {}
     index = ["# Rules", "", "Every code that `accmap lint` reports, by checklist. / `accmap lint` 报告的全部代码。", ""]
     codes = sorted(every_page(), key=lambda code: (list(_MEANING).index(code[:3]), code))
-    del PAGES
     before = ""
     for code in codes:
         english, chinese = page(code, "en"), page(code, "zh")
@@ -180,25 +175,6 @@ def documents() -> dict[str, str]:
             meaning = _MEANING[before]
             index += ["", f"## {before} {meaning[0]} / {meaning[1]}", "", "| Code | Name | |", "| --- | --- | --- |"]
         index.append(f"| [{code}]({code}.md) | {english.name} | {' · '.join(english.facts[1:])} |")
-        files[f"{code}.md"] = f"{english.markdown()}\n---\n\n{chinese.markdown()}"
-    files["README.md"] = "\n".join(index) + "\n"
+        files[f"docs/rules/{code}.md"] = f"{english.markdown()}\n---\n\n{chinese.markdown()}"
+    files["docs/rules/README.md"] = "\n".join(index) + "\n"
     return files
-
-
-def main() -> int:
-    """Write `docs/rules/`, and remove pages of codes that are gone."""
-    from pathlib import Path
-
-    folder = Path(__file__).resolve().parent.parent / "docs" / "rules"
-    folder.mkdir(parents=True, exist_ok=True)
-    files = documents()
-    for path in folder.glob("*.md"):
-        if path.name not in files:
-            path.unlink()
-    for name, text in files.items():
-        (folder / name).write_text(text, "utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,10 +9,12 @@ from .rule import Change, Found, Note, Repair, at_key, at_span, on
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..mappings.names_compiled import FieldName
+    from ..schemas.config import Value
     from .rule import Place
     from .subject import Side, Subject
 
-_OFF = {
+_OFF: dict[FieldName, object] = {
     "parallel.tensor_size": 1,
     "parallel.pipeline_size": 1,
     "parallel.context_size": 1,
@@ -39,17 +41,19 @@ def devices_do_not_divide(subject: Subject) -> Iterator[Found]:
         world = side.value("parallel.world_size")
         if not isinstance(world, int) or side.config.dialect == "dynamic":
             continue
-        names = ["parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size"]
+        names: list[FieldName] = ["parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size"]
         if side.framework == "mindformers":
             names.append("parallel.data_size")
-        degrees = {name: side.value(name) for name in names}
-        known = {name: value for name, value in degrees.items() if isinstance(value, int) and value > 0}
+        degrees: dict[FieldName, Value] = {name: side.value(name) for name in names}
+        known: dict[FieldName, int] = {
+            name: value for name, value in degrees.items() if isinstance(value, int) and value > 0
+        }
         product = 1
         for value in known.values():
             product *= value
         if world % product:
             spelled = " × ".join(f"{key_of(side, name)} {value}" for name, value in known.items() if value > 1)
-            first = next(name for name, value in known.items() if value > 1)
+            first: FieldName = next(name for name, value in known.items() if value > 1)
             yield Found(
                 on(side.framework, first),
                 {"world": world, "product": product, "spelled": spelled},

@@ -7,6 +7,7 @@ or after the last argument of the launch. `Places` answers for one file and is a
 from __future__ import annotations
 
 from ..mapper.recipe.reading import side_of
+from ..mappings.tables import field_named
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.mindformers.reading import parent
 from ..schemas.source import Span
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..mapper.recipe.settings import SettingsView
     from ..mapper.recipe.values import RecipeValue
+    from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Row, SideName
     from ..schemas.config import Setting
     from .rule import Place
@@ -123,7 +125,7 @@ class Places:
         if place.kind == "span":
             return place.span
         if place.kind == "field":
-            return self.field_span(place.name)
+            return self.field_span(field_named(place.name))
         if place.kind == "key":
             return self.key_span(place.name)
         if place.kind == "environment":
@@ -132,7 +134,7 @@ class Places:
             return self.launch_span()
         return None
 
-    def field_span(self, name: str) -> Span:
+    def field_span(self, name: FieldName) -> Span:
         """Where a recipe field is decided."""
         spots = self.spots(name)
         for spot in spots:
@@ -145,7 +147,7 @@ class Places:
         main = self.main_spot(name)
         return main.span if main is not None else self.end_of("")
 
-    def main_spot(self, name: str) -> Spot | None:
+    def main_spot(self, name: FieldName) -> Spot | None:
         """The key that decides a recipe field most: a written one that has the very value, else the first."""
         spots = self.spots(name)
         field = self.side.field(name)
@@ -154,14 +156,14 @@ class Places:
         odd = [spot for spot in written if spot.span in self._doubtful()]
         return next(iter(odd or same or written or spots), None)
 
-    def spots(self, name: str) -> list[Spot]:
+    def spots(self, name: FieldName) -> list[Spot]:
         """Every key that takes part in a recipe field, the written ones first."""
         known = self._spots.get(name)
         if known is None:
             known = self._spots[name] = self._spots_of(name)
         return known
 
-    def _spots_of(self, name: str) -> list[Spot]:
+    def _spots_of(self, name: FieldName) -> list[Spot]:
         canonical = self._canonical(name)
         if len(canonical) == 1:
             setting = self.side.config.settings.get(canonical[0])

@@ -8,6 +8,7 @@ from .comparison import Compared
 from .rule import Rule
 
 if TYPE_CHECKING:
+    from ..mappings.names_compiled import FieldName
     from ..schemas.diagnostic import Severity
 
 _NAME, _SEVERITY, _SCOPE, _MESSAGES, _CHECK, _PROFILES, _FIELDS, _KIND, _CONFIDENCE, _OPTIONS, _EFFECT = range(11)
@@ -29,6 +30,16 @@ OPEN = {
     "only mindformers": (
         "{label}: {b} in MindSpore Transformers ({b_from}); Megatron-LM has no such setting.",
         "{label_zh}：MindSpore Transformers 为 {b}（{b_from_zh}）；Megatron-LM 没有该设置。",
+    ),
+    "depends": (
+        (
+            "{label}: {a} in Megatron-LM ({a_from}), but {b} in MindSpore Transformers ({b_from}). Whether it counts "
+            "depends on what cannot be read here: {gate}."
+        ),
+        (
+            "{label_zh}：Megatron-LM 为 {a}（{a_from_zh}），而 MindSpore Transformers 为 {b}（{b_from_zh}）。"
+            "它是否起作用取决于此处无法读出的设置：{gate_zh}。"
+        ),
     ),
     "idle": (
         (
@@ -124,7 +135,7 @@ def _concerns(scope: str, frameworks: frozenset[str]) -> bool:
     return scope == "any" or scope in frameworks or (scope == "pair" and len(frameworks) == 2)
 
 
-def compared(profile: str) -> dict[str, Compared]:
+def compared(profile: str) -> dict[FieldName, Compared]:
     """How each recipe field is compared."""
     table = _compared.get(profile)
     if table is None:
@@ -135,10 +146,10 @@ def compared(profile: str) -> dict[str, Compared]:
     return table
 
 
-_compared: dict[str, dict[str, Compared]] = {}
+_compared: dict[str, dict[FieldName, Compared]] = {}
 
 
-def labels(field: str) -> tuple[str, str]:
+def labels(field: FieldName) -> tuple[str, str]:
     """What a recipe field is, in both languages."""
     from ..mapper.recipe.vocabulary import vocabulary
 

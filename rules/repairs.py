@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from ..schemas.diagnostic import Diagnostic
     from ..schemas.source import SourceText
-    from ..schemas.yaml_text import Node, YamlDocument
+    from ..schemas.yaml_node import Node
+    from ..schemas.yaml_text import YamlDocument
     from .rule import Change, Repair
     from .subject import Side
 

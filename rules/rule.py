@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Literal, TypeAlias
 
+    from ..mappings.names_compiled import FieldName
     from ..schemas.config import Framework
     from ..schemas.diagnostic import Confidence, Severity
     from ..schemas.source import Span
@@ -93,7 +94,7 @@ class Rule(NamedTuple):
     """Of an error that is not about a pair: `numbers`, where the run does not stop."""
 
 
-def on(side: Framework, field: str) -> Place:
+def on(side: Framework, field: FieldName) -> Place:
     """The place of a recipe field on one side."""
     return Place(side, "field", field)
 

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from ..mapper.schedule.comparison import Comparison
     from ..mapper.schedule.curve import Curve, Schedule
+    from ..mappings.names_compiled import FieldName
     from .subject import Side, Subject
 
-_DRAWN = (
+_DRAWN: tuple[FieldName, ...] = (
     "schedule.style",
     "schedule.learning_rate",
     "schedule.min_learning_rate",
@@ -48,14 +49,13 @@ def values_differ(subject: Subject) -> Iterator[Found]:
     if right.value("schedule.style") is None:
         return
     same = _same(subject)
-    missing = _is_missing(right)
     for name in differing(subject):
         a, b = left.field(name), right.field(name)
         found = difference(name, a and a.value, b and b.value, left, right)
         found = found._replace(notes=(*found.notes, *_pieces(right)))
         if not same:
             repair = agreement(name, left, right) if name != "schedule.style" else None
-            yield found._replace(repair=repair, severity="info" if missing else None)
+            yield found._replace(repair=repair)
         elif "explicit" in (a and a.origin, b and b.origin):
             yield found._replace(variant="alike", severity="info")
 
@@ -94,7 +94,6 @@ def curves_differ(subject: Subject) -> Iterator[Found]:
             "largest": f"{comparison.max_difference_of_peak:.3g}",
         },
         (Note(on("megatron", _blamed(subject)), "the other curve", "另一条曲线"),),
-        severity="info" if _is_missing(subject.mindformers) else None,
     )
 
 
@@ -104,18 +103,11 @@ def length_open(subject: Subject) -> Iterator[Found]:
         return
     for side in subject.sides:
         reasons = open_because(side.config, side.recipe)
-        names = [name for name in reasons if name.startswith("schedule.")]
+        names: list[FieldName] = [name for name in reasons if name.startswith("schedule.")]
         if names and _compared(subject) is None:
             english, chinese = reasons[names[0]]
             yield Found(on(side.framework, names[-1]), {"reason": english, "reason_zh": chinese}, fields=tuple(names))
             return
-
-
-def _is_missing(side: Side) -> bool:
-    """Whether the whole section is missing, which OPT013 says: what follows from it is no other fault."""
-    from .optimizer import has_schedule
-
-    return side.config.dialect != "dynamic" and not has_schedule(side)
 
 
 def remarks(subject: Subject) -> Iterator[Found]:
@@ -145,12 +137,12 @@ def for_alignment(subject: Subject) -> Iterator[Found]:
             yield Found(on(side.framework, "schedule.style"), {"style": shown(style), "warmup": shown(warmup)})
 
 
-def differing(subject: Subject) -> list[str]:
+def differing(subject: Subject) -> list[FieldName]:
     """The fields that draw the curve and have different values."""
     left, right = subject.megatron, subject.mindformers
     if left is None or right is None:
         return []
-    found: list[str] = []
+    found: list[FieldName] = []
     for name in _DRAWN:
         a, b = left.field(name), right.field(name)
         if a is None or b is None or not (a.decided and b.decided):
@@ -175,7 +167,7 @@ def _particular(subject: Subject) -> bool:
     )
 
 
-def _blamed(subject: Subject) -> str:
+def _blamed(subject: Subject) -> FieldName:
     names = differing(subject)
     return names[0] if names else "schedule.style"
 

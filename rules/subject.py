@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..mapper.recipe.values import Recipe, RecipeValue
+    from ..mappings.names_compiled import FieldName
     from ..schemas.config import Config, Framework, Setting, Value
     from ..schemas.source import SourceText
 
@@ -24,11 +25,11 @@ class Side(NamedTuple):
         """Whose file this is."""
         return self.config.framework
 
-    def field(self, name: str) -> RecipeValue | None:
+    def field(self, name: FieldName) -> RecipeValue | None:
         """A recipe field; None where this file's framework says nothing about it."""
         return self.recipe.fields.get(name)
 
-    def value(self, name: str) -> Value:
+    def value(self, name: FieldName) -> Value:
         """The value of a recipe field; None where there is none."""
         found = self.recipe.fields.get(name)
         return None if found is None else found.value

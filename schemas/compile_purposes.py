@@ -1,22 +1,21 @@
-"""Writes `purposes_compiled.py` from `purposes.yaml`: `python -m accmap.schemas.compile_purposes`."""
+"""Makes `purposes_compiled.py` from `purposes.yaml`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from pprint import pformat
-from typing import Any, cast
+from typing import Any
 
 import yaml
 
+from .literal_module import literal_module
+
 SOURCE = Path(__file__).with_name("purposes.yaml")
-TARGET = Path(__file__).with_name("purposes_compiled.py")
 KINDS = ("training", "post-training", "other-model", "data", "conversion", "inference", "evaluation", "tool")
-_HEAD = '"""What a file is for; compiled from purposes.yaml, do not edit."""'
 _NOTHING = ("", "")
 
 
-def compiled() -> str:
-    """The text of the compiled module."""
+def products() -> dict[str, str]:
+    """The compiled module."""
     content: dict[str, Any] = yaml.safe_load(SOURCE.read_text("utf-8"))
     mindformers = content["mindformers"]
     tables: dict[str, object] = {
@@ -39,16 +38,8 @@ def compiled() -> str:
             for entry in content["yaml"]
         ),
     }
-    parts = [_HEAD, "", "from __future__ import annotations", "", "TYPE_CHECKING = False", "if TYPE_CHECKING:"]
-    parts += ["    from typing import Any", ""]
-    parts += [f"{name}: Any = {_shown(value)}" for name, value in tables.items()]
-    return "\n".join(parts) + "\n"
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, frozenset):
-        return f"frozenset({pformat(sorted(cast('frozenset[str]', value)), width=118, compact=True)})"
-    return pformat(value, width=118, compact=True)
+    about = "What a file is for; compiled from purposes.yaml."
+    return {"schemas/purposes_compiled.py": literal_module(about, **tables)}
 
 
 def _program(entry: dict[str, Any], name: str) -> tuple[str, ...]:
@@ -62,7 +53,3 @@ def _program(entry: dict[str, Any], name: str) -> tuple[str, ...]:
 def _pair(texts: Any) -> tuple[str, str]:
     english, chinese = texts
     return str(english), str(chinese)
-
-
-if __name__ == "__main__":
-    TARGET.write_text(compiled(), "utf-8")

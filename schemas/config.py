@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from .light_typing import TYPE_CHECKING, NamedTuple
+from .versions import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -119,6 +120,8 @@ class Launch(NamedTuple):
     env_spans: Mapping[str, Span] = {}
     directory: str | None = None
     """The folder that the script last changed to before it, where that is known."""
+    nodes_open: bool = False
+    """Whether `world_size` is that of one node, and something else says how many nodes there are."""
 
     def to_json(self) -> dict[str, object]:
         """The contract's `launch`."""
@@ -148,6 +151,9 @@ class Basis(NamedTuple):
             "framework_version": self.version,
             "version_origin": self.origin,
         }
+        label = label_of(self.framework, self.version)
+        if label is not None:
+            found["version_label"] = label
         if self.reason[0]:
             found["version_reason"] = self.reason[language == "zh"]
         if self.purpose is not None:
@@ -162,9 +168,11 @@ class Basis(NamedTuple):
         """`megatron 0.12 (assumed)`, and by what a detected version was found."""
         word = _ORIGIN_WORDS[self.origin][language == "zh"]
         reason = self.reason[language == "zh"]
+        label = label_of(self.framework, self.version)
+        version = f"{self.framework} {self.version}" + (f" = {label}" if label else "")
         if language == "zh":
-            return f"{self.framework} {self.version}（{word}{'：' + reason if reason else ''}）"
-        return f"{self.framework} {self.version} ({word}{': ' + reason if reason else ''})"
+            return f"{version}（{word}{'：' + reason if reason else ''}）"
+        return f"{version} ({word}{': ' + reason if reason else ''})"
 
 
 _ORIGIN_WORDS = {"given": ("given", "给定"), "detected": ("detected", "检测"), "assumed": ("assumed", "假定")}

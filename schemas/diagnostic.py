@@ -10,10 +10,12 @@ from __future__ import annotations
 from .light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Literal, TypeAlias
 
     from .source import Span
+
+    Mark: TypeAlias = "tuple[str, str, Span | None, str]"
 
 Severity: TypeAlias = "Literal['error', 'warning', 'info']"
 Confidence: TypeAlias = "Literal['high', 'medium', 'low']"
@@ -72,6 +74,13 @@ class Diagnostic(NamedTuple):
     related: tuple[Related, ...] = ()
     fields: tuple[str, ...] = ()
     fix: Fix | None = None
+    because: Mark | None = None
+    """The finding that this one follows from: one cause is one finding."""
+
+    @property
+    def mark(self) -> Mark:
+        """What names this finding among others, whatever becomes of its severity."""
+        return self.kind.code, self.file, self.span, self.message()
 
     def message(self, language: Language = "en") -> str:
         """The sentence for a person."""
@@ -90,8 +99,8 @@ class Diagnostic(NamedTuple):
         """What the finding means for the run: it stops, its numbers differ, that depends, or this is advice."""
         return self.kind.effect or _EFFECTS[self.kind.severity]
 
-    def to_json(self, language: Language = "en") -> dict[str, object]:
-        """The contract's `diagnostic`."""
+    def to_json(self, language: Language = "en", because_of: int | None = None) -> dict[str, object]:
+        """The contract's `diagnostic`; the list that it stands in knows the place of its cause."""
         kind = self.kind
         chinese = language == "zh"
         return {
@@ -112,6 +121,7 @@ class Diagnostic(NamedTuple):
             ],
             "fields": list(self.fields),
             "effect": self.effect,
+            "because_of": because_of,
             "fix": None
             if self.fix is None
             else {
@@ -159,6 +169,17 @@ def once(found: Iterable[Diagnostic]) -> list[Diagnostic]:
             earlier.add(message)
         kept.append(entry)
     return kept
+
+
+def causes_of(found: Sequence[Diagnostic]) -> list[int | None]:
+    """The place in the list of what each finding follows from; None where nothing is, or where it is not said."""
+    if not any(entry.because is not None for entry in found):
+        return [None] * len(found)
+    places: dict[Mark, int] = {}
+    for number, entry in enumerate(found):
+        if entry.because is None:
+            places.setdefault(entry.mark, number)
+    return [None if entry.because is None else places.get(entry.because) for entry in found]
 
 
 def finding(

@@ -113,8 +113,8 @@ PHRASES = (
         "请写出它，或给出 `--world-size N`，Megatron-LM 由此推导",
     ),
     (
-        "write it, or give the variable it comes from with `--var NAME=VALUE`",
-        "请写出它，或用 `--var NAME=VALUE` 给出它所用的变量",
+        "write it, or give what it comes from with `--var NAME=VALUE`, `--arg VALUE` or `--branch`",
+        "请写出它，或用 `--var NAME=VALUE`、`--arg VALUE` 或 `--branch` 给出它所依赖的内容",
     ),
     ("the run's length", "训练长度"),
     (

@@ -55,16 +55,29 @@ def suggestion_in_both(name: str, known: Iterable[str]) -> tuple[str, str]:
 
 
 def slip(name: str, other: str) -> bool:
-    """Whether two names differ by a slip of the keyboard: one letter, or two where the name is long."""
-    one, two = name.replace("_", "-").lower(), other.replace("_", "-").lower()
+    """Whether one name is the other with a slip: a letter more, less, other or swapped; two in a long name."""
+    one, two = (text.lstrip("-").replace("_", "-").lower() for text in (name, other))
     short, long = sorted((one, two), key=len)
-    if len(short) < _SHORT:
+    if len(short) < _WORD:
         return len(short) > 1 and long == short + short[-1]  # only the last letter struck twice
-    allowed = 1 if min(len(one), len(two)) < _LONG else 2
-    return abs(len(one) - len(two)) <= allowed and edits(one, two) <= allowed
+    allowed = 1 if len(short) < _LONG else 2
+    if len(long) - len(short) > allowed:
+        return False
+    if [digit for digit in one if digit.isdigit()] != [digit for digit in two if digit.isdigit()]:
+        return False  # --stage2 is no misspelt --stage1
+    words, others = one.split("-"), two.split("-")
+    if len(words) == len(others) and any(
+        len(word) == len(twin) < _WORD and sorted(word) != sorted(twin)
+        for word, twin in zip(words, others, strict=True)
+    ):
+        return False  # --o-lora-rank is no misspelt --q-lora-rank
+    return edits(one, two) <= allowed
 
 
-_SHORT, _LONG = 4, 9
+_WORD = 4
+"""Words shorter than this are another word where a letter differs."""
+_LONG = 17
+"""Names of this length may have two slips."""
 
 
 def edits(one: str, two: str) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .light_typing import TYPE_CHECKING
 from .source import Span
-from .yaml_text import MAX_DEPTH, MAX_EXPANDED, Node
+from .yaml_node import MAX_DEPTH, MAX_EXPANDED, Node
 
 if TYPE_CHECKING:
     from typing import Any

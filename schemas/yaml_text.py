@@ -13,17 +13,14 @@ from .diagnostic import Kind, Related, UnreadableError, finding
 from .light_typing import TYPE_CHECKING, NamedTuple, cast
 from .shell.scanning import is_whole_number
 from .source import Span
+from .yaml_node import MAX_DEPTH, MAX_EXPANDED, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, Literal, NoReturn
+    from collections.abc import Callable, Iterator
+    from typing import Any, NoReturn
 
     from .diagnostic import Diagnostic
     from .source import SourceText
-
-MAX_DEPTH = 100
-MAX_EXPANDED = 200_000
-"""How many values a file may have once its aliases are written out: an alias bomb has billions."""
 
 MAX_TABBED_TEXT = 100_000
 """Up to this length a text with tabs is scanned a second time, as slowly as PyYAML does it."""
@@ -173,30 +170,6 @@ PROBLEMS = {
 }
 
 Step = "str | int"
-
-
-class Node(NamedTuple):
-    """A value and where it stands.
-
-    Where the value is written as an alias (`*name`), `span` is the alias and `anchor_span` is what it stands for.
-    `items` holds a mapping's values by key, merged ones included; `entries` holds a sequence's.
-    """
-
-    kind: Literal["mapping", "sequence", "scalar"]
-    value: Any
-    span: Span
-    key_span: Span | None = None
-    items: Mapping[Any, Node] = {}
-    entries: tuple[Node, ...] = ()
-    anchor: str | None = None
-    anchor_span: Span | None = None
-    text: str | None = None
-    """A scalar's text before it was turned into a value."""
-    plain: bool = False
-    """A scalar written without quotes or block marks."""
-    flow: bool = False
-    """A mapping or sequence written with braces or brackets."""
-    size: int = 1
 
 
 class YamlDocument(NamedTuple):

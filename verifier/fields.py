@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..schemas.versions import names
 from . import megatron_side, mindformers_side
 
 if TYPE_CHECKING:
@@ -287,7 +288,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
 )
 
 
-_BUILT = {"megatron": "0.12", "mindformers": "1.9"}
+_BUILT = {framework: names(framework, None, "verify")[-1] for framework in ("megatron", "mindformers")}
 """The versions whose models are built, whatever version a file is for."""
 
 

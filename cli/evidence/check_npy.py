@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.config import json_value
+from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..lean import BAD, FINE, UNUSABLE
 from ..parsing import UsageError
 from ..running import report
@@ -80,19 +81,23 @@ def run(
     for error in unreadable:
         report(error, lang)
     bad = any(check.verdict == "different" for check in checks) or bool(only_a or only_b)
+    fine = "close" if any(check.verdict == "close" for check in checks) else "equal"
+    unseen = [Unseen(error.diagnostic.file, "it cannot be read", "无法读取") for error in unreadable]
+    verdict = concluded(fine, "different", wrong=bad, compared=len(checks), unseen=unseen)
     if format == "json":
         answer = {
-            "verdict": "different" if bad else "close" if any(c.verdict == "close" for c in checks) else "equal",
+            "verdict": verdict,
             "files": [a, b],
             "arrays": [_json(check) for check in checks],
             "only_a": list(only_a),
             "only_b": list(only_b),
+            "not_compared": unseen_json(unseen, lang),
             "unreadable": [error.diagnostic.message(lang) for error in unreadable],
         }
         emit(json_text(answer))
     else:
         emit(_page(checks, only_a, only_b, lang))
-    return UNUSABLE if unreadable else BAD if bad else FINE
+    return UNUSABLE if unreadable else FINE if verdict == fine else BAD
 
 
 def _json(check: ArrayCheck) -> dict[str, Any]:

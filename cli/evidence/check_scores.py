@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ...evidence.scores import TOLERANCE, check_scores, read_scores
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.config import json_value
+from ...schemas.verdict import WORDS, Unseen, concluded, unseen_json
 from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import wants_colour
@@ -55,10 +56,12 @@ def run(
         at_least=at_least,
         names=(files[0], files[1]),
     )
-    passes = found.passes and not found.only_benchmark
+    unseen = [Unseen(name, "there is no benchmark for it", "没有对应的基准") for name in found.only_scores]
+    wrong = not found.passes or bool(found.only_benchmark)
+    verdict = concluded("pass", "fail", wrong=wrong, compared=len(found.rows), unseen=unseen)
     if format == "json":
         answer = {
-            "verdict": "pass" if passes else "fail",
+            "verdict": verdict,
             "files": list(files),
             "tolerance": found.tolerance,
             "absolute": found.absolute,
@@ -66,12 +69,13 @@ def run(
             "mean": _json(found.mean),
             "only_scores": list(found.only_scores),
             "only_benchmark": list(found.only_benchmark),
+            "not_compared": unseen_json(unseen, lang),
             "notes": [note.zh if lang == "zh" else note.en for note in found.notes],
         }
         emit(json_text(answer))
     else:
-        emit(_page(found, passes, lang))
-    return FINE if passes else BAD
+        emit(_page(found, verdict, lang))
+    return FINE if verdict == "pass" else BAD
 
 
 def _json(row: ScoreRow) -> dict[str, object]:
@@ -84,12 +88,14 @@ def _json(row: ScoreRow) -> dict[str, object]:
     }
 
 
-def _page(found: ScoreCheck, passes: bool, language: Language) -> Outgoing:
+def _page(found: ScoreCheck, verdict: str, language: Language) -> Outgoing:
     zh = language == "zh"
     colour = wants_colour()
     limit = _WORDS["points"][zh].format(found.tolerance) if found.absolute else f"{found.tolerance:g}%"
-    verdict = _WORDS["passes" if passes else "fails"][zh].format(limit)
-    lines = [painted(verdict, "green" if passes else "red", colour)]
+    said = _WORDS["fails" if verdict == "fail" else "passes"][zh].format(limit)
+    if verdict in WORDS:
+        said = f"{WORDS[verdict][zh]}：{said}" if zh else f"{WORDS[verdict][zh]}: {said}"
+    lines = [painted(said, {"pass": "green", "fail": "red"}.get(verdict, "yellow"), colour)]
     rows = [*found.rows, found.mean] if len(found.rows) > 1 else list(found.rows)
     broad = max(len(row.name) for row in rows)
     for row in rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.outgoing import page, painted
+from ...schemas.verdict import WORDS
 from ..terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ Answer = dict[str, Any]
 _WORDS = {
     "good": ("good", "正常"),
     "bad": ("bad", "有问题"),
-    "undecided": ("undecided", "无法判定"),
+    **WORDS,
     "shape": (
         "{sequences} sequences, {documents} documents, {tokens} tokens of {dtype}",
         "{sequences} 个序列，{documents} 个文档，{tokens} 个 {dtype} token",
@@ -50,7 +51,15 @@ _WORDS = {
     "input": ("input", "输入"),
     "label": ("label", "标签"),
 }
-_COLOURS = {"good": "green", "bad": "red", "undecided": "yellow", "error": "red", "warning": "yellow", "info": "cyan"}
+_COLOURS = {
+    "good": "green",
+    "bad": "red",
+    "undecided": "yellow",
+    "partial": "yellow",
+    "error": "red",
+    "warning": "yellow",
+    "info": "cyan",
+}
 _TEXT = 160
 
 
@@ -59,6 +68,8 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     made = _Page(language)
     verdict = answer["verdict"]
     made.line(painted(made.word(verdict), _COLOURS[verdict], made.colour))
+    for entry in answer["not_compared"]:
+        made.line(f"  {entry['what']}: {entry['reason']}")
     for dataset in answer["datasets"]:
         made.dataset(dataset)
     for side in answer["sides"]:

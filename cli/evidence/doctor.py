@@ -8,6 +8,7 @@ from ...evidence.determinism import deterministic_variables, export_lines, seedi
 from ...evidence.environment import HERE, installed, judged, version_sets
 from ...schemas.border.outgoing import emit, json_text, page, painted, say
 from ...schemas.reader import config_of
+from ...schemas.verdict import concluded
 from ..inputs import read_input
 from ..lean import BAD, FINE
 from ..parsing import UsageError
@@ -69,6 +70,7 @@ def run(
     sets, findings = judged(here, configs)
     findings = (*problems, *findings, *_rules(configs, sources))
     failed = any(found.kind.severity == "error" for found in findings)
+    verdict = concluded("fine", "apart", wrong=failed, compared=len(sets))
     if format == "json":
         answer = {
             "installed": [entry._asdict() for entry in here],
@@ -78,12 +80,12 @@ def run(
             "environment": {
                 side: {variable.name: variable.value for variable in deterministic_variables(side)} for side in sides
             },
-            "verdict": "apart" if failed else "fine",
+            "verdict": verdict,
         }
         emit(json_text(answer))
     else:
         _page(here, sets, findings, lang)
-    return BAD if failed else FINE
+    return FINE if verdict == "fine" else BAD
 
 
 def _rules(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Diagnostic, ...]:

@@ -8,7 +8,8 @@ to stderr.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ...evidence.dump.compare_next import next_dump, settings_behind
 from ...evidence.dump.compare_problems import PROBLEMS
@@ -16,12 +17,11 @@ from ...schemas.border.outgoing import csv_text, emit, json_text, tell
 from ...schemas.border.writing import standing_already, write_text
 from ...schemas.config import json_value
 from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..lean import BAD, FINE, UNUSABLE
 from ..parsing import UsageError, counts_from_one
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...evidence.dump.compare import Comparison
     from ...evidence.dump.compare_divergence import Divergence, UnitResult
     from ...evidence.dump.compare_problems import Note
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Language
 
+_MOST_NAMED = 6
 _TABLES = (".csv", ".xlsx")
 _COLUMNS = (
     "step", "rank", "module", "direction", "a", "b", "tensor", "partner", "role", "agrees", "why", "how", "error",
@@ -146,7 +147,7 @@ def _dump_answer(
     names = None if chosen.mapping is None else read_mapping(chosen.mapping)
     pairs, beside = _common(a, b, find_places(a), find_places(b), chosen)
     parts: list[dict[str, Any]] = []
-    diverged = unreadable = partial = False
+    diverged = unreadable = False
     for one, other in pairs:
         if len(pairs) > 1:
             chosen.progress(f"step {one.step}, rank {one.rank}")
@@ -159,12 +160,31 @@ def _dump_answer(
         parts.append(_comparison_json(found, configs, chosen.language))
         diverged = diverged or found.divergence is not None
         unreadable = unreadable or bool(found.unreadable)
-        partial = partial or bool(found.gaps)
-    verdict = "diverged" if diverged else "incomplete" if unreadable or partial else "match"
+    unseen = [*_unseen(parts), *(_elsewhere(side, names) for side, names in (beside or {}).items() if names)]
+    compared = sum(part["compared"]["tensors"] for part in parts)
+    verdict = concluded("match", "diverged", wrong=diverged, compared=compared, unseen=unseen)
     answer: dict[str, Any] = {"verdict": verdict, "kind": "dumps", "files": [a, b], "parts": parts}
+    answer["not_compared"] = unseen_json(unseen, chosen.language)
     if beside is not None:
         answer["other_places"] = beside
-    return answer, BAD if diverged else UNUSABLE if unreadable else BAD if partial else FINE
+    return answer, BAD if diverged else UNUSABLE if unreadable else FINE if verdict == "match" else BAD
+
+
+def _unseen(parts: Sequence[dict[str, Any]]) -> list[Unseen]:
+    """What of two dumps was not compared although both should have it."""
+    found: list[Unseen] = []
+    for part in parts:
+        place = "" if part["step"] is None else f"step {part['step']} rank {part['rank']}"
+        if part["gaps"]:
+            found.append(Unseen(place or "dump", "one dump lacks a part of the model", "一份 dump 缺少模型的一部分"))
+        if part["unreadable"]:
+            found.append(Unseen(place or "dump", "tensors that cannot be read", "有张量无法读取"))
+    return found
+
+
+def _elsewhere(side: str, names: Sequence[str]) -> Unseen:
+    listed = ", ".join(names[:_MOST_NAMED]) + (f", … ({len(names)})" if len(names) > _MOST_NAMED else "")
+    return Unseen(listed, f"only dump {side.upper()} has it", f"仅 dump {side.upper()} 中有")
 
 
 def _common(
@@ -216,17 +236,19 @@ def _table_answer(
     found = read_table(path, judge)
     if isinstance(found, Table):
         part = _table_json(found, configs)
-        diverged = found.divergence is not None
-        verdict = "diverged" if diverged else "incomplete" if found.gaps else "match"
+        unseen = _unseen([part])
+        compared = part["compared"]["tensors"]
+        verdict = concluded("match", "diverged", wrong=found.divergence is not None, compared=compared, unseen=unseen)
         answer = {"verdict": verdict, "kind": "table", "files": [path], "parts": [part]}
+        answer["not_compared"] = unseen_json(unseen, language)
         return answer, FINE if verdict == "match" else BAD
-    failed = bool(found.failures)
+    verdict = concluded("match", "diverged", wrong=bool(found.failures), compared=found.apis)
     return {
-        "verdict": "diverged" if failed else "match",
+        "verdict": verdict,
         "kind": "precheck",
         "files": [path],
         **_precheck_json(found, language),
-    }, (BAD if failed else FINE)
+    }, (FINE if verdict == "match" else BAD)
 
 
 def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]], language: Language) -> dict[str, Any]:
@@ -374,6 +396,25 @@ def _settings(fields: Sequence[str], configs: list[tuple[Config, Any]]) -> Setti
     return Settings(files, rows, tuple(dict.fromkeys(rules)))
 
 
+class _Tensors(Sequence["dict[str, Any]"]):
+    """What is said of the tensors of a unit: put into words where it is looked at, for it takes more than it tells."""
+
+    def __init__(self, told: Sequence[TensorResult]) -> None:
+        self._told = told
+
+    def __len__(self) -> int:
+        return len(self._told)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        if isinstance(index, int):
+            return _tensor_json(self._told[index])
+        return [_tensor_json(tensor) for tensor in self._told[index]]
+
+
 def _unit_json(unit: UnitResult) -> dict[str, Any]:
     return {
         "a": unit.a.name,
@@ -382,7 +423,7 @@ def _unit_json(unit: UnitResult) -> dict[str, Any]:
         "direction": unit.a.direction,
         "agrees": unit.agrees,
         "skipped": unit.skipped,
-        "tensors": [_tensor_json(tensor) for tensor in unit.tensors],
+        "tensors": _Tensors(unit.tensors),
         "only_a": list(unit.only_a),
         "only_b": list(unit.only_b),
     }
@@ -423,7 +464,7 @@ def _tensor_json(tensor: TensorResult) -> dict[str, Any]:
 
 def _rendered(answer: dict[str, Any], format: str, language: Language, *, everything: bool) -> Outgoing:  # noqa: A002
     if format == "json":
-        return json_text(answer)
+        return json_text(answer, default=list)
     if format == "csv":
         return _csv(answer)
     from .dump_compare_report import text_page

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.outgoing import page, painted
+from ...schemas.verdict import WORDS
 from ..terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ Answer = dict[str, Any]
 _WORDS = {
     "match": ("match", "一致"),
     "diverged": ("diverged", "不一致"),
-    "incomplete": ("incomplete", "不完整"),
+    **WORDS,
     "step": ("step {step}, rank {rank}", "step {step}，rank {rank}"),
     "compared": (
         "{units} units, {tensors} tensors compared by {content}, {different} differ",
@@ -99,7 +100,7 @@ _WHY = {
     "equal": ("equal", "相同"),
     "close": ("close", "接近"),
 }
-_STYLES = {"match": "green", "diverged": "red", "incomplete": "yellow"}
+_STYLES = {"match": "green", "diverged": "red", "partial": "yellow", "undecided": "yellow"}
 _MOST = 6
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
 
-Answer = Literal["match", "mismatch", "undecided"]
+Answer = Literal["match", "mismatch", "partial", "undecided"]
 _LOGS = (".log", ".txt", ".out", ".gz")
 _PAUSE = 0.5
 
@@ -140,6 +140,8 @@ def report_of(
         answer = "mismatch"
     elif "undecided" in answers or any(criterion.status == "undecided" for criterion in alone):
         answer = "undecided"
+    elif "partial" in answers:
+        answer = "partial"
     return Report(tuple(runs), comparisons, alone, "benchmark" if twins else experiment, answer, language)
 
 

@@ -11,6 +11,7 @@ from ...evidence.logs.columns import ABSENT, GRAD_NORM, LOSS
 from ...evidence.logs.verdict import bad_steps, column_mean
 from ...schemas.border.outgoing import csv_text
 from ...schemas.config import json_value
+from ...schemas.verdict import unseen_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -120,6 +121,7 @@ def _comparison_json(comparison: Comparison, language: Language) -> dict[str, ob
         "b": comparison.b.name,
         "verdict": comparison.verdict.answer,
         "summary": comparison.verdict.said.text(language),
+        "not_compared": unseen_json(comparison.verdict.unseen, language),
         "common_steps": loss.size,
         "criteria": [_criterion_json(criterion, language) for criterion in comparison.verdict.criteria],
         "notes": [note.text(language) for note in comparison.notes],

@@ -51,7 +51,7 @@ def page(report: Report, *, to_file: bool = False) -> Outgoing:
     lines: list[str] = []
     for comparison in report.comparisons:
         names = f"{report.letter(comparison.b)} / {report.letter(comparison.a)}: " if len(report.runs) > 2 else ""
-        style = {"match": "green", "mismatch": "red", "undecided": "yellow"}[comparison.verdict.answer]
+        style = {"match": "green", "mismatch": "red"}.get(comparison.verdict.answer, "yellow")
         said = wrapped(names + comparison.verdict.said.text(report.language), 79)
         lines += [painted(line, style, colour) for line in said]
     lines += ["", *_losses(report, colour, unicode)]

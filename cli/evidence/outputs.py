@@ -51,9 +51,18 @@ class NextJson(Open):
 class PlaybookStatusJson(Open):
     """`accmap playbook status`."""
 
+    verdict: Literal["passed", "failed", "partial", "undecided"]
+    not_compared: list[NotComparedJson] | None = None
     directory: str
     checks: list[StandingJson]
     next: NextJson | None
+
+
+class NotComparedJson(Open):
+    """Something relevant that was not compared, and why."""
+
+    what: str
+    reason: str
 
 
 class FindingJson(Open):
@@ -124,7 +133,7 @@ class DoctorJson(Open):
     table: list[VersionSetJson]
     findings: list[FindingJson]
     environment: dict[str, dict[str, str]]
-    verdict: Literal["fine", "apart"]
+    verdict: Literal["fine", "apart", "undecided"]
 
 
 class DumpTensorJson(Open):
@@ -237,7 +246,8 @@ class PrecheckFailureJson(Open):
 class DumpCompareJson(Open):
     """`accmap dump compare`. `parts` for dumps and tables; counts and `failures` for a precheck."""
 
-    verdict: Literal["match", "diverged", "incomplete"]
+    verdict: Literal["match", "diverged", "partial", "undecided"]
+    not_compared: list[NotComparedJson] | None = None
     kind: Literal["dumps", "table", "precheck"]
     files: list[str]
     parts: list[DumpPartJson] | None = None
@@ -270,7 +280,8 @@ class CheckedArrayJson(Open):
 class CheckNpyJson(Open):
     """`accmap check npy`."""
 
-    verdict: Literal["equal", "close", "different"]
+    verdict: Literal["equal", "close", "different", "partial", "undecided"]
+    not_compared: list[NotComparedJson] | None = None
     files: list[str]
     arrays: list[CheckedArrayJson]
     only_a: list[str]
@@ -291,7 +302,8 @@ class ScoreJson(Open):
 class CheckScoresJson(Open):
     """`accmap check scores`."""
 
-    verdict: Literal["pass", "fail"]
+    verdict: Literal["pass", "fail", "partial", "undecided"]
+    not_compared: list[NotComparedJson] | None = None
     files: list[str]
     tolerance: float
     absolute: bool
@@ -360,8 +372,9 @@ class LogComparisonJson(Open):
 
     a: str
     b: str
-    verdict: Literal["match", "mismatch", "undecided"]
+    verdict: Literal["match", "mismatch", "partial", "undecided"]
     summary: str
+    not_compared: list[NotComparedJson] | None = None
     common_steps: int
     criteria: list[LogCriterionJson]
     notes: list[str]
@@ -374,7 +387,7 @@ class LogComparisonJson(Open):
 class LogsJson(Open):
     """`accmap logs`. `criteria` is what a single log has to meet; with several, each comparison has its own."""
 
-    verdict: Literal["match", "mismatch", "undecided"]
+    verdict: Literal["match", "mismatch", "partial", "undecided"]
     experiment: Literal["standard", "repeat", "first-steps", "lr-zero", "benchmark"]
     runs: list[LoggedRunJson]
     criteria: list[LogCriterionJson]
@@ -489,7 +502,8 @@ class WeightsCheckJson(Open):
     copies: WeightCopiesJson
     beside: dict[str, int]
     findings: list[FindingJson]
-    verdict: Literal["equal", "different"]
+    verdict: Literal["equal", "different", "partial", "undecided"]
+    not_compared: list[NotComparedJson] | None = None
 
 
 class NotLoadedNameJson(Open):
@@ -624,7 +638,8 @@ class DataDecodedJson(Open):
 class DataCheckJson(Open):
     """`accmap data check`."""
 
-    verdict: Literal["good", "bad", "undecided"]
+    verdict: Literal["good", "bad", "partial", "undecided"]
+    not_compared: list[NotComparedJson] | None = None
     datasets: list[DataSetJson]
     sides: list[DataSideJson]
     agreement: DataAgreementJson | None

@@ -15,6 +15,7 @@ from ...evidence.playbook.progress import judged, next_of, standing
 from ...schemas.border.incoming import read_json
 from ...schemas.border.outgoing import emit, json_text, painted, say
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import wants_colour
@@ -69,7 +70,22 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
         emit(json_text(_json(directory, standings, lang)))
     else:
         _page(standings, lang)
-    return BAD if any(found.state in ("failed", "unusable") for found in standings) else FINE
+    return FINE if verdict_of(standings) == "passed" else BAD
+
+
+def verdict_of(standings: Sequence[Standing]) -> str:
+    """Passed is said of a book whose every check has passed that must; one that waits is still open."""
+    wrong = any(found.state in ("failed", "unusable") for found in standings)
+    passed = sum(found.state == "passed" for found in standings)
+    return concluded("passed", "failed", wrong=wrong, compared=passed, unseen=_unseen(standings))
+
+
+def _unseen(standings: Sequence[Standing]) -> list[Unseen]:
+    return [
+        Unseen(f"{found.stage.id}/{found.check.id}", "it has not been done yet", "尚未完成")
+        for found in standings
+        if found.state in ("waiting", "ready") and not found.check.optional
+    ]
 
 
 def _judged(found: Standing, directory: str, language: Language) -> Standing:
@@ -148,6 +164,8 @@ def _json(directory: str, standings: Sequence[Standing], language: Language) -> 
     following = next_of(list(standings))
     return {
         "directory": directory,
+        "verdict": verdict_of(standings),
+        "not_compared": unseen_json(_unseen(standings), language),
         "checks": [
             {
                 "stage": found.stage.id,

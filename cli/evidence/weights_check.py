@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.outgoing import emit, json_text, painted, say, tell, transient
 from ...schemas.config import json_value
+from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..inputs import load, read_input
 from ..lean import BAD, FINE
 from ..parsing import UsageError
@@ -150,7 +151,26 @@ def _checkpoints(
         emit(json_text(_answer(found, findings, language)))
     else:
         _page(found, language, everything=everything)
-    return BAD if found.bad or findings else FINE
+    return FINE if verdict_of(found, findings) == "equal" else BAD
+
+
+def verdict_of(found: Check, findings: Sequence[Diagnostic]) -> str:
+    """What is said of a checkpoint: with nothing to compare it with, nothing is equal."""
+    compared = 0 if found.kind == "alone" else len(found.rows)
+    wrong = bool(found.bad or findings)
+    return concluded("equal", "different", wrong=wrong, compared=compared, unseen=_unseen(found))
+
+
+def _unseen(found: Check) -> list[Unseen]:
+    if found.kind != "alone":
+        return []
+    return [
+        Unseen(
+            found.a,
+            "there is neither a second checkpoint nor a configuration to compare it with",
+            "没有可与之比较的另一份权重或配置",
+        )
+    ]
 
 
 def _answer(found: Check, findings: Sequence[Diagnostic], language: Language) -> dict[str, Any]:
@@ -174,7 +194,8 @@ def _answer(found: Check, findings: Sequence[Diagnostic], language: Language) ->
         "copies": {"compared": found.copies, "different": len(found.findings)},
         "beside": {_of(what, language): amount.tensors for what, amount in found.beside.items()},
         "findings": [diagnostic.to_json(language) for diagnostic in findings],
-        "verdict": "different" if found.bad or findings else "equal",
+        "verdict": verdict_of(found, findings),
+        "not_compared": unseen_json(_unseen(found), language),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...schemas.border.outgoing import azure_text, composed, visible
 from ...schemas.light_typing import TYPE_CHECKING
+from .following import messages
 from .places import place_of
 
 if TYPE_CHECKING:
@@ -15,15 +16,15 @@ if TYPE_CHECKING:
 def write(report: Report, language: Language) -> Outgoing:
     """One command a finding; Azure knows errors and warnings only, so advice is a plain line of the log."""
     lines: list[str] = []
-    for entry in report.diagnostics:
+    for entry, told in messages(report.diagnostics, language):
         kind = entry.kind.severity
         if kind == "info":
-            line = f"{place_of(entry.file, entry.span)}: {entry.kind.code} {entry.message(language)}"
+            line = f"{place_of(entry.file, entry.span)}: {entry.kind.code} {told}"
             lines.append(f"{visible(line)}\n")
             continue
         where = [f"type={kind}", f"sourcepath={azure_text(entry.file)}"]
         if entry.span is not None:
             where += [f"linenumber={entry.span.line}", f"columnnumber={entry.span.column}"]
         where.append(f"code={entry.kind.code}")
-        lines.append(f"##vso[task.logissue {';'.join(where)};]{azure_text(entry.message(language))}\n")
+        lines.append(f"##vso[task.logissue {';'.join(where)};]{azure_text(told)}\n")
     return composed("".join(lines))

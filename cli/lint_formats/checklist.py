@@ -7,6 +7,7 @@ from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ...mappings.names_compiled import FieldName
     from ...rules.subject import Subject
     from ...schemas.diagnostic import Diagnostic, Language
     from ..lint import Report
@@ -59,7 +60,7 @@ def _concerns(entry: Diagnostic, fields: tuple[str, ...]) -> bool:
     return not fields or not entry.fields or bool(set(entry.fields) & set(fields))
 
 
-def _evidence(subject: Subject, framework: str, fields: tuple[str, ...]) -> str:
+def _evidence(subject: Subject, framework: str, fields: tuple[FieldName, ...]) -> str:
     from ...rules.naming import shown
 
     side = subject.megatron if framework == "megatron" else subject.mindformers

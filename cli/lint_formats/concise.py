@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from ...schemas.border.outgoing import page
 from ...schemas.light_typing import TYPE_CHECKING
+from .following import counted, following, from_what
 from .places import place_of, summary_line
 
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
-    from ...schemas.diagnostic import Language
+    from ...schemas.diagnostic import Diagnostic, Language
     from ..lint import Report
+
+
+def _line(entry: Diagnostic, language: Language) -> str:
+    return f"{place_of(entry.file, entry.span)}: {entry.kind.severity} {entry.kind.code} {entry.message(language)}"
 
 
 def write(report: Report, language: Language) -> Outgoing:
     """The lines."""
-    lines = [
-        f"{place_of(entry.file, entry.span)}: {entry.kind.severity} {entry.kind.code} {entry.message(language)}"
-        for entry in report.diagnostics
-        if report.shows_remarks or entry.kind.severity != "info"
-    ]
+    causes, follow = following(report.diagnostics)
+    lines: list[str] = []
+    for number, entry in enumerate(causes):
+        if not report.shows_remarks and entry.kind.severity == "info":
+            continue
+        more = follow.get(number, [])
+        lines.append(_line(entry, language) + (f" ({counted(entry, more, language)})" if more else ""))
+        if report.shows_remarks:
+            lines += [_line(one, language) + from_what(entry, language) for one in more]
     return page([*lines, summary_line(report, language)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...schemas.border.outgoing import json_text
 from ...schemas.light_typing import TYPE_CHECKING
+from .following import messages
 
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
@@ -21,12 +22,12 @@ def write(report: Report, language: Language) -> Outgoing:
 
     counts: dict[str, int] = {}
     issues: list[dict[str, object]] = []
-    for entry in report.diagnostics:
+    for entry, told in messages(report.diagnostics, language):
         mark = f"{entry.file}|{fingerprint(entry, report.sources)}"
         counts[mark] = counts.get(mark, 0) + 1
         issues.append(
             {
-                "description": entry.message(language),
+                "description": told,
                 "check_name": entry.kind.code,
                 "fingerprint": sha256(f"{mark}|{counts[mark]}".encode("utf-8", "surrogatepass")).hexdigest(),
                 "severity": _SEVERITIES[entry.kind.severity],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.border.outgoing import json_text
+from ...schemas.diagnostic import causes_of
 from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,9 +15,13 @@ if TYPE_CHECKING:
 def write(report: Report, language: Language) -> Outgoing:
     """One JSON object."""
     answer = {
-        "diagnostics": [entry.to_json(language) for entry in report.diagnostics],
+        "diagnostics": [
+            entry.to_json(language, cause)
+            for entry, cause in zip(report.diagnostics, causes_of(report.diagnostics), strict=True)
+        ],
         "summary": {
             **report.counts(),
+            "following": report.following(),
             "suppressed": report.suppressed,
             "files": len(report.files),
             "pairs": len(report.pairs),

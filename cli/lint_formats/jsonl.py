@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.border.outgoing import composed, json_text
+from ...schemas.diagnostic import causes_of
 from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,4 +14,5 @@ if TYPE_CHECKING:
 
 def write(report: Report, language: Language) -> Outgoing:
     """The lines."""
-    return composed("".join([json_text(entry.to_json(language)) for entry in report.diagnostics]))
+    entries = zip(report.diagnostics, causes_of(report.diagnostics), strict=True)
+    return composed("".join([json_text(entry.to_json(language, cause)) for entry, cause in entries]))

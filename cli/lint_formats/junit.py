@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...schemas.border.outgoing import composed, markup
 from ...schemas.light_typing import TYPE_CHECKING
+from .following import messages
 from .places import place_of
 
 if TYPE_CHECKING:
@@ -20,9 +21,10 @@ def write(report: Report, language: Language) -> Outgoing:
     lines.append(f'<testsuites name="accmap" tests="{max(len(report.diagnostics), len(files))}" failures="{total}">')
     profile, configuration = report.settings
     told = [("profile", profile), *([("configuration", configuration)] if configuration else [])]
+    every = messages(report.diagnostics, language)
     for file in files:
-        entries = [entry for entry in report.diagnostics if entry.file == file]
-        failures = sum(1 for entry in entries if entry.kind.severity != "info")
+        entries = [(entry, text) for entry, text in every if entry.file == file]
+        failures = sum(1 for entry, _ in entries if entry.kind.severity != "info")
         count = max(1, len(entries))
         lines.append(f'  <testsuite name="{markup(file)}" tests="{count}" failures="{failures}" errors="0">')
         lines.append("    <properties>")
@@ -30,10 +32,10 @@ def write(report: Report, language: Language) -> Outgoing:
         lines.append("    </properties>")
         if not entries:
             lines.append(f'    <testcase classname="{markup(file)}" name="accmap"/>')
-        for entry in entries:
+        for entry, text in entries:
             name = f"{entry.kind.code} {place_of(file, entry.span)}"
             lines.append(f'    <testcase classname="{markup(file)}" name="{markup(name)}">')
-            message = markup(entry.message(language))
+            message = markup(text)
             if entry.kind.severity == "info":
                 lines.append(f"      <system-out>{message}</system-out>")
             else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ...schemas.border.outgoing import json_text
+from ...schemas.diagnostic import causes_of
 from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ def write(report: Report, language: Language) -> Outgoing:
                 },
                 "columnKind": "unicodeCodePoints",
                 "properties": {"profile": report.settings[0], "configuration": report.settings[1]},
-                "results": [_result(entry, codes, language) for entry in report.diagnostics],
+                "results": [
+                    _result(entry, codes, language, None if cause is None else (cause, report.diagnostics[cause]))
+                    for entry, cause in zip(report.diagnostics, causes_of(report.diagnostics), strict=True)
+                ],
             }
         ],
     }
@@ -59,23 +63,30 @@ def _rules(entries: Iterable[Diagnostic], codes: list[str]) -> Iterable[dict[str
         }
 
 
-def _result(entry: Diagnostic, codes: list[str], language: Language) -> dict[str, object]:
+def _result(
+    entry: Diagnostic, codes: list[str], language: Language, cause: tuple[int, Diagnostic] | None
+) -> dict[str, object]:
+    """One finding; what it follows from is a place that belongs to it, and a number in the list of results."""
+    properties: dict[str, object] = {"confidence": entry.kind.confidence, "fields": list(entry.fields)}
+    related = [(place.file, place.span, place.zh if language == "zh" else place.en) for place in entry.related]
+    if cause is not None:
+        from .following import because
+
+        properties["becauseOf"] = cause[0]
+        head = cause[1]
+        related.append((head.file, head.span, f"{head.kind.code}: {because(head, language)}"))
     found: dict[str, object] = {
         "ruleId": entry.kind.code,
         "ruleIndex": codes.index(entry.kind.code),
         "level": _LEVELS[entry.kind.severity],
         "message": {"text": entry.message(language)},
         "locations": [_location(entry.file, entry.span)],
-        "properties": {"confidence": entry.kind.confidence, "fields": list(entry.fields)},
+        "properties": properties,
     }
-    if entry.related:
+    if related:
         found["relatedLocations"] = [
-            {
-                **_location(place.file, place.span),
-                "id": number,
-                "message": {"text": place.zh if language == "zh" else place.en},
-            }
-            for number, place in enumerate(entry.related, 1)
+            {**_location(file, span), "id": number, "message": {"text": note}}
+            for number, (file, span, note) in enumerate(related, 1)
         ]
     if entry.fix is not None:
         found["fixes"] = [_fix(entry.fix, language)]

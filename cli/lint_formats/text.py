@@ -11,7 +11,7 @@ from ..terminal import wants_colour
 from .places import place_of, summary_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Diagnostic, Language
@@ -21,23 +21,52 @@ if TYPE_CHECKING:
 _STYLES = {"error": "red", "warning": "yellow", "info": "blue"}
 _WORDS = {"fix": ("fix", "修复"), "unsafe": ("fix (unsafe)", "修复（不安全）")}
 _MOST_RELATED = 4
+_ORDER = ("error", "warning", "info")
 
 
 def write(report: Report, language: Language) -> Outgoing:
     """The page."""
     colour = wants_colour()
     lines: list[str] = []
+    causes, follow = _grouped(report.diagnostics)
     for severity in ("error", "warning"):
-        for entry in report.diagnostics:
+        for number, entry in enumerate(causes):
             if entry.kind.severity == severity:
                 lines += _finding(entry, report, language, colour)
+                lines += _following(entry, follow.get(number, ()), report, language, colour)
                 lines.append("")
-    remarks = [entry for entry in report.diagnostics if entry.kind.severity == "info" and report.shows_remarks]
-    lines += [_remark(entry, language, colour) for entry in remarks]
-    if remarks:
-        lines.append("")
+    remarks = [(number, entry) for number, entry in enumerate(causes) if entry.kind.severity == "info"]
+    if report.shows_remarks:
+        for number, entry in remarks:
+            lines.append(_remark(entry, language, colour))
+            lines += _following(entry, follow.get(number, ()), report, language, colour)
+        if remarks:
+            lines.append("")
     lines.append(summary_line(report, language))
     return page(lines)
+
+
+def _grouped(found: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], Mapping[int, Sequence[Diagnostic]]]:
+    if all(entry.because is None for entry in found):
+        return found, {}
+    from .following import following
+
+    return following(found)
+
+
+def _following(
+    cause: Diagnostic, follow: Sequence[Diagnostic], report: Report, language: Language, colour: bool
+) -> Iterator[str]:
+    """How many findings follow from this one; each in a line where remarks are asked for."""
+    if not follow:
+        return
+    from .following import counted
+
+    hint = "" if report.shows_remarks else "（--remarks 显示）" if language == "zh" else " (--remarks)"
+    yield f"  {painted(counted(cause, follow, language), 'bold', colour)}{hint}"
+    if report.shows_remarks:
+        for entry in sorted(follow, key=lambda one: _ORDER.index(one.kind.severity)):
+            yield f"    {_remark(entry, language, colour)}"
 
 
 def _remark(entry: Diagnostic, language: Language, colour: bool) -> str:

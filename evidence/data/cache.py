@@ -54,7 +54,7 @@ def cached_indices(plan: Plan, prefix: str, request: int | None, index: GptIndex
 
 def _described(path: str) -> dict[str, Any]:
     try:
-        found = parse_json(bytes_of(path, _MOST_BYTES), 8)
+        found = parse_json(bytes_of(path, _MOST_BYTES), 2)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]

@@ -6,12 +6,14 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
+from ...schemas.verdict import Unseen, concluded
 from .cache import cached_indices
 from .dataset import Asked, DataSet, dataset_of
 from .draws import Draws
 from .indexed import IndexedFile, read_indexed
 from .pairing import Side, pair_of
-from .plan import Plan, plan_of, told
+from .plan import Plan, told
+from .planning import plan_of
 from .problems import PROBLEMS, RefusedError, need_numpy
 
 if TYPE_CHECKING:
@@ -45,9 +47,26 @@ class Report(NamedTuple):
     def verdict(self) -> str:
         """`bad` where something is wrong, `undecided` where the samples of two sides could not be compared."""
         errors = {entry.kind.name for entry in self.problems if entry.kind.severity == "error"}
-        if errors - {"data-undecided", "data-not-here"} or self.unreadable:
-            return "bad"
-        return "undecided" if errors or (len(self.sides) == 2 and self.agreement is None) else "good"
+        wrong = bool(errors - {"data-undecided", "data-not-here"} or self.unreadable)
+        known = not errors and (len(self.sides) != 2 or self.agreement is not None)
+        return concluded("good", "bad", wrong=wrong, compared=int(known), unseen=self.unseen)
+
+    @property
+    def unseen(self) -> tuple[Unseen, ...]:
+        """The steps of the run behind those whose samples were compared, unless the orders are one to the end."""
+        agreement = self.agreement
+        if agreement is None or agreement.whole_run or agreement.parting is not None:
+            return ()
+        steps = [side.plan.steps for side in self.sides]
+        if all(one is not None and one <= agreement.steps for one in steps):
+            return ()
+        return (
+            Unseen(
+                f"samples from {agreement.samples} on",
+                "only the first ones were compared; --samples compares more",
+                "仅比较了之前的样本；可用 --samples 比较更多",
+            ),
+        )
 
 
 def check(prefixes: Sequence[str], configs: Sequence[Config], asked: Asked) -> Report:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...schemas.versions import number_of
 from .blend import Blend, blend_of
 from .plan import Plan, Reader
 from .problems import RefusedError
@@ -211,7 +212,7 @@ def _columns(reader: Reader, base: str, own: str, *, dynamic: bool) -> None:
 def _cached_mask(reader: Reader, own: str, *, compressed: bool) -> None:
     """Up to 2.0 the document boundaries are worked out for the first sample only, unless something resets at them."""
     resets = any(reader.true(f"{own}.{key}") for key in ("reset_position_ids", "reset_attention_mask", "eod_mask_loss"))
-    if compressed and not resets and reader.config.framework_version not in ("2.1",):
+    if compressed and not resets and number_of(reader.config.framework_version) <= number_of("2.0"):
         reader.report(
             "columns",
             f"{own}.create_compressed_eod_mask",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from ...schemas.verdict import unseen_json
+
 if TYPE_CHECKING:
     from ...schemas.diagnostic import Language
     from .agreement import Agreement, Parting
@@ -20,6 +22,7 @@ def to_json(report: Report, language: Language) -> dict[str, Any]:
     """The answer of `accmap data check --format json`."""
     return {
         "verdict": report.verdict,
+        "not_compared": unseen_json(report.unseen, language),
         "datasets": [_dataset(dataset, report) for dataset in report.datasets],
         "sides": [_side(side) for side in report.sides],
         "agreement": None if report.agreement is None else _agreement(report.agreement),

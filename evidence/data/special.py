@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...schemas.versions import number_of
 from .plan import told
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def _masked(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, othe
         )
     pads = _pads(plan, tokenizer)
     if pads is not None and scan.counts.get(pads, 0) and not any(pads in other.unseen for other in others):
-        lasting = plan.version in ("0.12", "0.13", "0.14") and not (plan.masks_after_eod or plan.resets_at_eod)
+        lasting = number_of(plan.version) < (0, 15) and not (plan.masks_after_eod or plan.resets_at_eod)
         more = " In this version the places stay masked for all later samples." if lasting else ""
         more_zh = "在此版本中，这些位置对之后的样本也一直被屏蔽。" if lasting else ""
         found.append(
@@ -164,4 +165,4 @@ def _pads(plan: Plan, tokenizer: Tokenizer | None) -> int | None:
     if pad is None:
         return None
     shared = any(number == pad for name, number in tokenizer.special.items() if name != "pad_token")
-    return None if shared and plan.version >= "0.16" else pad
+    return None if shared and number_of(plan.version) >= (0, 16) else pad

@@ -7,19 +7,22 @@ for single bytes (SentencePiece's). Text becomes ids only with the package `toke
 
 from __future__ import annotations
 
-import json
 import os
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.system_reasons import system_reason
-from ..stranger_json import bytes_of, parse_json
+from ..json_members import BrokenJsonError, Budget, members
 from .problems import unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Generator, Iterable, Mapping
 
 _MOST_BYTES = 1 << 27
+_VOCABULARY = ("model", "vocab")
+_PIECE = 220
+"""Bytes of memory for a piece: its text and id, and their places in two tables."""
 SPECIAL = ("bos_token", "eos_token", "pad_token", "unk_token")
 
 
@@ -56,16 +59,10 @@ class Tokenizer(NamedTuple):
 def read_tokenizer(path: str) -> Tokenizer:
     """The tokenizer at `path`, a `tokenizer.json` or its folder."""
     file = os.path.join(path, "tokenizer.json") if os.path.isdir(path) else path
-    content = _object(_json(file))
-    vocabulary: Any = _object(content.get("model")).get("vocab")
-    if isinstance(vocabulary, dict):
-        pairs: list[tuple[Any, Any]] = [(number, piece) for piece, number in _object(vocabulary).items()]
-    elif isinstance(vocabulary, list):
-        pairs = [(number, entry[0]) for number, entry in enumerate(map(_list, _list(vocabulary))) if entry]
-    else:
+    content, pieces, sound = _vocabulary(file)
+    if pieces is None:
         unreadable("tokenizer", file, path=file, why="it has no model.vocab", why_zh="缺少 model.vocab")
-    pieces = {number: piece for number, piece in pairs if _is_id(number) and isinstance(piece, str)}
-    if not pieces or not all(_is_id(number) and isinstance(piece, str) for number, piece in pairs):
+    if not pieces or not sound:
         why, why_zh = "model.vocab does not give every piece an id", "model.vocab 未给每个词元一个 id"
         unreadable("tokenizer", file, path=file, why=why, why_zh=why_zh)
     added: dict[int, str] = {}
@@ -75,6 +72,35 @@ def read_tokenizer(path: str) -> Tokenizer:
     pieces.update(added)
     special = _special(os.path.dirname(file), {piece: number for number, piece in pieces.items()})
     return Tokenizer(file, pieces, frozenset(added), special, _written_as(content))
+
+
+def _vocabulary(file: str) -> tuple[dict[str, Any], dict[int, str] | None, bool]:
+    """A `tokenizer.json` without its vocabulary and merges; the pieces by id; whether each piece has one."""
+    content: dict[str, Any] = {}
+    pieces: dict[int, str] | None = None
+    sound = True
+    budget = Budget(os.path.getsize(file) if os.path.isfile(file) else 0, free=96 << 20)
+    with _said(file):
+        for within, key, value in members(file, _MOST_BYTES, (("model",), _VOCABULARY), (("model", "merges"),)):
+            pairs: list[tuple[Any, Any]] = []
+            if within == _VOCABULARY:
+                pairs = [(value, key)]
+            elif (*within, key) == _VOCABULARY and isinstance(value, list):
+                entries = map(_list, _list(value))
+                pairs = [(number, entry[0]) for number, entry in enumerate(entries) if entry]
+            elif within:
+                content.setdefault("model", {})[key] = value
+            else:
+                content[key] = value
+            if pairs or ((*within, key) == _VOCABULARY and isinstance(value, (dict, list))):
+                pieces = {} if pieces is None else pieces
+            for number, piece in pairs:
+                if pieces is not None and _is_id(number) and isinstance(piece, str):
+                    budget.take(_PIECE + len(piece))
+                    pieces[number] = piece
+                else:
+                    sound = False
+    return content, pieces, sound
 
 
 def _is_id(number: object) -> bool:
@@ -94,9 +120,16 @@ def encoder(path: str) -> Any | None:
         return None
 
 
-def _json(file: str) -> Any:
+def _json(file: str) -> dict[str, Any]:
+    with _said(file):
+        return {key: value for _, key, value in members(file, _MOST_BYTES)}
+
+
+@contextmanager
+def _said(file: str) -> Generator[None]:
+    """What is wrong with a file, as a sentence."""
     try:
-        return parse_json(bytes_of(file, _MOST_BYTES), 8)
+        yield
     except OSError as error:
         why, why_zh = system_reason(error)
         unreadable("tokenizer", file, path=file, why=why, why_zh=why_zh)
@@ -109,7 +142,7 @@ def _json(file: str) -> Any:
             why_zh=f"第 {error.start} 字节不是 UTF-8",
         )
     except ValueError as error:
-        place = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else str(error)
+        place = f"line {error.line}: {error}" if isinstance(error, BrokenJsonError) else str(error)
         unreadable("tokenizer", file, path=file, why=place, why_zh=place)
 
 
@@ -119,7 +152,7 @@ def _special(folder: str, numbers: Mapping[str, int]) -> dict[str, int]:
         file = os.path.join(folder, name)
         if not os.path.isfile(file):
             continue
-        content = _object(_json(file))
+        content = _json(file)
         for key in SPECIAL:
             value: Any = content.get(key)
             word: Any = _object(value).get("content") if isinstance(value, dict) else value

@@ -10,6 +10,7 @@ sorted. Result tables of msprobe come in at the third arrow (`tables.py`).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,15 +22,18 @@ from .compare_problems import PROBLEMS
 from .statistics import EXACT, Judge, TensorResult, compare_routed, compare_tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from .compare_mapping import NameMapping
-    from .trees import Tensor, Tree, Unit
+    from .records import Tensor, Unit
+    from .trees import Tree
 
 _LAID_OUT = ("linear_fc1", "linear_qkv", "activation_func", "experts")
 """Modules whose rows are arranged as their weight is, which need not be the same on both sides."""
 _RENAMED_PARAMETERS = {"gamma": "weight", "beta": "bias"}
-_REPORT_EVERY = 200
+_BATCH = 256
+"""Tensors that are compared together."""
+_REPORT_EVERY = 20
 _FORMS_DIFFER = ("One is dumped by module and the other by operator.", "一份按模块采集，另一份按算子采集。")
 _NAMES_DIFFER = ("Give --mapping.", "请给出 --mapping。")
 _OWN_RESULT = ("mtp",)
@@ -88,8 +92,8 @@ def compare_trees(
         told = {"a": describe(a.units), "b": describe(b.units), "hint": hint, "hint_zh": hint_zh}
         raise UnreadableError(finding(PROBLEMS, "no-common", a.path, None, **told))
     found: list[UnitResult] = []
-    tasks: list[Task] = []
     norms = _Norms(a, b) if crossing else None
+    work = _Work(judge, jobs, progress, len(paired.pairs))
     for one, other in paired.pairs:
         path = unit_path(one)
         skipped = "fused" if _is_identity(one) != _is_identity(other) else ""
@@ -103,15 +107,16 @@ def compare_trees(
         mine, theirs = (one, other) if norms is None else norms.unfused(one, other)
         partners = pair_tensors(mine, theirs, crossing=crossing, routes=path.endswith(".router"))
         laid_out = path.rpartition(".")[2] in _LAID_OUT
-        tasks += [Task(len(found), left, right, laid_out) for left, right in partners.pairs]
-        tasks += [Task(len(found), left, right, routed=True) for left, right in partners.routed]
+        work.add([Task(len(found), left, right, laid_out) for left, right in partners.pairs])
+        work.add([Task(len(found), left, right, routed=True) for left, right in partners.routed])
         found.append(UnitResult(one, other, path, (), partners.only_a, partners.only_b))
-    results = _compare_all(tasks, judge, jobs, progress)
+    results = work.results()
     units = tuple(unit._replace(tensors=tuple(results.get(at, ()))) for at, unit in enumerate(found))
-    answers = [tensor for unit in units for tensor in unit.tensors]
-    if not any(tensor.agrees is False or (tensor.agrees and tensor.how != "value") for tensor in answers):
+    results.clear()
+    answers = Counter(_what(tensor) for unit in units for tensor in unit.tensors)
+    if not answers["says"]:
         # Plain arguments that are equal say nothing about what was computed.
-        count = sum(tensor.how != "value" for tensor in answers)
+        count = answers["tensor"]
         why = f"{count} tensors have neither elements nor the same kind of statistics on both sides"
         why_zh = f"{count} 个张量在两侧既无元素，也无同类统计量"
         raise UnreadableError(finding(PROBLEMS, "empty", a.path, path=a.path, why=why, why_zh=why_zh))
@@ -143,28 +148,55 @@ def unit_path(unit: Unit) -> str:
     return ""
 
 
-def _compare_all(
-    tasks: Sequence[Task], judge: Judge, jobs: int, progress: Callable[[str], None]
-) -> dict[int, list[TensorResult]]:
-    results: dict[int, list[TensorResult]] = {}
+def _what(tensor: TensorResult) -> str:
+    """Whether the answer to a tensor says something, is of a tensor at least, or of a plain argument."""
+    if tensor.agrees is False or (tensor.agrees and tensor.how != "value"):
+        return "says"
+    return "tensor" if tensor.how != "value" else "value"
 
-    def work(task: Task) -> tuple[int, TensorResult]:
+
+class _Work:
+    """What is to be compared, done in batches: neither all tensors nor all threads' orders are held at once."""
+
+    def __init__(self, judge: Judge, jobs: int, progress: Callable[[str], None], units: int) -> None:
+        self._judge = judge
+        self._pool = ThreadPoolExecutor(jobs) if jobs > 1 else None
+        self._progress = progress
+        self._units = units
+        self._batch: list[Task] = []
+        self._found: dict[int, list[TensorResult]] = {}
+        self._batches = 0
+
+    def add(self, tasks: Sequence[Task]) -> None:
+        """Take on some tensors of a unit."""
+        self._batch += tasks
+        if len(self._batch) >= _BATCH:
+            self._run()
+            self._batches += 1
+            if self._batches % _REPORT_EVERY == 0:
+                self._progress(f"{max(self._found, default=0)} / {self._units}")
+
+    def results(self) -> dict[int, list[TensorResult]]:
+        """The answers by the positions of their units."""
+        try:
+            self._run()
+        finally:
+            if self._pool is not None:
+                self._pool.shutdown()
+        return self._found
+
+    def _run(self) -> None:
+        # Only elements take the time that a thread costs.
+        alone = self._pool is None or not any(task.a.path and task.b.path for task in self._batch)
+        answers = map(self._one, self._batch) if alone or self._pool is None else self._pool.map(self._one, self._batch)
+        for task, answer in zip(self._batch, answers, strict=True):
+            self._found.setdefault(task.unit, []).append(answer)
+        self._batch.clear()
+
+    def _one(self, task: Task) -> TensorResult:
         if task.routed:
-            return task.unit, compare_routed(task.a, task.b, judge)
-        return task.unit, compare_tensors(task.a, task.b, judge, laid_out=task.laid_out)
-
-    def collect(answers: Iterator[tuple[int, TensorResult]]) -> None:
-        for done, (at, result) in enumerate(answers, 1):
-            results.setdefault(at, []).append(result)
-            if done % _REPORT_EVERY == 0:
-                progress(f"{done} / {len(tasks)}")
-
-    if jobs <= 1:
-        collect(map(work, tasks))
-    else:
-        with ThreadPoolExecutor(jobs) as pool:
-            collect(pool.map(work, tasks))
-    return results
+            return compare_routed(task.a, task.b, self._judge)
+        return compare_tensors(task.a, task.b, self._judge, laid_out=task.laid_out)
 
 
 class PairedTensors(NamedTuple):

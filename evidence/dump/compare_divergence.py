@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .records import Unit
     from .statistics import TensorResult
-    from .trees import Unit
 
 Cause = Literal["computation", "weights", "argument", "between", "data", "overflow"]
 

@@ -21,7 +21,7 @@ from .compare_problems import PROBLEMS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .trees import Unit
+    from .records import Unit
 
 _TOP = "TopLayer"
 _CALL = re.compile(r"\.(?:forward|backward)\.\d+$")

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from .compare_mapping import NameMapping
-    from .trees import Tree, Unit
+    from .records import Unit
+    from .trees import Tree
 
 WRAPPERS = frozenset(
     ("module", "network", "model", "backbone", "_backbone", "network_with_loss", "net", "gpt_model", "cell")

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ...mapper.recipe.values import Recipe
+    from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
     from ...schemas.diagnostic import Diagnostic
     from .config_modules import ModulePair
-    from .config_request import Request
+    from .config_request import Request, Span
     from .config_subject import Subject
 
 MIN_STAGES = 2
@@ -37,10 +38,11 @@ def check(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> 
 
 def _beyond(request: Request, subject: Subject) -> Iterator[Diagnostic]:
     sides = ((subject.megatron, subject.megatron_recipe), (subject.mindformers, subject.mindformers_recipe))
-    for name, field, spans in (
+    asked: tuple[tuple[str, FieldName, tuple[Span, ...]], ...] = (
         ("step", "run.train_steps", request.steps),
         ("rank", "parallel.world_size", request.ranks),
-    ):
+    )
+    for name, field, spans in asked:
         for config, recipe in sides:
             total = recipe.value(field)
             if (
@@ -168,7 +170,7 @@ def _functions(request: Request, subject: Subject) -> Iterator[Diagnostic]:
         yield finding(PROBLEMS, "fused", megatron.file)
 
 
-_EFFECTS: Mapping[str, tuple[str, str]] = {
+_EFFECTS: Mapping[FieldName, tuple[str, str]] = {
     "model.num_layers": ("the models are not the same.", "两侧模型不同。"),
     "parallel.pipeline_size": (
         "the layers of one rank are not those of the other; take the dump with equal parallelism.",
@@ -205,7 +207,7 @@ def _between(subject: Subject) -> Iterator[Diagnostic]:
         yield _advice(subject.mindformers.file, "sink", sink=sink)
 
 
-def _stated(recipe: Recipe, field: str) -> Value:
+def _stated(recipe: Recipe, field: FieldName) -> Value:
     """A count, or the layers of each pipeline stage where there are several; None where it is not known."""
     value = recipe.value(field)
     if field != "parallel.pipeline_layers":

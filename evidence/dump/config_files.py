@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...mappings.tables import version_number
+from ...schemas.versions import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def _checksum(mindformers: str) -> str:
 
     Source: msprobe 26.2.0 `mindspore/dump/dump_processor/kernel_kbyk_dump.py:_process_hash`.
     """
-    return "md5" if version_number(mindformers) <= version_number("1.6") else "hash:md5"
+    return "md5" if number_of(mindformers) <= number_of("1.6") else "hash:md5"
 
 
 def _kernels(record: Record) -> str:

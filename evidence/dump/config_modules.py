@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...mapper.weight_layout import UndecidedSizeError, layout_of
 from ...mapper.weights import WeightTable
-from ...mappings.tables import version_number
 from ...schemas.border.incoming import package_text
+from ...schemas.versions import number_of
 from .config_subject import LayoutUnknownError
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ class _Reading:
         table = module_table()
         self.rows: list[dict[str, Any]] = table["modules"]
         self.weights = WeightTable(_layout(subject))
-        version = version_number(subject.megatron.framework_version)
-        self.renamed = [row for row in table["renamed"] if version_number(row["since"]) <= version]
+        version = number_of(subject.megatron.framework_version)
+        self.renamed = [row for row in table["renamed"] if number_of(row["since"]) <= version]
         self.pattern = subject.mindformers_recipe.value("moe.layer_pattern")
         self.experts = bool(subject.mindformers_recipe.value("moe.num_experts"))
 

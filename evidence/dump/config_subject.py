@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...mapper.recipe.values import Recipe
+    from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Value
 
 
@@ -39,7 +40,7 @@ class Subject(NamedTuple):
         """How many decoder layers the model has, by the side that knows."""
         return self.number("model.num_layers", 0)
 
-    def number(self, field: str, default: int) -> int:
+    def number(self, field: FieldName, default: int) -> int:
         """A count that both sides should agree on: Megatron-LM's, else MindSpore Transformers'."""
         for recipe in (self.megatron_recipe, self.mindformers_recipe):
             value = recipe.value(field)
@@ -147,6 +148,6 @@ def _even(config: Config, layers: int, stages: int, parts: int) -> list[list[int
     return table
 
 
-def _count(recipe: Recipe, field: str) -> int:
+def _count(recipe: Recipe, field: FieldName) -> int:
     value = recipe.value(field)
     return value if isinstance(value, int) and value > 0 else 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...schemas.diagnostic import Diagnostic
-    from .trees import Role, Tensor
+    from .records import Role, Tensor
 
 _ELEMENT = 4.0
 _MOST_AXES = 4

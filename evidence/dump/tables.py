@@ -19,18 +19,20 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...schemas.diagnostic import UnreadableError, finding
 from ..arrays import TOLERANCES, coarser
+from ..json_members import Budget
 from .compare import unit_path
 from .compare_divergence import Divergence, UnitResult, first_divergence
 from .compare_gaps import Gap, gaps_of
 from .compare_problems import PROBLEMS, Note
+from .records import Statistics, Tensor, Unit
 from .statistics import EXACT, Judge, TensorResult, compare_tensors
 from .tables_sheet import broken, read_rows
-from .trees import Statistics, Tensor, Unit, dtype_name, lies_in, number, sizes_in, unit_named
+from .trees import dtype_name, lies_in, number, sizes_in, unit_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from .trees import Role
+    from .records import Role
 
 Form = Literal["compare", "precheck", "precheck-details"]
 
@@ -40,6 +42,8 @@ _FORMS: tuple[tuple[Form, frozenset[str]], ...] = (
     ("precheck-details", frozenset(("API Name", "Bench Dtype", "Status"))),
 )
 _ELEMENT = 4.0
+_RECORD, _CELL = 1200, 50
+"""Bytes of memory for a record of some twenty columns, and for a cell."""
 _COSINE_DIGITS = 2e-3
 """The distance that a cosine written with six digits can hide."""
 _NOTHING = ("", "N/A", "None", "nan", "Nan", "unsupported", "No data")
@@ -87,9 +91,9 @@ class Precheck(NamedTuple):
     notes: tuple[Note, ...]
 
 
-def form_of(path: str, rows: Sequence[Sequence[str]]) -> Form:
+def form_of(path: str, columns_of: Sequence[str]) -> Form:
     """Which table this is, by its columns."""
-    header = frozenset(cell.strip() for cell in rows[0])
+    header = frozenset(cell.strip() for cell in columns_of)
     for form, columns in _FORMS:
         if columns <= header:
             return form
@@ -100,9 +104,10 @@ def form_of(path: str, rows: Sequence[Sequence[str]]) -> Form:
 def read_table(path: str, judge: Judge | None = None) -> Table | Precheck:
     """The table in a file."""
     rows = read_rows(path)
-    form = form_of(path, rows)
+    header = next(rows)
+    form = form_of(path, header)
     if form == "compare":
-        return _comparison(path, _records(path, rows), judge or Judge())
+        return _comparison(path, _records(path, header, rows), judge or Judge())
     if form == "precheck":
         beside = _beside(path)
         notes: tuple[Note, ...] = ()
@@ -115,15 +120,29 @@ def read_table(path: str, judge: Judge | None = None) -> Table | Precheck:
                 ),
             )
         else:
-            details = _records(beside, read_rows(beside))
-        return _precheck(path, _records(path, rows), details, notes)
-    return _precheck_details(path, _records(path, rows))
+            others = read_rows(beside)
+            details = _held(beside, _records(beside, next(others), others))
+        return _precheck(path, _held(path, _records(path, header, rows)), details, notes)
+    return _precheck_details(path, _held(path, _records(path, header, rows)))
 
 
-def _records(path: str, rows: Sequence[Sequence[str]]) -> list[Mapping[str, str]]:
-    header = [cell.strip() for cell in rows[0]]
+def _held(path: str, records: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """All records of a table at once, where they are no more than its size makes likely."""
+    budget = Budget(os.stat(path).st_size, free=128 << 20)
     found: list[Mapping[str, str]] = []
-    for line, row in enumerate(rows[1:], 2):
+    try:
+        for record in records:
+            budget.take(_RECORD + sum(_CELL + len(cell) for cell in record.values() if cell))
+            found.append(record)
+    except ValueError as error:
+        raise broken(path, str(error), "单元格过多，超出此类表格的规模") from None
+    return found
+
+
+def _records(path: str, columns: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[Mapping[str, str]]:
+    header = [cell.strip() for cell in columns]
+    empty = True
+    for line, row in enumerate(rows, 2):
         # A message may be left out at the end of a row, a column of numbers may not.
         if len(row) < min(len(header), 3):
             raise broken(
@@ -131,13 +150,13 @@ def _records(path: str, rows: Sequence[Sequence[str]]) -> list[Mapping[str, str]
                 f"row {line} has {len(row)} of {len(header)} columns; the table was cut off",
                 f"第 {line} 行只有 {len(header)} 列中的 {len(row)} 列，表被截断",
             )
-        found.append(dict(zip(header, (cell.strip() for cell in row), strict=False)))
-    if not found:
+        empty = False
+        yield dict(zip(header, (cell.strip() for cell in row), strict=False))
+    if empty:
         raise broken(path, "it has a header and no rows", "只有表头，没有数据行")
-    return found
 
 
-def _comparison(path: str, records: Sequence[Mapping[str, str]], judge: Judge) -> Table:
+def _comparison(path: str, records: Iterable[Mapping[str, str]], judge: Judge) -> Table:
     units: dict[str, tuple[Unit, Unit, list[TensorResult]]] = {}
     only: tuple[list[str], list[str]] = ([], [])
     marked: list[str] = []

@@ -6,7 +6,6 @@ import csv
 import io
 import os
 import re
-import sys
 import zipfile
 import zlib
 from typing import TYPE_CHECKING
@@ -25,7 +24,9 @@ _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _SHEET = "xl/worksheets/sheet1.xml"
 _STRINGS = "xl/sharedStrings.xml"
 MOST_ROOM = 600 << 20
-"""What a table may take in memory; msprobe's of a whole model have some tens of megabytes."""
+"""What a sheet may unpack to; msprobe's of a whole model have some tens of megabytes."""
+_LONGEST_ROW = 1 << 22
+"""Characters of a row: a cell holds a whole call stack."""
 _PACKED = 40
 """A sheet of numbers is packed to a tenth or twentieth."""
 _SMALL = 8 << 20
@@ -36,12 +37,15 @@ _CELL, _ROW = 58, 64
 """Bytes of memory for a cell and a row, without what stands in them."""
 
 
-def read_rows(path: str) -> list[list[str]]:
-    """Every row that is not empty; UnreadableError where the file is missing, cut off or no table."""
+def read_rows(path: str) -> Iterator[list[str]]:
+    """Every row that is not empty, one by one; UnreadableError where the file is missing, cut off or no table."""
     if not os.path.isfile(path):
         raise UnreadableError(finding(PROBLEMS, "missing", path, path=path))
     try:
-        rows = list(_sheet(path)) if path.lower().endswith(".xlsx") else list(_csv(path))
+        empty = True
+        for row in _sheet(path) if path.lower().endswith(".xlsx") else _csv(path):
+            empty = False
+            yield row
     except (
         OSError, UnicodeDecodeError, csv.Error, zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError,
         NotImplementedError, ValueError,
@@ -49,9 +53,8 @@ def read_rows(path: str) -> list[list[str]]:
         raise broken(path, *why_unreadable(error)) from None
     except ElementTree.ParseError as error:
         raise broken(path, f"its sheet is not whole ({error})", f"工作表不完整（{error}）") from None
-    if not rows:
+    if empty:
         raise broken(path, "the table is empty", "表是空的")
-    return rows
 
 
 def broken(path: str, why: str, why_zh: str) -> UnreadableError:
@@ -69,8 +72,7 @@ def why_unreadable(error: Exception) -> tuple[str, str]:
 
 
 def _csv(path: str) -> Iterator[list[str]]:
-    # A cell holds a whole call stack.
-    csv.field_size_limit(min(sys.maxsize, 1 << 30))
+    csv.field_size_limit(_LONGEST_ROW)
     for row in csv_rows(path, strict=True):
         if any(cell.strip() for cell in row):
             yield row
@@ -79,13 +81,31 @@ def _csv(path: str) -> Iterator[list[str]]:
 def csv_rows(path: str, *, strict: bool) -> Iterator[list[str]]:
     """The rows of a CSV file that are not empty; OSError, UnicodeDecodeError or csv.Error where it is none."""
     with open_regular(path) as opened, io.TextIOWrapper(opened, encoding="utf-8-sig", newline="") as stream:
-        room = MOST_ROOM
-        for row in csv.reader(stream, strict=strict):
-            room -= _ROW + sum(map(_sized, row))
-            if room < 0:
-                raise csv.Error("it holds more than any table of msprobe")
+        lines = _Lines(stream)
+        for row in csv.reader(lines, strict=strict):
+            lines.held = 0
             if row:
                 yield row
+
+
+class _Lines:
+    """The lines of a table, of which one row holds so many characters at most."""
+
+    def __init__(self, stream: io.TextIOWrapper) -> None:
+        self._stream = stream
+        self.held = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._stream.readline(_LONGEST_ROW + 1)
+        self.held += len(line)
+        if self.held > _LONGEST_ROW:
+            raise csv.Error("one of its rows holds more than any table of msprobe")
+        if not line:
+            raise StopIteration
+        return line
 
 
 def _sheet(path: str) -> Iterator[list[str]]:

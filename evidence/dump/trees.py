@@ -15,22 +15,22 @@ a module that is written again moves to the end), so a module stands behind ever
 
 from __future__ import annotations
 
-import json
 import os
 import re
+from sys import intern
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.system_reasons import system_reason
-from ..stranger_json import bytes_of, parse_json
+from ..json_members import BrokenJsonError, Budget, members
 from .compare_problems import PROBLEMS, Note
+from .packed import PackedTensors
+from .records import Direction, Level, Role, Statistics, Tensor, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-Role = Literal["input", "parameter", "output"]
-Direction = Literal["forward", "backward", ""]
-Level = Literal["module", "api", "operator", "debug"]
+    from ..json_members import Member
 
 _ROLES: tuple[tuple[str, str, Role], ...] = (
     ("input_args", "input", "input"),
@@ -50,47 +50,8 @@ _MOST_JSON = 1 << 29
 _NESTED = 100
 _MOST_NOTES = 20
 _MOST_DIGITS = 16
-
-
-class Statistics(NamedTuple):
-    """What a dump says of a tensor without its elements."""
-
-    highest: float | None = None
-    lowest: float | None = None
-    mean: float | None = None
-    norm: float | None = None
-    checksum: str | None = None
-
-
-class Tensor(NamedTuple):
-    """One tensor, or one plain argument, of a unit."""
-
-    place: str
-    """`input.0`, `parameters.weight`, `output.0`, `gradient.weight`."""
-    role: Role
-    dtype: str
-    shape: tuple[int, ...] | None
-    statistics: Statistics = Statistics()
-    path: str | None = None
-    value: object = None
-    """A plain argument's value; tensors have none."""
-
-
-class Unit(NamedTuple):
-    """One call of a module, an API or an operator."""
-
-    name: str
-    """As the dump spells it: what goes into a scope."""
-    scope: str
-    """The path of the module, API or operator without kind, direction and call."""
-    kind: str
-    """The class of a module; the name of an API or an operator."""
-    direction: Direction
-    call: int
-    level: Level
-    tensors: tuple[Tensor, ...]
-    parent: str | None = None
-    """The name of the unit that it ran inside, where the dump tells."""
+_UNIT, _RESULT, _NOTE = 400, 100, 200
+"""Bytes that a unit takes besides its tensors, what is said of a tensor later, and a note."""
 
 
 class Tree(NamedTuple):
@@ -110,10 +71,14 @@ class Tree(NamedTuple):
     @property
     def content(self) -> str:
         """`tensor`, `statistics` or `checksum`: what there is to compare."""
-        tensors = [tensor for unit in self.units for tensor in unit.tensors]
-        if any(tensor.path for tensor in tensors):
-            return "tensor"
-        return "statistics" if any(tensor.statistics.norm is not None for tensor in tensors) else "checksum"
+        found = "checksum"
+        for unit in self.units:
+            for tensor in unit.tensors:
+                if tensor.path:
+                    return "tensor"
+                if tensor.statistics.norm is not None:
+                    found = "statistics"
+        return found
 
 
 class Place(NamedTuple):
@@ -263,12 +228,6 @@ def _cannot(path: str, error: OSError) -> UnreadableError:
 
 
 def _read_msprobe(place: Place) -> Tree:
-    written = _entries(read_json(place.path))
-    data = _entries(written.get("data"))
-    if not isinstance(written.get("data"), dict):
-        raise UnreadableError(
-            finding(PROBLEMS, "not-a-dump", place.path, path=place.path, why="it has no `data`", why_zh="没有 `data`")
-        )
     folder = os.path.dirname(place.path)
     notes = [outside(path) for path in place.left_out]
     root = place.root or os.path.dirname(os.path.realpath(place.path))
@@ -281,14 +240,28 @@ def _read_msprobe(place: Place) -> Tree:
     tensors = os.path.join(folder, "dump_tensor_data")
     has_tensors = "dump_tensor_data" in beside and os.path.isdir(tensors)
     files = file_names(tensors, root, notes) if has_tensors else set[str]()
-    reader = _MsprobeReader(tensors if has_tensors else None, files, parents)
-    units = tuple(reader.units(data))
+    reader = _MsprobeReader(tensors if has_tensors else None, files, parents, _budget(place.path))
+    written: dict[str, str] = {}
+    has_data = False
+    for within, key, value in read_members(place.path, (("data",),)):
+        if within:
+            has_data = True
+            reader.take(key, value)
+        elif key == "data":
+            has_data = has_data or value == {}
+        elif key in ("framework", "task", "level"):
+            written[key] = str(value or "")
+    if not has_data:
+        raise UnreadableError(
+            finding(PROBLEMS, "not-a-dump", place.path, path=place.path, why="it has no `data`", why_zh="没有 `data`")
+        )
+    units = tuple(reader.units())
     return Tree(
         folder,
         "msprobe",
-        str(written.get("framework") or _framework_of(units)),
-        str(written.get("task") or ""),
-        str(written.get("level") or ""),
+        written.get("framework") or _framework_of(units),
+        written.get("task", ""),
+        written.get("level", ""),
         place.step,
         place.rank,
         units,
@@ -296,19 +269,26 @@ def _read_msprobe(place: Place) -> Tree:
     )
 
 
-def read_json(path: str) -> Any:
-    """A JSON file, or UnreadableError with the place where it breaks."""
+def _budget(path: str) -> Budget:
     try:
-        return parse_json(bytes_of(path, _MOST_JSON), 10)
-    except json.JSONDecodeError as error:
-        why, why_zh, line, column = error.msg, f"JSON 有误（{error.msg}）", error.lineno, error.colno
-    except UnicodeDecodeError as error:
-        why, why_zh = "not UTF-8", "不是 UTF-8"
-        line, column = error.object.count(b"\n", 0, error.start) + 1, 1
+        return Budget(os.stat(path).st_size)
+    except OSError as error:
+        raise _cannot(path, error) from None
+
+
+def read_members(path: str, opened: tuple[tuple[str, ...], ...] = ()) -> Iterator[Member]:
+    """The members of a JSON file one by one, or UnreadableError with the place where it breaks."""
+    try:
+        yield from members(path, _MOST_JSON, opened)
+        return
+    except BrokenJsonError as error:
+        why, why_zh, line, column = str(error), f"JSON 有误（{error}）", error.line, error.column
+    except UnicodeDecodeError:
+        why, why_zh, line, column = "not UTF-8", "不是 UTF-8", 1, 1
     except OSError as error:
         raise _cannot(path, error) from None
     except ValueError as error:
-        why, why_zh, line, column = str(error), "嵌套过深或含有过大的数", 1, 1
+        why, why_zh, line, column = str(error), "含有过大的数，或值过多", 1, 1
     told = {"why": why, "why_zh": why_zh, "line": line, "column": column}
     raise UnreadableError(finding(PROBLEMS, "broken-json", path, path=path, **told)) from None
 
@@ -317,17 +297,16 @@ def _parents(path: str, notes: list[Note]) -> Mapping[str, str]:
     """Which unit each one ran inside: msprobe's construct.json; an API's entry may also hold its kind."""
     if not os.path.exists(path):
         return {}
+    found: dict[str, str] = {}
     try:
-        written = read_json(path)
+        for _, name, parent in read_members(path):
+            listed = _listed(parent)
+            first = listed[0] if listed else parent
+            if isinstance(first, str):
+                found[name] = intern(first)
     except UnreadableError as error:
         notes.append(Note(error.diagnostic.message(), error.diagnostic.message("zh")))
         return {}
-    found: dict[str, str] = {}
-    for name, parent in _entries(written).items():
-        listed = _listed(parent)
-        first = listed[0] if listed else parent
-        if isinstance(first, str):
-            found[name] = first
     return found
 
 
@@ -352,21 +331,33 @@ def _framework_of(units: Iterable[Unit]) -> str:
 class _MsprobeReader:
     """Turns the entries of a dump.json into units."""
 
-    def __init__(self, tensors: str | None, files: set[str], parents: Mapping[str, str]) -> None:
+    def __init__(self, tensors: str | None, files: set[str], parents: Mapping[str, str], budget: Budget) -> None:
         self._tensors = tensors
         self._files = files
         self._parents = parents
+        self._budget = budget
+        self._found: dict[str, Unit] = {}
         self.notes: list[Note] = []
 
-    def units(self, data: Mapping[str, Any]) -> Iterator[Unit]:
-        gradients: dict[str, tuple[Tensor, ...]] = {}
+    def take(self, name: str, entry: object) -> None:
+        """Read an entry; of two with one name the later one counts, as with `json.loads`."""
+        before = len(self.notes)
+        unit = self._unit(name, entry)
+        if unit is None:
+            self.notes.append(Note(f"{name}: not an entry of a module or API", f"{name}：不是模块或 API 的条目"))
+        else:
+            kept = PackedTensors(unit.tensors, self._tensors)
+            self._found[name] = unit._replace(tensors=kept)
+            self._budget.take(_UNIT + 2 * len(name) + kept.size + _RESULT * len(kept))
+        self._budget.take((len(self.notes) - before) * (_NOTE + 2 * len(name)))
+
+    def units(self) -> Iterator[Unit]:
+        """What was read, in its order; gradients of parameters belong to the backward of their module."""
+        gradients: dict[str, list[Tensor]] = {}
         found: list[Unit] = []
-        for name, entry in data.items():
-            unit = self._unit(name, entry)
-            if unit is None:
-                self.notes.append(Note(f"{name}: not an entry of a module or API", f"{name}：不是模块或 API 的条目"))
-            elif unit.kind == "":
-                gradients[unit.scope] = (*gradients.get(unit.scope, ()), *unit.tensors)
+        for unit in self._found.values():
+            if unit.kind == "":
+                gradients.setdefault(unit.scope, []).extend(unit.tensors)
             else:
                 found.append(unit)
         backward = {f"{unit.scope}.{unit.kind}": at for at, unit in enumerate(found) if unit.direction == "backward"}
@@ -374,9 +365,11 @@ class _MsprobeReader:
             at = backward.get(scope)
             if at is None:
                 path, _, kind = scope.rpartition(".")
-                found.append(Unit(f"{scope}.parameters_grad", path, kind, "backward", 0, "module", tensors))
+                kept = PackedTensors(tensors, self._tensors)
+                found.append(Unit(f"{scope}.parameters_grad", path, kind, "backward", 0, "module", kept))
             else:
-                found[at] = found[at]._replace(tensors=(*found[at].tensors, *tensors))
+                kept = PackedTensors((*found[at].tensors, *tensors), self._tensors)
+                found[at] = found[at]._replace(tensors=kept)
         return iter(found)
 
     def _unit(self, name: str, entry: object) -> Unit | None:
@@ -442,10 +435,10 @@ def _placed(parts: list[str]) -> tuple[str, str, Direction, int, Level] | None:
     last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
     if before in ("forward", "backward") and is_whole(last) and len(parts) >= 4:
         path = parts[:-2]
-        return ".".join(path[:-1]), path[-1], before, int(last), "module"  # pyright: ignore[reportReturnType]
+        return ".".join(path[:-1]), intern(path[-1]), before, int(last), "module"  # pyright: ignore[reportReturnType]
     if last in ("forward", "backward") and is_whole(before) and len(parts) >= 4:
         path = parts[:-2]
-        return ".".join(path), path[-1], last, int(before), "api"  # pyright: ignore[reportReturnType]
+        return ".".join(path), intern(path[-1]), last, int(before), "api"  # pyright: ignore[reportReturnType]
     return None
 
 

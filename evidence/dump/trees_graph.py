@@ -15,16 +15,21 @@ import glob
 import math
 import os
 import re
+from itertools import islice
+from sys import intern
 from typing import TYPE_CHECKING, NamedTuple
 
 from .compare_problems import Note
+from .packed import PackedTensors
+from .records import Statistics, Tensor, Unit
 from .tables_sheet import broken, csv_rows, why_unreadable
-from .trees import Statistics, Tensor, Tree, Unit, dtype_name, file_names, lies_in, number, outside, sizes_in
+from .trees import Tree, dtype_name, file_names, lies_in, number, outside, sizes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from .trees import Direction, Place
+    from .records import Direction
+    from .trees import Place
 
 _FILE = re.compile(
     r"(?P<type>[^.]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>[0-9]+)"
@@ -72,18 +77,19 @@ def _files(folder: str, names: set[str], notes: list[Note]) -> Iterator[_Record]
 
 
 def _mapping(path: str) -> Mapping[str, str]:
-    return {row[0]: row[1] for row in _table(path)[1:] if len(row) > 1}
+    return {row[0]: row[1] for row in islice(_table(path), 1, None) if len(row) > 1}
 
 
 def _rows(path: str) -> Iterator[_Record]:
     rows = _table(path)
-    header = [cell.strip() for cell in rows[0]] if rows else []
+    header = [cell.strip() for cell in next(rows, list[str]())]
     missing = [name for name in _COLUMNS if name not in header]
     if missing:
         listed = ", ".join(missing)
         raise broken(path, f"it has no column {listed}", f"缺少列 {listed}")
+    shapes: dict[tuple[int, ...], tuple[int, ...]] = {}
     at = {name: header.index(name) for name in (*_COLUMNS, *_STATISTICS, "MD5", "Task ID") if name in header}
-    for line, row in enumerate(rows[1:], 2):
+    for line, row in enumerate(rows, 2):
         if len(row) < len(header):
             raise broken(
                 path,
@@ -95,9 +101,11 @@ def _rows(path: str) -> Iterator[_Record]:
         highest, lowest, mean, norm = (number(cells.get(name)) for name in _STATISTICS)
         statistics = Statistics(highest, lowest, mean, norm, cells.get("MD5") or None)
         shape = sizes_in(cells["Shape"])
-        tensor = Tensor(f"{role}.{cells['Slot']}", role, dtype_name(cells["Data Type"]), shape, statistics)
+        place, dtype = intern(f"{role}.{cells['Slot']}"), intern(dtype_name(cells["Data Type"]))
+        tensor = Tensor(place, role, dtype, shapes.setdefault(shape, shape), statistics)
         time = _time(cells["Timestamp"])
-        yield _Record(cells["Op Type"], cells["Op Name"].replace("/", "_"), time, tensor, cells.get("Task ID", ""))
+        name = intern(cells["Op Name"].replace("/", "_"))
+        yield _Record(intern(cells["Op Type"]), name, time, tensor, intern(cells.get("Task ID", "")))
 
 
 def _time(written: str) -> int:
@@ -105,9 +113,9 @@ def _time(written: str) -> int:
     return int(found) if found is not None and math.isfinite(found) else 0
 
 
-def _table(path: str) -> list[list[str]]:
+def _table(path: str) -> Iterator[list[str]]:
     try:
-        return list(csv_rows(path, strict=False))
+        yield from csv_rows(path, strict=False)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise broken(path, *why_unreadable(error)) from None
 
@@ -123,7 +131,9 @@ def _units(records: Iterable[_Record]) -> Iterator[tuple[int, Unit]]:
         calls[name] = call + 1
         direction: Direction = "backward" if name.startswith("Gradients") else "forward"
         tensors = tuple(sorted((part.tensor for part in parts), key=lambda tensor: (tensor.role, tensor.place)))
-        yield min(part.time for part in parts), Unit(name, name, kind, direction, call, "operator", tensors)
+        folder = next((os.path.dirname(tensor.path) for tensor in tensors if tensor.path), None)
+        kept = PackedTensors(tensors, folder)
+        yield min(part.time for part in parts), Unit(name, name, kind, direction, call, "operator", kept)
 
 
 def _ordered(units: Iterator[tuple[int, Unit]], order: Mapping[str, int]) -> tuple[Unit, ...]:

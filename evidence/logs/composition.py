@@ -16,6 +16,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...schemas.versions import number_of
 from .columns import ABSENT, LM_LOSS, LOSS, MTP, mtp_depths
 from .sentences import Said, say
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...mapper.recipe.values import Recipe
+    from ...mappings.names_compiled import FieldName
     from .run import Run
 
 _MEANS_FROM = (0, 15)
@@ -57,7 +59,7 @@ def extras_of(recipes: Sequence[Recipe]) -> Extras | None:
         return None
     chosen = next((recipe for recipe in recipes if recipe.framework == "mindformers"), recipes[0])
     megatron = next((recipe for recipe in recipes if recipe.framework == "megatron"), None)
-    version = tuple(int(part) for part in megatron.version.split(".") if part.isdigit()) if megatron else ()
+    version = number_of(megatron.version) if megatron else ()
     coefficient, depths = _number(chosen, "moe.aux_loss_coefficient"), _number(chosen, "mtp.num_layers")
     balanced = chosen.value("moe.router.balancing") not in (None, "none")
     layers = _moe_layers(chosen)
@@ -71,7 +73,7 @@ def extras_of(recipes: Sequence[Recipe]) -> Extras | None:
     )
 
 
-def _number(recipe: Recipe, field: str) -> float:
+def _number(recipe: Recipe, field: FieldName) -> float:
     value = recipe.value(field)
     return float(value) if isinstance(value, (int, float)) else 0.0
 

@@ -83,6 +83,10 @@ SENTENCES: dict[str, Both] = {
     "rates-none": Both("Learning rates: not in both logs.", "学习率：并非两份日志都有。"),
     # verdicts
     "match": Both("Within the standard over {count} common steps.", "在 {count} 个共同步上符合标准。"),
+    "partial": Both(
+        "Partial: within the standard over {count} common steps; not compared: {left}.",
+        "部分比较：在 {count} 个共同步上符合标准；未比较：{left_zh}。",
+    ),
     "mismatch": Both("Not within the standard: {names}.", "不符合标准：{names}。"),
     "undecided": Both("Not decidable: {names}.", "无法判定：{names}。"),
     "none-common": Both("the two logs have no step in common", "两份日志没有共同的步"),

@@ -97,6 +97,8 @@ class Lines:
         self._take(chunk, first, file)
 
     def _take(self, chunk: bytes, first: int, file: str) -> None:
+        if self._pattern is not None and self._dense and self._by_columns(chunk, first):
+            return
         marked = max(map(chunk.count, self.form.marks))
         if not marked:
             return
@@ -140,6 +142,49 @@ class Lines:
             return False
         return self._append(rows, numbers, one_by_one=bool(self.form.suspicious) and self.form.suspicious in chunk)
 
+    def _by_columns(self, chunk: bytes, first: int) -> bool:
+        """Take a chunk whose every line has every column, in one order, without a look at single lines.
+
+        What a pattern finds so is found by it, too; split at its separators such a chunk takes half the time. Nothing
+        is taken where anything is unusual.
+        """
+        separator = self.form.separator
+        lines = chunk.count(b"\n")
+        if len(separator) > 1:
+            return False
+        parts = chunk.split(separator)
+        width = len(self._names) + 1
+        if len(parts) != lines * width + 1 or parts[-1] != b"\n":
+            return False
+        heads = separator.join(parts[:-1:width]) + separator
+        steps = self._head.findall(heads)
+        # With the last one, these are all line ends there are: none stands in a column.
+        if len(steps) != lines or self._groups != 1 or heads.count(separator + b"\n") != lines - 1:
+            return False
+        found: list[tuple[str, array[float]]] = []
+        for at, name in enumerate(self._names, 1):
+            column = parts[at::width]
+            begin = b" " + name + b":"
+            text = separator.join(column)
+            if not text.startswith(begin) or text.count(separator + begin) != lines - 1:
+                return False
+            called = self._called(name.decode("utf-8", "replace"))
+            if called is None:
+                continue
+            values = None
+            if text == separator.join([column[0]] * lines):
+                one = self._values([column[0][len(begin) :]], one_by_one=False)
+                values = None if one is None else one * lines
+            else:
+                bare = text.replace(begin, b"")
+                if len(bare) == len(text) - lines * len(begin):
+                    values = self._values(bare.split(separator), one_by_one=False)
+            if values is None:
+                return False
+            found.append((called, values))
+        self._extend([steps], range(first, first + lines), found)
+        return True
+
     def _append(self, rows: list[tuple[bytes, ...]], numbers: Sequence[int], *, one_by_one: bool) -> bool:
         columns = list(zip(*rows, strict=True))
         found: list[tuple[str, array[float]]] = []
@@ -148,15 +193,20 @@ class Lines:
             if values is None or (name == self._last and b"" in column):
                 return False
             found.append((name, values))
+        self._extend(columns[: self._groups], numbers, found)
+        return True
+
+    def _extend(
+        self, heads: Sequence[Sequence[bytes]], numbers: Sequence[int], found: list[tuple[str, array[float]]]
+    ) -> None:
         before = len(self.steps)
-        self.steps.extend(self.form.steps(columns[: self._groups]))
+        self.steps.extend(self.form.steps(heads))
         self.numbers.extend(numbers)
         for name, values in found:
             column_of = self.columns.setdefault(name, array("d"))
             if len(column_of) < before:
                 column_of.extend([ABSENT] * (before - len(column_of)))
             column_of.extend(values)
-        return True
 
     def _values(self, column: Sequence[bytes], *, one_by_one: bool) -> array[float] | None:
         """The numbers of a column; None where one of them is none."""

@@ -18,8 +18,9 @@ from __future__ import annotations
 import math
 from itertools import islice
 from operator import sub
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
+from ...schemas.verdict import Unseen, concluded
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED
 from .departure import departure
 from .sentences import NAMES, Both, Said, figure, percent, say
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 Status = Literal["pass", "fail", "undecided", "info"]
+Answer = Literal["match", "mismatch", "partial", "undecided"]
 Experiment = Literal["standard", "repeat", "first-steps", "lr-zero", "benchmark"]
 
 FIRST_LOSS = (0.005, 0.005)
@@ -71,10 +73,12 @@ class Criterion(NamedTuple):
 class Verdict(NamedTuple):
     """The judgement of one run against the benchmark."""
 
-    answer: Literal["match", "mismatch", "undecided"]
+    answer: Answer
     criteria: tuple[Criterion, ...]
     departure: Departure
     said: Said
+    unseen: tuple[Unseen, ...] = ()
+    """What the experiment asks for and the logs do not let be compared."""
 
 
 def judge(
@@ -117,17 +121,43 @@ def judge(
         criteria += _local_norms(norms, decides=experiment == "first-steps")
     elif experiment == "first-steps":
         criteria.append(Criterion("local norms", "info", say("norms-none"), decides=False))
-    return _concluded(criteria, found, loss.size)
+    return _concluded(criteria, found, loss.size, _unseen(experiment, a, b, aligned, norms))
 
 
-def _concluded(criteria: list[Criterion], found: Departure, count: int) -> Verdict:
+def _unseen(experiment: Experiment, a: Run, b: Run, aligned: Alignment, norms: Matching | None) -> tuple[Unseen, ...]:
+    """Metrics that one log lacks, and the steps of a run that the other does not reach."""
+    found: list[Unseen] = []
+    if experiment == "first-steps":
+        if norms is None:
+            found.append(Unseen("local norms", "neither log prints them", "两份日志均未打印"))
+        return tuple(found)
+    if not aligned.norm.size:
+        found.append(Unseen("grad norm", "not in both logs", "并非两份日志都有"))
+    if not aligned.loss.size:
+        return tuple(found)
+    first, last = aligned.loss.steps[0] - aligned.loss.windows[0], aligned.loss.steps[-1]
+    for run in (a, b):
+        if max(run.steps) > last or min(run.steps) <= first:
+            beyond = sum(step > last or step <= first for step in run.steps)
+            text = f"{beyond:,} steps of {run.name}"
+            found.append(Unseen(text, "the other log does not reach them", "另一份日志没有这些步"))
+    return tuple(found)
+
+
+def _concluded(criteria: list[Criterion], found: Departure, count: int, unseen: tuple[Unseen, ...]) -> Verdict:
     failed = [criterion for criterion in criteria if criterion.decides and criterion.status == "fail"]
     open_ones = [criterion for criterion in criteria if criterion.decides and criterion.status == "undecided"]
-    if failed:
-        return Verdict("mismatch", tuple(criteria), found, _naming("mismatch", failed))
-    if open_ones:
-        return Verdict("undecided", tuple(criteria), found, _naming("undecided", open_ones))
-    return Verdict("match", tuple(criteria), found, say("match", count=f"{count:,}"))
+    word = concluded("match", "mismatch", wrong=bool(failed), compared=0 if open_ones else count, unseen=unseen)
+    answer = cast("Answer", word)
+    said = say("match", count=f"{count:,}")
+    if answer == "mismatch":
+        said = _naming("mismatch", failed)
+    elif answer == "undecided":
+        said = _naming("undecided", open_ones)
+    elif answer == "partial":
+        left = tuple(one.text("en") for one in unseen), tuple(one.text("zh") for one in unseen)
+        said = say("partial", count=f"{count:,}", left="; ".join(left[0]), left_zh="；".join(left[1]))
+    return Verdict(answer, tuple(criteria), found, said, unseen)
 
 
 class _Naming(Said):

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from ...mapper.weights import WeightTable
+from ...schemas.versions import number_of
 from .copies import disagreeing
 from .megatron_dist_form import distributed_units
 from .megatron_form import Build, Ranks, ranks_of
@@ -258,12 +259,7 @@ def _megatron_units(
 ) -> Iterator[Unit]:
     side = sides.megatron
     chosen = request.implementation or side.config.value("transformer_impl") or "transformer_engine"
-    major, _, minor = side.config.framework_version.partition(".")
-    version = (
-        (int(major), int(minor))
-        if (major + minor).isdecimal() and len(major + minor) < 9 and major and minor
-        else (0, 12)
-    )
+    version = number_of(side.config.framework_version)
     build = Build(chosen == "transformer_engine", bool(side.recipe.value("moe.grouped_gemm")), version)
     ranks = request.ranks
     frequency = side.config.value("moe_layer_freq")

@@ -42,7 +42,7 @@ class Build(NamedTuple):
     """Transformer Engine builds them (`--transformer-impl transformer_engine`)."""
     grouped: bool = False
     """One module holds the experts (`--moe-grouped-gemm`)."""
-    version: tuple[int, int] = (0, 12)
+    version: tuple[int, ...] = (0, 12)
     latent: bool = False
     """Attention is latent."""
     alike: bool = True

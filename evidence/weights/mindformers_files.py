@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Literal, cast
+from sys import intern
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
-from ..stranger_json import bytes_of, parse_json
+from ...schemas.border.regular import open_regular
+from ..json_members import Budget, members
 from .mindspore_ckpt import read_ckpt
 from .model import Amount, Copy, Model, View, count
 from .problems import denied, garbled, said_twice, unreadable
@@ -30,12 +32,15 @@ if TYPE_CHECKING:
 
     from ...mapper.weight_names import Beside
     from ...mapper.weights import Pairing
+    from ..json_members import Member
     from .places import Found
     from .weight import Shape, Stored, Weight
 
 MAP = "param_name_map.json"
 _INDEX = "index.json"
 _MOST_JSON = 1 << 27
+_LISTED = 150
+"""Bytes of memory for an entry, without its name."""
 
 
 class MindFormersFiles:
@@ -63,7 +68,7 @@ class MindFormersFiles:
             self._tensors = dict(_whole(found.folder, names))
         common = os.path.join(found.folder, "common.json")
         if os.path.isfile(common):
-            step: Any = _json(common).get("global_step")
+            step = next((value for _, key, value in _members(common) if key == "global_step"), None)
             self.iteration = step if isinstance(step, int) else None
 
     def shapes(self) -> Mapping[str, Shape]:
@@ -161,9 +166,7 @@ def _whole(folder: str, names: list[str]) -> Iterator[tuple[str, Weight]]:
     table: dict[str, str] = {}
     index = next((name for name in (MAP, *names) if name in names and (name == MAP or name.endswith(_INDEX))), None)
     if index is not None:
-        listed: Any = _json(os.path.join(folder, index))
-        listed = listed.get("weight_map", listed)
-        table = {str(name): str(file) for name, file in cast("dict[Any, Any]", listed).items() if isinstance(file, str)}
+        table = _listed_files(os.path.join(folder, index))
     files = sorted(set(table.values())) or [name for name in names if name.endswith(".safetensors")]
     headers: dict[str, dict[str, Stored]] = {}
     for file in files:
@@ -192,18 +195,14 @@ def _whole(folder: str, names: list[str]) -> Iterator[tuple[str, Weight]]:
 
 def _sliced(folder: str, path: str, copies: list[Copy]) -> Iterator[tuple[str, Weight]]:
     """The parameters of a parallel run, put together from its slices; a slice that several ranks saved is a copy."""
-    metadata = _json(path)
     try:
-        entries: dict[str, Any] = metadata["state_dict_metadata"]
-        places = {_slice_key(key): where for key, where in cast("dict[str, Any]", metadata["storage_data"]).items()}
+        entries, places = _slices(path)
         headers: dict[str, dict[str, Stored]] = {}
-        for name, entry in entries.items():
-            shape = tuple(entry["global_shape"])
+        for name, (shape, starts) in entries.items():
             chunks: list[Chunk] = []
             dtype = ""
-            for chunk in entry["chunk"]:
-                offsets = tuple(chunk["global_offset"])
-                file = os.path.join(folder, os.path.basename(places[(name, offsets)][0]["file_name"]))
+            for offsets in starts:
+                file = os.path.join(folder, places[(name, offsets)][0])
                 if file not in headers:
                     if not os.path.isfile(file):
                         unreadable("missing-shard", file, file=file, needed=name)
@@ -213,7 +212,7 @@ def _sliced(folder: str, path: str, copies: list[Copy]) -> Iterator[tuple[str, W
                 stored = headers[file][name]
                 dtype = stored.dtype
                 for other in places[(name, offsets)][1:]:
-                    again = os.path.join(folder, os.path.basename(other["file_name"]))
+                    again = os.path.join(folder, other)
                     if again not in headers and os.path.isfile(again):
                         headers[again] = read_header(again)
                     if again != file and name in headers.get(again, {}):
@@ -227,6 +226,42 @@ def _sliced(folder: str, path: str, copies: list[Copy]) -> Iterator[tuple[str, W
         garbled(path, f"an entry is not as expected ({error})", f"其中有条目不符合预期（{error}）")
 
 
+def _listed_files(path: str) -> dict[str, str]:
+    """Which file each parameter of an index lies in: its `weight_map`, or the whole of it."""
+    mapped: dict[str, str] | None = None
+    plain: dict[str, str] = {}
+    budget = Budget(os.stat(path).st_size)
+    for within, key, value in _members(path, ("weight_map",)):
+        if within or key == "weight_map":
+            mapped = {} if mapped is None else mapped
+        if isinstance(value, str):
+            _take(path, budget, _LISTED + len(key))
+            (plain if mapped is None or not within else mapped)[key] = intern(value)
+    return plain if mapped is None else mapped
+
+
+def _slices(path: str) -> tuple[dict[str, tuple[Shape, list[Shape]]], dict[tuple[str, Shape], tuple[str, ...]]]:
+    """Of each parameter its shape and where its slices begin; of each slice the names of the files that it lies in."""
+    entries: dict[str, tuple[Shape, list[Shape]]] = {}
+    places: dict[tuple[str, Shape], tuple[str, ...]] = {}
+    said: set[str] = set()
+    budget = Budget(os.stat(path).st_size)
+    for within, key, value in _members(path, ("state_dict_metadata",), ("storage_data",)):
+        said.update(within or (key,))
+        if within == ("state_dict_metadata",):
+            starts = [tuple(chunk["global_offset"]) for chunk in value["chunk"]]
+            _take(path, budget, _LISTED + len(key) + _LISTED * len(starts))
+            entries[intern(key)] = tuple(value["global_shape"]), starts
+        elif within == ("storage_data",):
+            name, offsets = _slice_key(key)
+            _take(path, budget, _LISTED)
+            places[intern(name), offsets] = tuple(intern(os.path.basename(where["file_name"])) for where in value)
+    for needed in ("state_dict_metadata", "storage_data"):
+        if needed not in said:
+            raise KeyError(needed)
+    return entries, places
+
+
 _SLICE = re.compile(r"\('([^']+)', \(([\d, ]*)\)\)")
 
 
@@ -238,16 +273,31 @@ def _slice_key(key: str) -> tuple[str, Shape]:
     return found[1], tuple(int(offset) for offset in found[2].split(",") if offset.strip())
 
 
-def _json(path: str) -> dict[str, Any]:
+def _members(path: str, *opened: tuple[str, ...]) -> Iterator[Member]:
+    """The members of a JSON file that is an object; UnreadableError where it is none."""
+    found = False
     try:
-        found: Any = parse_json(bytes_of(path, _MOST_JSON), 8)
+        for member in members(path, _MOST_JSON, opened):
+            found = True
+            yield member
     except OSError as error:
         denied(path, error)
     except ValueError as error:
         garbled(path, f"it is no JSON ({error})", f"不是 JSON（{error}）")
-    if not isinstance(found, dict):
+    if not found and not _begins_object(path):
         garbled(path, "it is no JSON object", "不是 JSON 对象")
-    return cast("dict[str, Any]", found)
+
+
+def _begins_object(path: str) -> bool:
+    with open_regular(path) as stream:
+        return stream.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+
+
+def _take(path: str, budget: Budget, size: int) -> None:
+    try:
+        budget.take(size)
+    except ValueError as error:
+        garbled(path, str(error), "其中的小条目过多，超出此类文件的规模")
 
 
 def as_mindformers(table: WeightTable, weights: Mapping[str, Weight]) -> tuple[dict[str, Weight], list[str]]:

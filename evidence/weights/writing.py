@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.border.regular import open_regular
 from ...schemas.border.writing import NewFile
-from ..stranger_json import bytes_of, parse_json
+from ..json_members import Budget, members
 from .number_types import FLOATS, not_finite
 from .number_types import cast as cast_numbers
 from .problems import RefusedError, garbled, problem, unreadable
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 MANIFEST = "accmap-weights.json"
 _VERSION = 1
 _MOST_MANIFEST = 1 << 27
+_ENTRY, _FINDING = 600, 400
+"""Bytes of memory for what is said of a file, and for each number that is not finite."""
 _PARTS = (".safetensors", ".pt", ".distcp", ".metadata")
 """What a reader of the target would take for a part of it."""
 
@@ -273,11 +275,32 @@ def _raw(block: Any) -> Buffer:
     return memoryview(found).cast("B") if block.size else b""
 
 
+def _manifest(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A manifest without its files, and its files; ValueError where it is none."""
+    manifest: dict[str, Any] = {}
+    files: dict[str, Any] = {}
+    budget = Budget(os.stat(path).st_size)
+    listed = False
+    for within, name, value in members(path, _MOST_MANIFEST, (("files",),)):
+        if within or name == "files":
+            listed = True
+        if within:
+            budget.take(_ENTRY + len(name) + _FINDING * len(value.get("not_finite", ())))
+            files[name] = value
+        elif name != "files":
+            manifest[name] = value
+        elif value != {}:
+            raise ValueError("a list of files that is none")
+    if not listed:
+        raise KeyError("files")
+    return manifest, files
+
+
 def read_manifest(path: str) -> dict[str, dict[str, Any]]:
     """The manifest of a conversion: what was converted, and the files with their checksums."""
     try:
-        manifest: Any = parse_json(bytes_of(path, _MOST_MANIFEST), 8)
-        about, files = dict(manifest["conversion"]), dict(manifest["files"])
+        manifest, files = _manifest(path)
+        about: dict[str, Any] = dict(manifest["conversion"])
         if not all(isinstance(entry["sha256"], str) and isinstance(entry["size"], int) for entry in files.values()):
             raise ValueError("a file without checksum")
         if any(".." in name.split("/") for name in files):

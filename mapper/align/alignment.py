@@ -13,6 +13,7 @@ from .table import AlignmentTable, Step, alignment_table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
     from ...schemas.diagnostic import Language
     from .table import Simplification
@@ -33,7 +34,7 @@ _NO_PATH = (
 class Change(NamedTuple):
     """One field that was given another value, and why."""
 
-    field: str
+    field: FieldName
     before: Value
     after: Value
     en: str
@@ -117,7 +118,7 @@ class _Simplifying:
     def __init__(self, recipe: Recipe, table: AlignmentTable, number: int) -> None:
         self.source = recipe
         self.number = number
-        self.fields: dict[str, RecipeValue] = dict(recipe.fields)
+        self.fields: dict[FieldName, RecipeValue] = dict(recipe.fields)
         self.changes: list[Change] = []
         self.environment: dict[str, str] = {}
         order = [step.name for step in table.steps]
@@ -137,7 +138,7 @@ class _Simplifying:
         world = devices if isinstance(devices, int) else self.source.world_size
         return self.source._replace(fields=fields, world_size=world)
 
-    def _now(self, field: str) -> Value:
+    def _now(self, field: FieldName) -> Value:
         found = self.fields.get(field)
         return None if found is None else found.value
 

@@ -20,6 +20,7 @@ from .alignment import Change
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
     from ..translate.report import ReportRow
     from ..translate.translation import Translation
@@ -36,14 +37,14 @@ def without_losses(
     `across` translates to the other framework, `along` writes the source's own again.
     """
     first = across(recipe)
-    wanted = dict(_instead(recipe, first))
+    wanted: dict[FieldName, Change] = dict(_instead(recipe, first))
     if not wanted:
         return recipe, ()
     neutral = _with(recipe, wanted)
     # What is still lost, on either side, was not settled by the other value: the source's own stays, and the report
     # says what it loses.
     still = {row.field for written in (across(neutral), along(neutral)) for row in written.rows if _is_lost(row)}
-    kept = {field: change for field, change in wanted.items() if field not in still}
+    kept: dict[FieldName, Change] = {field: change for field, change in wanted.items() if field not in still}
     return (neutral if len(kept) == len(wanted) else _with(recipe, kept)), tuple(kept.values())
 
 
@@ -51,7 +52,7 @@ def _is_lost(row: ReportRow) -> bool:
     return row.field is not None and row.impact == "numerics" and row.status in ("dropped", "approximate")
 
 
-def _instead(recipe: Recipe, translation: Translation) -> Iterator[tuple[str, Change]]:
+def _instead(recipe: Recipe, translation: Translation) -> Iterator[tuple[FieldName, Change]]:
     lost = [row for row in translation.rows if _is_lost(row)]
     if not lost:
         return
@@ -68,13 +69,13 @@ def _instead(recipe: Recipe, translation: Translation) -> Iterator[tuple[str, Ch
         yield row.field, Change(row.field, before, after, english.strip(), chinese, _SOURCES)
 
 
-def _with(recipe: Recipe, changes: dict[str, Change]) -> Recipe:
+def _with(recipe: Recipe, changes: dict[FieldName, Change]) -> Recipe:
     fields = dict(recipe.fields)
     for name, change in changes.items():
         entry = fields.get(name)
         keys, span = ((), None) if entry is None else (entry.keys, entry.span)
         fields[name] = RecipeValue(change.after, "explicit", span, keys)
-    ordered = {name: fields[name] for name in vocabulary() if name in fields}
+    ordered: dict[FieldName, RecipeValue] = {name: fields[name] for name in vocabulary() if name in fields}
     return recipe._replace(fields=ordered)
 
 

@@ -50,8 +50,10 @@ class Pair(NamedTuple):
         if isinstance(size, int) and size > 0:
             return size
         devices = 1
-        for name in ("data_size", "tensor_size", "pipeline_size", "context_size"):
-            part = self.mindformers.recipe.value(f"parallel.{name}")
+        for name in (
+            "parallel.data_size", "parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size",
+        ):  # fmt: skip
+            part = self.mindformers.recipe.value(name)
             devices *= part if isinstance(part, int) and part > 0 else 1
         return devices
 

@@ -10,6 +10,7 @@ from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
 
 LAYERS = 2
@@ -19,9 +20,9 @@ SEED = 1234
 class Situation(NamedTuple):
     """What a rule may ask."""
 
-    source: Callable[[str], Value]
+    source: Callable[[FieldName], Value]
     """A field of the source."""
-    aligned: Callable[[str], Value]
+    aligned: Callable[[FieldName], Value]
     """The same field as far as it is simplified already, in the order of the table."""
     returned: frozenset[str]
     """Steps of the ladder that have given their part back."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Condition
     from ...schemas.config import Value
     from ...schemas.diagnostic import Language
@@ -35,7 +36,7 @@ class Step(NamedTuple):
 class Simplification(NamedTuple):
     """One field, and what it becomes until its step gives it back."""
 
-    field: str
+    field: FieldName
     value: Value
     rule: str | None
     back: str

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Final, TypeAlias
 
+    from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
 
 
@@ -37,7 +38,7 @@ class Scope(NamedTuple):
     """megatron, static or dynamic."""
     version: str
     options: Mapping[str, Value]
-    field: Callable[[str], Value]
+    field: Callable[[FieldName], Value]
     """Another field of the recipe; None where it is not known."""
 
 

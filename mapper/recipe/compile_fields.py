@@ -1,4 +1,4 @@
-"""`python -m accmap.mapper.recipe.compile_fields`: the vocabulary as one literal module."""
+"""Makes `fields_compiled.py`, the vocabulary, from `fields.yaml`."""
 
 from __future__ import annotations
 
@@ -7,36 +7,18 @@ from typing import Any
 
 import yaml
 
+from ...schemas.literal_module import literal_module
+
 SOURCE = Path(__file__).with_name("fields.yaml")
-TARGET = Path(__file__).with_name("fields_compiled.py")
 
 
-def compiled() -> str:
-    """The text of the compiled module."""
+def products() -> dict[str, str]:
+    """The compiled module."""
     topics: dict[str, dict[str, list[Any]]] = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))
-    lines = [
-        '"""The recipe vocabulary; compiled from fields.yaml, do not edit."""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "TYPE_CHECKING = False",
-        "if TYPE_CHECKING:",
-        "    from typing import Any",
-        "",
-        "FIELDS: dict[str, Any] = {",
-    ]
-    for topic, fields in topics.items():
-        for name, entry in fields.items():
+    fields: dict[str, tuple[Any, ...]] = {}
+    for topic, entries in topics.items():
+        for name, entry in entries.items():
             kind, impact, default, en, zh, *unit = entry
-            row = (kind, impact, default, en, zh, unit[0] if unit else None)
-            lines.append(f"    {f'{topic}.{name}'!r}: {row!r},")
-    return "\n".join(lines) + "\n}\n"
-
-
-def main() -> None:
-    """Write the compiled module."""
-    TARGET.write_text(compiled(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+            fields[f"{topic}.{name}"] = (kind, impact, default, en, zh, unit[0] if unit else None)
+    about = "The recipe vocabulary; compiled from fields.yaml."
+    return {"mapper/recipe/fields_compiled.py": literal_module(about, FIELDS=fields)}

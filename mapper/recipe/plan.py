@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Literal, TypeAlias
 
+    from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Row, Side, SideName
     from ..lenses.lens import Lens
     from .reuse import Previous, Remembered
@@ -23,15 +24,15 @@ Network: TypeAlias = "Literal['usual', 'legacy', 'unknown']"
 class PlannedRow(NamedTuple):
     """One row, as one side in one version reads it."""
 
-    fields: tuple[str, ...]
+    fields: tuple[FieldName, ...]
     side: Side
     lens: Lens
     drivers: tuple[tuple[int, ...], ...]
     """For every field the places of the keys that decide it."""
     names: tuple[str, ...]
     """Every key and alias."""
-    fixed: Mapping[str, RecipeValue] | None
-    fallback: Mapping[str, RecipeValue] | None
+    fixed: Mapping[FieldName, RecipeValue] | None
+    fallback: Mapping[FieldName, RecipeValue] | None
     """What it says where an older model class does not."""
     memory: list[Remembered]
     """The answers that the last files gave, and what came of them."""
@@ -41,14 +42,14 @@ class Plan(NamedTuple):
     """Every row of the tables; None where the concept does not exist."""
 
     rows: tuple[PlannedRow | None, ...]
-    row_of: Mapping[str, int]
+    row_of: Mapping[FieldName, int]
     numbers: frozenset[int]
     """The places of the rows."""
     names: frozenset[str]
     """The keys that some row takes up."""
     names_by_type: tuple[str, ...]
     """Those that name a callback by its type."""
-    environment: Mapping[str, str]
+    environment: Mapping[FieldName, str]
     """The fields that are environment variables."""
     dependencies: Dependencies
     previous: list[Previous]
@@ -66,7 +67,7 @@ def plan_of(side: SideName, version: str, family: str | None, network: Network =
     found = _plans.get(key)
     if found is None:
         rows = table().rows
-        row_of: dict[str, int] = {}
+        row_of: dict[FieldName, int] = {}
         for number, row in enumerate(rows):
             for field in row.fields:
                 row_of.setdefault(field, number)
@@ -92,7 +93,8 @@ def plan_of(side: SideName, version: str, family: str | None, network: Network =
 def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None:
     if side is None or (side.options.get("of") == "legacy" and network != "legacy"):
         return None
-    fixed = fallback = None
+    fixed: dict[FieldName, RecipeValue] | None = None
+    fallback: dict[FieldName, RecipeValue] | None = None
     if side.fixed is not None:
         fixed = {field: RecipeValue(value, "default") for field, value in zip(row.fields, side.fixed, strict=True)}
         if network == "unknown" and row.topic in _OF_NETWORK:

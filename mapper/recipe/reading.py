@@ -6,10 +6,10 @@ user wrote and no row takes up is `unmapped`, with the reason: nothing disappear
 
 from __future__ import annotations
 
-from ...mappings.tables import table
+from ...mappings.tables import field_named, table
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.mindformers.unknown_class import unknown_class
-from ..conditions import holds
+from ..conditions import all_hold
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
 from .plan import plan_of
@@ -21,6 +21,7 @@ from .vocabulary import vocabulary
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Row, Side, SideName, Table
     from ...schemas.config import Config, Origin, Setting, Value
     from .plan import Network, PlannedRow
@@ -53,7 +54,7 @@ def recipe_of(config: Config) -> Recipe:
 def _undecided(config: Config) -> Recipe:
     nothing = RecipeValue(None, "default", decided=False)
     size = None if config.launch is None else config.launch.world_size
-    fields = dict.fromkeys(vocabulary(), nothing)
+    fields: dict[FieldName, RecipeValue] = dict.fromkeys(vocabulary(), nothing)
     return Recipe(
         config.file, config.framework, config.framework_version, config.dialect, fields, (), size, config.basis
     )
@@ -78,11 +79,11 @@ class RecipeReading:
         self.view = SettingsView(config)
         self.side: SideName = side_of(config)
         self.table: Table = table()
-        self.entries: dict[str, RecipeValue] = {}
+        self.entries: dict[FieldName, RecipeValue] = {}
         self._open: set[int] = set()
-        self._stale: set[str] = set()
+        self._stale: set[FieldName] = set()
         """Fields that another file had and that are still to be read in this one."""
-        self._placed: set[str] = set()
+        self._placed: set[FieldName] = set()
         """Fields that stand somewhere in the file."""
         model_type = None if self.side == "megatron" else self._model_type()
         self.family = family_of(model_type, self.side)
@@ -102,7 +103,8 @@ class RecipeReading:
         else:
             for field in self.plan.row_of:
                 self.value(field)
-        fields = entries = self.entries
+        entries: dict[FieldName, RecipeValue] = self.entries
+        fields: dict[FieldName, RecipeValue] = entries
         if previous is None or fields.keys() != previous.fields.keys():
             fields = {name: entries[name] for name in vocabulary() if name in entries}
         settings, placed = self.config.settings, frozenset(self._placed)
@@ -145,7 +147,7 @@ class RecipeReading:
         self._place(self._placed, entries)
         return touched
 
-    def _place(self, fields: Iterable[str], entries: dict[str, RecipeValue]) -> None:
+    def _place(self, fields: Iterable[FieldName], entries: dict[FieldName, RecipeValue]) -> None:
         """Put what was found in another file where this one says it."""
         settings, launch = self.config.settings, self.config.launch
         environment = self.plan.environment
@@ -167,7 +169,7 @@ class RecipeReading:
             return ()
         return tuple([(name, launch.env[name]) for name in self.plan.environment.values() if name in launch.env])
 
-    def value(self, field: str) -> Value:
+    def value(self, field: FieldName) -> Value:
         """The value of one field, read now if it was not yet."""
         found = self.entries.get(field)
         if found is None or field in self._stale:
@@ -182,7 +184,19 @@ class RecipeReading:
             found = self.entries.get(field)
         return None if found is None else found.value
 
-    def _take(self, row: PlannedRow, found: Mapping[str, RecipeValue]) -> None:
+    def helpers(self, field: FieldName) -> frozenset[str]:
+        """The other fields that the lens of one asked for in this file."""
+        number = self.plan.row_of.get(field)
+        row = None if number is None else self.plan.rows[number]
+        if number is None or row is None or row.fixed is not None or row.side.environment is not None:
+            return frozenset()
+        outer, self.view.asked = self.view.asked, []
+        self._open.add(number)
+        self._read(row)
+        asked, self.view.asked = self.view.asked, outer
+        return frozenset(name for kind, name, _ in asked if kind == "field")
+
+    def _take(self, row: PlannedRow, found: Mapping[FieldName, RecipeValue]) -> None:
         """What a row says, in place of what it said in another file."""
         for field in row.fields:
             self._stale.discard(field)
@@ -199,7 +213,7 @@ class RecipeReading:
 
     # --- one row ---
 
-    def _row(self, row: PlannedRow) -> Mapping[str, RecipeValue]:
+    def _row(self, row: PlannedRow) -> Mapping[FieldName, RecipeValue]:
         if row.fixed is not None:
             return row.fixed
         if row.side.environment is not None:
@@ -227,47 +241,47 @@ class RecipeReading:
             elif kind == "section":
                 found = view.leaves(name)
             elif kind == "field":
-                found = self.value(name)
+                found = self.value(field_named(name))
             else:
                 found = view.place_of(name)
             if not alike(found, known):
                 return False
         return True
 
-    def _asked_for(self, field: str) -> Value:
+    def _asked_for(self, field: FieldName) -> Value:
         """Another field, for a lens."""
         value = self.value(field)
         self.view.asked.append(("field", field, value))
         return value
 
-    def _read(self, row: PlannedRow) -> dict[str, RecipeValue]:
+    def _read(self, row: PlannedRow) -> dict[FieldName, RecipeValue]:
         side = row.side
         found = self._found(side)
-        entries: dict[str, RecipeValue] = {}
+        entries: dict[FieldName, RecipeValue] = {}
         if all(entry is None for entry in found):
             return self._absent(row) if row.fallback is None else dict(row.fallback)
         scope = Scope(self.side, self.config.framework_version, side.options, self._asked_for)
         values = tuple([None if entry is None else entry.value for entry in found])
         open_ones = [entry for entry in found if entry is not None and not entry.decided]
         whole = len(found) == 1 or self.network == "unknown"
-        if open_ones and (whole or any(one.overridable for entry in open_ones for one in entry.settings)):
-            got: tuple[Value, ...] = (None,) * len(row.fields)
-        else:
-            got = row.lens.get(values, scope)
+        held_back = bool(open_ones) and (whole or any(one.overridable for entry in open_ones for one in entry.settings))
+        got: tuple[Value, ...] = (None,) * len(row.fields) if held_back and whole else row.lens.get(values, scope)
         for place, field in enumerate(row.fields):
             drivers = [entry for at in row.drivers[place] if at < len(found) and (entry := found[at]) is not None]
             value = got[place] if place < len(got) else None
+            if held_back and not all(entry.decided for entry in drivers):
+                value = None  # what is open may be replaced: only what it has no part in is known
             entries[field] = self._by_family(field, self._entry(value, drivers, row))
         return entries
 
-    def _absent(self, row: PlannedRow) -> dict[str, RecipeValue]:
+    def _absent(self, row: PlannedRow) -> dict[FieldName, RecipeValue]:
         """What the framework uses where nothing is written and no class names a default: `absent` of the tables."""
         options = row.side.options
-        if "absent" not in options or self._asked_for(str(options["absent_with"])) is None:
+        if "absent" not in options or self._asked_for(field_named(options["absent_with"])) is None:
             return {}
         return {row.fields[0]: RecipeValue(options["absent"], "default")}
 
-    def _by_family(self, field: str, entry: RecipeValue) -> RecipeValue:
+    def _by_family(self, field: FieldName, entry: RecipeValue) -> RecipeValue:
         """Some classes do a thing whatever the file says."""
         family = self.family
         if family is None or field not in family.fixes:
@@ -309,7 +323,7 @@ class RecipeReading:
         origin: Origin = "explicit" if written else _origin(settings)
         return RecipeValue(value, origin, written[0].span if written else None, tuple(keys), decided)
 
-    def _environment(self, field: str, name: str) -> Mapping[str, RecipeValue]:
+    def _environment(self, field: FieldName, name: str) -> Mapping[FieldName, RecipeValue]:
         launch = self.config.launch
         if launch is None or name not in launch.env:
             return {}
@@ -416,6 +430,6 @@ def _origin(settings: Sequence[Setting]) -> Origin:
     return "derived" if any(setting.origin == "derived" for setting in settings) else "default"
 
 
-def meaningful(row: Row, recipe: Recipe) -> bool:
-    """Whether a row says anything for this run."""
-    return all(holds(condition, recipe.value) for condition in row.only)
+def meaningful(row: Row, recipe: Recipe) -> bool | None:
+    """Whether a row says anything for this run; None where that depends on what cannot be read."""
+    return all_hold(row.only, recipe)

@@ -17,6 +17,7 @@ from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ...mappings.names_compiled import FieldName
     from .values import RecipeValue
 
     Asked = tuple[str, str, object]
@@ -27,7 +28,7 @@ class Remembered(NamedTuple):
     """What a row gave once, and everything it asked for; the same answers give the same again."""
 
     asked: tuple[Asked, ...]
-    entries: Mapping[str, RecipeValue]
+    entries: Mapping[FieldName, RecipeValue]
 
 
 class Previous(NamedTuple):
@@ -36,8 +37,8 @@ class Previous(NamedTuple):
     settings: Mapping[str, Setting]
     callbacks: Mapping[str, int]
     environment: tuple[object, ...]
-    fields: Mapping[str, RecipeValue]
-    placed: frozenset[str]
+    fields: Mapping[FieldName, RecipeValue]
+    placed: frozenset[FieldName]
     """The fields that stand somewhere in the file."""
 
 

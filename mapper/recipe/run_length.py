@@ -9,10 +9,11 @@ from __future__ import annotations
 from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config
     from .values import Recipe
 
-_FOLLOW = {
+_FOLLOW: dict[FieldName, tuple[str, ...]] = {
     "run.train_steps": ("resolved.runner.total_steps",),
     "run.train_samples": ("resolved.runner.total_steps",),
     "schedule.warmup_steps": ("resolved.schedule.warmup_steps",),
@@ -39,7 +40,7 @@ _COUNTED = (
 )
 
 
-def settled_by(config: Config, field: str) -> tuple[str, str] | None:
+def settled_by(config: Config, field: FieldName) -> tuple[str, str] | None:
     """Why a field is open in English and Chinese, where the run's length is the reason; None where it is not."""
     if field not in _FOLLOW:
         return None
@@ -53,12 +54,16 @@ def settled_by(config: Config, field: str) -> tuple[str, str] | None:
     return None
 
 
-def open_because(config: Config, recipe: Recipe) -> dict[str, tuple[str, str]]:
+def open_because(config: Config, recipe: Recipe) -> dict[FieldName, tuple[str, str]]:
     """The fields that are open because the run's length is, each with the reason."""
-    found = {name: settled_by(config, name) for name in _FOLLOW if not _decided(recipe, name)}
-    return {name: reason for name, reason in found.items() if reason is not None}
+    found: dict[FieldName, tuple[str, str]] = {}
+    for name in _FOLLOW:
+        reason = None if _decided(recipe, name) else settled_by(config, name)
+        if reason is not None:
+            found[name] = reason
+    return found
 
 
-def _decided(recipe: Recipe, name: str) -> bool:
+def _decided(recipe: Recipe, name: FieldName) -> bool:
     entry = recipe.fields.get(name)
     return entry is None or entry.decided

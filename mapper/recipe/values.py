@@ -8,6 +8,7 @@ from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Impact
     from ...schemas.config import Basis, Origin
     from ...schemas.diagnostic import Language
@@ -65,16 +66,21 @@ class Recipe(NamedTuple):
     framework: str
     version: str
     dialect: str
-    fields: Mapping[str, RecipeValue]
+    fields: Mapping[FieldName, RecipeValue]
     unmapped: tuple[Unmapped, ...]
     world_size: int | None = None
     basis: Basis | None = None
     """Where the version comes from, and what the file is for."""
 
-    def value(self, field: str) -> Value:
+    def value(self, field: FieldName) -> Value:
         """The value of a field; None where it is not known."""
         found = self.fields.get(field)
         return None if found is None else found.value
+
+    def is_open(self, field: FieldName) -> bool:
+        """Whether a field has a value that cannot be read from the file."""
+        found = self.fields.get(field)
+        return found is not None and not found.decided
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's `recipe`."""

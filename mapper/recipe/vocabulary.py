@@ -7,6 +7,7 @@ from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Impact
     from ...schemas.config import Value
 
@@ -34,15 +35,15 @@ _NOT_DEFINING = frozenset(
 """Of the topics of the network: how it is trained, or computed in which precision."""
 
 
-def defines_model(field: str) -> bool:
+def defines_model(field: FieldName) -> bool:
     """Whether a field says which network it is: with another value the same weights mean something else, or nothing."""
     return field.startswith(_DEFINING) and field not in _NOT_DEFINING and vocabulary()[field].impact == "numerics"
 
 
-_vocabulary: dict[str, Field] = {}
+_vocabulary: dict[FieldName, Field] = {}
 
 
-def vocabulary() -> Mapping[str, Field]:
+def vocabulary() -> Mapping[FieldName, Field]:
     """Every field by name, in the order of the topics."""
     if not _vocabulary:
         from .fields_compiled import FIELDS

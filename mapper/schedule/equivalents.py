@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.megatron.catalog import DEFAULT_VERSION
+from ...schemas.mindformers.catalog import DEFAULT_STATIC
+from ...schemas.versions import number_of
 from .comparison import Comparison, compare
 from .curve import Schedule, UndecidedError
 from .explanation import explain
@@ -50,7 +53,7 @@ class QuantityEquivalent(NamedTuple):
 # To MindSpore Transformers -------------------------------------------------------------------------------------------
 
 
-def nearest_mindformers(schedule: Schedule, steps: int | None = None, version: str = "1.9") -> Equivalent:
+def nearest_mindformers(schedule: Schedule, steps: int | None = None, version: str = DEFAULT_STATIC) -> Equivalent:
     """The `lr_schedule` that equals a Megatron-LM schedule, or the nearest one."""
     horizon = horizon_of(schedule, steps)
 
@@ -138,7 +141,7 @@ def _whole(steps: float) -> tuple[int, ...]:
 
 
 def nearest_megatron(
-    schedule: Schedule, steps: int | None = None, version: str = "0.12", global_batch_size: int = 1
+    schedule: Schedule, steps: int | None = None, version: str = DEFAULT_VERSION, global_batch_size: int = 1
 ) -> Equivalent:
     """The Megatron-LM arguments that equal a MindSpore Transformers schedule, or the nearest ones."""
     horizon = horizon_of(schedule, steps)
@@ -167,11 +170,11 @@ def _megatron_candidates(traits: Traits, horizon: int, version: str) -> Iterator
         yield {**common, "lr_decay_style": "constant", "min_lr": 0.0}
         return
     if hold > warmup and end > hold:
-        for style in ("linear", "cosine", "exponential") + (() if version == "0.12" else ("minus_sqrt",)):
+        for style in ("linear", "cosine", "exponential") + (() if number_of(version) < (0, 13) else ("minus_sqrt",)):
             yield {**common, "lr_decay_style": "WSD", "lr_wsd_decay_style": style, "lr_wsd_decay_iters": end - hold}
     for style in ("cosine", "linear", "constant", "inverse-square-root"):
         yield {**common, "lr_decay_style": style}
-    for style in ("exponential",) if version == "0.12" else ("exponential", "minus_sqrt"):
+    for style in ("exponential",) if number_of(version) < (0, 13) else ("exponential", "minus_sqrt"):
         if end > warmup:
             yield {**common, "lr_decay_style": "WSD", "lr_wsd_decay_style": style, "lr_wsd_decay_iters": end - warmup}
 

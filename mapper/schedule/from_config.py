@@ -25,7 +25,7 @@ _REMEDIES = {
 }
 _EPOCH = "the steps of one epoch"
 _REMEDIES[_EPOCH] = "warmup_epochs counts them; give `--dataset-size N`, the samples of one epoch"
-_OTHERWISE = "write it, or give the variable it comes from with `--var NAME=VALUE`"
+_OTHERWISE = "write it, or give what it comes from with `--var NAME=VALUE`, `--arg VALUE` or `--branch`"
 
 
 def schedule_of(config: Config, steps: int | None = None) -> Schedule:

@@ -13,6 +13,8 @@ from __future__ import annotations
 import math
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.megatron.catalog import DEFAULT_VERSION
+from ...schemas.versions import number_of
 from .curve import Curve, Schedule, Traits, UndecidedError, constant_curve
 from .float32 import single
 from .loss_scale import growing_scale
@@ -66,12 +68,12 @@ class MegatronParameters(NamedTuple):
     decoupled_lr: float | None = None
     use_checkpoint_opt_param_scheduler: bool = False
     override_opt_param_scheduler: bool = False
-    version: str = "0.12"
+    version: str = DEFAULT_VERSION
 
     @property
     def newer_batches(self) -> bool:
         """From 0.18 on the batch size grows by `--step-batch-size-schedule` only."""
-        return tuple(int(part) for part in self.version.split(".")[:2] if part.isdigit()) >= (0, 18)
+        return number_of(self.version) >= (0, 18)
 
 
 class _Counted(NamedTuple):
@@ -229,7 +231,7 @@ def _check(p: MegatronParameters, counted: _Counted) -> None:
 
 
 def _wsd_styles(version: str) -> tuple[str, ...]:
-    return WSD_STYLES[:3] if version.split(".")[:2] == ["0", "12"] else WSD_STYLES
+    return WSD_STYLES[:3] if number_of(version) < (0, 13) else WSD_STYLES
 
 
 # Learning rate -------------------------------------------------------------------------------------------------------

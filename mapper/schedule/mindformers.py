@@ -12,6 +12,7 @@ mindformers/wrapper/adaptive_loss_scale.py.
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.mindformers.catalog import DEFAULT_STATIC
 from .curve import Curve, Schedule, constant_curve
 from .loss_scale import LossScale, loss_scale_curve
 from .mindformers_arguments import swallowed
@@ -35,7 +36,7 @@ class MindFormersParameters(NamedTuple):
     weight_decay: float | None = None
     loss_scale: LossScale | None = None
     steps: int | None = None
-    version: str = "1.9"
+    version: str = DEFAULT_STATIC
 
 
 def mindformers_schedule(parameters: MindFormersParameters) -> Schedule:

@@ -131,8 +131,10 @@ def _world_size(translation: Translation) -> int:
     if isinstance(value, int) and value > 0:
         return value
     world = 1
-    for name in ("data_size", "tensor_size", "pipeline_size", "context_size"):
-        size = translation.recipe.value(f"parallel.{name}")
+    for name in (
+        "parallel.data_size", "parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size",
+    ):  # fmt: skip
+        size = translation.recipe.value(name)
         world *= size if isinstance(size, int) and size > 0 else 1
     return world
 

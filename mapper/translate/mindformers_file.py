@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from ...mappings.tables import version_number
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.versions import number_of
 from .yaml_text import Alias, Anchored, block
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
     from .translation import Translation
 
@@ -20,7 +21,7 @@ def mindformers_settings(translation: Translation) -> dict[str, Value]:
     skeleton = _skeleton(translation)
     settings: dict[str, Value] = dict(skeleton["settings"])
     for last, more in skeleton.get("until", {}).items():
-        if version_number(translation.version) <= version_number(last):
+        if number_of(translation.version) <= number_of(last):
             settings.update(more)
     for setting in translation.settings:
         settings[setting.key] = setting.value
@@ -93,7 +94,7 @@ def _section(key: str) -> str:
     return key.split(".", 1)[0].split("{", 1)[0].split("[", 1)[0]
 
 
-def _value(translation: Translation, field: str) -> Value:
+def _value(translation: Translation, field: FieldName) -> Value:
     return translation.recipe.value(field)
 
 

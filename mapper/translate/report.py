@@ -7,6 +7,7 @@ from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..recipe.vocabulary import defines_model
 
 if TYPE_CHECKING:
+    from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Impact, Status
     from ...schemas.diagnostic import Language
 
@@ -33,7 +34,7 @@ class FieldValues(NamedTuple):
 class ReportRow(NamedTuple):
     """What became of one field, or of one key without a field."""
 
-    field: str | None
+    field: FieldName | None
     source: tuple[str, ...]
     target: tuple[str, ...]
     value: Value

@@ -6,18 +6,19 @@ into a YAML or a script, and the rows of the loss report.
 
 from __future__ import annotations
 
-from ...mappings.tables import table
+from ...mappings.tables import field_named, table
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog, normalise_version
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ...schemas.mindformers.unknown_class import unknown_class
 from ...schemas.purpose import require_training
+from ...schemas.versions import names
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
 from ..lenses.lens import Omitted, Scope
 from ..lenses.registry import LENSES
-from ..recipe.reading import recipe_of, side_of
+from ..recipe.reading import meaningful, recipe_of, side_of
 from ..recipe.run_length import settled_by
 from ..recipe.vocabulary import vocabulary
 from .problems import PROBLEMS
@@ -26,6 +27,7 @@ from .report import ReportRow, summary
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Caveat, Impact, Row, Side, SideName, Status
     from ...schemas.config import Config, Framework, Value
     from ...schemas.diagnostic import Language
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 TOKENIZER = "/path/to/tokenizer"
 """Stands for the tokenizer that MindSpore Transformers does not know."""
 DEFAULT_MINDFORMERS = {"static": DEFAULT_STATIC, "dynamic": DEFAULT_DYNAMIC}
-WRITTEN = {"static": ("1.6", "1.7", "1.8", "1.9", "2.0", "2.1"), "dynamic": ("1.9", "2.0", "2.1")}
+WRITTEN = {dialect: names("mindformers", dialect, "write") for dialect in ("static", "dynamic")}
 """The versions of MindSpore Transformers that can be written, by dialect."""
 
 
@@ -215,7 +217,7 @@ class _Translating:
         version: str,
         family: str | None = None,
     ) -> None:
-        self.placeholders = {
+        self.placeholders: dict[FieldName, str] = {
             field: name for field, entry in recipe.fields.items() if (name := _placeholder(entry.value))
         }
         self.recipe = _without(recipe, self.placeholders)
@@ -231,7 +233,7 @@ class _Translating:
         self.counting: frozenset[str] | None = None
         self.settings: dict[str, TargetSetting] = {}
         self.rows: list[ReportRow] = []
-        self.idle: list[tuple[str, RecipeValue]] = []
+        self.idle: list[tuple[FieldName, RecipeValue]] = []
         self.words = {"target": _NAMES[framework], "version": version}
 
     def done(self) -> Translation:
@@ -264,7 +266,7 @@ class _Translating:
         if all(entry is None for entry in entries):
             self._unsaid(row)
             return
-        if not all(holds(condition, self.recipe.value) for condition in row.only):
+        if meaningful(row, self.recipe) is False:
             self._inert(row, entries)
             return
         target = row.side(self.side, self.version)
@@ -319,12 +321,12 @@ class _Translating:
         if self.counting is None:
             found: set[str] = set()
             for row in table().rows:
-                if row.only and all(holds(condition, self.recipe.value) for condition in row.only):
+                if row.only and meaningful(row, self.recipe) is not False:
                     found.update(key for field in row.fields for key in self._keys_from(field))
             self.counting = frozenset(found)
         return self.counting
 
-    def _keys_from(self, field: str) -> tuple[str, ...]:
+    def _keys_from(self, field: FieldName) -> tuple[str, ...]:
         entry = self.recipe.fields.get(field)
         return () if entry is None else entry.keys
 
@@ -389,7 +391,7 @@ class _Translating:
             kept = self._comes_back(row, field, entry, fixed)
             self._report(field, entry, (), status, self._impact(row, field), text, reversible=kept)
 
-    def _open(self, field: str, entry: RecipeValue) -> tuple[str, str]:
+    def _open(self, field: FieldName, entry: RecipeValue) -> tuple[str, str]:
         """What to say of a value that the file does not decide."""
         settings = self.config.settings
         if any((setting := settings.get(key)) is not None and setting.overridable for key in entry.keys):
@@ -397,7 +399,7 @@ class _Translating:
         name = self.placeholders.get(field)
         return _UNDECIDED if name is None else _filled(_PLACEHOLDER, {"name": name})
 
-    def _comes_back(self, row: Row, field: str, entry: RecipeValue, fixed: tuple[Value, ...]) -> bool:
+    def _comes_back(self, row: Row, field: FieldName, entry: RecipeValue, fixed: tuple[Value, ...]) -> bool:
         """Whether the source can only mean its own value, even where it is told what the target does."""
         source = row.side(self.source_side, self.config.framework_version)
         if source is None or source.fixed is not None or len(row.fields) > 1 or not entry.decided:
@@ -477,7 +479,7 @@ class _Translating:
     def _outcome(
         self,
         row: Row,
-        field: str,
+        field: FieldName,
         entry: RecipeValue,
         wanted: Value,
         keys: tuple[str, ...],
@@ -520,16 +522,16 @@ class _Translating:
             text = _ONLY_READ if len(row.fields) > 1 else _SAME_DEFAULT
             self._report(field, entry, keys, "exact", impact, text, reversible=kept)
 
-    def _matters(self, row: Row, field: str, entry: RecipeValue) -> bool:
+    def _matters(self, row: Row, field: FieldName, entry: RecipeValue) -> bool:
         """Whether a default of the source is worth a line: it is a value there, and something depends on it."""
         return bool(entry.keys) and entry.value is not None and self._impact(row, field) != "none"
 
-    def _neutral(self, row: Row, field: str, entry: RecipeValue) -> bool:
+    def _neutral(self, row: Row, field: FieldName, entry: RecipeValue) -> bool:
         """Whether a default that is not written is known to be the other side's, too."""
         known = _mode(row, row.side(self.side, self.version)) != "explicit" or len(row.fields) > 1
         return known or _same(entry.value, vocabulary()[field].default)
 
-    def _tells(self, row: Row, field: str, entry: RecipeValue) -> bool:
+    def _tells(self, row: Row, field: FieldName, entry: RecipeValue) -> bool:
         """Whether a default that the other side has no place for is worth a line: a choice of kernels or the like."""
         return self._matters(row, field, entry) and self._impact(row, field) == "performance"
 
@@ -546,12 +548,12 @@ class _Translating:
 
     # --- what to write ---
 
-    def _wanted(self, entry: RecipeValue | None, field: str) -> Value:
+    def _wanted(self, entry: RecipeValue | None, field: FieldName) -> Value:
         value = None if entry is None else entry.value
         misfit = self.misfits.get(field)
         return value if misfit is None or misfit.given == "required" else misfit.given
 
-    def _field(self, field: str) -> Value:
+    def _field(self, field: FieldName) -> Value:
         """A field as it will be on the other side: the recipe's value, or what is written in its place."""
         misfit = self.misfits.get(field)
         if misfit is not None and misfit.given != "required":
@@ -602,7 +604,7 @@ class _Translating:
         """Whether another field, of another value, would take the argument if this default were left out."""
         side = row.side(self.side, self.version)
         other = None if side is None else side.options.get("before")
-        wanted = None if other is None else self._field(str(other))
+        wanted = None if other is None else self._field(field_named(other))
         return wanted is not None and not _same(wanted, value)
 
     def _target_keys(self, row: Row) -> tuple[str, ...]:
@@ -654,12 +656,12 @@ class _Translating:
 
     # --- what to say ---
 
-    def _impact(self, row: Row, field: str) -> Impact:
+    def _impact(self, row: Row, field: FieldName) -> Impact:
         if row.part_of in self.lost and field != row.part_of:
             return "none"  # a detail of what is not carried over at all: that row says what is at stake
         return row.impact or vocabulary()[field].impact
 
-    def _caveat(self, row: Row, field: str) -> Caveat | None:
+    def _caveat(self, row: Row, field: FieldName) -> Caveat | None:
         """The first caveat that holds for this field; one that names fields of the row is about those only."""
         for caveat in row.caveats:
             about = set(caveat.about) or {condition[0] for condition in caveat.when} & set(row.fields)
@@ -687,7 +689,7 @@ class _Translating:
 
     def _report(
         self,
-        field: str,
+        field: FieldName,
         entry: RecipeValue,
         target: tuple[str, ...],
         status: Status,
@@ -759,7 +761,7 @@ class _Translating:
                 yield ReportRow(field, (), (key,), None, "unresolved", impact, False, *text, False)
 
 
-def stand_ins(side: SideName, source: str) -> Iterator[tuple[str, str, Value]]:
+def stand_ins(side: SideName, source: str) -> Iterator[tuple[FieldName, str, Value]]:
     """Fields, keys and values that are there only so that a written file is complete."""
     if side == "megatron":
         if source == "mindformers":
@@ -783,7 +785,7 @@ def _placeholder(value: Value) -> str | None:
     return None
 
 
-def _without(recipe: Recipe, fields: Mapping[str, str]) -> Recipe:
+def _without(recipe: Recipe, fields: Mapping[FieldName, str]) -> Recipe:
     """The recipe without what is still to be filled in."""
     if not fields:
         return recipe
@@ -800,7 +802,7 @@ def _does_unasked(side: Side, value: Value) -> bool:
     return "absent" in side.options and _same(value, side.options["absent"])
 
 
-def _by_launch(side: Side, field: str) -> bool:
+def _by_launch(side: Side, field: FieldName) -> bool:
     """Whether the launch line, not an argument, carries a field."""
     named = side.options.get("launch")
     return isinstance(named, list) and field in named
@@ -859,4 +861,4 @@ def _values_of(text: tuple[str, str], recipe: Recipe) -> dict[str, str]:
     if "{" not in text[0]:
         return {}
     names = [part.split("}", 1)[0] for part in text[0].split("{")[1:]]
-    return {name: _shown(recipe.value(name)) for name in names if "." in name}
+    return {name: _shown(recipe.value(field_named(name))) for name in names if "." in name}

@@ -13,10 +13,9 @@ from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
-from ..conditions import holds
 from ..differences import same
 from ..families import family_of, misfits_of
-from ..recipe.reading import recipe_of, side_of
+from ..recipe.reading import meaningful, recipe_of, side_of
 from ..recipe.vocabulary import vocabulary
 from .edits import Edit, applied
 from .megatron_file import megatron_text
@@ -29,6 +28,7 @@ from .yaml_edits import YamlEditor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ...mappings.names_compiled import FieldName
     from ...mappings.tables import SideName
     from ...schemas.config import Value
     from ...schemas.diagnostic import Language
@@ -87,7 +87,7 @@ class Refusal(NamedTuple):
     """Something that was not brought about, and why."""
 
     keys: tuple[str, ...]
-    field: str | None
+    field: FieldName | None
     en: str
     zh: str
 
@@ -174,7 +174,7 @@ class _Updating:
 
     # --- what differs ---
 
-    def _differing(self, config: Config) -> Iterator[tuple[Row, Side, list[str]]]:
+    def _differing(self, config: Config) -> Iterator[tuple[Row, Side, list[FieldName]]]:
         """Rows the translation speaks of whose fields differ in effect."""
         recipe = recipe_of(config)
         if self.side != "megatron" and self._needs_family(recipe):
@@ -188,7 +188,7 @@ class _Updating:
             mode = side.options.get("write", row.write)
             if mode == "never" or not self._speaks(row, str(mode)):
                 continue
-            fields = [field for field in row.fields if self._parts(recipe, field)]
+            fields: list[FieldName] = [field for field in row.fields if self._parts(recipe, field)]
             if not fields and self._mistyped(config, row, side):
                 fields = list(row.fields)
             if fields:
@@ -236,11 +236,11 @@ class _Updating:
         if self._settings(row):
             return True
         recipe = self.translation.recipe
-        if mode == "explicit" or not all(holds(condition, recipe.value) for condition in row.only):
+        if mode == "explicit" or meaningful(row, recipe) is False:
             return False
         return any(self._says(row, field) for field in row.fields)
 
-    def _says(self, row: Row, field: str) -> bool:
+    def _says(self, row: Row, field: FieldName) -> bool:
         """Whether the source says something with a field, be it that there is no such thing."""
         entry = self.translation.recipe.fields.get(field)
         if entry is None or not entry.decided or (row.impact or vocabulary()[field].impact) == "none":
@@ -252,7 +252,7 @@ class _Updating:
     def _settings(self, row: Row) -> list[TargetSetting]:
         return [setting for setting in self.translation.settings if setting.fields == row.fields]
 
-    def _parts(self, recipe: Recipe, field: str) -> bool:
+    def _parts(self, recipe: Recipe, field: FieldName) -> bool:
         if field in _NOT_COMPARED:
             return False
         decisive = _DECIDED_BY.get(field)
@@ -272,7 +272,9 @@ class _Updating:
 
     # --- edits ---
 
-    def _edited(self, current: Config, rows: list[tuple[Row, Side, list[str]]], effort: int) -> tuple[str, Config]:
+    def _edited(
+        self, current: Config, rows: list[tuple[Row, Side, list[FieldName]]], effort: int
+    ) -> tuple[str, Config]:
         """The text after one round; row by row, without those that harm, where all of them together do."""
         for shared in (True, False):
             edits = self._edits(self.text, current, rows, effort, shared=shared)
@@ -301,7 +303,7 @@ class _Updating:
             return None
 
     def _edits(
-        self, text: str, current: Config, rows: list[tuple[Row, Side, list[str]]], effort: int, *, shared: bool
+        self, text: str, current: Config, rows: list[tuple[Row, Side, list[FieldName]]], effort: int, *, shared: bool
     ) -> list[Edit]:
         source = SourceText(self.config.file, text)
         editor: ScriptEditor | YamlEditor
@@ -460,11 +462,11 @@ class _Updating:
             fields = ", ".join(f"{misfit.field} {_shown(misfit.wanted)}" for misfit in misfits)
             yield _refusal((), "model.family", _OTHER_FAMILY, **words, fields=fields)
 
-    def _refuse(self, keys: tuple[str, ...], field: str | None, words: tuple[str, str], **values: object) -> None:
+    def _refuse(self, keys: tuple[str, ...], field: FieldName | None, words: tuple[str, str], **values: object) -> None:
         self.refused.append(_refusal(keys, field, words, **values))
 
 
-def _refusal(keys: tuple[str, ...], field: str | None, words: tuple[str, str], **values: object) -> Refusal:
+def _refusal(keys: tuple[str, ...], field: FieldName | None, words: tuple[str, str], **values: object) -> Refusal:
     return Refusal(keys, field, words[0].format_map(values), words[1].format_map(values))
 
 
@@ -473,11 +475,11 @@ def _devices(recipe: Recipe) -> int | None:
     return size if isinstance(size, int) and size > 0 else None
 
 
-def _is_numeric(field: str) -> bool:
+def _is_numeric(field: FieldName) -> bool:
     return vocabulary()[field].impact == "numerics"
 
 
-def _is_open(recipe: Recipe, field: str) -> bool:
+def _is_open(recipe: Recipe, field: FieldName) -> bool:
     """Whether the file gives a field a value that reading alone cannot decide."""
     entry = recipe.fields.get(field)
     return entry is not None and not entry.decided and entry.origin == "explicit"

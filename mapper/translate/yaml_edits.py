@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ...schemas.config import Value
     from ...schemas.source import SourceText, Span
-    from ...schemas.yaml_text import Node
+    from ...schemas.yaml_node import Node
 
 
 class YamlEditor:

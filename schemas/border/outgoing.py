@@ -12,8 +12,8 @@ import sys
 from ..light_typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import NewType
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, NewType
 
     Outgoing = NewType("Outgoing", str)
     """Text that a writer of this module made."""
@@ -113,11 +113,14 @@ def page(lines: Iterable[str]) -> Outgoing:
     return cast("Outgoing", "".join([f"{visible(line)}\n" for line in lines]))
 
 
-def json_text(value: object, indent: int | None = None) -> Outgoing:
-    """One JSON value and the end of its line; what a terminal or a log would run is written as JSON's own escape."""
+def json_text(value: object, indent: int | None = None, default: Callable[[Any], object] | None = None) -> Outgoing:
+    """One JSON value and the end of its line; what a terminal or a log would run is written as JSON's own escape.
+
+    `default` gives the JSON form of what has none of its own.
+    """
     from json import dumps
 
-    text = dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    text = dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, default=default)
     if not text.isprintable():
         text = text.translate(cast("dict[int, str]", _JSON))
     if "##" in text:

@@ -86,7 +86,8 @@ class NewFile:
         self._target = os.path.realpath(path)
         folder = os.path.dirname(self._target)
         remove_leftovers(folder)
-        self._beside = os.path.join(folder, f"{_MARK}{os.getpid()}-{_next()}")
+        process = os.getpid()
+        self._beside = os.path.join(folder, f"{_MARK}{process}-{_began(process)}-{_next()}")
         handle = os.open(self._beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         self.stream: BufferedWriter = open(handle, "wb")  # noqa: SIM115 - `finish` or `discard` closes it
         """What takes the bytes."""
@@ -134,8 +135,9 @@ def remove_leftovers(folder: str) -> None:
     except OSError:
         return
     for name in names:
-        process = name[len(_MARK) :].partition("-")[0]
-        if process.isascii() and process.isdigit() and len(process) < 10 and not _lives(int(process)):
+        process, *rest = name[len(_MARK) :].split("-")
+        began = rest[0] if len(rest) == 2 else ""
+        if process.isascii() and process.isdigit() and len(process) < 10 and not _lives(int(process), began):
             try:
                 os.unlink(os.path.join(folder, name))
             except OSError:
@@ -258,14 +260,25 @@ def _make(folder: str, made: list[str]) -> None:
         made.append(folder)
 
 
-def _lives(process: int) -> bool:
+def _lives(process: int, began: str) -> bool:
+    """Whether the process that began at a time still runs; its number may be another's by now."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except OSError:
-        return True
-    return True
+        pass
+    now = _began(process)
+    return not (began.isdigit() and now and began != now)
+
+
+def _began(process: int) -> str:
+    """When a process began, in ticks since the machine did (`proc_pid_stat(5)`); nothing where no system says it."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as stream:
+            return stream.read(4096).rpartition(b")")[2].split()[19].decode("ascii")
+    except (OSError, IndexError, ValueError):
+        return ""
 
 
 def _counter() -> Callable[[], int]:

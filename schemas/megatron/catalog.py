@@ -11,6 +11,7 @@ from importlib import import_module
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..version_text import minor_of
+from ..versions import default_name, known_names, names
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
     from ..config import Value
 
-VERSIONS = ("0.12", "0.13", "0.14", "0.15", "0.16", "0.17", "0.18", "0.19")
-DEFAULT_VERSION = "0.12"
+VERSIONS = names("megatron")
+DEFAULT_VERSION = default_name("megatron", "megatron")
 
 Nargs: TypeAlias = "int | Literal['?', '*', '+'] | None"
 Kind: TypeAlias = "Literal['store', 'true', 'false', 'switch']"
@@ -78,9 +79,8 @@ def catalog_of(version: str, facts: Iterable[ArgumentFact]) -> Catalog:
 
 
 def normalise_version(text: str, where: str = "--megatron") -> str:
-    """`0.12` for `0.12`, `0.12.3`, `core_r0.12.0`, `core_v0.12.1`; UnreadableError for one that is not known."""
-    version = minor_of(text)
-    if version is None or version not in VERSIONS:
-        known = f"{VERSIONS[0]}–{VERSIONS[-1]}"
-        raise UnreadableError(finding(PROBLEMS, "unknown-version", where, given=text, known=known))
+    """`0.12` for `0.12`, `0.12.3`, `core_r0.12.0`, `core_v0.12.1`, and `main`; UnreadableError for one not known."""
+    version = minor_of(text) or text.strip()
+    if version not in VERSIONS:
+        raise UnreadableError(finding(PROBLEMS, "unknown-version", where, given=text, known=known_names("megatron")))
     return version

@@ -1,4 +1,4 @@
-"""Write the compiled validation: `python -m accmap.schemas.megatron.compile_validation`.
+"""Makes the compiled validation.
 
 `validation.yaml` holds the rows with their expressions; here each expression becomes a small function of the
 values, so that nothing is parsed or evaluated when a file is read. One module a version.
@@ -10,6 +10,7 @@ import ast
 import os
 from typing import Any, NamedTuple
 
+from ..version_sets import versions_in
 from . import validation_functions
 from .catalog import VERSIONS
 
@@ -56,19 +57,11 @@ def _row(raw: dict[str, Any], section: dict[str, Any]) -> Row:
         target,
         to,
         str(raw.get("when", "")),
-        versions_of(str(raw.get("versions", "-"))),
+        versions_in(str(raw.get("versions", "-")), VERSIONS),
         section.get("stage", "validation"),
         raw.get("hardware", ""),
         section["source"],
     )
-
-
-def versions_of(text: str) -> tuple[str, ...]:
-    """The versions that `0.13`, `0.14-`, `-0.15` or `0.13-0.16` means."""
-    first, dash, last = text.partition("-")
-    start = VERSIONS.index(first) if first else 0
-    end = VERSIONS.index(last) if last else len(VERSIONS) - 1 if dash else start
-    return VERSIONS[start : end + 1]
 
 
 def names_in(expression: str) -> set[str]:
@@ -120,18 +113,10 @@ def module_text(version: str, rows: list[Row]) -> str:
     return "\n".join([*lines, ")", ""])
 
 
-def module_path(version: str) -> str:
-    """Where that module stands."""
-    return os.path.join(HERE, f"validation_{version.replace('.', '_')}_compiled.py")
-
-
-def main() -> None:
-    """Write every compiled module."""
+def products() -> dict[str, str]:
+    """The compiled module of every version."""
     rows = read_rows()
-    for version in VERSIONS:
-        with open(module_path(version), "w", encoding="utf-8") as stream:
-            stream.write(module_text(version, rows))
-
-
-if __name__ == "__main__":
-    main()
+    return {
+        f"schemas/megatron/validation_{version.replace('.', '_')}_compiled.py": module_text(version, rows)
+        for version in VERSIONS
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, cast
+from ..versions import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ MAX_PATTERN = 100_000
 """Longest layer pattern that is built; a model has far fewer layers."""
 
 _SYNTAX_TREE_ONLY = 0x400  # ast.PyCF_ONLY_AST, without importing ast
-_STRICT_SINCE = "0.13"
+_STRICT_SINCE = (0, 13)
 _PATTERN_CHARACTERS = frozenset("0123456789,[]()+*")
 
 
@@ -35,7 +36,7 @@ def _frequency(text: str, version: str) -> Value:
     """
     if "[" not in text:
         return int(text)
-    if version >= _STRICT_SINCE and not _PATTERN_CHARACTERS.issuperset(text):
+    if number_of(version) >= _STRICT_SINCE and not _PATTERN_CHARACTERS.issuperset(text):
         raise ValueError(text)
     return pattern(text)
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
+from .log_marks import BLOCK_END, BLOCK_START
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from .recipe import Recipe
 
 Input: TypeAlias = "Literal['arguments', 'json', 'log', 'recipe']"
-
-BLOCK_END = "end of arguments -"
-BLOCK_START = "- arguments -"
 
 
 def detect(source: SourceText) -> Input | None:

@@ -16,7 +16,7 @@ from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..purpose import purpose_of_arguments
 from .catalog import VERSIONS, catalog, normalise_version
 from .converters import pattern
-from .inputs import BLOCK_END, BLOCK_START
+from .log_marks import BLOCK_END, BLOCK_START
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:

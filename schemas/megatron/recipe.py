@@ -13,6 +13,7 @@ from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..shell.scanning import is_whole_number
 from ..source import Span
+from ..versions import number_of
 from .argument_list import split_words
 from .catalog import DEFAULT_VERSION, catalog, normalise_version
 from .problems import PROBLEMS
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from ..diagnostic import Diagnostic
     from ..source import SourceText
 
-_RE_READ_SINCE = "0.13"
+_RE_READ_SINCE = (0, 13)
 _QUOTED = {True: " |()", False: " "}
-_QUOTES_METACHARACTERS_SINCE = "0.17"
+_QUOTES_METACHARACTERS_SINCE = (0, 17)
 _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 GPUS_PER_NODE = 8
 """What the driver takes where GPUS_PER_NODE is not set."""
@@ -56,8 +57,8 @@ class _Reader:
         self.options = options
         version = DEFAULT_VERSION if options.megatron is None else normalise_version(options.megatron)
         self.version = version
-        self.re_read = version >= _RE_READ_SINCE
-        self.quoted = _QUOTED[version >= _QUOTES_METACHARACTERS_SINCE]
+        self.re_read = number_of(version) >= _RE_READ_SINCE
+        self.quoted = _QUOTED[number_of(version) >= _QUOTES_METACHARACTERS_SINCE]
         self.problems: list[Diagnostic] = []
         self.unresolved: list[Unresolved] = []
 
@@ -80,7 +81,9 @@ class _Reader:
                 self.argument(key, node, words)
         elif model is None or not model.tag.endswith(":null"):
             self.refuse("MODEL_ARGS is not a mapping", model)
-        launch = Launch("torchrun", None, tuple(words), self.world_size(env), env, self.span(model), spans)
+        nodes_open = "NUM_NODES" not in env and "NUM_NODES" not in self.options.variables
+        size, span = self.world_size(env), self.span(model)
+        launch = Launch("torchrun", None, tuple(words), size, env, span, spans, nodes_open=nodes_open)
         mode = _scalar(top["MODE"]) if "MODE" in top else ""
         return Recipe(tuple(words), launch, tuple(self.problems), tuple(self.unresolved), mode)
 
@@ -202,7 +205,7 @@ class _Reader:
         return "".join(parts), missing
 
     def world_size(self, env: Mapping[str, str | None]) -> int | None:
-        """Devices per node times nodes, as the driver hands them to torchrun."""
+        """Devices per node times nodes, as the driver hands them to torchrun; one node where its job does not say."""
         size = 1
         for name, default in (("GPUS_PER_NODE", GPUS_PER_NODE), ("NUM_NODES", 1)):
             text = env.get(name, self.options.variables.get(name, str(default)))

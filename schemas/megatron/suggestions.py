@@ -33,7 +33,7 @@ def _misspelt(flag: str, better: str) -> bool:
 
     A flag that a fork adds is seldom that near to one of Megatron-LM's; what is, its parser refuses.
     """
-    return flag in _MEANT or slip(flag.lstrip("-"), better.lstrip("-"))
+    return flag in _MEANT or slip(flag, better)
 
 
 def glued(flag: str, known: Catalog) -> tuple[str, str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING
-from ..suggestion import edits
+from ..suggestion import slip
 from .problems import PROBLEMS
 from .suggestions import glued
 from .version_problems import PROBLEMS as VERSION_PROBLEMS
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from .parsing import Parsed
 
 _NAMED = 3
-_SHORT = 8
-_WORD = 4
-"""Words shorter than this are another word where a letter differs."""
 
 
 def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tuple[Diagnostic, ...]:
@@ -44,7 +41,7 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tupl
             kind = "other-version" if certain else "other-version-assumed"
             later.append(len(told) - 1)
             told[-1] = finding(VERSION_PROBLEMS, kind, file, problem.span, version=version, flag=flag, known=known)
-        elif near and nearly(flag, near):
+        elif near and slip(flag, near):
             told[-1] = finding(PROBLEMS, "misspelt", file, problem.span, version=version, flag=flag, near=near)
         elif (apart := glued(flag, catalog(version))) is not None:
             told[-1] = finding(
@@ -66,20 +63,3 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tupl
         PROBLEMS, "fork", file, place, version=version, count=len(flags), named=named, declare=declare
     )
     return tuple(entry for at, entry in enumerate(told) if at not in dropped)
-
-
-def nearly(flag: str, known: str) -> bool:
-    """Whether one is the other with a slip of the pen: a letter more, less, other or swapped; two in a long name."""
-    one, other = (text.lstrip("-").replace("_", "-").lower() for text in (flag, known))
-    allowed = 1 if min(len(one), len(other)) <= 2 * _SHORT else 2
-    if min(len(one), len(other)) < _SHORT // 2 or abs(len(one) - len(other)) > allowed:
-        return False
-    if [digit for digit in one if digit.isdigit()] != [digit for digit in other if digit.isdigit()]:
-        return False  # --stage2 is no misspelt --stage1
-    words, others = one.split("-"), other.split("-")
-    if len(words) == len(others) and any(
-        len(word) == len(twin) < _WORD and sorted(word) != sorted(twin)
-        for word, twin in zip(words, others, strict=True)
-    ):
-        return False  # --o-lora-rank is no misspelt --q-lora-rank
-    return edits(one, other) <= allowed

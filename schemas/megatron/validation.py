@@ -149,6 +149,8 @@ class Run:
             if stated is None:
                 text = launch.env.get("WORLD_SIZE") or ""
                 stated = int(text) if is_whole_number(text) else None
+            elif launch.nodes_open and stated % model_size:
+                stated = None  # one node does not hold the model: there are more, and the job says how many
         if stated is not None:
             return stated
         plain = launch is None or launch.launcher is None or launch.launcher.startswith("python")

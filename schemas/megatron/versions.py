@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..versions import known_names, name_with, number_of
 from .catalog import DEFAULT_VERSION, VERSIONS
 from .version_problems import PROBLEMS
 
@@ -31,9 +32,9 @@ def by_tree(found: tuple[str, str] | None, file: str) -> tuple[Chosen | None, tu
     if found is None:
         return None, ()
     given, path = found
-    version = ".".join(given.split(".")[:2])
-    if version not in VERSIONS:
-        known = f"{VERSIONS[0]}–{VERSIONS[-1]}"
+    version = name_with("megatron", number_of(given))
+    if version is None:
+        known = known_names("megatron")
         problem = finding(
             PROBLEMS, "tree-of-unknown-version", file, None, given=given, path=path, known=known, used=DEFAULT_VERSION
         )

@@ -10,18 +10,19 @@ from importlib import import_module
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING
 from ..version_text import minor_of
+from ..versions import default_name, names, names_with_facts, number_of, stand_ins
 from .problems import PROBLEMS
 
 if TYPE_CHECKING:
     from typing import Any
 
-STATIC_VERSIONS = ("1.6", "1.7", "1.8", "1.9", "2.1")
-KNOWN_VERSIONS = ("1.6", "1.7", "1.8", "1.9", "2.0", "2.1")
+STATIC_VERSIONS = names_with_facts("mindformers", "static")
+KNOWN_VERSIONS = names("mindformers")
 """Every version that `--mindformers` may name; 2.0 has facts of its own for the dynamic graph alone."""
-DEFAULT_STATIC = "1.9"
-DEFAULT_DYNAMIC = "2.1"
+DEFAULT_STATIC = default_name("mindformers", "static")
+DEFAULT_DYNAMIC = default_name("mindformers", "dynamic")
 
-_STANDS_FOR = {"2.0": "2.1"}
+_STANDS_FOR = stand_ins("mindformers", "static")
 """A version without facts of its own, and the nearest one that has them."""
 
 
@@ -47,14 +48,10 @@ def static_version(asked: str | None) -> str:
     version = _STANDS_FOR.get(version, version)
     if version in STATIC_VERSIONS:
         return version
-    return STATIC_VERSIONS[0] if _number(version) < _number(STATIC_VERSIONS[0]) else STATIC_VERSIONS[-1]
+    return STATIC_VERSIONS[0] if number_of(version) < number_of(STATIC_VERSIONS[0]) else STATIC_VERSIONS[-1]
 
 
 def static_catalog(version: str) -> dict[str, Any]:
     """The facts of one of `STATIC_VERSIONS`."""
     module = import_module(f".static_{version.replace('.', '_')}_compiled", __package__)
     return module.CATALOG
-
-
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))

@@ -1,45 +1,24 @@
-"""Compile the authored `dynamic_*.json` catalogs to the literal modules that `dynamic.py` loads.
-
-Run `python -m accmap.schemas.mindformers.compile_dynamic` after changing one; a test checks that they are fresh.
-"""
+"""Compile the dynamic graph's facts (`facts.yaml`) to the literal modules that `dynamic.py` loads."""
 
 from __future__ import annotations
 
-import json
-import os
 from pprint import pformat
 
-VERSIONS = ("1.9", "2.0", "2.1")
-_HERE = os.path.dirname(os.path.abspath(__file__))
+from ..versions import names_with_facts
+from .catalog_source import dynamic_facts
+
+VERSIONS = names_with_facts("mindformers", "dynamic")
 
 
 def compiled_text(version: str) -> str:
     """The text of the literal module for a version."""
-    with open(_path(version, ".json"), encoding="utf-8") as stream:
-        catalog = json.load(stream)
-    head = f'"""TrainConfig of MindSpore Transformers {version}, compiled from dynamic_{_slug(version)}.json."""\n\n'
-    return f"{head}CATALOG = {pformat(catalog, width=118, compact=True)}\n"
+    head = f'"""TrainConfig of MindSpore Transformers {version}, compiled from facts.yaml."""\n\n'
+    return f"{head}CATALOG = {pformat(dynamic_facts(version), width=118, compact=True)}\n"
 
 
-def compiled_path(version: str) -> str:
-    """Where the literal module of a version stands."""
-    return _path(version, "_compiled.py")
-
-
-def main() -> None:
-    """Write every literal module."""
-    for version in VERSIONS:
-        with open(compiled_path(version), "w", encoding="utf-8") as stream:
-            stream.write(compiled_text(version))
-
-
-def _path(version: str, ending: str) -> str:
-    return os.path.join(_HERE, f"dynamic_{_slug(version)}{ending}")
-
-
-def _slug(version: str) -> str:
-    return version.replace(".", "_")
-
-
-if __name__ == "__main__":
-    main()
+def products() -> dict[str, str]:
+    """The compiled module of every version."""
+    return {
+        f"schemas/mindformers/dynamic_{version.replace('.', '_')}_compiled.py": compiled_text(version)
+        for version in VERSIONS
+    }

@@ -1,4 +1,4 @@
-"""Write the compiled legacy classes: `python -m accmap.schemas.mindformers.compile_legacy`.
+"""Makes the compiled legacy classes.
 
 `legacy_classes.yaml` holds the fields as expressions; here each becomes a small function of the values it names.
 """
@@ -14,7 +14,6 @@ from . import legacy_functions as functions
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "legacy_classes.yaml")
-TARGET = os.path.join(HERE, "legacy_classes_compiled.py")
 BUILTINS = ("bool", "int", "max", "min")
 EXPERTS = "moe"
 """`moe.expert_num` is the key of the section moe_config."""
@@ -72,8 +71,8 @@ def versions_of(text: str) -> tuple[str | None, str | None]:
     return first or None, (last or None) if dash else first
 
 
-def compiled_text() -> str:
-    """The source of the compiled module."""
+def products() -> dict[str, str]:
+    """The compiled module."""
     lines = [
         '"""The older model classes; compiled from legacy_classes.yaml, do not edit."""',
         "",
@@ -108,14 +107,4 @@ def compiled_text() -> str:
         texts = [*fields.values(), *(refused["when"] for refused in one.get("refuses", ()))]
         names = {name for text in texts for name in names_in(text)}
         lines += ["        ),", f"        frozenset({pformat(sorted(names), width=160, compact=True)}),", "    ),"]
-    return "\n".join([*lines, ")", ""])
-
-
-def main() -> None:
-    """Write the compiled module."""
-    with open(TARGET, "w", encoding="utf-8") as stream:
-        stream.write(compiled_text())
-
-
-if __name__ == "__main__":
-    main()
+    return {"schemas/mindformers/legacy_classes_compiled.py": "\n".join([*lines, ")", ""])}

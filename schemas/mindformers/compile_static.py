@@ -1,28 +1,23 @@
-"""Compile the static graph's facts (`static_*.json`) into modules that import in a millisecond.
-
-Run `python -m accmap.schemas.mindformers.compile_static` after changing a JSON file; a test compares the two.
-"""
+"""Compile the static graph's facts (`facts.yaml`, `judged.yaml`) into modules that import in a millisecond."""
 
 from __future__ import annotations
 
-import json
-import os
 from typing import Any
 
+from ..versions import names_with_facts
+from .catalog_source import static_facts
 from .shape import is_mapping
 
-VERSIONS = ("1.6", "1.7", "1.8", "1.9", "2.1")
+VERSIONS = names_with_facts("mindformers", "static")
 
 
 def rendered(version: str) -> str:
     """The text of the compiled module of one version."""
-    with open(_path(version, ".json"), encoding="utf-8") as stream:
-        facts: dict[str, Any] = json.load(stream)
     lines = [
-        f'"""Facts of MindSpore Transformers {version}, static graph: compiled from static_{_slug(version)}.json."""'
+        f'"""Facts of MindSpore Transformers {version}, static graph: compiled from facts.yaml and judged.yaml."""'
     ]
     lines += ["", "CATALOG = {"]
-    for section, content in facts.items():
+    for section, content in static_facts(version).items():
         if is_mapping(content):
             entries: dict[str, Any] = content
             lines.append(f"    {section!r}: {{")
@@ -33,20 +28,8 @@ def rendered(version: str) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def main() -> None:
-    """Write every compiled module."""
-    for version in VERSIONS:
-        with open(_path(version, "_compiled.py"), "w", encoding="utf-8") as stream:
-            stream.write(rendered(version))
-
-
-def _slug(version: str) -> str:
-    return version.replace(".", "_")
-
-
-def _path(version: str, ending: str) -> str:
-    return os.path.join(os.path.dirname(__file__), f"static_{_slug(version)}{ending}")
-
-
-if __name__ == "__main__":
-    main()
+def products() -> dict[str, str]:
+    """The compiled module of every version."""
+    return {
+        f"schemas/mindformers/static_{version.replace('.', '_')}_compiled.py": rendered(version) for version in VERSIONS
+    }

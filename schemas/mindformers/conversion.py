@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..diagnostic import Related
 from ..light_typing import TYPE_CHECKING
+from ..versions import number_of
 from .model_class import PREFIX
 from .reading import Undecided
 
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from .parallelism import Sourced
     from .reading import Reading
 
-_COMMON_TABLE = ("1.6", "1.7", "1.8")
-_EQUAL_IS_NO_CONFLICT = ("2.0", "2.1")
+_EQUAL_IS_NO_CONFLICT_SINCE = "2.0"
+
+_COMMON = "common"
+"""The one table of the versions whose model classes have no converters of their own."""
 
 _WITHOUT_EFFECT_BY_DESIGN = frozenset(
     (
@@ -59,7 +62,9 @@ class _Conversion:
         self.reading = reading
         self.model = model
         self.same, self.rules = mapping(reading, model)
-        self.transforms = _TRANSFORMS_SINCE_2_0 if reading.version in ("2.0", "2.1") else _TRANSFORMS
+        newer = number_of(reading.version) >= number_of(_EQUAL_IS_NO_CONFLICT_SINCE)
+        self.equal_is_no_conflict = newer
+        self.transforms = _TRANSFORMS_SINCE_2_0 if newer else _TRANSFORMS
         self.fields: dict[str, Sourced] = {}
         self.keys: dict[str, str] = {}
         """Which key set each field."""
@@ -90,7 +95,7 @@ class _Conversion:
             self.keys[field] = key
             return
         same_value = type(earlier.value) is type(one.value) and earlier.value == one.value
-        if self.reading.version in _EQUAL_IS_NO_CONFLICT and (same_value or _equal(earlier.value, one.value)):
+        if self.equal_is_no_conflict and (same_value or _equal(earlier.value, one.value)):
             return
         self._conflict(field, key, one, earlier)
         if one.sources and not any(path in self.reading.places for path in earlier.sources):
@@ -126,7 +131,7 @@ def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]
         if work.maps(key):
             work.apply(key, one)
     white = frozenset(reading.catalog["white"])
-    common = reading.version in _COMMON_TABLE
+    common = _COMMON in reading.catalog["converters"]
     for key, one in model.attributes.items():
         if common and key in white:
             _report(reading, model, key, one, "ignored")
@@ -142,7 +147,7 @@ def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]
 
 def mapping(reading: Reading, model: ModelClass) -> tuple[frozenset[str], dict[str, list[list[Any]]]]:
     """The keys that set the field of their own name, and the others with their fields and transforms."""
-    converter: dict[str, Any] = reading.catalog["converters"][model.facts["converter"] or "common"]
+    converter: dict[str, Any] = reading.catalog["converters"][model.facts["converter"] or _COMMON]
     if not model.mla:
         return frozenset(converter["same"]), converter["rules"]
     return frozenset((*converter["same"], *converter["mla_same"])), {**converter["rules"], **converter["mla_rules"]}

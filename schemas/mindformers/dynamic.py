@@ -13,6 +13,7 @@ from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..purpose import purpose_of_run_mode
 from ..suggestion import closest
+from ..versions import names_with_facts
 from .dynamic_checks import CHECKS
 from .dynamic_problems import PROBLEMS
 
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from ..config import Acceptance, Origin, ReadOptions, Unresolved, Value
     from ..diagnostic import Diagnostic
     from ..source import SourceText, Span
-    from ..yaml_text import Node, YamlDocument
+    from ..yaml_node import Node
+    from ..yaml_text import YamlDocument
     from .detect import Chosen
 
-VERSIONS = ("1.9", "2.0", "2.1")
+VERSIONS = names_with_facts("mindformers", "dynamic")
 
 _ABSENT: Any = object()
 _SCALARS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from ..diagnostic import Diagnostic
     from ..purpose import Purpose
     from ..source import SourceText, Span
-    from ..yaml_text import Node, YamlDocument
+    from ..yaml_node import Node
+    from ..yaml_text import YamlDocument
     from .detect import Chosen
 
 _MAX_MAPPING_DEPTH = 10

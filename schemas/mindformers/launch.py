@@ -11,6 +11,7 @@ from __future__ import annotations
 import posixpath
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..versions import default_name, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ..diagnostic import Diagnostic
     from .effective import Override
 
-DEFAULT_VERSION = "1.9"
+DEFAULT_VERSION = default_name("mindformers", "static")
 
 
 class LaunchOverrides(NamedTuple):
@@ -46,7 +47,7 @@ def is_dynamic_launch(launch: Launch, version: str = DEFAULT_VERSION) -> bool:
     from .launch_options import DYNAMIC_SINCE
     from .launch_reading import LaunchReading
 
-    return numbers(version) >= DYNAMIC_SINCE and LaunchReading(launch, version, "").is_dynamic
+    return number_of(version) >= DYNAMIC_SINCE and LaunchReading(launch, version, "").is_dynamic
 
 
 def overrides(launch: Launch, version: str = DEFAULT_VERSION, file: str = "") -> LaunchOverrides:
@@ -65,8 +66,3 @@ def _yaml_named(arguments: Sequence[Argument]) -> bool:
             if following.endswith((".yaml", ".yml")):
                 return True
     return False
-
-
-def numbers(version: str) -> tuple[int, ...]:
-    """`1.9.0` as (1, 9)."""
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

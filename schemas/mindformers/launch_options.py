@@ -1,8 +1,9 @@
 """The options of MindSpore Transformers' `run_mindformer.py`: type, place in the YAML, order of application.
 
 Read from `run_mindformer.py` of the tags v1.6.0, v1.7.0, v1.8.0 and v1.9.0, the branch r2.0.0 and the newest public
-version (2.1). The options are the same in all of them; what differs is `RUN_MODES` and `DYNAMIC_SINCE`. The rows
-stand in the order in which the script applies them, so a later row wins where two set the same place.
+version (2.1). The options are the same in all of them; what differs is `DYNAMIC_SINCE` and the run modes, which are
+facts of the version. The rows stand in the order in which the script applies them, so a later row wins where two set
+the same place.
 """
 
 from __future__ import annotations
@@ -78,16 +79,6 @@ OPTIONS: tuple[LaunchOption, ...] = (
     _top("--trust_remote_code", "bool"),
 )
 
-_MODES = ("train", "eval", "predict", "finetune")
-_NEWER_MODES = (*_MODES, "predict_with_train_model")
-RUN_MODES: dict[str, tuple[str, ...]] = {
-    "1.6": _MODES,
-    "1.7": _MODES,
-    "1.8": _NEWER_MODES,
-    "1.9": _NEWER_MODES,
-    "2.0": _NEWER_MODES,
-    "2.1": _NEWER_MODES,
-}
 PREDICT_MODES = ("predict", "predict_with_train_model")
 
 DYNAMIC_SINCE = (1, 9)

@@ -8,9 +8,10 @@ from ..diagnostic import Kind, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..shell.reasons import in_both
 from ..suggestion import closest
+from ..versions import number_of
+from .catalog import static_catalog, static_version
 from .effective import Override
-from .launch import DEFAULT_VERSION, numbers
-from .launch_options import DYNAMIC_SINCE, OPTIONS, PREDICT_MODES, RUN_MODES, TOP_LEVEL, LaunchOption
+from .launch_options import DYNAMIC_SINCE, OPTIONS, PREDICT_MODES, TOP_LEVEL, LaunchOption
 from .reading import Undecided
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class LaunchReading:
         self._read(launch.arguments)
         mode = self._single("--mode")
         self.is_dynamic = (
-            mode is not None and mode.resolved and mode.text.strip() == "1" and numbers(version) >= DYNAMIC_SINCE
+            mode is not None and mode.resolved and mode.text.strip() == "1" and number_of(version) >= DYNAMIC_SINCE
         )
 
     def config(self) -> str | None:
@@ -288,7 +289,7 @@ class LaunchReading:
         return mode is not None and mode.text in PREDICT_MODES
 
     def _check_run_mode(self, part: _Part) -> None:
-        modes = RUN_MODES.get(".".join(self._version.split(".")[:2]), RUN_MODES[DEFAULT_VERSION])
+        modes: list[str] = static_catalog(static_version(self._version))["run_modes"]
         if part.text not in modes:
             self._report("run-mode", part.span, mode=part.text, modes=", ".join(modes))
 

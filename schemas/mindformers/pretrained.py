@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from ..yaml_text import Node
+    from ..yaml_node import Node
     from .reading import Reading
 
 _PREFIX = "model.model_config"

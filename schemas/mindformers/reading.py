@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..config import Acceptance, Value
     from ..diagnostic import Diagnostic, Related
     from ..source import Span
-    from ..yaml_text import Node
+    from ..yaml_node import Node
 
 
 class Undecided(str):

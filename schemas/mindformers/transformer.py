@@ -8,6 +8,7 @@ the reading goes on with the value as written.
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
+from ..versions import names
 from .parallelism import Sourced
 from .reading import Undecided, default_setting
 from .shape import is_list, is_mapping
@@ -51,7 +52,7 @@ _DTYPE_FIELDS = (
 _BALANCING = {"1.6": ("aux_loss", "seq_aux_loss", "none")}
 _BALANCING_SINCE_1_7 = ("sub_seq_aux_loss", "seq_aux_loss", "gbs_aux_loss")
 _POSITIONS = ("rope", "yarn", "none", "relative", "learned_absolute", "partial_rope")
-_ORDER = ("1.6", "1.7", "1.8", "1.9", "2.0", "2.1")
+_ORDER = names("mindformers")
 
 
 class Transformer:

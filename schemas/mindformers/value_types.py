@@ -1,7 +1,7 @@
 """Whether a written value is of the kind that MindSpore Transformers computes with, and one of those it knows.
 
-The kinds are facts of a version (`static_*.json`: `types` of the TransformerConfig's fields, `section_types` of the
-other sections, `choices`); a kind that ends in `?` may be null. Which values stop the run was tried on the real
+The kinds are facts of a version (`facts.yaml`, `judged.yaml`: `types` of TransformerConfig's fields, `section_types`
+of the other sections, `choices`); a kind that ends in `?` may be null. Which values stop the run was tried on the real
 classes (`get_model_config`, `convert_to_transformer_config`, `GPTModel`, `create_optimizer_scheduler`, 1.6-1.9).
 """
 

@@ -297,6 +297,8 @@ def _declare_field(shell: Shell, name: str, flags: str, field: Field, place: Pla
     if not end or not operator:
         if is_name(text):
             _declare_one(shell, name, flags, text, None, place)
+        elif field.known() is None and name != "alias" and not set(flags) & set("fFp"):
+            shell.note("effect-unknown", place, text=text)
         return
     _declare_one(shell, name, flags, text[:end], None, place)
     skip = end + len(operator)
@@ -413,6 +415,9 @@ def _unset(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 def _eval(shell: Shell, fields: list[Field], place: Place) -> int | None:
     text = spaced(fields[1:], place)
+    if text and text[0].doubt is not None:
+        # Without its first word nothing is known of a command.
+        shell.note("effect-unknown", place, text=shown(text))
     shell.calls += 1
     try:
         if shell.calls > 30:

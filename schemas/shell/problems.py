@@ -133,6 +133,13 @@ PROBLEMS: dict[str, Kind] = {
         "Which file is read here cannot be decided: {text}. What it sets is not known.",
         "无法确定此处读取的文件：{text}。其中设置的内容未知。",
     ),
+    "effect-unknown": Kind(
+        "SYN040",
+        "effect-not-known",
+        "warning",
+        "Which variables are set here cannot be decided: {text}. A value read below may be another one.",
+        "无法确定此处设置了哪些变量：{text}。后文读到的值可能不同。",
+    ),
     "arithmetic": Kind(
         "SYN015",
         "arithmetic-fails",

@@ -17,7 +17,7 @@ from data_writer import script, write_data, write_text, yaml
 
 from accmap.evidence.data.draws import Draws
 from accmap.evidence.data.indexed import read_indexed
-from accmap.evidence.data.plan import plan_of
+from accmap.evidence.data.planning import plan_of
 from accmap.schemas.reader import read_config
 
 if TYPE_CHECKING:

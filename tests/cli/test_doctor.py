@@ -48,7 +48,8 @@ def test_a_set_that_does_not(accmap, machine) -> None:
 
 def test_nothing_installed(accmap, machine) -> None:
     machine(python="3.11.0")
-    assert accmap("doctor").code == 0
+    answer = accmap("doctor", "--format", "json")
+    assert (answer.code, json.loads(answer.out)["verdict"]) == (1, "undecided")
     assert "Neither framework is installed" in accmap("doctor").out
 
 

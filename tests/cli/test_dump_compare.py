@@ -54,8 +54,8 @@ def test_a_match(accmap, dumps: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("language", "words"),
     [
-        ("en", ("incomplete", "B lacks the backward pass of decoder.layers.0", "--only MODULE")),
-        ("zh", ("不完整", "B 缺少 decoder.layers.0 的反向", "--only MODULE")),
+        ("en", ("partial", "B lacks the backward pass of decoder.layers.0", "--only MODULE")),
+        ("zh", ("部分比较", "B 缺少 decoder.layers.0 的反向", "--only MODULE")),
     ],
 )
 def test_a_dump_cut_to_a_third_is_no_match(
@@ -73,7 +73,7 @@ def test_a_dump_cut_to_a_third_is_no_match(
     assert all(word in answer.out for word in words)
     found = json.loads(accmap("dump", "compare", dumps["a"], "cut", "--format", "json").out)
     jsonschema.validate(found, json.loads(accmap("schema", "dump-compare").out))
-    assert found["verdict"] == "incomplete"
+    assert found["verdict"] == "partial"
     assert {gap["side"] for gap in found["parts"][0]["gaps"]} == {"a"}
     chosen = accmap("dump", "compare", dumps["a"], "cut", "--only", "embedding", "--lang", language)
     assert chosen.code == 0
@@ -146,7 +146,9 @@ def test_steps_and_ranks(accmap, dumps: dict[str, str]) -> None:
     assert "rank 0" in answer.out
     assert "rank 1" in answer.out
     answer = accmap("dump", "compare", dumps["ranks"], dumps["a"], "-q")
-    assert answer.code == 0
+    assert answer.code == 1
+    assert answer.out.startswith("partial")
+    assert accmap("dump", "compare", dumps["ranks"], dumps["a"], "-q", "--rank", "0").code == 0
     assert "only in A, and not compared: step 0 rank 1" in answer.out
     places = json.loads(accmap("dump", "compare", dumps["ranks"], dumps["a"], "--format", "json").out)["other_places"]
     assert places == {"a": ["step 0 rank 1"], "b": []}
@@ -180,7 +182,7 @@ def test_an_unreadable_tensor_makes_the_answer_incomplete(accmap, dumps: dict[st
     file.write_bytes(file.read_bytes()[:40])
     answer = accmap("dump", "compare", "c", dumps["b"])
     assert answer.code == 2
-    assert answer.out.startswith("incomplete")
+    assert answer.out.startswith("partial")
     assert file.name in answer.out
 
 

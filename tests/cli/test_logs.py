@@ -60,7 +60,7 @@ FILES = {
         (["a.log", "--benchmark", "twin.log", "a.log", "off.log"], 1, "B ⠒ ⠒ off.log", ""),
         (["a.log", "--benchmark", "a.log"], 2, "", "takes two runs"),
         (["a.log", "--benchmark", "a.log", "twin.log", "--experiment", "lr-zero"], 2, "", "not by --experiment"),
-        (["a.log", "b.log", "--experiment", "first-steps"], 0, "neither log prints local norms", ""),
+        (["a.log", "b.log", "--experiment", "first-steps"], 1, "neither log prints local norms", ""),
         (["a.log", "b.log", "--experiment", "lr-zero"], 1, "this is not the experiment", ""),
         (["a.log", "b.log", "--experiment", "never"], 2, "", "is one of"),
         (["-", "b.log"], 0, "Within the standard", ""),
@@ -201,7 +201,7 @@ def test_a_growing_log_is_followed(tmp_path: Path) -> None:
             log.write(megatron_line(101, 3.0) + megatron_line(102, 3.0)[:90])
         with (tmp_path / "b.log").open("a") as log:
             log.write(static_line(101, 3.0) + static_line(102, 9.0))
-        found = waited(101, "match")
+        found = waited(101, "partial")  # one log has a step more
         assert not any(run["problems"] for run in found["runs"])  # half a line is awaited
         with (tmp_path / "a.log").open("a") as log:
             log.write(megatron_line(102, 3.0)[90:] + megatron_line(103, math.inf))

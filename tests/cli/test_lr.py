@@ -183,3 +183,12 @@ def test_a_constant_rate_has_no_end_to_compare(accmap, language: str) -> None:
     assert answer.code == 1
     assert "None" not in answer.out
     assert "constant" in answer.out
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_settles_a_positional_parameter_is_named(accmap, lang: str) -> None:
+    content = "torchrun pretrain_gpt.py --num-layers 2 --lr $1 --train-iters 10\n"
+    answer = accmap("lr", "a.sh", "--lang", lang, files={"a.sh": content})
+    assert answer.code == 2
+    assert "--arg VALUE" in answer.err
+    assert accmap("lr", "a.sh", "--arg", "1e-4", files={"a.sh": content}).code == 0

@@ -77,6 +77,7 @@ def test_status_judges_what_is_there(accmap, book: Path) -> None:
     assert "未通过" in third.out
 
 
+@pytest.mark.slow
 def test_a_planted_fault_stops_the_first_stage(accmap, book: Path) -> None:
     yaml = book.parent / "pair" / "mindformers.yaml"
     yaml.write_text(yaml.read_text("utf-8").replace("weight_decay: 0.1", "weight_decay: 0.3"), "utf-8")
@@ -101,6 +102,7 @@ def test_a_directory_that_is_no_playbook(accmap, tmp_path: Path, text: str | Non
     assert "Traceback" not in answer.err
 
 
+@pytest.mark.slow
 def test_nothing_is_overwritten_unasked(accmap, book: Path) -> None:
     pair = book.parent / "pair"
     before = (book / "plan.json").read_bytes()
@@ -137,6 +139,7 @@ def test_wrong_use(accmap, book: Path, words: tuple[str, ...], said: str) -> Non
     assert not (book.parent / "x").exists()
 
 
+@pytest.mark.slow
 def test_names_with_spaces_are_quoted_in_every_line_to_run(accmap, tmp_path: Path) -> None:
     copytree(EXAMPLES / "qwen3_dense", tmp_path / "my pair")
     answer = accmap("playbook", "my pair/megatron.sh", "my pair/mindformers.yaml", "-d", "my book")
@@ -152,6 +155,7 @@ def test_names_with_spaces_are_quoted_in_every_line_to_run(accmap, tmp_path: Pat
     assert all("'../my pair/" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_a_failed_check_is_explained_by_its_verdict(accmap, book: Path) -> None:
     from accmap.cli.evidence.playbook_status import _reason  # pyright: ignore[reportPrivateUsage]
 
@@ -172,6 +176,7 @@ def test_a_place_that_cannot_be_written_to(accmap, monkeypatch: pytest.MonkeyPat
     assert "cannot be written to" in answer.err
 
 
+@pytest.mark.slow
 def test_the_pair_is_read_the_same_way_everywhere(accmap, book: Path) -> None:
     script = book.parent / "pair" / "megatron.sh"
     text = script.read_text("utf-8").replace("--weight-decay 0.1", "--weight-decay $2")

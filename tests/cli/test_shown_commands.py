@@ -104,7 +104,19 @@ NOT_HERE = re.compile(r"/data/|tokenizer\.json|--follow|^verify")
 """Data of a machine of one's own, an endless command, and both frameworks."""
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(shown(page))], ids=lambda page: page.name)
+def is_slow(page: Path) -> bool:
+    """Whether a page makes a playbook, or shows in Chinese much the same lines as the English one."""
+    return "zh-CN" in page.name or page.name.startswith("playbook")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if is_slow(page) else [])
+        for page in PAGES
+        if any(shown(page))
+    ],
+)
 def test_shown_commands_run(accmap, bench: Path, page: Path) -> None:
     for line in shown(page):
         if NOT_HERE.search(line):

@@ -302,6 +302,50 @@ def test_a_killed_process_leaves_nothing_for_long(accmap, tmp_path: Path) -> Non
     assert sorted(name for name in os.listdir(tmp_path) if name.startswith(".accmap-")) == sorted(mine)
 
 
+def test_a_number_that_another_process_has_by_now_is_a_leftover(tmp_path: Path) -> None:
+    from accmap.schemas.border.writing import NewFile, remove_leftovers
+
+    process = os.getppid()
+    (tmp_path / f".accmap-{process}-1-0").touch()
+    with NewFile(str(tmp_path / "a")) as new:
+        remove_leftovers(str(tmp_path))
+        assert len(os.listdir(tmp_path)) == 1, "only what a living process writes"
+        new.stream.write(b"whole")
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_differences_go_where_they_are_asked_for(accmap, tmp_path: Path) -> None:
+    planted = Path(__file__).resolve().parents[2] / "examples" / "planted"
+    words = ("lint", "--diff", "megatron.sh", "mindformers.yaml")
+    files = {name: (planted / name).read_bytes() for name in words[2:]}
+    shown = accmap(*words, files={**files, "mine.txt": b"precious\n"})
+    assert shown.out.startswith("--- a/mindformers.yaml")
+    written = accmap(*words, "--output-file", "new.diff")
+    assert (written.code, written.out) == (shown.code, "")
+    assert (tmp_path / "new.diff").read_text() == shown.out
+    assert accmap(*words, "--output-file", "mine.txt").code == 2
+    assert (tmp_path / "mine.txt").read_text() == "precious\n"
+
+
+def test_a_configuration_of_another_user_decides_nothing(
+    accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As git asks for the owner of a repository (`safe.directory`): in /tmp anybody could leave one."""
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 4711)
+    files: dict[str, str | bytes] = {"accmap.toml": 'profile = "train"', "s/a.sh": GOOD_SCRIPT}
+    monkeypatch.setattr("accmap.cli.configuration._ADMINISTRATOR", owner + 4712)
+    for _ in range(2):
+        answer = accmap("lint", "s/a.sh", files=files)
+        assert answer.out.rstrip().endswith("profile align")
+        assert "accmap.toml is another user's" in answer.err
+    assert "其他用户" in accmap("lint", "s/a.sh", "--lang", "zh").err
+    assert "profile train" in accmap("lint", "s/a.sh", "--config", "accmap.toml").out, "named, it is used"
+    assert "accmap.toml is another user's" in accmap("convert", "s/a.sh").err
+    (tmp_path / ".git").mkdir()
+    assert "profile train" in accmap("lint", "s/a.sh").out, "a repository is one's own to clone"
+
+
 def test_the_cache_is_ones_own(tmp_path: Path) -> None:
     (tmp_path / "a.sh").write_text(GOOD_SCRIPT)
     first = process("lint", "a.sh", cwd=tmp_path)

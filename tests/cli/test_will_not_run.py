@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accmap.mapper.recipe.vocabulary import vocabulary
-from accmap.mappings import stops_compile
 from accmap.mappings.stops import stops
 
 if TYPE_CHECKING:
@@ -40,8 +39,7 @@ model:
 """
 
 
-def test_the_compiled_rows_are_fresh() -> None:
-    assert stops_compile.TARGET.read_text("utf-8") == stops_compile.compiled()
+def test_the_rows_name_what_there_is() -> None:
     assert len({(stop.name, stop.side) for stop in stops()}) == len(stops())
     named = {condition[0] for stop in stops() for condition in stop.when if not condition[0].startswith(":")}
     assert named <= set(vocabulary())
@@ -89,6 +87,59 @@ def test_a_yaml_that_cannot_run(accmap, more: str, version: str, instead: str, l
     assert answer.code == 1
     assert any("MAP108" in line for line in answer.out.splitlines())
     assert instead in answer.out
+
+
+OPTIMIZER = "optimizer: {{type: {type}, betas: {betas}, eps: {eps}, swap: {swap}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "version", "names"),
+    [
+        # MindFormers 1.6.0 to 2.1.0 core/optim/adamw.py:_check_param_value (the real class was built with each)
+        ({"betas": "[0.0, 0.95]"}, "1.6", "betas[0] is 0.0"),
+        ({"betas": "[0.9, 1.0]"}, "1.9", "betas[1] is 1.0"),
+        ({"eps": "0.0"}, "1.9", "an eps above 0 only"),
+        ({"betas": "[0.0, 0.95]", "type": "FusedAdamW"}, "1.9", None),
+        # MindFormers 1.8.0 to 2.1.0 core/optim/muon.py:Muon.__init__, Muon._verify_model
+        ({"type": "Muon"}, "1.9", "without multi-latent attention"),
+        ({"type": "Muon", "swap": "True"}, "1.8", "refuses swap"),
+        ({}, "1.9", None),
+    ],
+)
+def test_an_optimizer_that_refuses_its_settings(accmap, given: dict[str, str], version: str, names: str | None) -> None:
+    usual = {"type": "AdamW", "betas": "[0.9, 0.95]", "eps": "1.0e-8", "swap": "False"}
+    files = {"a.yaml": OPTIMIZER.format(**{**usual, **given}) + YAML.replace("MORE", "multi_latent_attention: False")}
+    answer = accmap("lint", "a.yaml", "--mindformers", version, "--no-config", files=files)
+    assert ("MAP108" in answer.out) is (names is not None)
+    assert names is None or names in answer.out
+
+
+# A functional-test recipe of Megatron-LM 0.15 (reruns_resume_check_grads) has --adam-beta1 0.
+def test_a_moment_that_the_other_side_refuses_is_said_first(accmap, tmp_path: Path) -> None:
+    files = {"a.sh": LATENT + "--no-rope-fusion --adam-beta1 0.0\n"}
+    answer = accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", files=files)
+    assert answer.code == 1
+    report = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    assert [entry["code"] for entry in report["will_not_run"]] == ["first-moment-of-nothing"]
+
+
+# MindFormers 1.6.0 to 2.1.0 gpt_model.py:GPTModel.__init__ reads config.qk_pos_emb_head_dim; the classes were built.
+@pytest.mark.parametrize(
+    ("family", "kind", "stops_there"),
+    [("qwen3", "Qwen3", True), ("telechat3", "TeleChat3", True), ("deepseek_v3", "DeepseekV3", False)],
+)
+def test_yarn_needs_latent_attention(accmap, family: str, kind: str, stops_there: bool) -> None:
+    more = "multi_latent_attention: DS, position_embedding_type: yarn, routed_scaling_factor: 1.0"
+    content = YAML.replace("MORE", more.replace("DS", str(not stops_there)))
+    content = content.replace("deepseek_v3", family).replace("DeepseekV3For", f"{kind}For")
+    answer = accmap("lint", "a.yaml", "--mindformers", "1.9", "--no-config", files={"a.yaml": content})
+    assert ("YaRN takes its width" in answer.out) is stops_there
+
+
+def test_muon_with_latent_attention_runs(accmap) -> None:
+    content = OPTIMIZER.format(type="Muon", betas="[0.9, 0.95]", eps="1.0e-8", swap="False")
+    files = {"a.yaml": content + YAML.replace("MORE", "multi_latent_attention: True")}
+    assert "MAP108" not in accmap("lint", "a.yaml", "--no-config", files=files).out
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,10 @@ import pytest
 from accmap.cli.lean import main
 
 np = pytest.importorskip("numpy")
+pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 Words = tuple[str, ...]
 ROOT = Path(__file__).resolve().parents[2]
@@ -167,11 +168,17 @@ GOOD_DUMP = named_dump("Module.module.a.Linear.forward.0")
 CASES: dict[str, Callable[[Path], Words]] = {}
 
 
-def case(name: str, words: str, files: dict[str, str | bytes], **more: Callable[[Path], object]) -> None:
-    """A case of files with their content; `more` makes what is no file with a content, by its name."""
+def case(
+    name: str, words: str, files: Mapping[str, str | bytes | Callable[[], bytes]], **more: Callable[[Path], object]
+) -> None:
+    """A case of files with their content; `more` makes what is no file with a content, by its name.
+
+    A content that takes long to make is a function: it is made where its case runs, and not by every worker.
+    """
 
     def prepare(folder: Path) -> Words:
-        for path, content in files.items():
+        for path, given in files.items():
+            content = given() if callable(given) else given
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogateescape"))
@@ -259,10 +266,12 @@ for name, content in {
     "offsets-backwards": safetensors({"a": tensor(offsets=[4, 0])}, b"\0" * 4),
     "offsets-are-floats": safetensors({"a": tensor(offsets=[0.0, 4.0])}, b"\0" * 4),
     "offsets-beyond": safetensors({"a": tensor(offsets=[1 << 62, (1 << 62) + 4])}, b"\0" * 4),
-    "overlapping": safetensors({f"a{at}": tensor(shape=[250], offsets=[0, 1000]) for at in range(500)}, b"\0" * 1000),
+    "overlapping": lambda: safetensors(
+        {f"a{at}": tensor(shape=[250], offsets=[0, 1000]) for at in range(500)}, b"\0" * 1000
+    ),
     "header-longer-than-file": safetensors({}, length=1 << 40),
     "header-claims-all": safetensors({}, length=(1 << 64) - 1),
-    "header-of-brackets": safetensors(b'{"__metadata__":[' + b"[],[]," * 1_000_000 + b"[]]}"),
+    "header-of-brackets": lambda: safetensors(b'{"__metadata__":[' + b"[],[]," * 1_000_000 + b"[]]}"),
     "header-nested": safetensors(b'{"a":' + b"[" * DEEP + b"]" * DEEP + b"}"),
     "header-not-utf8": safetensors(b'{"\xff\xfe":1}'),
     "header-of-nan": safetensors(b'{"a":{"dtype":"F32","shape":[NaN],"data_offsets":[0,4]}}', b"\0" * 4),
@@ -270,7 +279,7 @@ for name, content in {
     "header-is-null": safetensors(b"null"),
     "names-steer": safetensors({EVIL: tensor(), "\ud800": tensor(offsets=[4, 8])}, b"\0" * 8),
     "dtype-steers": safetensors({"a": tensor(EVIL)}, b"\0" * 4),
-    "many-tensors": safetensors({f"{at}": tensor(shape=[0], offsets=[0, 0]) for at in range(20_000)}),
+    "many-tensors": lambda: safetensors({f"{at}": tensor(shape=[0], offsets=[0, 0]) for at in range(20_000)}),
 }.items():
     case(f"safetensors:{name}", "weights check a.safetensors", {"a.safetensors": content})
 case(
@@ -336,17 +345,17 @@ for name, content in {
     + b"PK\x05\x06"
     + b"\xff" * 16
     + b"\0\0",
-    "packed": archive({"data.pkl": b"\x80\x02" + b"]" * (100 << 20)}, zipfile.ZIP_DEFLATED),
-    "packed-byteorder": archive(
+    "packed": lambda: archive({"data.pkl": b"\x80\x02" + b"]" * (100 << 20)}, zipfile.ZIP_DEFLATED),
+    "packed-byteorder": lambda: archive(
         {"data.pkl": described(), "byteorder": b"l" * (50 << 20), "data/0": b""}, zipfile.ZIP_DEFLATED
     ),
-    "many-entries": archive({f"{at}": b"" for at in range(20_000)}),
+    "many-entries": lambda: archive({f"{at}": b"" for at in range(20_000)}),
     "no-description": archive({"x": b""}),
     "calls": torch_file(b"cos\nsystem\n(S'true'\ntR."),
     "claims-memory": torch_file(b"\x80\x04\x8e" + struct.pack("<Q", 1 << 60) + b"."),
     "claims-memo": torch_file(b"\x80\x02Nr\xff\xff\xff\xff."),
     "claims-string": torch_file(b"\x80\x02X\xff\xff\xff\x7f."),
-    "empty-lists": torch_file(b"\x80\x02" + b"]" * (6 << 20) + b"."),
+    "empty-lists": lambda: torch_file(b"\x80\x02" + b"]" * (6 << 20) + b"."),
     "nested-lists": torch_file(b"\x80\x02" + b"]" * DEEP + b"a" * (DEEP - 1) + b"."),
     "nested-tuples": torch_file(b"\x80\x02)" + b"\x85" * DEEP + b"."),
     "stack-empty": torch_file(b"\x80\x02t."),
@@ -483,7 +492,7 @@ for name, content in {
         for at in range(1, 400)
     ),
     "no-line-end": " iteration 1/ 2 |" * 200_000,
-    "one-long-line": "x" * (40 << 20),
+    "one-long-line": lambda: b"x" * (40 << 20),
     "norms-begun": "print torch local norm:" * 200_000,
     "norms-sizes": "norm_size:" * 300_000,
     "norms-open": "norm_size:1 local_norm: [" * 100_000,
@@ -497,16 +506,16 @@ for name, content in {
     "utf16": LOG.encode("utf-16"),
     "not-utf8": LOG.encode().replace(b"lm loss", b"lm \xff\xfeloss"),
     "gzip-cut": gzip.compress(LOG.encode() * 100)[:-20],
-    "gzip-bomb": gzip.compress(b"\0" * (300 << 20)),
+    "gzip-bomb": lambda: gzip.compress(b"\0" * (300 << 20)),
     "gzip-garbled": b"\x1f\x8b\x08" + bytes(range(200)),
     "gzip-of-gzip": gzip.compress(gzip.compress(LOG.encode())),
     "event-claims": struct.pack("<Q", 1 << 60) + b"\0" * 20,
     "event-endless": event(b"\xff" * 100),
     "event-name": event(field(5, field(1, field(1, EVIL.encode()) + b"\x15\0\0\x80?"))) * 3,
-    "event-large": event(b"\0" * (1 << 20)),
+    "event-large": lambda: event(b"\0" * (1 << 20)),
     "event-loss": event(b"\x10\x01" + field(5, field(1, field(1, b"lm loss") + b"\x15\0\0\xc0\x7f"))),
     "event-steps": event(b"\x10" + b"\xff" * 9 + b"\x01" + field(5, field(1, field(1, b"lm loss") + b"\x15\0\0\x80?"))),
-    "event-tags": event(
+    "event-tags": lambda: event(
         field(5, b"".join(field(1, field(1, str(at).encode()) + b"\x15\0\0\x80?") for at in range(20_000)))
     ),
 }.items():
@@ -609,12 +618,14 @@ for name, content in {
 }.items():
     case(f"table:{name}", "dump compare t.csv", {"t.csv": content})
 for name, content in {
-    "bomb": sheet(rows(b"<row>" + b"<c><v>" + b"1" * (200 << 20) + b"</v></c></row>")),
-    "bomb-of-strings": sheet(rows(b""), b"<sst " + SPACE + b"><si><t>" + b"a" * (200 << 20) + b"</t></si></sst>"),
-    "bomb-of-cells": sheet(rows(b"<row>" + b"<c/>" * 3_000_000 + b"</row>")),
-    "bomb-of-rows": sheet(rows(b"<row><c><v>1</v></c></row>" * 1_000_000)),
-    "bomb-of-elements": sheet(rows(b"<x/>" * 3_000_000)),
-    "columns": sheet(rows(b'<row><c r="ZZZ1"><v>1</v></c></row>' * 50_000)),
+    "bomb": lambda: sheet(rows(b"<row>" + b"<c><v>" + b"1" * (200 << 20) + b"</v></c></row>")),
+    "bomb-of-strings": lambda: sheet(
+        rows(b""), b"<sst " + SPACE + b"><si><t>" + b"a" * (200 << 20) + b"</t></si></sst>"
+    ),
+    "bomb-of-cells": lambda: sheet(rows(b"<row>" + b"<c/>" * 3_000_000 + b"</row>")),
+    "bomb-of-rows": lambda: sheet(rows(b"<row><c><v>1</v></c></row>" * 1_000_000)),
+    "bomb-of-elements": lambda: sheet(rows(b"<x/>" * 3_000_000)),
+    "columns": lambda: sheet(rows(b'<row><c r="ZZZ1"><v>1</v></c></row>' * 50_000)),
     "shared": sheet(
         rows(b'<row><c t="s"><v>0</v></c></row>' * 10_000),
         b"<sst " + SPACE + b"><si><t>" + b"a" * 100_000 + b"</t></si></sst>",

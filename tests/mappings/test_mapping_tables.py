@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 
 from accmap.mapper.lenses.registry import LENSES
-from accmap.mapper.recipe.compile_fields import TARGET as FIELDS_TARGET
-from accmap.mapper.recipe.compile_fields import compiled as compiled_fields
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mapper.translate.translation import translate
 from accmap.mappings import compile_tables
-from accmap.mappings.model import json_schema
 from accmap.mappings.tables import Row, table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.megatron.catalog import ArgumentFact, catalog
@@ -37,14 +34,6 @@ lr_schedule: {type: ConstantWarmUpLR, learning_rate: 1.0e-4, warmup_steps: 0}
 train_dataset: {data_loader: {type: BlendedMegatronDatasetDataLoader, sizes: [100, 0, 0], config: {seq_length: 128}}}
 model: {model_config: {model_type: deepseek_v3, architectures: DeepseekV3ForCausalLM, num_hidden_layers: 8, %s}}
 """
-
-
-def test_compiled_tables_are_fresh() -> None:
-    assert compile_tables.TARGET.read_text(encoding="utf-8") == compile_tables.compiled()
-    assert compile_tables.FAMILIES_TARGET.read_text(encoding="utf-8") == compile_tables.compiled_families()
-    assert FIELDS_TARGET.read_text(encoding="utf-8") == compiled_fields()
-    schema = compile_tables.HERE / "table.schema.json"
-    assert json.loads(schema.read_text(encoding="utf-8")) == json_schema()
 
 
 def test_every_argument_has_a_row_or_a_reason() -> None:

@@ -80,6 +80,7 @@ def named(texts: dict[str, str], version: str) -> tuple[set[str], set[str]]:
     return fields, {word.strip("():,.;") for entry in loud for word in entry.message().split()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_convert_drops_is_found(version: str) -> None:
     missing: list[str] = []

@@ -91,7 +91,13 @@ def test_an_equal_pair_has_no_error_and_no_warning(which: tuple[str, str | None,
         assert not loud, [f"{entry.kind.code} {entry.message()}" for entry in loud]
 
 
-@pytest.mark.parametrize("which", PAIRS, ids=called)
+@pytest.mark.parametrize(
+    "which",
+    [
+        pytest.param(which, id=called(which), marks=[pytest.mark.slow] if which == ("deepseek_v3", None, None) else [])
+        for which in PAIRS
+    ],
+)
 def test_every_planted_fault_is_found(which: tuple[str, str | None, str | None]) -> None:
     texts, settings = pair(*which)
     before, sides = marks(findings(texts, settings)), sides_of(texts, settings)

@@ -18,7 +18,8 @@ from data_writer import write_data, write_text, yaml
 from accmap.evidence.data.blend import blend_of
 from accmap.evidence.data.draws import Draws
 from accmap.evidence.data.indexed import read_indexed
-from accmap.evidence.data.plan import Plan, plan_of
+from accmap.evidence.data.plan import Plan
+from accmap.evidence.data.planning import plan_of
 from accmap.evidence.data.problems import RefusedError
 from accmap.evidence.data.sampler import CyclicOrder, block_step, dealt_step
 from accmap.evidence.data.split import ranges

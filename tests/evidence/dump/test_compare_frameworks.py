@@ -202,7 +202,7 @@ def test_the_prechecks_columns_are_those_that_are_read(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=200)
     headers += json.loads(done.stdout.splitlines()[-1])
-    forms = [tables.form_of("x.csv", [header]) for header in headers]
+    forms = [tables.form_of("x.csv", header) for header in headers]
     assert forms == ["precheck", "precheck-details", "precheck", "precheck-details"]
     for at in (0, 2):
         rows = {

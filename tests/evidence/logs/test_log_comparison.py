@@ -227,7 +227,15 @@ class TestStandard:
     def test_a_log_without_norms_is_judged_by_its_loss(self) -> None:
         found = judged(megatron_run([2.0] * 9), static_run([2.0] * 9, norm=None))
         assert criterion(found, "mean norm").status == "info"
-        assert found.verdict.answer == "match"
+        assert found.verdict.answer == "partial"
+        assert [one.what for one in found.verdict.unseen] == ["grad norm"]
+
+    @pytest.mark.parametrize("steps", [3, 20, 999])
+    def test_steps_that_one_run_alone_has_are_not_within_the_standard(self, steps: int) -> None:
+        found = judged(megatron_run(falling(1000)), static_run(falling(1000)[:steps]))
+        assert found.verdict.answer == "partial"
+        assert f"{1000 - steps:,} steps of" in found.verdict.said.text()
+        assert "未比较" in found.verdict.said.text("zh")
 
     @pytest.mark.procedure("proc.stage3.loss_late_gap")
     @pytest.mark.parametrize(("gap", "status"), [(0.018, "pass"), (0.022, "fail")])
@@ -350,7 +358,7 @@ class TestFirstSteps:
     @pytest.mark.procedure("proc.stage2.step1_loss")
     def test_the_first_step_decides(self) -> None:
         good = judged(megatron_run([11.0, 10.5]), static_run([11.001, 10.501]), experiment="first-steps")
-        assert good.verdict.answer == "match"
+        assert good.verdict.answer == "partial"  # no local norm, so no gradient, was compared
         bad = judged(megatron_run([11.0, 10.5]), static_run([11.2, 10.5]), experiment="first-steps")
         assert bad.verdict.answer == "mismatch"
         assert "forward pass" in notes(bad)

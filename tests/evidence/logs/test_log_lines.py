@@ -197,3 +197,34 @@ def test_a_regular_log_is_read_without_looking_at_single_lines(form: str, monkey
     assert list(found.steps) == list(range(1, 3000))
     assert found.column(LOSS)[0] == 2.0
     assert found.lines[-1] == len(lines) - (form == "static")
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.data())
+def test_columns_at_once_are_what_the_pattern_finds(data: st.DataObject) -> None:
+    """A chunk that is split at its separators gives what is found line by line; else it is left to the pattern."""
+    count = data.draw(st.integers(1, 12))
+    lines = [
+        megatron_line(step, data.draw(st.sampled_from([2.0, 2.5, math.nan, 1e200, -3.0])), norm=1.0 + step % 3)
+        for step in range(1, count + 1)
+    ]
+    text = "".join(lines)
+    for _ in range(data.draw(st.integers(0, 2))):
+        at = data.draw(st.integers(0, len(text) - 1))
+        piece = data.draw(
+            st.sampled_from(["", "|", "\n", " ", "x", " lm loss:", "| lm loss: 1 |", "1", "iteration 7/ 9 |"])
+        )
+        text = text[:at] + piece + text[at + data.draw(st.integers(0, 3)) :]
+
+    def told(by_columns: bool) -> object:
+        with pytest.MonkeyPatch.context() as patch:
+            if not by_columns:
+                patch.setattr("accmap.evidence.logs.training_lines.Lines._by_columns", lambda *_: False)
+            reader = LogReader()
+            reader.take("".join(lines).encode(), 1, "x")
+            reader.take(text.encode(), 1 + len(lines), "x")
+            found = reader.lines["megatron"]
+            said = [one.diagnostic.message() for one in found.problems]
+            return repr((found.steps, found.numbers, sorted(found.finished().items()), said))
+
+    assert told(True) == told(False)

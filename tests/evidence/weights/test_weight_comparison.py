@@ -44,7 +44,9 @@ def statuses(found: Check) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("given", ["both", "yaml", "none"])
+@pytest.mark.parametrize(
+    "given", ["both", pytest.param("yaml", marks=pytest.mark.slow), pytest.param("none", marks=pytest.mark.slow)]
+)
 def test_the_same_weights_in_every_form(family: str, given: str, tmp_path: Path) -> None:
     script, config = pair(family, tmp_path)
     found = arrays(script)

@@ -170,3 +170,12 @@ def test_a_key_that_no_class_reads_ties_nothing() -> None:
 def test_a_tokenizer_does_not_state_the_vocabulary() -> None:
     found = read("torchrun pretrain_gpt.py --tokenizer-type GPT2BPETokenizer --vocab-file v.json", "run.sh").fields
     assert found["model.padded_vocab_size"].origin != "explicit"
+
+
+def test_what_a_stray_word_may_replace_leaves_the_rest_known() -> None:
+    """`$MORE` may hold any flag, and how many devices there are is open; the batch sizes are written."""
+    text = "deepspeed pretrain_gpt.py --micro-batch-size 2 --global-batch-size 512 --num-layers 2 $MORE"
+    recipe = recipe_of(config_of(SourceText("a.sh", text), ReadOptions(), path="a.sh"))
+    assert (recipe.value("batch.micro_size"), recipe.value("batch.global_size")) == (2, 512)
+    for field in ("batch.accumulation_steps", "parallel.data_size", "parallel.world_size"):
+        assert recipe.fields[field].decided is False, field

@@ -15,7 +15,7 @@ from accmap.mapper.conditions import COMPARISONS
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mapper.translate.shared_fields import TAKES
 from accmap.mapper.translate.translation import translate
-from accmap.mappings import transformer_config_compile
+from accmap.mappings import compile_transformer_config
 from accmap.mappings.model import SharedField, TransformerConfigFile
 from accmap.mappings.transformer_config import shared_fields
 from accmap.schemas.config import ReadOptions
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from accmap.mapper.translate.report import ReportRow
     from accmap.schemas.config import Config
 
-TABLE = transformer_config_compile.SOURCE
+TABLE = compile_transformer_config.SOURCE
 BASE = (
     "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 64 --num-attention-heads 8 "
     "--seq-length 128 --max-position-embeddings 128 --micro-batch-size 2 --train-iters 100 --lr 1e-4 --vocab-size 1024 "
@@ -60,10 +60,6 @@ def config(arguments: str, version: str = "0.12") -> Config:
 
 def told(rows: tuple[ReportRow, ...]) -> dict[str, tuple[Any, Any, str | None]]:
     return {one.name: (one.megatron, one.mindformers, row.field) for row in rows for one in row.resolved}
-
-
-def test_the_compiled_table_is_fresh() -> None:
-    assert transformer_config_compile.TARGET.read_text(encoding="utf-8") == transformer_config_compile.compiled()
 
 
 def test_the_table_names_what_there_is() -> None:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accmap.mapper.weights import Layout, UnmatchedWeightError, WeightTable
-from accmap.mappings import weights_compile, weights_compiled
 
 np = pytest.importorskip("numpy")
 
@@ -18,11 +17,6 @@ LAYER = "decoder.layers.1"
 
 def array(*shape: int) -> Any:
     return np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
-
-
-def test_the_compiled_table_is_fresh() -> None:
-    assert weights_compile.TARGET.read_text("utf-8") == weights_compile.compiled()
-    assert weights_compiled.PARAMETERS
 
 
 @pytest.mark.parametrize(

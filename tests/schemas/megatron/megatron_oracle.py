@@ -116,14 +116,15 @@ def answer(arguments: types.ModuleType, job: dict[str, typing.Any]) -> dict[str,
 
 
 def main() -> None:
-    jobs = [json.loads(line) for line in sys.stdin.read().splitlines()]
+    jobs = os.fdopen(os.dup(0), encoding="utf-8")  # `exit()`, which validation calls, closes sys.stdin
     output = sys.stdout
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         arguments = prepare(sys.argv[1])
         parser = arguments.add_megatron_arguments(argparse.ArgumentParser(allow_abbrev=False))
         defaults = {key: plain(value) for key, value in vars(parser.parse_args([])).items()}
-        answers = [defaults, *(answer(arguments, job) for job in jobs)]
-    output.write("".join(json.dumps(entry) + "\n" for entry in answers))
+        print(json.dumps(defaults), file=output, flush=True)
+        for line in jobs:
+            print(json.dumps(answer(arguments, json.loads(line))), file=output, flush=True)
 
 
 if __name__ == "__main__":

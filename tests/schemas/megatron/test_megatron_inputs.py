@@ -223,6 +223,21 @@ def test_an_unset_variable_stays_open() -> None:
     assert "/text" in [word.text for word in empty.arguments]
 
 
+# `_run_training.sh`: GPUS_PER_NODE is 8 where it is not set; how many nodes there are is the job's (SLURM_NNODES).
+@pytest.mark.parametrize(
+    ("stages", "variables", "devices"),
+    [(4, {}, 8), (8, {}, 8), (16, {}, None), (16, {"NUM_NODES": "4"}, 32), (12, {"NUM_NODES": "2"}, 16)],
+)
+def test_a_model_that_one_node_does_not_hold(stages: int, variables: dict[str, str], devices: int | None) -> None:
+    text = f"MODEL_ARGS:\n  --pipeline-model-parallel-size: {stages}\n  --num-layers: 48\n  --micro-batch-size: 1\n"
+    options = ReadOptions(variables=variables)
+    recipe = read_recipe(SourceText("x", text), options)
+    config = megatron_config(recipe.arguments, file="x", options=options, launch=recipe.launch)
+    assert config.value("world_size") == devices
+    refused = [problem for problem in config.problems if "world_size % " in problem.message()]
+    assert bool(refused) is (stages == 12)
+
+
 @pytest.mark.parametrize(
     "text", ["MODEL_ARGS: 3\n", "MODEL_ARGS: [a]\n", "- a\n", "MODEL_ARGS: {a: [\n", "\nMODEL_ARGS:\n\t- a", "a: 1\n"]
 )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from accmap.schemas.config import Config, ReadOptions
-from accmap.schemas.megatron import compile_catalog
-from accmap.schemas.megatron.unknown_arguments import nearly
 from accmap.schemas.megatron.versions import versions_of
 from accmap.schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS, static_catalog
 from accmap.schemas.mindformers.detect import ONLY_IN
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
+from accmap.schemas.suggestion import slip
 
 SIZES = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 "
 
@@ -64,16 +63,17 @@ def test_an_argument_of_another_version() -> None:
         ("--lr", "--l", False),
         ("--q-lora-rank", "--o-lora-rank", False),
         ("--train-samples", "--train-iters", False),
+        ("--lrr", "--lr", True),
+        ("hidden_sizee", "hidden_size", True),
+        ("top_k", "top_p", False),
     ],
 )
-def test_nearly(one: str, other: str, near: bool) -> None:
-    assert nearly(one, other) == near
+def test_slips(one: str, other: str, near: bool) -> None:
+    assert slip(one, other) == near
 
 
-def test_the_compiled_versions_are_fresh() -> None:
-    with open(compile_catalog.VERSIONS_PATH, encoding="utf-8") as stream:
-        assert stream.read() == compile_catalog.versions_text(compile_catalog.read_table())
-    assert versions_of("--perform-rl-step") == ("0.15", "0.16", "0.17", "0.18", "0.19")
+def test_which_versions_know_an_option() -> None:
+    assert versions_of("--perform-rl-step") == ("0.15", "0.16", "0.17", "0.18", "0.19", "main")
 
 
 def test_keys_of_one_version_are_those_of_the_catalogs() -> None:

@@ -95,13 +95,6 @@ def test_a_file_read_before_does_not_shine_through() -> None:
         assert kind.value == ("RMSNorm" if case is known else None)
 
 
-def test_the_compiled_classes_are_fresh() -> None:
-    with open(compile_legacy.TARGET, encoding="utf-8") as stream:
-        assert stream.read() == compile_legacy.compiled_text(), (
-            "run python -m accmap.schemas.mindformers.compile_legacy"
-        )
-
-
 def test_a_malformed_class_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "classes.yaml"
     path.write_text("classes:\n- {name: x, sources: [y], fieldz: []}\n", encoding="utf-8")

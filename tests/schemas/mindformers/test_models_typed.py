@@ -21,7 +21,10 @@ STATIC = [("static", version) for version in ("1.6", "1.9", "2.1")]
 ALL: list[tuple[Dialect, str]] = [*STATIC, ("legacy", "1.7"), ("dynamic", "2.0"), ("dynamic", "2.1")]
 
 
-@pytest.mark.parametrize(("dialect", "version"), ALL)
+@pytest.mark.parametrize(
+    ("dialect", "version"),
+    [pytest.param(*one, marks=pytest.mark.slow) if one[0] != "dynamic" else one for one in ALL],
+)
 def test_the_json_schema_is_valid_and_documented(dialect: Dialect, version: str) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     schema = model(dialect, version).model_json_schema(by_alias=True)

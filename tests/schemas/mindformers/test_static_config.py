@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.diagnostic import Kind, UnreadableError, finding
 from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
-from accmap.schemas.mindformers.compile_static import VERSIONS, rendered
 from accmap.schemas.mindformers.detect import dialect_of, looks_like_mindformers
 from accmap.schemas.mindformers.effective import Override, mindformers_config
 from accmap.schemas.mindformers.problems import PROBLEMS
@@ -264,12 +263,6 @@ def test_no_value_crashes(case: dict[str, Any], changes: dict[str, Any], version
     for problem in first.problems:
         assert problem.message("en")
         assert problem.message("zh")
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_compiled_facts_are_fresh(version: str) -> None:
-    with open(os.path.join(ROOM, f"static_{version.replace('.', '_')}_compiled.py"), encoding="utf-8") as stream:
-        assert stream.read() == rendered(version), "run python -m accmap.schemas.mindformers.compile_static"
 
 
 def test_facts_name_what_the_code_uses() -> None:

@@ -1,0 +1,72 @@
+"""What follows from a finding, and how that is said: "because lr_schedule is missing: 4 more"."""
+
+from __future__ import annotations
+
+from ...rules.catalog_compiled import CAUSES
+from ...schemas.diagnostic import causes_of
+from ...schemas.light_typing import TYPE_CHECKING
+from .places import place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ...schemas.diagnostic import Diagnostic, Language
+
+
+def following(found: Sequence[Diagnostic]) -> tuple[list[Diagnostic], Mapping[int, list[Diagnostic]]]:
+    """The causes in their order, and by the place of each in that list what follows from it."""
+    causes = causes_of(found)
+    heads: list[Diagnostic] = []
+    places: dict[int, int] = {}
+    for number, entry in enumerate(found):
+        if causes[number] is None:
+            places[number] = len(heads)
+            heads.append(entry)
+    follow: dict[int, list[Diagnostic]] = {}
+    for number, cause in enumerate(causes):
+        if cause is not None:
+            follow.setdefault(places[cause], []).append(found[number])
+    return heads, follow
+
+
+def because(cause: Diagnostic, language: Language) -> str:
+    """What the cause is, in a few words."""
+    chinese = language == "zh"
+    row = CAUSES.get(cause.kind.code)
+    if row is not None and row[3]:
+        return f"由于{row[3][1]}" if chinese else f"because {row[3][0]}"
+    values = dict(cause.values)
+    for name in ("flag", "key", "text"):
+        if values.get(name):
+            return f"由于 {values[name]}" if chinese else f"because of {values[name]}"
+    if len(cause.fields) == 1:
+        name = cause.fields[0]
+        return f"由于 {name} 不同" if chinese else f"because {name} differs"
+    return f"由于 {cause.kind.code}" if chinese else f"because of {cause.kind.code}"
+
+
+def counted(cause: Diagnostic, follow: Sequence[Diagnostic], language: Language) -> str:
+    """`because moe.num_experts differs: 4 more`."""
+    if language == "zh":
+        return f"{because(cause, language)}：另有 {len(follow)} 条"
+    return f"{because(cause, language)}: {len(follow)} more"
+
+
+def from_what(cause: Diagnostic, language: Language) -> str:
+    """The end of a message of its own, where a format has no place for what belongs together."""
+    place = place_of(cause.file, cause.span)
+    if language == "zh":
+        return f"（源于 {cause.kind.code}，{place}）"
+    return f" (Follows from {cause.kind.code}, {place}.)"
+
+
+def messages(found: Sequence[Diagnostic], language: Language) -> list[tuple[Diagnostic, str]]:
+    """Every finding with its sentence, the causes first: where only so many are shown, they are the ones."""
+    causes = causes_of(found)
+    heads = [(entry, entry.message(language)) for entry, cause in zip(found, causes, strict=True) if cause is None]
+    followers = [
+        (entry, entry.message(language) + from_what(found[cause], language))
+        for entry, cause in zip(found, causes, strict=True)
+        if cause is not None
+    ]
+    return [*heads, *followers]

@@ -1,0 +1,53 @@
+"""What is known of a unit of a dump and of its tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Role = Literal["input", "parameter", "output"]
+Direction = Literal["forward", "backward", ""]
+Level = Literal["module", "api", "operator", "debug"]
+
+
+class Statistics(NamedTuple):
+    """What a dump says of a tensor without its elements."""
+
+    highest: float | None = None
+    lowest: float | None = None
+    mean: float | None = None
+    norm: float | None = None
+    checksum: str | None = None
+
+
+class Tensor(NamedTuple):
+    """One tensor, or one plain argument, of a unit."""
+
+    place: str
+    """`input.0`, `parameters.weight`, `output.0`, `gradient.weight`."""
+    role: Role
+    dtype: str
+    shape: tuple[int, ...] | None
+    statistics: Statistics = Statistics()
+    path: str | None = None
+    value: object = None
+    """A plain argument's value; tensors have none."""
+
+
+class Unit(NamedTuple):
+    """One call of a module, an API or an operator."""
+
+    name: str
+    """As the dump spells it: what goes into a scope."""
+    scope: str
+    """The path of the module, API or operator without kind, direction and call."""
+    kind: str
+    """The class of a module; the name of an API or an operator."""
+    direction: Direction
+    call: int
+    level: Level
+    tensors: Sequence[Tensor]
+    parent: str | None = None
+    """The name of the unit that it ran inside, where the dump tells."""

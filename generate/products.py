@@ -1,0 +1,81 @@
+"""Every product and the module that makes it.
+
+A module of this list has `products()`: the text of each file that it makes, by its path in the checkout. They are run
+in this order, because the later ones import what the earlier ones made.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module, invalidate_caches
+from typing import TYPE_CHECKING
+
+from .checkout import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MAKERS = (
+    "schemas.compile_versions",
+    "schemas.compile_purposes",
+    "schemas.megatron.compile_catalog",
+    "schemas.megatron.compile_validation",
+    "schemas.mindformers.compile_static",
+    "schemas.mindformers.compile_dynamic",
+    "schemas.mindformers.compile_legacy",
+    "mapper.recipe.compile_fields",
+    "mapper.compile_names",
+    "mappings.compile_stops",
+    "mappings.compile_tables",
+    "mappings.compile_transformer_config",
+    "mappings.compile_weights",
+    "rules.compile",
+    "rules.pages",
+    "mapper.matrix",
+    "evidence.codes",
+)
+WHOLLY_MADE = ("docs/rules",)
+"""Folders of which every file is a product: one that nothing makes any more goes."""
+
+
+def made() -> Iterator[Mapping[str, str]]:
+    """The products, one maker after the other; each is written before the next one is asked for."""
+    for name in MAKERS:
+        invalidate_caches()
+        yield import_module(f"accmap.{name}").products()
+
+
+def write() -> list[str]:
+    """Write what is not there yet or has changed, and answer with the paths of those files."""
+    changed: list[str] = []
+    every: set[str] = set()
+    for products in made():
+        for path, text in products.items():
+            every.add(path)
+            if _stored(path) != text:
+                target = ROOT / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(text, "utf-8")
+                changed.append(path)
+    for path in _in_folders():
+        if path not in every:
+            (ROOT / path).unlink()
+            changed.append(path)
+    return changed
+
+
+def stale() -> list[str]:
+    """The products that are missing or differ from what would be made now."""
+    wanted = {path: text for products in made() for path, text in products.items()}
+    return [
+        *(path for path, text in wanted.items() if _stored(path) != text),
+        *(path for path in _in_folders() if path not in wanted),
+    ]
+
+
+def _stored(path: str) -> str | None:
+    target = ROOT / path
+    return target.read_text("utf-8") if target.is_file() else None
+
+
+def _in_folders() -> list[str]:
+    return [str(path.relative_to(ROOT)) for folder in WHOLLY_MADE for path in sorted((ROOT / folder).glob("*"))]

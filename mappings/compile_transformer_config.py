@@ -1,0 +1,67 @@
+"""Makes `transformer_config_compiled.py` from `transformer_config.yaml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+from ..schemas.literal_module import literal_module
+from .model import Harmless, TransformerConfigFile
+
+SOURCE = Path(__file__).with_name("transformer_config.yaml")
+
+
+def products() -> dict[str, str]:
+    """The compiled module."""
+    content = TransformerConfigFile.model_validate(yaml.safe_load(SOURCE.read_text("utf-8")))
+    reasons: list[Harmless] = list(content.reasons.values())
+    places = {name: place for place, name in enumerate(content.reasons)}
+    fields: list[tuple[Any, ...]] = []
+    for field in content.fields:
+        why: list[int] = []
+        for reason in field.harmless:
+            if isinstance(reason, str):
+                why.append(places[reason])
+            else:
+                if reason not in reasons:
+                    reasons.append(reason)
+                why.append(reasons.index(reason))
+        fields.append(
+            (
+                field.name,
+                tuple(field.arguments or [field.name]),
+                field.take,
+                tuple(field.values),
+                field.here,
+                field.asked,
+                field.latent,
+                field.since_megatron,
+                field.until_megatron,
+                tuple(field.about),
+                tuple(why),
+            )
+        )
+    about = "The fields of both TransformerConfigs; compiled from transformer_config.yaml."
+    text = literal_module(about, REASONS=tuple(map(_reason, reasons)), FIELDS=tuple(fields))
+    return {"mappings/transformer_config_compiled.py": text}
+
+
+def _reason(reason: Harmless) -> tuple[Any, ...]:
+    return (
+        tuple(_condition(condition) for condition in reason.when),
+        None if reason.megatron is None else tuple(reason.megatron),
+        None if reason.mindformers is None else tuple(reason.mindformers),
+        reason.dialect,
+        reason.since,
+        reason.until,
+        reason.en,
+        reason.zh,
+    )
+
+
+def _condition(condition: tuple[Any, ...]) -> tuple[Any, ...]:
+    field, comparison, *rest = condition
+    operand = rest[0] if rest else None
+    return (field, comparison, tuple(cast("list[Any]", operand)) if isinstance(operand, list) else operand)

@@ -1,0 +1,404 @@
+"""One cause is one finding: which of the findings about a subject follow from which others.
+
+Four relations say it, the first that holds counts:
+- a row of `causes.yaml` (a missing section, a class that is not known, a type of number that decides others);
+- the key: what a reader says of a key is the cause of every difference that goes through that key;
+- the gate: a field counts on one side alone, because the field that decides it differs or is not known;
+- the derivation: what a framework works out from a value differs because that value does.
+
+Nothing is dropped: a finding that follows says so (`because`), and a cause is as grave as the worst of what follows.
+"""
+
+from __future__ import annotations
+
+from ..mapper.conditions import holds
+from ..mapper.recipe.reading import RecipeReading, side_of
+from ..mappings.tables import table
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from .catalog_compiled import CAUSES, COMPARED, RULES
+from .comparison import COMPARATORS, equal
+from .gates import conditions_of
+from .harmless import IDLE, key_of, names_of
+from .places import places_of, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ..schemas.config import Value
+    from ..schemas.diagnostic import Diagnostic, Severity
+    from ..schemas.source import Span
+    from .subject import Side, Subject
+
+_RANKS = {"info": 0, "warning": 1, "error": 2}
+_PAIR = frozenset(code for code, row in RULES.items() if row[2] == "pair")
+"""Rules that compare: what they say of a key is a consequence, not a cause."""
+_SLIPS = frozenset(("MAP002", "MAP022", "MAP026", "MAP106", "MAP122"))
+"""An argument that is none: what its parser then lacks follows from it."""
+
+
+_UNREAD = frozenset(("MAP053", "MAP054", "MAP091", "MAP092"))
+"""A section that nothing reads."""
+_FORK = "MAP042"
+_SWITCHED_OFF = "MAP100"
+
+
+class _Row(NamedTuple):
+    """A row of causes.yaml."""
+
+    fields: tuple[str, ...]
+    open: tuple[str, ...]
+    codes: tuple[str, ...]
+
+
+def grouped(subject: Subject, found: Sequence[Diagnostic], settled: Mapping[str, Severity]) -> list[Diagnostic]:
+    """The findings, each with what it follows from; `settled` are severities that a user has chosen."""
+    if not any(entry.kind.severity != "info" for entry in found):
+        return list(found)  # advice alone: nothing is wrong that anything could follow from
+    causes = _Links(subject, found).causes()
+    entries = list(found)
+    for number in causes:
+        root = _root(number, causes)
+        head, follower = entries[root], entries[number]
+        if _RANKS[follower.kind.severity] > _RANKS[head.kind.severity]:
+            if head.kind.code in settled or head.kind.severity == "info":
+                continue
+            kind = head.kind._replace(severity=follower.kind.severity, effect=follower.effect)
+            entries[root] = head._replace(kind=kind)
+        entries[number] = follower._replace(because=head.mark)
+    return entries
+
+
+def _root(number: int, causes: Mapping[int, int]) -> int:
+    """Where a chain of causes begins."""
+    while number in causes:
+        number = causes[number]
+    return number
+
+
+class _Links:
+    def __init__(self, subject: Subject, found: Sequence[Diagnostic]) -> None:
+        self.subject = subject
+        self.found = found
+        self.at: dict[tuple[str, Span], int] = {}
+        """What was said of a key in one file, by its place."""
+        self.slips: dict[tuple[str, int, int], int] = {}
+        """The arguments that are none, by where they begin."""
+        self.idle: list[int] = []
+        """What was said of a key that does nothing."""
+        self.differing: dict[str, int] = {}
+        """The comparison of each field that has one."""
+        for number, entry in enumerate(found):
+            code, span = entry.kind.code, entry.span
+            if entry.fields and len(entry.fields) == 1 and (code in _PAIR or entry.fields[0] in COMPARED):
+                self.differing.setdefault(entry.fields[0], number)
+            if code in _PAIR or code[:3] not in ("SYN", "MAP") or entry.kind.severity == "info":
+                continue
+            if span is not None and span[:2] != span[2:4]:
+                self.at.setdefault((entry.file, span._replace(file=None)), number)
+                if code in _SLIPS:
+                    self.slips.setdefault((entry.file, *span[:2]), number)
+            if code in IDLE:
+                self.idle.append(number)
+            if code == _FORK:
+                self._fork(number)
+        self.rows = list(self._with_rows())
+        self._keys: dict[tuple[str, str], frozenset[str]] = {}
+        self._helpers: dict[tuple[str, str], frozenset[str]] = {}
+        self._readings: dict[str, RecipeReading] = {}
+        self._known: dict[tuple[str, str, str], bool] = {}
+
+    def _fork(self, number: int) -> None:
+        """One warning stands for all the arguments of a fork."""
+        for side in self.subject.sides:
+            for setting in side.config.settings.values():
+                if setting.acceptance == "unknown" and setting.span is not None and side.framework == "megatron":
+                    span = setting.span
+                    self.at.setdefault((span.file or side.config.file, span._replace(file=None)), number)
+
+    def _with_rows(self) -> Iterator[tuple[int, _Row]]:
+        for number, entry in enumerate(self.found):
+            if entry.kind.code in CAUSES:
+                yield number, _Row(*CAUSES[entry.kind.code][:3])
+        for name, number in self.differing.items():
+            if name in CAUSES and self.found[number].kind.severity != "info":
+                yield number, _Row(*CAUSES[name][:3])
+
+    def causes(self) -> dict[int, int]:
+        """What each finding follows from: the surest relation is asked first of all, and nothing goes round."""
+        causes: dict[int, int] = {}
+        for relation in (
+            self._by_row,
+            self._by_spelling,
+            self._by_slip,
+            self._by_key,
+            self._by_gate,
+            self._by_derivation,
+        ):
+            for number in range(len(self.found)):
+                if number not in causes:
+                    cause = relation(number)
+                    if cause is not None and _root(cause, causes) != number:
+                        causes[number] = cause
+        return causes
+
+    def _by_row(self, number: int) -> int | None:
+        entry = self.found[number]
+        for cause, row in self.rows:
+            head = self.found[cause]
+            if cause == number:
+                continue
+            if entry.kind.code in row.codes and (entry.file == head.file or head.kind.code in _PAIR):
+                return cause
+            if not entry.fields:
+                continue
+            if row.fields and entry.fields != head.fields and all(name.startswith(row.fields) for name in entry.fields):
+                return cause
+            if row.open and all(name.startswith(row.open) and self._is_open(name, head.file) for name in entry.fields):
+                return cause
+        return None
+
+    def _by_slip(self, number: int) -> int | None:
+        """What a framework refuses for want of an argument that stands there misspelt."""
+        entry = self.found[number]
+        if entry.kind.code in _PAIR or entry.span is None or entry.kind.code in _SLIPS:
+            return None
+        return self.slips.get((entry.file, *entry.span[:2]))
+
+    def _by_spelling(self, number: int) -> int | None:
+        """A section that is missing because it stands there misspelt."""
+        entry = self.found[number]
+        missing = CAUSES[entry.kind.code][4] if entry.kind.code in CAUSES else None
+        if missing is None:
+            return None
+        from ..schemas.suggestion import slip
+
+        for cause, other in enumerate(self.found):
+            if (
+                other.file == entry.file
+                and other.kind.code in _UNREAD
+                and slip(str(dict(other.values).get("key")), missing)
+            ):
+                return cause
+        return None
+
+    def _is_open(self, name: str, file: str) -> bool:
+        """Whether a field is undecided in a file."""
+        side = next((side for side in self.subject.sides if side.config.file == file), None)
+        field = None if side is None else side.field(name)
+        return field is not None and not field.decided
+
+    def _by_key(self, number: int) -> int | None:
+        entry = self.found[number]
+        if entry.kind.code not in _PAIR or len(entry.fields) != 1:
+            return None
+        name = entry.fields[0]
+        for file, span in self._places(entry, name) if self.at else ():
+            cause = self.at.get((file, span))
+            if cause is None:
+                parts = (one for (there, part), one in self.at.items() if there == file and _holds(span, part))
+                cause = next(parts, None)
+            if cause is not None:
+                return cause
+        for cause in self.idle:
+            if entry.kind.severity != "info" and key_of(self.found[cause]) & names_of((name,), main=True):
+                return cause
+        return None
+
+    def _places(self, entry: Diagnostic, name: str) -> Iterator[tuple[str, Span]]:
+        """Where a field of a comparison is decided, in both files."""
+        for side in self.subject.sides:
+            for spot in places_of(side).spots(name):
+                yield spot.span.file or side.config.file, spot.span._replace(file=None)
+        if entry.span is not None and entry.span[:2] != entry.span[2:4]:
+            yield entry.file, entry.span._replace(file=None)
+
+    def _by_gate(self, number: int) -> int | None:
+        left, right = self.subject.megatron, self.subject.mindformers
+        if left is None or right is None or len(self.found[number].fields) != 1:
+            return None
+        name = self.found[number].fields[0]
+        if self.found[number].kind.code == _SWITCHED_OFF:
+            return self.differing.get(name)
+        for condition in (*conditions_of(name, left.framework), *conditions_of(name, right.framework)):
+            cause = self.differing.get(condition[0])
+            if cause is None or condition[0] == name:
+                continue
+            open_ = left.recipe.is_open(condition[0]) or right.recipe.is_open(condition[0])
+            if open_ or holds(condition, left.value) != holds(condition, right.value):
+                return cause
+        return None
+
+    def _by_derivation(self, number: int) -> int | None:
+        """A value that is worked out from others differs because one of them does."""
+        entry = self.found[number]
+        if entry.kind.code not in _PAIR or len(entry.fields) != 1 or len(self.differing) < 2:
+            return None
+        name = entry.fields[0]
+        best: tuple[int, int] | None = None
+        for side in self.subject.sides:
+            if _stands_there(side, name):
+                continue
+            own = self._behind(side, name)
+            for other, cause in self.differing.items():
+                if other == name or self.found[cause].kind.severity == "info":
+                    continue
+                theirs = self._behind(side, other)
+                shared = len(own & theirs)
+                if own < theirs or not (shared or other in self._asked(side, name)):
+                    continue
+                if best is not None and shared <= best[0]:
+                    continue
+                if self._follows(side, name, other) and (
+                    not self._follows(side, other, name) or self._comes_first(other, name)
+                ):
+                    best = shared, cause
+        return None if best is None else best[1]
+
+    def _follows(self, side: Side, name: str, other: str) -> bool:
+        """Whether one field of a side is what it is because of another one."""
+        known = self._known.get((side.framework, name, other))
+        if known is None:
+            known = not _in_one_row(side, name, other) and (
+                self._derives(side, name, other) or self._would_agree(side, name, other)
+            )
+            self._known[side.framework, name, other] = known
+        return known
+
+    def _derives(self, side: Side, name: str, other: str) -> bool:
+        """Whether the framework works the one out from the other's key, and all else that it takes is agreed on."""
+        places, sources = places_of(side), _sources(side, name)
+        own, main = places.main_spot(name), places.main_spot(other)
+        if own is None or main is None or main.key not in sources:
+            return False
+        if own.key == main.key:
+            return True
+        rest = [key for key in sources if key != main.key and not _sources_of(side, key)]
+        return all(self._agreed(side, key) for key in rest)
+
+    def _agreed(self, side: Side, key: str) -> bool:
+        """Whether a key decides a field that both sides have alike."""
+        fields = _decided_by(side, key)
+        return bool(fields) and not any(name in self.differing for name in fields)
+
+    def _would_agree(self, side: Side, name: str, other: str) -> bool:
+        """Whether a field would agree if the other one did: it is read again as if."""
+        there = next(entry for entry in self.subject.sides if entry is not side)
+        wanted = there.field(name)
+        if wanted is None or not wanted.decided or name not in COMPARED:
+            return False
+        supposed = _supposing(side, other, there)
+        return supposed is not None and COMPARATORS[COMPARED[name][1]](supposed.value(name), wanted.value)
+
+    def _comes_first(self, other: str, name: str) -> bool:
+        """Of two values worked out from the same keys, the one that the vocabulary names first."""
+        for there in self.subject.sides:
+            one, two = self._behind(there, other), self._behind(there, name)
+            if one != two and (one < two or two < one):
+                return one < two
+        order = tuple(COMPARED)
+        return other in COMPARED and name in COMPARED and order.index(other) < order.index(name)
+
+    def _asked(self, side: Side, name: str) -> frozenset[str]:
+        """The fields that were needed to work one out."""
+        known = self._helpers.get((side.framework, name))
+        if known is None:
+            reading = self._readings.get(side.framework)
+            if reading is None:
+                reading = self._readings[side.framework] = RecipeReading(side.config)
+            known = self._helpers[side.framework, name] = reading.helpers(name)
+        return known
+
+    def _behind(self, side: Side, name: str) -> frozenset[str]:
+        """Every key that decides a field on one side."""
+        known = self._keys.get((side.framework, name))
+        if known is None:
+            known = frozenset(spot.key for spot in places_of(side).spots(name))
+            self._keys[side.framework, name] = known
+        return known
+
+
+def _holds(whole: Span, part: Span) -> bool:
+    """Whether a place lies in another one, which is not empty."""
+    return whole[:2] <= part[:2] and part[2:4] <= whole[2:4] and whole[:2] != whole[2:4]
+
+
+def _stands_there(side: Side, name: str) -> bool:
+    """Whether a field is what one key says, so that nothing is worked out."""
+    field = side.field(name)
+    if field is None or len(field.keys) != 1:
+        return field is None
+    setting = side.setting(field.keys[0])
+    return setting is not None and setting.origin != "derived" and setting.value == field.value
+
+
+def _keys(side: Side, name: str) -> set[str]:
+    """The keys that a field is read from on one side: the file's, and what the framework makes of them."""
+    found: set[str] = set()
+    for row in rows_of(name):
+        wanted = row.side(side_of(side.config), side.config.framework_version)
+        if wanted is not None:
+            found.update(one for key in (*wanted.keys, *wanted.read) for one in key.split("|"))
+    return found
+
+
+def _sources(side: Side, name: str) -> set[str]:
+    """Everything that the framework works a field's keys out from."""
+    found: set[str] = set()
+    waiting = list(_keys(side, name))
+    while waiting:
+        for key in _sources_of(side, waiting.pop()):
+            if key not in found:
+                found.add(key)
+                waiting.append(key)
+    return found
+
+
+def _sources_of(side: Side, key: str) -> tuple[str, ...]:
+    setting = side.setting(key)
+    return () if setting is None or setting.origin != "derived" else setting.derived_from
+
+
+def _decided_by(side: Side, key: str) -> list[str]:
+    """The fields that a key decides before all others."""
+    found: list[str] = []
+    for row in table().rows:
+        wanted = row.side(side_of(side.config), side.config.framework_version)
+        if wanted is not None and key in (*wanted.keys[:1], *wanted.read[:1]):
+            found += row.fields
+    return found
+
+
+def _in_one_row(side: Side, name: str, other: str) -> bool:
+    """Whether two fields are read from the same keys at once, each from its part."""
+    return any(other in row.fields for row in rows_of(name)) or _keys(side, name) == _keys(side, other)
+
+
+def _supposing(side: Side, name: str, there: Side) -> RecipeReading | None:
+    """One side as it would be read if a field had the other side's value."""
+    from ..mapper.lenses.lens import Omitted, Scope
+    from ..mapper.lenses.registry import LENSES
+    from ..schemas.config import Setting
+
+    dialect, version = side_of(side.config), side.config.framework_version
+    for row in rows_of(name):
+        wanted = row.side(dialect, version)
+        fields = [there.field(field) for field in row.fields]
+        if wanted is None or wanted.environment is not None or wanted.fixed is not None:
+            continue
+        if any(field is not None and not field.decided for field in fields):
+            return None
+
+        def known(field: str, own: tuple[str, ...] = row.fields) -> Value:
+            return (there if field in own else side).value(field)
+
+        scope = Scope(dialect, version, wanted.options, known)
+        put = LENSES[wanted.lens].put(tuple(there.value(field) for field in row.fields), scope)
+        settings = dict(side.config.settings)
+        for place, key in enumerate(wanted.keys):
+            value = put[place] if place < len(put) else None
+            if not isinstance(value, Omitted):
+                for one in (key, *wanted.read[place : place + 1]):
+                    settings[one] = Setting(one, value, "explicit")
+        reading = RecipeReading(side.config._replace(settings=settings))
+        return reading if equal(reading.value(name), there.value(name)) else None
+    return None

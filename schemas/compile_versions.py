@@ -1,0 +1,97 @@
+"""Makes `versions_compiled.py` from `versions.yaml`.
+
+`python -m accmap.schemas.compile_versions FRAMEWORK` prints the distributions that hold the sources of its versions.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+SOURCE = Path(__file__).with_name("versions.yaml")
+DIALECTS = {"megatron": ("megatron",), "mindformers": ("static", "dynamic", "legacy")}
+USES = ("default", "read", "write", "verify")
+_MEMBERS = {"name", "number", "label", "tag", "wheel", "facts"}
+
+
+def read_versions() -> dict[str, list[dict[str, Any]]]:
+    """The authored list by framework; ValueError where a line is malformed."""
+    content: dict[str, list[dict[str, Any]]] = yaml.safe_load(SOURCE.read_text("utf-8"))
+    if set(content) != set(DIALECTS):
+        raise ValueError(f"{SOURCE}: {sorted(content)} are not {sorted(DIALECTS)}")
+    for framework, entries in content.items():
+        _check(framework, entries)
+    return content
+
+
+def _check(framework: str, entries: list[dict[str, Any]]) -> None:
+    dialects = DIALECTS[framework]
+    names = [entry.get("name") for entry in entries]
+    for entry in entries:
+        where = f"{SOURCE}: {framework} {entry.get('name')}"
+        strange = set(entry) - _MEMBERS - set(dialects)
+        if strange or not isinstance(entry.get("name"), str) or not set(entry) & set(dialects):
+            raise ValueError(f"{where}: {sorted(strange) or 'its name is a text, and it has a dialect'}")
+        if not {"tag", "wheel"} & set(entry):
+            raise ValueError(f"{where}: says not where its source is")
+        if _number(entry) is None:
+            raise ValueError(f"{where}: a name without two numbers needs `number`")
+        for dialect in set(entry) & set(dialects):
+            unknown = [use for use in entry[dialect].split() if use not in USES]
+            if unknown:
+                raise ValueError(f"{where}: {dialect} has no {unknown}")
+        if not set(entry.get("facts", {}).values()) <= set(names):
+            raise ValueError(f"{where}: its facts are of no version")
+    if len(set(names)) < len(names) or sorted(entries, key=lambda entry: _number(entry) or ()) != entries:
+        raise ValueError(f"{SOURCE}: {framework} is not in the order of its versions")
+    for dialect in dialects:
+        usual = [entry["name"] for entry in entries if "default" in entry.get(dialect, "").split()]
+        if len(usual) != (dialect != "legacy"):  # what no version is for by default is never assumed
+            raise ValueError(f"{SOURCE}: {dialect} has {len(usual)} defaults")
+
+
+def _number(entry: dict[str, Any]) -> tuple[int, ...] | None:
+    parts = str(entry.get("number", entry["name"])).split(".")
+    return tuple(map(int, parts)) if len(parts) == 2 and all(part.isdecimal() for part in parts) else None
+
+
+def products() -> dict[str, str]:
+    """The compiled module."""
+    lines = [
+        '"""The versions of the frameworks; compiled from versions.yaml, do not edit."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "TYPE_CHECKING = False",
+        "if TYPE_CHECKING:",
+        "    from typing import Any",
+        "",
+        "VERSIONS: Any = (",
+    ]
+    numbers: dict[str, tuple[int, ...] | None] = {}
+    for framework, entries in read_versions().items():
+        for entry in entries:
+            if "number" in entry:
+                numbers[entry["name"]] = _number(entry)
+            has = [dialect for dialect in DIALECTS[framework] if dialect in entry]
+            lines += [f"    {_row(framework, dialect, entry)!r}," for dialect in has]
+    lines += [")", f"NUMBERS: dict[str, tuple[int, ...]] = {numbers!r}", ""]
+    return {"schemas/versions_compiled.py": "\n".join(lines)}
+
+
+def _row(framework: str, dialect: str, entry: dict[str, Any]) -> tuple[Any, ...]:
+    facts = entry.get("facts", {}).get(dialect, entry["name"])
+    told = (entry.get("label"), entry.get("tag"), entry.get("wheel"))
+    return (framework, entry["name"], dialect, tuple(entry[dialect].split()), facts, *told)
+
+
+def main(framework: str) -> None:
+    """Print the wheels of a framework."""
+    print("\n".join(entry["wheel"] for entry in read_versions()[framework] if "wheel" in entry))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,149 @@
+"""Brings a version of Megatron-LM in: `python -m accmap.schemas.megatron.extract TREE --version 0.20 [--write]`.
+
+TREE is a source tree or an unpacked wheel. The version needs its line in `versions.yaml`; its arguments are read out
+of the tree's own parser by `extraction.py`, in a process of its own. What changes against the version's present facts,
+or else against the version before it, is printed; `--write` puts it into `arguments.json` and makes the products.
+`--compare OLD` asks for the changes against another version, `--format json` for the list as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .. import compile_versions
+from . import facts as stored
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+PROGRAM = os.path.join(HERE, "extraction.py")
+_TIME = 300
+
+
+class ExtractionError(Exception):
+    """The tree's parser could not be asked."""
+
+
+class Extracted(NamedTuple):
+    """What a tree's own code says."""
+
+    arguments: list[dict[str, Any]]
+    functions: dict[str, str]
+
+
+class Change(NamedTuple):
+    """One difference between two versions."""
+
+    kind: str
+    """`new`, `gone` or `changed`, an argument; `function-new`, `function-gone`, `function-changed`."""
+    name: str
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        if self.kind == "changed":
+            shown = {key: (self.before.get(key), self.after.get(key)) for key in (*self.before, *self.after)}
+            return f"changed {self.name}: " + "; ".join(f"{key} {a!r} -> {b!r}" for key, (a, b) in shown.items())
+        told = {key: value for key, value in self.after.items() if key not in ("options", "group")}
+        return f"{self.kind} {self.name}" + (f" {json.dumps(told)}" if self.kind == "new" else "")
+
+
+def extract(tree: str, functions: Sequence[str]) -> Extracted:
+    """The arguments that a tree's parser declares, and the digests of the functions that it has."""
+    if not os.path.isfile(os.path.join(tree, "megatron", "training", "arguments.py")):
+        raise ExtractionError(f"{tree} has no megatron/training/arguments.py")
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as wanted:
+        wanted.write("\n".join(functions))
+        wanted.flush()
+        # -I: nothing of this environment is looked at; -B: nothing is written into the tree.
+        words = [sys.executable, "-I", "-B", PROGRAM, os.path.abspath(tree), wanted.name]
+        ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_TIME)
+    if ran.returncode:
+        raise ExtractionError(f"{tree}: {ran.stderr.strip()[-2000:]}")
+    return Extracted(**json.loads(ran.stdout))
+
+
+def changes(before: Extracted, after: Extracted) -> list[Change]:
+    """What is new, gone and changed, arguments by their options and then functions."""
+    old, new = ({option: one for one in side.arguments for option in one["options"]} for side in (before, after))
+    found: list[Change] = []
+    for option in dict.fromkeys([*old, *new]):
+        was, now = old.get(option), new.get(option)
+        if was is None or now is None:
+            found.append(Change("new" if was is None else "gone", option, was or {}, now or {}))
+            continue
+        differing = [key for key in {**was, **now} if key not in ("options", "group") and was.get(key) != now.get(key)]
+        if differing:
+            pair = ({key: side.get(key) for key in differing} for side in (was, now))
+            found.append(Change("changed", option, *pair))
+    for name in sorted({*before.functions, *after.functions}):
+        was, now = before.functions.get(name), after.functions.get(name)
+        if was != now:
+            kind = "new" if was is None else "gone" if now is None else "changed"
+            found.append(Change(f"function-{kind}", name, {"digest": was}, {"digest": now}))
+    return found
+
+
+def known(facts: stored.Facts, version: str) -> Extracted:
+    """What the facts say of a version."""
+    return Extracted(facts.of(version), facts.digests(version))
+
+
+def compared_with(facts: stored.Facts, version: str, order: Sequence[str]) -> str | None:
+    """The version whose facts a new one is laid beside: its own, else those of the one before it."""
+    if version in facts.versions:
+        return version
+    return next((name for name in reversed(order[: order.index(version)]) if name in facts.versions), None)
+
+
+def write(facts: stored.Facts) -> None:
+    """Write the facts, and all that is made of them."""
+    with open(stored.PATH, "w", encoding="utf-8") as stream:
+        stream.write(stored.text(facts))
+    root = os.path.dirname(os.path.dirname(HERE))
+    subprocess.run([sys.executable, "-m", "generate"], cwd=root, stdout=subprocess.DEVNULL, check=True)
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m accmap.schemas.megatron.extract", description=__doc__)
+    parser.add_argument("tree")
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--compare")
+    parser.add_argument(
+        "--watch", nargs="+", default=[], help="functions, path:name, whose digests are kept from now on"
+    )
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--format", choices=["text", "json"], default="text")
+    given = parser.parse_args(words)
+    order = [str(entry["name"]) for entry in compile_versions.read_versions()["megatron"]]
+    if given.version not in order:
+        print(f"{given.version} has no line in {compile_versions.SOURCE}", file=sys.stderr)
+        return 2
+    facts = stored.read()
+    try:
+        found = extract(given.tree, [*facts.functions, *given.watch])
+    except ExtractionError as error:
+        print(error, file=sys.stderr)
+        return 2
+    other = given.compare or compared_with(facts, given.version, order)
+    listed = changes(known(facts, other) if other else Extracted([], {}), found)
+    if given.format == "json":
+        print(json.dumps({"from": other, "to": given.version, "changes": [change._asdict() for change in listed]}))
+    else:
+        print(f"{given.version} against {other}: {len(listed) or 'no'} changes")
+        print("".join(f"{change}\n" for change in listed), end="")
+    if given.write:
+        write(stored.with_version(facts, given.version, found.arguments, found.functions, order))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,146 @@
+"""The facts of every Megatron-LM version in one file, `arguments.json`; never imported while a file is read.
+
+An argument stands once for all the versions in which it is exactly the same, in the order of the parsers:
+`["--num-layers", "0.12-", "int"]`: its options, its versions, its type or action, its default, what else there is.
+What follows from the rest is left out: a destination that argparse would derive, a switch's opposite as the default.
+`functions` holds the digest of the code of each function that a table cites, by version. `0.12-` is open: what a new
+version does not change needs no new line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..version_sets import text_of, versions_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PATH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "arguments.json")
+_ACTIONS = ("true", "false", "switch")
+_SWITCHES = {"true": False, "false": True}
+
+
+class Facts(NamedTuple):
+    """What is known of the versions."""
+
+    versions: list[str]
+    """Whose facts these are, oldest first."""
+    arguments: list[dict[str, Any]]
+    """One argument each, with `versions`: the names of those in which it is so."""
+    functions: dict[str, dict[str, str]]
+    """Of each function (`path:name`) the digest by version; a version that has no such function is left out."""
+
+    def of(self, version: str) -> list[dict[str, Any]]:
+        """The arguments of one version, in the order of its parser."""
+        return [
+            {key: value for key, value in entry.items() if key != "versions"}
+            for entry in self.arguments
+            if version in entry["versions"]
+        ]
+
+    def digests(self, version: str) -> dict[str, str]:
+        """The functions that a version has."""
+        return {name: held[version] for name, held in self.functions.items() if version in held}
+
+
+def read(path: str = PATH) -> Facts:
+    """The facts as they are authored."""
+    with open(path, encoding="utf-8") as stream:
+        content: dict[str, Any] = json.load(stream)
+    order: list[str] = content["versions"]
+    arguments: list[dict[str, Any]] = []
+    for group, rows in content["arguments"]:
+        for names, versions, kind, *rest in rows:
+            options = names.split()
+            entry: dict[str, Any] = {"options": options, "dest": derived_dest(options), "group": group}
+            entry["action"] = kind if kind in _ACTIONS else "store"
+            entry["type"] = None if kind in _ACTIONS else kind or None
+            entry["default"] = rest[0] if rest else _SWITCHES.get(kind)
+            entry.update(rest[1] if len(rest) > 1 else {})
+            arguments.append({**without_nothing(entry), "versions": list(versions_in(versions, order))})
+    functions = {
+        name: {version: digest for digest, text in held.items() for version in versions_in(text, order)}
+        for name, held in content["functions"].items()
+    }
+    return Facts(order, arguments, functions)
+
+
+def derived_dest(options: Sequence[str]) -> str:
+    """The destination that argparse derives: from the first long option, else the first."""
+    name = next((option for option in options if option.startswith("--")), options[0])
+    return name.lstrip("-").replace("-", "_")
+
+
+def without_nothing(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The members that say something: None is what argparse has by itself."""
+    return {key: value for key, value in entry.items() if value is not None}
+
+
+def text(facts: Facts) -> str:
+    """The file's text: one argument a line, below the group that the parser lists it in."""
+    lines = ["{", f'"versions": {json.dumps(facts.versions)},', '"arguments": [']
+    runs: list[tuple[str, list[str]]] = []
+    for entry in facts.arguments:
+        if not runs or runs[-1][0] != entry["group"]:
+            runs.append((entry["group"], []))
+        runs[-1][1].append(json.dumps(_row(entry, facts.versions), ensure_ascii=False))
+    lines.append(",\n".join(f"[{json.dumps(group)}, [\n" + ",\n".join(rows) + "\n]]" for group, rows in runs))
+    lines += ["],", '"functions": {']
+    digests: list[str] = []
+    for name, held in sorted(facts.functions.items()):
+        sets = {digest: text_of([v for v in held if held[v] == digest], facts.versions) for digest in held.values()}
+        digests.append(f"{json.dumps(name)}: {json.dumps(sets)}")
+    return "\n".join([*lines, ",\n".join(digests), "}", "}", ""])
+
+
+def _row(entry: Mapping[str, Any], order: Sequence[str]) -> list[Any]:
+    named = ("options", "group", "versions", "type", "action", "default")
+    told = {key: value for key, value in entry.items() if key not in named}
+    if told["dest"] == derived_dest(entry["options"]):
+        del told["dest"]
+    action, kind = entry["action"], entry.get("type", "")
+    if action != "store":
+        told.update({"type": kind} if kind else {})  # argparse keeps it for a boolean switch, and never calls it
+        kind = action
+    default = entry.get("default")
+    row: list[Any] = [" ".join(entry["options"]), text_of(entry["versions"], order), kind]
+    if told or default is not _SWITCHES.get(action):
+        row.append(default)
+    return [*row, told] if told else row
+
+
+def with_version(
+    facts: Facts,
+    version: str,
+    arguments: Sequence[Mapping[str, Any]],
+    functions: Mapping[str, str],
+    order: Sequence[str],
+) -> Facts:
+    """The facts with one version's in them, new or in place of what they said of it; its parser's order is kept."""
+    versions = [one for one in order if one == version or one in facts.versions]
+    rows = [{**entry, "versions": [v for v in entry["versions"] if v != version]} for entry in facts.arguments]
+    at = 0
+    for argument in arguments:
+        found = _found(rows, argument, at)
+        if found is None:
+            rows.insert(at, {**argument, "versions": [version]})
+            at += 1
+        else:
+            rows[found]["versions"].append(version)
+            at = found + 1
+    digests = {
+        name: {v: digest for v, digest in held.items() if v != version} for name, held in facts.functions.items()
+    }
+    for name, digest in functions.items():
+        digests.setdefault(name, {})[version] = digest
+    return Facts(versions, [row for row in rows if row["versions"]], digests)
+
+
+def _found(rows: Sequence[Mapping[str, Any]], argument: Mapping[str, Any], at: int) -> int | None:
+    for index in range(at, len(rows)):
+        if {key: value for key, value in rows[index].items() if key != "versions"} == argument:
+            return index
+    return None

@@ -1,0 +1,309 @@
+"""Facts of a MindSpore Transformers version, read out of its source: `python -m accmap.schemas.mindformers.extract`.
+
+    python -m accmap.schemas.mindformers.extract TREE --version 2.2            what differs from what stands here
+    python -m accmap.schemas.mindformers.extract TREE --version 2.2 --write    ... write facts.yaml and the products
+    python -m accmap.schemas.mindformers.extract --remove 2.2                  take a version out again
+
+TREE is an unpacked wheel or a source tree: the folder that holds `mindformers`. Its package is imported in a process
+of its own (MindSpore is needed there, nothing installed is touched), and parsed. A version that stands here is
+compared with itself; a new one with the version before it, as a list of changes: what is new, gone or changed, and
+the functions whose source changed, each with the places in accmap that cite it. `--write` needs the version's line in
+`schemas/versions.yaml`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import compile_versions
+from .fact_file import SOURCE, facts_of, merged, read_facts, written
+from .shape import is_list, is_mapping
+from .source_digests import data_keys, digests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE = Path(__file__).resolve().parent
+DIGESTS = HERE / "digests.yaml"
+_HEAD = """# What every version of MindSpore Transformers accepts, defaults to and converts: written by
+# `python -m accmap.schemas.mindformers.extract`, which reads the real source; do not edit. ` @1.7-1.9` behind a key are
+# the versions in which it counts (`fact_file.py`). What the source does not say as data stands in `judged.yaml`.
+"""
+_DIGESTS_HEAD = """# Digests of the functions that accmap follows, by version (`source_digests.py`); written by
+# `python -m accmap.schemas.mindformers.extract`, do not edit.
+"""
+_KINDS = ("bool", "int", "float", "str")
+_CITING = ("schemas", "mappings", "rules", "mapper", "verifier")
+
+
+def extracted(tree: Path, python: str = sys.executable) -> dict[str, Any]:
+    """The facts of one version by dialect, and the digests of its functions."""
+    package = tree / "mindformers"
+    if not package.is_dir():
+        raise ValueError(f"{tree} holds no folder mindformers")
+    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+    done = subprocess.run(
+        [python, str(HERE / "probe.py")], env=environment, capture_output=True, text=True, check=False, cwd=tree
+    )
+    _, mark, answer = done.stdout.rpartition("\nFACTS\n")
+    if not mark:
+        raise ValueError(f"{tree} cannot be imported:\n{done.stderr.strip()[-2000:]}")
+    raw = json.loads(answer)
+    found = {"static": _static(raw["static"], package), "digests": digests(package)}
+    if raw["dynamic"] is not None:
+        found["dynamic"] = _sorted_facts(raw["dynamic"])
+    return found
+
+
+def _static(raw: dict[str, Any], package: Path) -> dict[str, Any]:
+    fields = {**raw["transformer"], **raw["mla_transformer"]}
+    return {
+        "source": f"mindformers {raw['release']}",
+        "sections": raw["sections"],
+        "order": raw["order"],
+        "run_modes": raw["run_modes"],
+        "classes": _classes(raw),
+        "names": raw["names"],
+        "models": _models(raw["models"]),
+        "white": raw["white"],
+        "converters": _converters(raw),
+        "common": _rules(raw["common"], raw["transformer"]),
+        "transformer": raw["transformer"],
+        "mla_transformer": raw["mla_transformer"],
+        "types": _types(raw["annotations"], fields),
+        "registry": raw["registry"],
+        "callbacks": {name: sorted(words) for name, words in sorted(raw["callbacks"].items())},
+        "loaders": raw["loaders"],
+        "data_keys": data_keys(package),
+    }
+
+
+def _models(raw: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, one in raw.items():
+        legacy = not name.startswith("mcore_")
+        bare = name.removeprefix("mcore_")
+        trained = legacy or one["training"]
+        found[bare] = {"legacy": legacy, "trainable": trained, "mla": not legacy and trained and one["mla"]}
+    return found
+
+
+def _classes(raw: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    models = _models(raw["models"])
+    beside = {name.removeprefix("mcore_"): one["module"].rpartition(".")[0] for name, one in raw["models"].items()}
+    latent = {one["module"].rpartition(".")[0] for one in raw["models"].values() if one["mla"] or one["mla_dynamic"]}
+    for name, one in raw["classes"].items():
+        legacy = not name.startswith("mcore_")
+        folder = one["module"].rpartition(".")[0]
+        own = [
+            models[model] for model, place in beside.items() if place == folder and models[model]["legacy"] == legacy
+        ]
+        found[name] = {
+            "class": one["class"],
+            "legacy": legacy,
+            "model_type": one["model_type"],
+            "mf": one["mf"],
+            "signature": one["signature"],
+            "ignore": one["ignore"],
+            "attribute_map": one["attribute_map"],
+            "mla": not legacy and folder in latent,
+            "converter": one["converter"],
+            "trainable": any(model["trainable"] for model in own),
+        }
+    return found
+
+
+def _converters(raw: dict[str, Any]) -> dict[str, Any]:
+    """Each class's own converter; a field that is set by a key of its own name is not listed."""
+    if raw["converters"] is None:
+        return {}
+    every = {**raw["transformer"], **raw["mla_transformer"]}
+    found: dict[str, Any] = {}
+    for name, one in raw["converters"].items():
+        plain, latent = _rules(one["plain"], raw["transformer"]), _rules(one["mla"], every)
+        apart = {key: value for key, value in latent["rules"].items() if plain["rules"].get(key) != value}
+        found[name] = {**plain, "mla_rules": apart, "mla_without": latent["without"]}
+    return found
+
+
+def _rules(mapping: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    rules = {key: _spec(targets) for key, targets in mapping.items() if targets != [[key, None]]}
+    without = sorted(field for field in fields if mapping.get(field) != [[field, None]])
+    beyond = sorted(key for key, targets in mapping.items() if targets == [[key, None]] and key not in fields)
+    return {"rules": dict(sorted(rules.items())), "without": without, **({"beyond": beyond} if beyond else {})}
+
+
+def _spec(targets: list[list[Any]]) -> Any:
+    texts = [field if transform is None else f"{field} | {transform}" for field, transform in targets]
+    return texts[0] if len(texts) == 1 else texts
+
+
+def _types(annotations: dict[str, str], defaults: dict[str, Any]) -> dict[str, list[str]]:
+    """The fields whose kind is one of the plain ones, `?` where None is their default or allowed."""
+    found: dict[str, list[str]] = {}
+    for name, kind in annotations.items():
+        bare = kind.removesuffix(" | None")
+        if bare in _KINDS:
+            optional = bare != kind or defaults.get(name) is None
+            found.setdefault(f"{bare}?" if optional else bare, []).append(name)
+    return {kind: sorted(found[kind]) for kind in sorted(found)}
+
+
+def _sorted_facts(value: Any) -> Any:
+    if is_mapping(value):
+        return {key: _sorted_facts(value[key]) for key in sorted(value)}
+    return value
+
+
+# --- the files -------------------------------------------------------------------------------------------------------
+
+
+def taken_in(facts: dict[str, Any], digest: dict[str, Any], version: str, new: dict[str, Any] | None) -> None:
+    """Put a version's facts into the two trees, or take the version out of them where `new` is None."""
+    for dialect in ("static", "dynamic"):
+        content = None if new is None else new.get(dialect)
+        facts[dialect] = _exchanged(facts.get(dialect), version, content)
+    held = _exchanged(digest, version, None if new is None else new["digests"])
+    digest.clear()
+    digest.update(held)
+
+
+def _exchanged(dialect: dict[str, Any] | None, version: str, new: Any) -> dict[str, Any]:
+    old: dict[str, Any] = dialect or {"versions": [], "facts": {}}
+    trees = {one: facts_of(old["facts"], one, old["versions"]) for one in old["versions"] if one != version}
+    if new is not None:
+        trees[version] = new
+    versions = sorted(trees, key=_number)
+    return {"versions": versions, "facts": merged({one: trees[one] for one in versions}, versions) if trees else {}}
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+# --- the list of changes ---------------------------------------------------------------------------------------------
+
+
+def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, str, Any, Any]]:
+    """What is `new`, `gone` or `changed` between two trees: the path, and the two values."""
+    if is_mapping(old) and is_mapping(new):
+        for key in [*old, *(key for key in new if key not in old)]:
+            here = f"{path}.{key}" if path else str(key)
+            if key not in new:
+                yield "gone", here, old[key], None
+            elif key not in old:
+                yield "new", here, None, new[key]
+            else:
+                yield from changes(old[key], new[key], here)
+    elif repr(old) != repr(new):
+        if is_list(old) and is_list(new):
+            yield from (("gone", path, one, None) for one in old if one not in new)
+            yield from (("new", path, None, one) for one in new if one not in old)
+            if sorted(map(repr, old)) == sorted(map(repr, new)):
+                yield "changed", path, old, new
+        else:
+            yield "changed", path, old, new
+
+
+def cited(root: Path, functions: set[str]) -> dict[str, list[str]]:
+    """The places in accmap's tables and programs that name one of the functions (`file.py:function`)."""
+    found: dict[str, list[str]] = {}
+    name = re.compile(r"([\w/]+\.py):([\w.]+)")
+    for room in _CITING:
+        for path in sorted((root / room).rglob("*")):
+            if path.suffix not in (".yaml", ".py") or path.stem.endswith("_compiled") or path == DIGESTS:
+                continue
+            for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+                for file, function in name.findall(line):
+                    for full in functions:
+                        where, _, what = full.partition(":")
+                        if f"/{where}".endswith(f"/{file}") and (what == function or what.startswith(f"{function}.")):
+                            found.setdefault(full, []).append(f"{path.relative_to(root)}:{number}")
+    return found
+
+
+def _told(version: str, before: str | None, old: dict[str, Any], new: dict[str, Any]) -> int:
+    """Print the list of changes; how many there are."""
+    count = 0
+    for dialect in ("static", "dynamic"):
+        found = list(changes(old.get(dialect, {}), new.get(dialect, {})))
+        count += len(found)
+        print(f"## {dialect}: {len(found)} changes from {before} to {version}")
+        for kind, path, left, right in found:
+            shown = {"new": repr(right), "gone": repr(left), "changed": f"{left!r} -> {right!r}"}[kind]
+            print(f"{kind:8}{path}: {shown[:160]}")
+    sources = list(changes(old["digests"], new["digests"]))
+    functions: set[str] = set()
+    for kind, path, left, right in sources:
+        file, mark, function = path.partition(".py.")
+        whole = right if kind == "new" else left
+        names = [function] if mark else list(whole) if is_mapping(whole) else []
+        functions |= {f"{file.removesuffix('.py')}.py:{one}" for one in names}
+    places = cited(HERE.parents[1], functions)
+    print(f"## {len(functions)} functions or classes whose source changed, {len(places)} of them cited here")
+    for name in sorted(functions, key=lambda one: (one not in places, one)):
+        print(f"source  {name}" + (f"  cited in {', '.join(places[name])}" if name in places else ""))
+    return count
+
+
+def main(words: list[str] | None = None) -> int:
+    """The command; 1 where a version that stands here differs from its source."""
+    parser = argparse.ArgumentParser(
+        prog="accmap.schemas.mindformers.extract", description="Facts of a MindSpore Transformers version."
+    )
+    parser.add_argument("tree", nargs="?", type=Path, help="an unpacked wheel or a source tree")
+    parser.add_argument("--version", help="what the version is called here: 2.2")
+    parser.add_argument("--write", action="store_true", help="write facts.yaml and digests.yaml")
+    parser.add_argument("--remove", metavar="VERSION", help="take a version out")
+    given = parser.parse_args(words)
+    facts = read_facts() if SOURCE.exists() else {}
+    digest = read_facts(DIGESTS) if DIGESTS.exists() else {}
+    if given.remove:
+        taken_in(facts, digest, given.remove, None)
+        _write(facts, digest)
+        return 0
+    if given.tree is None or given.version is None:
+        parser.error("TREE and --version are needed")
+    listed = [entry["name"] for entry in compile_versions.read_versions()["mindformers"]]
+    if given.write and given.version not in listed:
+        print(f"{given.version} has no line in {compile_versions.SOURCE}", file=sys.stderr)
+        return 2
+    try:
+        new = extracted(given.tree.resolve())
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    before = _before(facts, given.version)
+    old: dict[str, Any] = {"digests": facts_of(digest["facts"], before, digest["versions"]) if before else {}}
+    for dialect, content in facts.items():
+        if before is not None and before in content["versions"]:
+            old[dialect] = facts_of(content["facts"], before, content["versions"])
+    count = _told(given.version, before, old, new)
+    if given.write:
+        taken_in(facts, digest, given.version, new)
+        _write(facts, digest)
+        return 0
+    return int(count > 0 and before == given.version)
+
+
+def _before(facts: dict[str, Any], version: str) -> str | None:
+    known = [one for one in facts.get("static", {"versions": []})["versions"] if _number(one) <= _number(version)]
+    return known[-1] if known else None
+
+
+def _write(facts: dict[str, Any], digest: dict[str, Any]) -> None:
+    SOURCE.write_text(written(_HEAD, facts), "utf-8")
+    DIGESTS.write_text(written(_DIGESTS_HEAD, digest), "utf-8")
+    subprocess.run([sys.executable, "-m", "generate"], cwd=HERE.parents[1], stdout=subprocess.DEVNULL, check=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,174 @@
+"""The facts of every version in one file: what all versions share stands once, what differs names its versions.
+
+`facts.yaml` is a tree. A key that ends in ` @1.7-1.9` counts in those versions only; a key without it counts in every
+version in which what holds it counts. A set of words (`$words`) holds its members by the versions that have them;
+`$order` is the order of the keys in versions that have another one.
+`facts_of` gives the tree of one version, `merged` makes one tree of all, and the one is the other's inverse.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from ..version_sets import text_of, versions_in
+from .shape import is_list, is_mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SOURCE = Path(__file__).with_name("facts.yaml")
+_WORDS = "$words"
+_ORDER = "$order"
+_ALL = "all"
+
+
+def read_facts(path: Path = SOURCE) -> dict[str, Any]:
+    """The whole file: `versions` by dialect, and a tree a dialect."""
+    return yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def facts_of(tree: Any, version: str, versions: Sequence[str]) -> Any:
+    """What a tree says of one version; `versions` is the order in which they came."""
+    if not is_mapping(tree):
+        return tree
+    if _WORDS in tree:
+        return _words_of(tree[_WORDS], version, versions)
+    found: dict[Any, Any] = {}
+    for key, value in tree.items():
+        name, held = _taken_apart(key, versions)
+        if version in held:
+            found[name] = facts_of(value, version, versions)
+    order: str | None = found.pop(_ORDER, None)
+    return found if order is None else {name: found[name] for name in order.split()}
+
+
+def merged(trees: Mapping[str, Any], versions: Sequence[str]) -> Any:
+    """One tree of the trees of several versions."""
+    asked = [version for version in versions if version in trees]
+    values = [trees[version] for version in asked]
+    if all(is_mapping(value) for value in values):
+        return _merged_mappings({version: trees[version] for version in asked}, versions)
+    if len(asked) > 1 and all(_is_set(value) for value in values) and any(value != values[0] for value in values):
+        return {_WORDS: _merged_words({version: trees[version] for version in asked}, versions)}
+    return values[0]
+
+
+def _merged_mappings(trees: dict[str, dict[Any, Any]], versions: Sequence[str]) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for name in _in_order([list(tree) for tree in trees.values()]):
+        holding = {version: tree[name] for version, tree in trees.items() if name in tree}
+        for group in _alike(holding):
+            together = {version: holding[version] for version in group}
+            found[_key(name, group, list(trees), versions)] = merged(together, versions)
+    return {**found, **_other_orders(found, trees, versions)}
+
+
+def _other_orders(found: dict[Any, Any], trees: dict[str, dict[Any, Any]], versions: Sequence[str]) -> dict[str, str]:
+    """The orders of the versions that have another one than the tree: the framework goes through some in order."""
+    orders: dict[str, list[str]] = {}
+    for version, tree in trees.items():
+        if list(facts_of(found, version, versions)) != list(tree):
+            orders.setdefault(" ".join(tree), []).append(version)
+    return {f"{_ORDER} @{text_of(held, versions)}": order for order, held in orders.items()}
+
+
+def _alike(values: dict[str, Any]) -> list[list[str]]:
+    """The versions in groups: those whose values can stand under one key."""
+    if all(is_mapping(value) for value in values.values()) or all(_is_set(value) for value in values.values()):
+        return [list(values)]
+    groups: list[list[str]] = []
+    for version, value in values.items():
+        for group in groups:
+            if _same(values[group[0]], value):
+                group.append(version)
+                break
+        else:
+            groups.append([version])
+    return groups
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Equal, and of one kind: True is not 1, and 1 is not 1.0."""
+    return repr(left) == repr(right)
+
+
+def _is_set(value: Any) -> bool:
+    """A list of words that a set of words can hold."""
+    if not is_list(value) or len(value) < 4:
+        return False
+    words = [word for word in value if isinstance(word, str) and word and not any(one.isspace() for one in word)]
+    return len(set(words)) == len(value)
+
+
+def _merged_words(lists: dict[str, list[str]], versions: Sequence[str]) -> dict[str, str]:
+    groups: dict[str, list[str]] = {}
+    order = _in_order(list(lists.values()))
+    for word in order:
+        held = [version for version, words in lists.items() if word in words]
+        name = _ALL if len(held) == len(lists) else "@" + text_of(held, versions)
+        groups.setdefault(name, []).append(word)
+    found = {name: " ".join(words) for name, words in groups.items()}
+    for version, words in lists.items():
+        if _words_of(found, version, versions) != words:
+            found[f"order @{text_of([version], versions)}"] = " ".join(words)
+    return found
+
+
+def _words_of(groups: Mapping[str, str], version: str, versions: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for name, words in groups.items():
+        if name.startswith("order @"):
+            if version in versions_in(name[len("order @") :], versions):
+                return words.split()
+        elif name == _ALL or version in versions_in(name[1:], versions):
+            found += words.split()
+    return sorted(found)
+
+
+def _in_order(lists: list[list[Any]]) -> list[Any]:
+    """Every entry once, in an order that the lists agree on as far as they do; the newest list leads."""
+    found: list[Any] = []
+    for entries in reversed(lists):
+        at = 0
+        for entry in entries:
+            if entry in found:
+                at = found.index(entry) + 1
+            else:
+                found.insert(at, entry)
+                at += 1
+    return found
+
+
+def _key(name: Any, held: list[str], around: list[str], versions: Sequence[str]) -> Any:
+    return name if held == around else f"{name} @{text_of(held, versions)}"
+
+
+def _taken_apart(key: Any, versions: Sequence[str]) -> tuple[Any, Sequence[str]]:
+    if isinstance(key, str):
+        name, mark, text = key.rpartition(" @")
+        if mark:
+            return name, versions_in(text, versions)
+    return key, versions
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+class _Writer(yaml.SafeDumper):
+    """Block mappings, flow lists, no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's
+        return True
+
+    def represent_sequence(self, tag: str, sequence: Any, flow_style: bool | None = None) -> Any:  # noqa: ARG002
+        return super().represent_sequence(tag, sequence, flow_style=True)
+
+
+def written(head: str, content: Any) -> str:
+    """The text of a fact file under its heading."""
+    text = yaml.dump(content, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=110)
+    lines = (f"{line[: (len(line) - len(line.lstrip(' '))) // 2]}{line.lstrip(' ')}" for line in text.splitlines())
+    return head + "\n".join(lines) + "\n"

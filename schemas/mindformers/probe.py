@@ -1,0 +1,435 @@
+"""Run in a process of its own whose path holds an unpacked MindSpore Transformers: print what its classes say.
+
+`python probe.py` imports the real package and writes one JSON object after the line `FACTS`. It knows nothing of
+accmap and judges nothing: defaults, signatures, registered names, converters as they are finally resolved, and the
+annotations of the configuration classes. `extract.py` starts it.
+"""
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportIncompatibleVariableOverride=false, reportUnnecessaryComparison=false
+# ruff: noqa: SLF001, ARG001, ARG002, ARG005, SIM118 - the framework's own members, and Python's signatures
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import dataclasses
+import importlib.abc
+import importlib.machinery
+import inspect
+import io
+import json
+import logging
+import os
+import sys
+import textwrap
+import types
+import typing
+from typing import Any
+
+_REQUIRED = "<required>"
+_NO_CALLBACKS = (
+    "Callback",
+    "CallbackManager",
+    "CheckpointConfig",
+    "CheckpointManager",
+    "InternalCallbackParam",
+    "RunContext",
+)
+"""What stands in the registry of callbacks because MindSpore's whole module is registered."""
+
+
+def main() -> None:
+    """Print the facts."""
+    logging.disable(logging.CRITICAL)
+    _stand_in_for_hyper_parallel()
+    with contextlib.redirect_stdout(io.StringIO()):
+        facts = {"static": _static(), "dynamic": _dynamic()}
+    sys.stdout.write("\nFACTS\n" + json.dumps(facts) + "\n")
+    sys.stdout.flush()
+    os._exit(0)  # the framework's threads may abort a process that takes itself apart
+
+
+# --- the static graph ------------------------------------------------------------------------------------------------
+
+
+def _static() -> dict[str, Any]:
+    import mindformers
+    from mindformers.tools.register import MindFormerModuleType as Kind
+    from mindformers.tools.register import MindFormerRegister as Register
+    from mindformers.tools.register import template
+
+    kinds: dict[str, Any] = {name: getattr(Kind, name.upper()) for name in ("lr", "optimizer", "wrapper")}
+    facts: dict[str, Any] = {"release": getattr(mindformers, "__version__", None)}
+    facts["sections"] = {name: _section(one) for name, one in template.CONFIG_NAME_TO_CLASS.items()}
+    orders = ("general_configs", "train_configs", "do_eval_configs", "predict_configs", "eval_configs")
+    facts["order"] = {name: getattr(template.ConfigTemplate, name) for name in orders}
+    facts["run_modes"] = template.ConfigTemplate._run_modes
+    configs = Register.registry[Kind.CONFIG]
+    facts["classes"] = {name: _config_class(name, one) for name, one in configs.items()}
+    facts["names"] = _search_names(Register, Kind, configs)
+    facts["models"] = {name: _model(one) for name, one in Register.registry[Kind.MODELS].items()}
+    facts.update(_conversion())
+    facts["registry"] = {
+        name: {key: _constructor(one, further=name == "optimizer") for key, one in Register.registry[kind].items()}
+        for name, kind in kinds.items()
+    }
+    callbacks = Register.registry[Kind.CALLBACK]
+    facts["callbacks"] = {name: _words(one) for name, one in callbacks.items() if name not in _NO_CALLBACKS}
+    loaders = Register.registry[Kind.DATASET_LOADER]
+    facts["loaders"] = sorted(name for name, one in loaders.items() if _is_a(one, "Dataset") or "Loader" in name)
+    return facts
+
+
+def _section(one: Any) -> dict[str, Any]:
+    names = [klass.__name__ for klass in one.__mro__]
+    return {
+        "defaults": {key: plain(getattr(one, key)) for key in one.keys()},
+        "strict": one._raise_error_for_unexpected_key,
+        "spec": "SpecConfig" in names,
+        "list": "ListConfig" in names,
+        "required": one._required_keys,
+    }
+
+
+def _config_class(name: str, one: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    ignored: list[str] = []
+    init = one.__init__
+    while True:
+        held = inspect.getclosurevars(init).nonlocals if hasattr(init, "__code__") else {}
+        given = {**given, **held.get("mf_model_kwargs", {})} if isinstance(held.get("mf_model_kwargs"), dict) else given
+        ignored += held.get("ignore_param_names", ())
+        inner = getattr(init, "__wrapped__", None)
+        if inner is None:
+            break
+        init = inner
+    converter = getattr(inspect.getmodule(one), "ConfigConverter", None)
+    own = [
+        value.__name__
+        for value in vars(inspect.getmodule(one)).values()
+        if inspect.isclass(value) and value.__name__.endswith("ConfigConverter") and value is not converter
+    ]
+    convert = vars(one).get("convert_to_transformer_config")
+    mla = None if convert is None else inspect.signature(convert).parameters["is_mla_model"].default
+    return {
+        "class": one.__name__,
+        "module": one.__module__,
+        "model_type": plain(getattr(one, "model_type", None)),
+        "mf": plain(given),
+        "signature": _signature(init),
+        "ignore": sorted(set(ignored)),
+        "attribute_map": plain(getattr(one, "attribute_map", {})),
+        "converter": own[0] if own else None,
+        "mla_by_default": mla,
+    }
+
+
+def _model(one: Any) -> dict[str, Any]:
+    """Whether the static graph's network stands beside it, and as what the networks convert their configuration."""
+    folder = os.path.dirname(inspect.getfile(one))
+    static = dynamic = ""
+    for name in sorted(os.listdir(folder)):
+        if name.startswith("modeling_") and name.endswith(".py") and "infer" not in name:
+            with open(os.path.join(folder, name), encoding="utf-8") as stream:
+                text = stream.read()
+            if "pynative" in name:
+                dynamic += text
+            else:
+                static += text
+    latent = "is_mla_model=True"
+    return {
+        "module": one.__module__,
+        "training": "GPTModel" in static and "class Training" in static,
+        "mla": latent in static,
+        "mla_dynamic": latent in dynamic,
+    }
+
+
+def _signature(function: Any) -> dict[str, Any]:
+    listed = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {
+        name: _REQUIRED if one.default is inspect.Parameter.empty else plain(one.default)
+        for name, one in inspect.signature(function).parameters.items()
+        if name not in ("self", "cls") and one.kind not in listed
+    }
+
+
+def _search_names(register: Any, kind: Any, configs: dict[str, Any]) -> dict[str, str]:
+    known: dict[Any, str] = getattr(register, "search_names_map", {})
+    found: dict[str, set[str]] = {name: {name} for name in configs}
+    for (module, name), target in known.items():
+        if module == kind.CONFIG:
+            found[target].add(name if name in configs else name.removeprefix("mcore_"))
+    return {name: target for target, names in found.items() for name in sorted(names)}
+
+
+def _conversion() -> dict[str, Any]:
+    from mindformers.parallel_core import transformer_config, transformer_config_utils
+
+    plain_class, mla_class = transformer_config.TransformerConfig, transformer_config.MLATransformerConfig
+    fields, mla_fields = dataclass_defaults(plain_class), dataclass_defaults(mla_class)
+    facts: dict[str, Any] = {
+        "white": sorted(transformer_config_utils.DEFAULT_WHITE_KEY),
+        "transformer": fields,
+        "mla_transformer": {
+            name: value for name, value in mla_fields.items() if name not in fields or fields[name] != value
+        },
+        "annotations": {
+            field.name: annotation(field.type)
+            for klass in (plain_class, mla_class)
+            for field in dataclasses.fields(klass)
+        },
+    }
+    mapping = transformer_config_utils.COMMON_CONFIG_MAPPING
+    scattered = transformer_config_utils.scatter_multi_mapping_keys_to_mapping(mapping)
+    scattered = mapping if scattered is None else scattered
+    facts["common"] = {key: _targets(spec) for key, spec in _one_by_one(scattered)}
+    try:
+        from mindformers.parallel_core.config_converter import ConfigConverter
+    except ImportError:
+        facts["converters"] = None
+    else:
+        facts["converters"] = {one.__name__: _converter(one) for one in _subclasses(ConfigConverter)}
+    return facts
+
+
+def _one_by_one(mapping: dict[Any, Any]) -> list[tuple[str, Any]]:
+    return [(one, spec) for key, spec in mapping.items() for one in (key if isinstance(key, tuple) else (key,))]
+
+
+def _targets(spec: Any) -> list[list[Any]]:
+    if isinstance(spec, str):
+        return [[spec, None]]
+    if isinstance(spec, tuple) and len(spec) == 2 and callable(spec[1]):
+        return [[spec[0], spec[1].__name__]]
+    return [target for one in spec for target in _targets(one)]
+
+
+def _converter(one: Any) -> dict[str, Any]:
+    class Silent:
+        def __getattr__(self, name: str) -> Any:
+            return lambda *_, **__: None
+
+    return {
+        name: {key: _targets(spec) for key, spec in one._get_final_mapping(Silent(), mla).items()}
+        for name, mla in (("plain", False), ("mla", True))
+    }
+
+
+def _subclasses(one: Any) -> list[Any]:
+    return [found for child in one.__subclasses__() for found in (child, *_subclasses(child))]
+
+
+def _constructor(one: Any, *, further: bool = False) -> dict[str, Any]:
+    """A class's arguments; of an optimizer also those that it takes out of `**kwargs` by name."""
+    own = one.__init__ if inspect.isclass(one) else one
+    if inspect.isclass(one) and "__init__" not in vars(one) and "__new__" in vars(one):
+        own = one.__new__
+    target = _undecorated(own)
+    parameters = inspect.signature(target).parameters
+    taken = [name for name, found in parameters.items() if found.kind is inspect.Parameter.VAR_KEYWORD]
+    more, refused = _taken_further(target, taken[0]) if taken and further else ({}, False)
+    arguments = {**_signature(target), **more}
+    return {"class": getattr(one, "__name__", str(one)), "args": arguments, "open": bool(taken) and not refused}
+
+
+def _taken_further(function: Any, name: str) -> tuple[dict[str, Any], bool]:
+    """What a constructor reads of `**kwargs` by name with a default, and whether it refuses everything else."""
+    found: dict[str, Any] = {}
+    refused = False
+    try:
+        source = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        return found, refused
+    for node in ast.walk(ast.parse(source)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        if not (isinstance(node.func.value, ast.Name) and node.func.value.id == name):
+            continue
+        if node.func.attr in ("get", "pop") and len(node.args) == 2:
+            with contextlib.suppress(ValueError):
+                found[ast.literal_eval(node.args[0])] = ast.literal_eval(node.args[1])
+        refused = refused or node.func.attr == "keys"
+    return found, refused
+
+
+def _undecorated(function: Any) -> Any:
+    """The function under decorators that do not say what they wrap (MindSpore's `opt_init_args_register`)."""
+    function = inspect.unwrap(function)
+    names = [name for name in inspect.signature(function).parameters if name != "self"]
+    if names != ["args", "kwargs"] or not hasattr(function, "__code__"):
+        return function
+    held = inspect.getclosurevars(function).nonlocals.values()
+    inner = next((value for value in held if inspect.isfunction(value)), None)
+    return function if inner is None else _undecorated(inner)
+
+
+def _is_a(one: Any, base: str) -> bool:
+    """Whether a class stands below the one of that name (the registry holds whole modules of MindSpore)."""
+    one = inspect.unwrap(one)
+    return inspect.isclass(one) and any(klass.__name__ == base for klass in one.__mro__)
+
+
+def _words(one: Any) -> list[str]:
+    facts = _constructor(one)
+    return [*facts["args"], *(["**"] if facts["open"] else [])]
+
+
+# --- the dynamic graph -----------------------------------------------------------------------------------------------
+
+
+def _dynamic() -> dict[str, Any] | None:
+    try:
+        from mindformers.pynative.config import config
+    except ImportError:
+        return None
+    from mindformers.pynative.trainer import utils
+    from mindformers.tools.register import MindFormerModuleType as Kind
+    from mindformers.tools.register import MindFormerRegister as Register
+
+    classes = [one for one in vars(config).values() if inspect.isclass(one) and dataclasses.is_dataclass(one)]
+    schedules = Register.registry[Kind.LR]
+    callbacks = Register.registry[Kind.CALLBACK]
+    return {
+        "classes": {one.__name__: _config_dataclass(one) for one in classes if one.__name__ != "BaseConfig"},
+        "optimizers": {name: _parameters(getattr(utils, name)) for name in ("AdamW", "Muon") if hasattr(utils, name)},
+        "schedules": {
+            name: _parameters(one)
+            for name, one in schedules.items()
+            if one.__module__.startswith("mindformers.") and name == one.__name__ != "LearningRateWiseLayer"
+        },
+        "callbacks": {
+            name: _parameters(inspect.unwrap(one))
+            for name, one in callbacks.items()
+            if one.__module__.startswith("mindformers.pynative.")
+        },
+    }
+
+
+def _config_dataclass(one: Any) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for field in dataclasses.fields(one):
+        kind = annotation(field.type)
+        entry: dict[str, Any] = {"type": kind}
+        value = _default(field)
+        if dataclasses.is_dataclass(value):
+            value = _REQUIRED
+        if value != _REQUIRED:
+            entry["default"] = plain(value)
+        fields[field.name] = entry
+    return {"extra": bool(one.allow_extra), "fields": fields}
+
+
+def _parameters(one: Any) -> dict[str, Any]:
+    facts = _constructor(one, further="optim" in one.__module__)
+    parameters = {
+        name: None if value == _REQUIRED else value
+        for name, value in facts["args"].items()
+        if name not in ("params", "learning_rate", "model", "cls") or "lr" in one.__module__.split(".")
+    }
+    required = [name for name in parameters if facts["args"][name] == _REQUIRED]
+    return {"extra": facts["open"], "parameters": parameters, "required": required}
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+def dataclass_defaults(one: Any) -> dict[str, Any]:
+    """Every field of a dataclass with its default."""
+    return {field.name: plain(_default(field)) for field in dataclasses.fields(one)}
+
+
+def _default(field: Any) -> Any:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    return _REQUIRED if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def annotation(kind: Any) -> str:
+    """A type as a YAML author would write it: `int | None`, `list[str]`."""
+    if kind is type(None) or kind is None:
+        return "None"
+    if isinstance(kind, str):
+        return kind
+    origin, words = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Union or origin is getattr(types, "UnionType", None):
+        return " | ".join(annotation(word) for word in words)
+    if origin is not None:
+        name = getattr(origin, "__name__", str(origin)).lower()
+        return f"{name}[{', '.join(annotation(word) for word in words)}]" if words else name
+    return getattr(kind, "__name__", str(kind))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON holds it."""
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        return value
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if dataclasses.is_dataclass(value):
+        return plain(dataclasses.asdict(value))
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict())
+    if callable(getattr(type(value), "keys", None)):
+        return {key: plain(getattr(value, key)) for key in value.keys()}
+    name = getattr(value, "__name__", None)
+    return "<function>" if name == "<lambda>" else name or str(value)
+
+
+# --- a library that is on no registry --------------------------------------------------------------------------------
+
+
+class _Anything(type):
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _anything(name)
+
+    def __or__(cls, other: Any) -> Any:
+        return cls
+
+    def __ror__(cls, other: Any) -> Any:
+        return cls
+
+
+def _anything(name: str) -> Any:
+    def nothing(*_: Any, **__: Any) -> None:
+        """Take anything."""
+
+    return _Anything(name, (), {"__init__": nothing, "__call__": lambda self, *words, **_: words[0] if words else None})
+
+
+class _Module(types.ModuleType):
+    __path__: typing.ClassVar[list[str]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = _anything(name)
+        setattr(self, name, found)
+        return found
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname.partition(".")[0] != "hyper_parallel":
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: Any) -> Any:
+        return _Module(spec.name)
+
+    def exec_module(self, module: Any) -> None:
+        """Nothing to run."""
+
+
+def _stand_in_for_hyper_parallel() -> None:
+    """From 2.0 the package imports a library that no registry has; no fact depends on it."""
+    sys.meta_path.append(_Finder())
+
+
+if __name__ == "__main__":
+    main()

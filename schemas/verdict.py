@@ -1,0 +1,43 @@
+"""What a verdict is made of: what was found wrong, how much was compared, and what was not.
+
+Every command's verdict comes from `concluded`. Its good word ("equal", "match", "pass") is said only where everything
+that is relevant was compared; *partial* is compared in part, *undecided* is without the evidence, and neither is fine.
+"""
+
+from __future__ import annotations
+
+from .light_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .diagnostic import Language
+
+PARTIAL, UNDECIDED = "partial", "undecided"
+WORDS = {PARTIAL: ("partial", "部分比较"), UNDECIDED: ("undecided", "无法判定")}
+
+
+class Unseen(NamedTuple):
+    """Something relevant that was not compared, and why."""
+
+    what: str
+    en: str
+    zh: str
+
+    def text(self, language: Language) -> str:
+        """For a person."""
+        return f"{self.what}：{self.zh}" if language == "zh" else f"{self.what}: {self.en}"
+
+
+def concluded(fine: str, bad: str, *, wrong: bool, compared: int, unseen: Sequence[Unseen] = ()) -> str:
+    """The word for an answer: `bad` where something is wrong, `fine` only where all of it was compared."""
+    if wrong:
+        return bad
+    if not compared:
+        return UNDECIDED
+    return PARTIAL if unseen else fine
+
+
+def unseen_json(unseen: Iterable[Unseen], language: Language) -> list[dict[str, str]]:
+    """The key `not_compared` of an answer."""
+    return [{"what": one.what, "reason": one.zh if language == "zh" else one.en} for one in unseen]

@@ -1,0 +1,91 @@
+"""Which versions of the frameworks accmap knows, in which dialects, and what can be done with each.
+
+`versions.yaml` is the only list; nothing else names the versions there are. A version that is no release has a name
+without a number (`main`) and a place among the numbers all the same.
+"""
+
+from __future__ import annotations
+
+from .light_typing import TYPE_CHECKING, NamedTuple
+from .versions_compiled import NUMBERS, VERSIONS
+
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    from .config import Framework
+
+Dialect: TypeAlias = "Literal['megatron', 'static', 'dynamic', 'legacy']"
+Use: TypeAlias = "Literal['default', 'read', 'write', 'verify']"
+
+
+class Version(NamedTuple):
+    """One version in one of its dialects."""
+
+    framework: Framework
+    name: str
+    dialect: Dialect
+    uses: tuple[Use, ...]
+    facts: str
+    """The version whose facts answer for it; its own name where it has facts."""
+    label: str | None
+    """What to call it beside its name, where it is no release."""
+    tag: str | None
+    wheel: str | None
+
+
+ALL = tuple(map(Version._make, VERSIONS))
+
+
+def names(framework: Framework, dialect: Dialect | None = None, use: Use = "read") -> tuple[str, ...]:
+    """The versions of a framework that serve a use, oldest first; in one of its dialects, or in any."""
+    found = {
+        version.name: None
+        for version in ALL
+        if version.framework == framework and dialect in (None, version.dialect) and use in version.uses
+    }
+    return tuple(found)
+
+
+def names_with_facts(framework: Framework, dialect: Dialect) -> tuple[str, ...]:
+    """The versions that have facts of their own."""
+    return tuple(
+        version.name
+        for version in ALL
+        if version.framework == framework and version.dialect == dialect and version.facts == version.name
+    )
+
+
+def default_name(framework: Framework, dialect: Dialect) -> str:
+    """The version of a file that does not say its own."""
+    return names(framework, dialect, "default")[0]
+
+
+def stand_ins(framework: Framework, dialect: Dialect) -> dict[str, str]:
+    """The versions without facts of their own, and whose facts answer for them."""
+    return {
+        version.name: version.facts
+        for version in ALL
+        if version.framework == framework and version.dialect == dialect and version.facts != version.name
+    }
+
+
+def label_of(framework: Framework, name: str) -> str | None:
+    """What a version that is no release is called beside its name."""
+    return next((one.label for one in ALL if one.framework == framework and one.name == name), None)
+
+
+def number_of(name: str) -> tuple[int, ...]:
+    """Where a version stands: `1.10` after `1.9`, a patch with its release, `main` after all that were released."""
+    return NUMBERS.get(name) or tuple(int(part) for part in name.split(".")[:2] if part.isdigit())
+
+
+def name_with(framework: Framework, number: tuple[int, ...]) -> str | None:
+    """The version that stands at a number, where there is one."""
+    return next((name for name in names(framework) if number_of(name) == number), None)
+
+
+def known_names(framework: Framework, dialect: Dialect | None = None) -> str:
+    """The versions of a framework in words: `0.12–0.19`, and by name those that are no release."""
+    known = names(framework, dialect)
+    released = [name for name in known if name not in NUMBERS]
+    return ", ".join([f"{released[0]}–{released[-1]}", *(name for name in known if name in NUMBERS)])

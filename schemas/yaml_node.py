@@ -1,0 +1,39 @@
+"""What a YAML file is read into: a value and its place; and how deep and how large it may be."""
+
+from __future__ import annotations
+
+from .light_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Literal
+
+    from .source import Span
+
+MAX_DEPTH = 100
+MAX_EXPANDED = 200_000
+"""How many values a file may have once its aliases are written out: an alias bomb has billions."""
+
+
+class Node(NamedTuple):
+    """A value and where it stands.
+
+    Where the value is written as an alias (`*name`), `span` is the alias and `anchor_span` is what it stands for.
+    `items` holds a mapping's values by key, merged ones included; `entries` holds a sequence's.
+    """
+
+    kind: Literal["mapping", "sequence", "scalar"]
+    value: Any
+    span: Span
+    key_span: Span | None = None
+    items: Mapping[Any, Node] = {}
+    entries: tuple[Node, ...] = ()
+    anchor: str | None = None
+    anchor_span: Span | None = None
+    text: str | None = None
+    """A scalar's text before it was turned into a value."""
+    plain: bool = False
+    """A scalar written without quotes or block marks."""
+    flow: bool = False
+    """A mapping or sequence written with braces or brackets."""
+    size: int = 1

@@ -1,0 +1,116 @@
+"""The one list of versions: well formed, and nowhere told a second time."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from accmap.schemas import compile_versions, versions
+from accmap.schemas.config import Basis
+from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.megatron.catalog import normalise_version
+from accmap.schemas.megatron.versions import by_tree
+from accmap.schemas.version_text import minor_of
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("api", "cli", "evidence", "rules", "verifier", "mapper", "mappings", "schemas")
+TOLD_APART = {
+    # What a version does is a fact of that version, and not the list of them.
+    "schemas/mindformers/launch_options.py": "the run modes that each version's run_mindformer.py knows",
+    "schemas/mindformers/conversion.py": "the versions that convert by the common table",
+}
+
+
+def test_uses() -> None:
+    assert versions.default_name("megatron", "megatron") == "0.12"
+    assert versions.default_name("mindformers", "static") == "1.9"
+    assert versions.default_name("mindformers", "dynamic") == "2.1"
+    assert versions.stand_ins("mindformers", "static") == {"2.0": "2.1"}
+    assert "2.0" not in versions.names_with_facts("mindformers", "static")
+    assert "2.0" in versions.names("mindformers", "static", "write")
+    assert versions.names("mindformers", "legacy", "write") == ()
+    assert versions.names("megatron", use="verify") == ("0.12",)
+
+
+def test_order() -> None:
+    assert versions.number_of("1.9") < versions.number_of("1.10.2") == (1, 10)
+    for framework in ("megatron", "mindformers"):
+        names = versions.names(framework)
+        assert sorted(names, key=versions.number_of) == list(names)
+
+
+def test_the_verifier_installs_what_it_builds() -> None:
+    wheels = {version.wheel for version in versions.ALL if "verify" in version.uses}
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert all(f'"{wheel}"' in text for wheel in wheels)
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ({"name": "0.20", "tag": "t", "megatron": "reed"}, "has no"),
+        ({"name": "0.20", "megatron": "read"}, "where its source is"),
+        ({"name": "newest", "tag": "t", "megatron": "read"}, "number"),
+        ({"name": "0.20", "tag": "t", "static": "read"}, "static"),
+        ({"name": "0.20", "tag": "t", "megatron": "read", "facts": {"megatron": "0.99"}}, "of no version"),
+        ({"name": "0.9", "tag": "t", "megatron": "read"}, "order"),
+        ({"name": "0.20", "tag": "t", "megatron": "default read"}, "2 defaults"),
+    ],
+)
+def test_a_malformed_line_is_refused(
+    line: dict[str, object], wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import yaml
+
+    content = compile_versions.read_versions()
+    content["megatron"].append(line)
+    source = tmp_path / "versions.yaml"
+    source.write_text(yaml.safe_dump(content), "utf-8")
+    monkeypatch.setattr(compile_versions, "SOURCE", source)
+    with pytest.raises(ValueError, match=wrong):
+        compile_versions.read_versions()
+
+
+def test_no_other_module_lists_versions() -> None:
+    """A tuple, list, set or mapping that holds three versions or more is a list of them."""
+    known = {*versions.names("megatron"), *versions.names("mindformers")}
+    told: dict[str, int] = {}
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*.py"):
+            name = path.relative_to(ROOT).as_posix()
+            if name.endswith("_compiled.py") or name in TOLD_APART:
+                continue
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                held = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())
+                values = {one.value for one in held if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+                if len(values & known) > 2:
+                    told[name] = node.lineno  # type: ignore[attr-defined]  # pyright: ignore
+    assert not told
+
+
+def test_every_name_is_a_version_of_the_command_line() -> None:
+    assert {minor_of(name) or name for name in versions.names("megatron")} == set(versions.names("megatron"))
+
+
+def test_what_is_no_release_is_said() -> None:
+    assert versions.label_of("megatron", "main") == "0.20.0 dev, 2026-08-22"
+    assert versions.label_of("megatron", "0.19") is None
+    assert versions.known_names("megatron") == "0.12–0.19, main"
+    assert versions.name_with("megatron", versions.number_of("0.20.0")) == "main"
+    assert versions.number_of("0.19") < versions.number_of("main")
+    basis = Basis("megatron", "main", "given")
+    assert basis.text("en") == "megatron main = 0.20.0 dev, 2026-08-22 (given)"
+    assert basis.to_json()["version_label"] == "0.20.0 dev, 2026-08-22"
+    with pytest.raises(UnreadableError, match=r"0\.20 is not a version that accmap knows"):
+        normalise_version("0.20")
+
+
+def test_a_tree_of_the_main_branch_is_read_as_main() -> None:
+    chosen, problems = by_tree(("0.20.0", "megatron/core/package_info.py"), "train.sh")
+    assert chosen is not None
+    assert (chosen.version, problems) == ("main", ())
+    unknown, said = by_tree(("0.21.0", "megatron/core/package_info.py"), "train.sh")
+    assert unknown is None
+    assert "0.12–0.19, main" in said[0].message("en")

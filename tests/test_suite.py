@@ -1,0 +1,32 @@
+"""Every test is run by .ci/run: the selections of the runs, taken together, leave nothing out."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def selections(script: str, quick: bool = False) -> list[str]:
+    """What the runs of pytest in a script select by marker."""
+    text = (ROOT / script).read_text("utf-8")
+    lines = [line for line in text.splitlines() if "-m pytest" in line and ("--quick" in line) == quick]
+    return [found[1].strip('"') for line in lines if (found := re.search(r'pytest\b.* -m ("[^"]+"|\w+)', line))]
+
+
+@pytest.mark.parametrize(("frameworks", "slow"), list(product((False, True), repeat=2)))
+def test_whatever_a_test_is_marked_it_is_run(frameworks: bool, slow: bool) -> None:
+    assert "bash tests/run" in (ROOT / ".ci" / "run").read_text("utf-8")
+    every = selections("tests/run") + selections(".ci/run")
+    assert len(every) == 3
+    assert sum(eval(one, {}, {"frameworks": frameworks, "slow": slow}) for one in every) == 1, every
+
+
+def test_the_quick_run_has_no_slow_test(request: pytest.FixtureRequest) -> None:
+    assert selections("tests/run", quick=True) == ["not frameworks"]
+    if request.config.getoption("--quick"):
+        assert not [item for item in request.session.items if item.get_closest_marker("slow")]
