@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _WITH_SUBJECTS = ("markdown", "csv")
 """The forms that print a checklist of each pair's values."""
+_MANY = 64
+"""Files that are worth a process a core."""
 _RANKS = {"info": 0, "warning": 1, "error": 2, "never": 3}
 
 
@@ -155,6 +157,11 @@ class Reader:
             place = leading_to(absolute)
             self.read[place] = content_digest(place)
 
+    @property
+    def digests(self) -> bool:
+        """Whether what is read is noted with its digest."""
+        return self._digests
+
     def _known(self, path: str) -> SourceText | None:
         known = self.texts.get(path) or self.sources.get(path)
         if known is not None:
@@ -257,7 +264,8 @@ def run(
         if diff:
             return report_diff(report, language)
     else:
-        report = lint(settings, files, reader, jobs=jobs or 1, with_subjects=format in _WITH_SUBJECTS)
+        processes = jobs or (1 if settings.plugins else _processes(len(files)))
+        report = lint(settings, files, reader, jobs=processes, with_subjects=format in _WITH_SUBJECTS)
     if add_ignores:
         from .ignoring import add_comments
 
@@ -270,6 +278,13 @@ def run(
     if repeatable and code <= BAD and not settings.plugins:
         _remember(reader, text, code)
     return code
+
+
+def _processes(files: int) -> int:
+    """How many processes so many files are worth: one a core, where each has some seconds of work."""
+    if files < _MANY:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def report_diff(mended: Report, language: Language) -> int:
@@ -308,7 +323,7 @@ def lint(
     if jobs > 1:
         from .spreading import spread
 
-        report = spread(files, settings, jobs, with_subjects=with_subjects)
+        report = spread(files, settings, jobs, reader, with_subjects=with_subjects)
         if report is not None:
             return report
     gathering = Gathering(files, settings, reader)

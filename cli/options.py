@@ -398,7 +398,11 @@ COMMANDS: dict[str, Command] = {
                     kind="flag",
                 ),
                 Option(
-                    ("--jobs", "-j"), "Processes for several pairs.", "处理多对文件的进程数。", type=int, metavar="N"
+                    ("--jobs", "-j"),
+                    "Processes for several pairs; by default one a core from 64 files on.",
+                    "处理多对文件的进程数；默认从 64 个文件起每核一个。",
+                    type=int,
+                    metavar="N",
                 ),
                 Option(("--watch",), "Lint again whenever a file changes.", "文件变化时重新检查。", kind="flag"),
                 LANGUAGE,

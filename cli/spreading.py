@@ -11,19 +11,30 @@ from ..schemas.light_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .lint import Report, Settings
+    from .lint import Reader, Report, Settings
 
 
-def spread(files: Sequence[str], settings: Settings, jobs: int, *, with_subjects: bool) -> Report | None:
-    """The report over all files; None where they are too few to be worth a process each."""
+def spread(
+    files: Sequence[str], settings: Settings, jobs: int, reader: Reader, *, with_subjects: bool
+) -> Report | None:
+    """The report over all files; None where they are too few to be worth a process each.
+
+    What the processes read is noted in `reader`.
+    """
     from functools import partial
     from multiprocessing import get_context
 
     groups = named_groups(files, settings)
     if len(groups) < 2 or "-" in files:
         return None
+    work = partial(_one, settings, with_subjects, reader.digests)
+    # The first group is read here: what that loads, the processes that are split off have.
+    answers = [work(groups[0])]
     with get_context().Pool(min(jobs, len(groups))) as pool:
-        reports = pool.map(partial(_one, settings, with_subjects), groups, chunksize=max(1, len(groups) // (jobs * 4)))
+        answers += pool.map(work, groups[1:], chunksize=max(1, len(groups) // (jobs * 4)))
+    reports = [report for report, _ in answers]
+    for _, read in answers:
+        reader.read.update(read)
     for report in reports:
         for name in report.sources:
             remember_input(name)
@@ -58,10 +69,13 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
     return [*groups, *((name,) for name in rest)]
 
 
-def _one(settings: Settings, with_subjects: bool, group: tuple[str, ...]) -> Report:
+def _one(
+    settings: Settings, with_subjects: bool, digests: bool, group: tuple[str, ...]
+) -> tuple[Report, dict[str, bytes | None]]:
     from .lint import Reader, lint
 
-    return lint(settings, group, Reader(encoding=settings.options.encoding), with_subjects=with_subjects)
+    reader = Reader(digests=digests, encoding=settings.options.encoding)
+    return lint(settings, group, reader, with_subjects=with_subjects), reader.read
 
 
 def _together(reports: Sequence[Report]) -> Report:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +71,40 @@ def test_pairs_together_say_what_each_says_alone(folder: Path, profile: str) -> 
         chance.shuffle(names)
         together = _lint(folder, names, "--profile", profile, *options)
         assert together == alone
+
+
+def test_many_files_are_spread_and_remembered(tmp_path: Path) -> None:
+    """From a number of files on each core has a process; what they read decides whether an answer still holds."""
+    home = tmp_path / "pairs"
+    for number in range(4):
+        shutil.copytree(EXAMPLES / "planted", home / f"p{number}")
+    (home / "accmap.toml").write_text(
+        "pairs = [{ megatron = 'p*/megatron.sh', mindformers = 'p*/mindformers.yaml' }]\n"
+    )
+    names = [f"p{number}/{name}" for number in range(4) for name in ("megatron.sh", "mindformers.yaml")]
+    script = (
+        "import os, sys\nimport accmap.cli.lint as lint, accmap.cli.spreading as spreading\n"
+        "lint._MANY = 4\nos.sched_getaffinity = lambda _: {0, 1}\nspread = spreading.spread\n"
+        "def told(*given, **more):\n    print('spread', file=sys.stderr)\n    return spread(*given, **more)\n"
+        "spreading.spread = told\nfrom accmap.cli.lean import main\nsys.exit(main())\n"
+    )
+
+    def run(*options: str) -> tuple[str, bool]:
+        done = subprocess.run(
+            [sys.executable, "-c", script, "lint", *options, *names], cwd=home, capture_output=True, text=True,
+            check=False, encoding="utf-8", env={**os.environ, "ACCMAP_CACHE_DIR": str(tmp_path / "cache")},
+        )  # fmt: skip
+        assert done.returncode in (0, 1), done.stderr
+        return done.stdout, "spread" in done.stderr
+
+    first, spread = run()
+    assert spread
+    assert run() == (first, False), "remembered"
+    assert run("-j", "1", "--no-cache") == (first, False)
+    changed = home / "p1" / "mindformers.yaml"
+    before = changed.read_text("utf-8")
+    changed.write_text(before.replace("eps:", "epps:"), "utf-8")
+    other, spread = run()
+    changed.write_text(before, "utf-8")
+    assert spread
+    assert other != first
