@@ -539,6 +539,13 @@ def _clamp(work: Transformer) -> None:
         )
 
 
+def _layers(work: Transformer) -> None:
+    """`utils/init_method.py:scaled_init_method_normal`, 1.6-2.1: the deviation is divided by the root of the layers."""
+    layers = work.value("num_layers")
+    if work.value("output_layer_init_method") is None and isinstance(layers, (int, float)) and layers <= 0:
+        work.refuse("num_layers", f"the number of layers is above 0, not {layers}", f"层数应大于 0，而不是 {layers}")
+
+
 def _slices(work: Transformer) -> None:
     if work.since("1.7") and work.value("recompute_slice_activation"):
         work.refuse(
@@ -574,6 +581,7 @@ _STEPS: dict[Callable[[Transformer], None], tuple[str, ...]] = {
     _activation: ("hidden_act", "bias_swiglu_fusion"),
     _sparse_attention: ("experimental_attention_variant",),
     _clamp: ("activation_func_clamp_value",),
+    _layers: ("num_layers",),
     _slices: ("recompute_slice_activation",),
 }
 """The steps in the order of the real code, each with the fields that it works on."""

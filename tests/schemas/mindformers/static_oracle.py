@@ -56,4 +56,5 @@ def main() -> None:
     print("RESULT" + json.dumps(found))
 
 
-main()
+if __name__ == "__main__":
+    main()
