@@ -184,7 +184,7 @@ class Places:
         ordered = sorted(found.values(), key=lambda spot: (not spot.written, spot.span not in doubtful))
         return ordered[:_MOST_CONTRIBUTORS]
 
-    def suspects(self, name: str) -> bool:
+    def suspects(self, name: FieldName) -> bool:
         """Whether the reader found a slip in what makes a field: a key given twice, of the wrong kind, or misspelt."""
         doubtful = self._doubtful()
         for spot in self.spots(name):

@@ -179,7 +179,7 @@ class Lines:
                 bare = text.replace(begin, b"")
                 if len(bare) == len(text) - lines * len(begin):
                     values = self._values(bare.split(separator), one_by_one=False)
-            if values is None:
+            if values is None or ABSENT in values:  # whether a column may be empty, the pattern knows
                 return False
             found.append((called, values))
         self._extend([steps], range(first, first + lines), found)

@@ -46,7 +46,7 @@ class Chunk(NamedTuple):
     """It ends the model."""
 
 
-def chunks_of(cut: Cut, layers: int, *, further: bool, place: str, version: tuple[int, int] = (0, 16)) -> list[Chunk]:
+def chunks_of(cut: Cut, layers: int, *, further: bool, place: str, version: tuple[int, ...] = (0, 16)) -> list[Chunk]:
     """Every model chunk, in the order of the layers; UnreadableError where Megatron-LM would refuse the cut.
 
     `further`: the model has multi-token prediction.
