@@ -72,12 +72,14 @@ def checked_fields(reading: Reading, fields: dict[str, Sourced], *, static: bool
         if kind is not None and not fits(one.value, kind):
             if _report(reading, path, one.value, kind):
                 result[name] = one._replace(value=Undecided(str(one.value)))
-                if not _counts(name, fields):  # without experts nothing computes with it (1.6-1.9)
+                if name not in _CONVERTED and not _counts(name, fields):  # nothing computes with it (1.6-1.9)
                     found = reading.problems[-1]
                     reading.problems[-1] = found._replace(kind=found.kind._replace(severity="warning"))
         elif name == "moe_layer_freq" and not isinstance(one.value, int) and not is_list(one.value):
-            # transformer_config.py:TransformerConfig.__post_init__ (1.7-2.1); a text is evaluated
-            if is_mapping(one.value):
+            # transformer_config.py:TransformerConfig.__post_init__ (1.6-2.1); a text is evaluated, but not beside
+            # first_k_dense_replace, which writes the list itself
+            dense = fields.get("first_k_dense_replace")
+            if is_mapping(one.value) or (isinstance(one.value, str) and dense is not None and dense.value):
                 _note(reading, path, one.value, "a whole number or a list of them", "整数或整数列表")
         elif name in choices and isinstance(one.value, str) and _counts(name, fields):
             known = choices[name].split()
@@ -91,6 +93,10 @@ def _unread(name: str, fields: Mapping[str, Sourced]) -> bool:
     """The longest position is handed on, and computed with by learned positions and YaRN alone."""
     kind = fields.get("position_embedding_type")
     return name == "max_position_embeddings" and (kind is None or kind.value == "rope")
+
+
+_CONVERTED = frozenset(("moe_router_dtype",))
+"""What TransformerConfig.__post_init__ makes a MindSpore type of, with experts or without (1.6-2.1)."""
 
 
 def _counts(name: str, fields: Mapping[str, Sourced]) -> bool:

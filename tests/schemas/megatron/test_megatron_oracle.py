@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RECIPES = "tests/functional_tests/test_cases/**/model_config.yaml"
 NAMES = "DATA_PATH CHECKPOINT_LOAD_PATH CHECKPOINT_SAVE_PATH TENSORBOARD_PATH DATA_CACHE_PATH INFERENCE_OUTPUT_PATH"
 MORE = "WANDB_EXPERIMENT WANDB_SAVE_PATH DATA_BLEND OUTPUT_PATH ARTIFACTS_ROOT TOKENIZER_TYPE TOKENIZER_MODEL_PATH"
-PATHS = {name: f"/x/{name}" for name in (NAMES + " " + MORE).split()} | {"REPEAT": "1"}
+PATHS = {name: f"/x/{name}" for name in (NAMES + " " + MORE).split()} | {"REPEAT": "1", "NUM_NODES": "1"}
 LATER = {"padded_vocab_size", "train_iters", "lr_decay_iters", "lr_decay_samples"}
 REFUSED = {"MAP030", "MAP031", "MAP035"}
 

@@ -27,6 +27,7 @@ run_mode: train
 trainer: {type: CausalLanguageModelingTrainer}
 lr_schedule: {type: ConstantWarmUpLR, learning_rate: 1.0e-4, warmup_steps: 0, total_steps: 10}
 optimizer: {type: AdamW}
+train_dataset: {data_loader: {type: MindDataset, dataset_dir: /data/train.mindrecord}}
 model:
   model_config:
     model_type: deepseek_v3
