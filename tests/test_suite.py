@@ -18,12 +18,12 @@ def selections(script: str, quick: bool = False) -> list[str]:
     return [found[1].strip('"') for line in lines if (found := re.search(r'pytest\b.* -m ("[^"]+"|\w+)', line))]
 
 
-@pytest.mark.parametrize(("frameworks", "slow"), list(product((False, True), repeat=2)))
-def test_whatever_a_test_is_marked_it_is_run(frameworks: bool, slow: bool) -> None:
+@pytest.mark.parametrize(("frameworks", "slow", "alone"), list(product((False, True), repeat=3)))
+def test_whatever_a_test_is_marked_it_is_run(frameworks: bool, slow: bool, alone: bool) -> None:
     assert "bash tests/run" in (ROOT / ".ci" / "run").read_text("utf-8")
     every = selections("tests/run") + selections(".ci/run")
-    assert len(every) == 3
-    assert sum(eval(one, {}, {"frameworks": frameworks, "slow": slow}) for one in every) == 1, every
+    assert len(every) == 4
+    assert sum(eval(one, {}, {"frameworks": frameworks, "slow": slow, "alone": alone}) for one in every) == 1, every
 
 
 def test_the_quick_run_has_no_slow_test(request: pytest.FixtureRequest) -> None:

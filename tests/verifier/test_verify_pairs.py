@@ -114,6 +114,7 @@ def test_stages_of_the_guide(stage: str, losses: int, tmp_path: Path, workers: W
     assert bool(found.worst.optimizer) == (stage == "step2")
 
 
+@pytest.mark.alone
 def test_a_run_stays_within_its_cost_and_memory(tmp_path: Path) -> None:
     with Workers() as fresh:
         found = verified(TABLE["equal"]["dense"], tmp_path, fresh)
