@@ -266,7 +266,7 @@ def places() -> list[Case]:
     odd = ["/dev/zero", "/dev/null", "/dev/full", "/dev/random", "/dev/tty", "/dev/fd/0", "/dev/stdin", "/dev/fd/99", "/proc/self/environ", "/proc/self/mem", "/proc/kmsg", "/proc/self/fd", "/proc/self/cmdline", "/proc/version", "/sys/kernel/notes", "/etc", "/etc/shadow", "/", ".", "..", "pipe.sh", "folder.sh", "dangling.sh", "loop.sh", "zero.sh", "deep.sh", "socket.sh", "sparse.sh", "empty.sh", "blank.sh", "no/such.sh", "good.sh/x"]  # fmt: skip
     found: list[Case] = []
     for place in odd:
-        codes = (0, 1, 2) if place in ("/etc/shadow", "/proc/version") else (2,)
+        codes = (0, 1, 2) if place in ("/etc/shadow", "/proc/version", "/proc/kmsg") else (2,)
         for command in ("lint {} --no-cache", "show {}"):
             found.append(Case(f"place {place}: {command}", command.replace("{}", place), {}, _place, codes))
     for command in ("recipe {}", "convert {}", "pair {} -d out", "diff {} good.yaml", "diff good.sh {}", "lr {}", "lr good.sh {}",
