@@ -627,7 +627,7 @@ class Reader:
                 self._refuse("tab", Span(span.line, tab + 1, span.line, tab + 2))
         context = error.context or ""
         if context and error.context_mark is not None:
-            context += f" (line {error.context_mark.line + 1})"
+            context += f" (line {self._line_of(error.context_mark)})"
         if mark is not None:
             span = self._cause(span, error)
         self._refuse("syntax", span, why=problem, context=f", {context}" if context else "")
@@ -635,7 +635,7 @@ class Reader:
     def _cause(self, seen: Span, error: Any) -> Span:
         """The line that is wrong, where the scanner notices it a line later."""
         if error.context == "while scanning a simple key" and error.context_mark is not None:
-            return self._whole(error.context_mark.line + 1)  # a key without its colon
+            return self._whole(self._line_of(error.context_mark))  # a key without its colon
         if error.problem not in ("did not find expected key", "did not find expected <document start>"):
             return seen
         # Something ended too early: a line further in than its neighbours, before the one where it is noticed.
@@ -658,6 +658,9 @@ class Reader:
     def _indent(self, line: int) -> int:
         text = self.source.line(line)
         return len(text) - len(text.lstrip(" "))
+
+    def _line_of(self, mark: Any) -> int:
+        return self._mark_span(mark, mark).line
 
     def _whole(self, line: int) -> Span:
         return Span(line, self._indent(line) + 1, line, len(self.source.line(line)) + 1)
