@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from .literal_module import literal_module
+
 SOURCE = Path(__file__).with_name("versions.yaml")
 DIALECTS = {"megatron": ("megatron",), "mindformers": ("static", "dynamic", "legacy")}
 USES = ("default", "read", "write", "verify")
@@ -60,26 +62,15 @@ def _number(entry: dict[str, Any]) -> tuple[int, ...] | None:
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    lines = [
-        '"""The versions of the frameworks; compiled from versions.yaml, do not edit."""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "TYPE_CHECKING = False",
-        "if TYPE_CHECKING:",
-        "    from typing import Any",
-        "",
-        "VERSIONS: Any = (",
-    ]
+    rows: list[tuple[Any, ...]] = []
     numbers: dict[str, tuple[int, ...] | None] = {}
     for framework, entries in read_versions().items():
         for entry in entries:
             if "number" in entry:
                 numbers[entry["name"]] = _number(entry)
-            has = [dialect for dialect in DIALECTS[framework] if dialect in entry]
-            lines += [f"    {_row(framework, dialect, entry)!r}," for dialect in has]
-    lines += [")", f"NUMBERS: dict[str, tuple[int, ...]] = {numbers!r}", ""]
-    return {"schemas/versions_compiled.py": "\n".join(lines)}
+            rows += [_row(framework, dialect, entry) for dialect in DIALECTS[framework] if dialect in entry]
+    about = "The versions of the frameworks; compiled from versions.yaml."
+    return {"schemas/versions_compiled.py": literal_module(about, VERSIONS=tuple(rows), NUMBERS=numbers)}
 
 
 def _row(framework: str, dialect: str, entry: dict[str, Any]) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..purpose import purpose_of_run_mode
 from ..suggestion import closest
-from ..versions import names_with_facts
+from ..versions import names_with_facts, number_of
 from .dynamic_checks import CHECKS
 from .dynamic_problems import PROBLEMS
 
@@ -57,8 +57,8 @@ def catalog(version: str) -> Catalog:
 
 def nearest(version: str) -> str:
     """The version whose facts are used for `version`."""
-    numbers = _numbers(version)
-    return next((known for known in reversed(VERSIONS) if _numbers(known) <= numbers), VERSIONS[0])
+    numbers = number_of(version)
+    return next((known for known in reversed(VERSIONS) if number_of(known) <= numbers), VERSIONS[0])
 
 
 def dynamic_config(
@@ -245,7 +245,7 @@ class DynamicReading:
     def _check(self) -> None:
         """The conditions that the classes state beyond their fields' types."""
         for check in CHECKS:
-            if _numbers(self.facts.version) < check.since:
+            if number_of(self.facts.version) < check.since:
                 continue
             values = [self.value(key) for key in check.keys]
             if any(value is _ABSENT for value in values):
@@ -315,7 +315,7 @@ class DynamicReading:
         if data is not None and total and local:
             unit = data * local
             accumulation = total // unit
-            strict = _numbers(self.facts.version) >= (2, 1)
+            strict = number_of(self.facts.version) >= (2, 1)
             if total < unit or (strict and total % unit):
                 self.report("batch", self.span(*sources), total=total, data=data, local=local)
             elif total % unit:
@@ -525,7 +525,3 @@ def _shown(value: Any) -> str:
 def _end(span: Span | None) -> Span | None:
     """The place where a missing key would be written: the end of its section."""
     return None if span is None else span._replace(line=span.end_line, column=span.end_column)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

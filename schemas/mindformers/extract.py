@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import compile_versions
+from ..versions import number_of
 from .fact_file import SOURCE, facts_of, merged, read_facts, written
 from .shape import is_list, is_mapping
 from .source_digests import data_keys, digests
@@ -181,12 +182,8 @@ def _exchanged(dialect: dict[str, Any] | None, version: str, new: Any) -> dict[s
     trees = {one: facts_of(old["facts"], one, old["versions"]) for one in old["versions"] if one != version}
     if new is not None:
         trees[version] = new
-    versions = sorted(trees, key=_number)
+    versions = sorted(trees, key=number_of)
     return {"versions": versions, "facts": merged({one: trees[one] for one in versions}, versions) if trees else {}}
-
-
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
 # --- the list of changes ---------------------------------------------------------------------------------------------
@@ -295,7 +292,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _before(facts: dict[str, Any], version: str) -> str | None:
-    known = [one for one in facts.get("static", {"versions": []})["versions"] if _number(one) <= _number(version)]
+    known = [one for one in facts.get("static", {"versions": []})["versions"] if number_of(one) <= number_of(version)]
     return known[-1] if known else None
 
 

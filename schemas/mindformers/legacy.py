@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..config import Unresolved
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..versions import number_of
 from .reading import Undecided
 from .shape import is_mapping
 from .unknown_class import REASON
@@ -186,11 +187,7 @@ def _classes() -> list[LegacyClass]:
 
 
 def _within(version: str, known: LegacyClass) -> bool:
-    number = _number(version)
-    return (known.since is None or _number(known.since) <= number) and (
-        known.until is None or number <= _number(known.until)
+    number = number_of(version)
+    return (known.since is None or number_of(known.since) <= number) and (
+        known.until is None or number <= number_of(known.until)
     )
-
-
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
