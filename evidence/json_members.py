@@ -184,8 +184,8 @@ class _Text:
             except RecursionError:
                 raise self.broken("it is nested too deeply") from None
             else:
-                # A number may have further digits.
-                if end < len(self._text) or self._ended:
+                # A number may go on, also after what it does not end with: `0.`, `1e-`.
+                if self._ended or end + 2 < len(self._text):
                     self._at = end
                     return value
             self._more()

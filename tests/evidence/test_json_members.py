@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from accmap.evidence import json_members
@@ -32,6 +32,8 @@ def nested(path: Path, **options: Any) -> dict[str, Any]:
 
 
 @settings(max_examples=200, deadline=None)
+@example(content={}, inner={"": 0.0}, chunk=1, indent=None, ascii=False)
+@example(content={"a": 1e-7}, inner={"": -2.5e300}, chunk=1, indent=None, ascii=False)
 @given(
     content=st.dictionaries(st.text(max_size=9), VALUES, max_size=6),
     inner=st.dictionaries(st.text(max_size=9), VALUES, min_size=1, max_size=6),
