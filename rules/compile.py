@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import TypeAdapter
@@ -16,16 +16,17 @@ from ..mappings.model import Condition
 from ..schemas.literal_module import literal_module
 from ..schemas.mindformers.catalog import DEFAULT_STATIC
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..schemas.message import Kind
+
 ROOM = Path(__file__).resolve().parent
 CATALOG = ROOM / "catalog"
 PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN")
 READERS = (
-    "schemas.border.incoming",
-    "schemas.refused",
-    "schemas.reader",
-    "schemas.purpose",
+    "schemas",
     "schemas.shell.problems",
-    "schemas.yaml_text",
     "schemas.megatron.problems",
     "schemas.megatron.version_problems",
     "schemas.mindformers.problems",
@@ -229,7 +230,7 @@ def compiled_pages() -> str:
             "options": dict(rule.get("options", {})),
         }
     for module in READERS:
-        for kind in import_module(f"..{module}", __package__).PROBLEMS.values():
+        for kind in kinds(module):
             entry = pages.setdefault(
                 kind.code,
                 {"reader": kind.name, "severity": kind.severity, "messages": (), "sources": (f"accmap {module}",)},
@@ -240,6 +241,14 @@ def compiled_pages() -> str:
         "What explains the rules, compiled from catalog/*.yaml and the readers' problems.",
         PAGES={code: pages[code] for code in sorted(pages, key=lambda code: (PREFIXES.index(code[:3]), code))},
     )
+
+
+def kinds(module: str) -> Iterable[Kind]:
+    """What a reader can find wrong."""
+    try:
+        return import_module(f"..{module}.messages_compiled", __package__).say.kinds.values()
+    except ModuleNotFoundError:
+        return import_module(f"..{module}", __package__).PROBLEMS.values()
 
 
 def _written_to_agree(code: str, rule: dict[str, Any], owners: dict[str, str], fields: dict[str, Any]) -> bool:
