@@ -27,8 +27,7 @@ PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP"
 READERS = (
     "schemas",
     "schemas.shell.problems",
-    "schemas.megatron.problems",
-    "schemas.megatron.version_problems",
+    "schemas.megatron",
     "schemas.mindformers.problems",
     "schemas.mindformers.dynamic_problems",
     "mapper.schedule.problems",

@@ -142,7 +142,7 @@ def _recipe(
             return config
         from .megatron.versions import Chosen
 
-        chosen = Chosen(config.framework_version, *config.version_reason)
+        chosen = Chosen(config.framework_version, config.version_reason)
         recipe = read_recipe(source, _with_version(options, chosen))
 
 

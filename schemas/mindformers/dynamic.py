@@ -16,6 +16,7 @@ from ..suggestion import closest
 from ..versions import names_with_facts, number_of
 from .dynamic_checks import CHECKS
 from .dynamic_problems import PROBLEMS
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,7 +77,7 @@ def dynamic_config(
             if len(fewer) < len(unknown):
                 keys = sorted(unknown.difference(fewer))
                 shown = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "")
-                reason = (f"the latest version that knows {shown}", f"认识 {shown} 的最新版本")
+                reason = say.latest_that_knows(keys=shown)
                 config, unknown = other._replace(version_origin="detected", version_reason=reason), fewer
     else:
         config = config._replace(version_origin=chosen.origin, version_reason=chosen.reason)
