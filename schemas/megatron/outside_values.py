@@ -11,8 +11,11 @@ from ..light_typing import TYPE_CHECKING, NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..config import Setting
     from ..diagnostic import Diagnostic
+    from ..message import Words
 
 
 class Outside(NamedTuple):
