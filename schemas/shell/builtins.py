@@ -7,8 +7,9 @@ import posixpath
 from ..light_typing import TYPE_CHECKING
 from . import conditions, launchers, programs, tree
 from .arithmetic import ExpressionError, UndecidedError
-from .expansion import shell_quoted
+from .expansion import shell_quoted, spaced
 from .flow import Exit, Leave, Return
+from .interpreter import Commands
 from .scanning import is_digits, is_name, is_whole_number, name_end, word_end
 from .state import Variable
 from .syntax import Assignment, Bare, Word
@@ -233,7 +234,7 @@ def _set(shell: Shell, fields: list[Field], _place: Place) -> int | None:
             break
         at += 1
         if word == "--":
-            shell.state.positional = tuple([shell.settled(field) for field in words[at:]])
+            shell.state.positional = tuple([field.settled() for field in words[at:]])
             shell.state.options = frozenset(options)
             return 0
         on = word[0] == "-"
@@ -246,7 +247,7 @@ def _set(shell: Shell, fields: list[Field], _place: Place) -> int | None:
                 (options.add if on else options.discard)(name)
     shell.state.options = frozenset(options)
     if at < len(words):
-        shell.state.positional = tuple([shell.settled(field) for field in words[at:]])
+        shell.state.positional = tuple([field.settled() for field in words[at:]])
     return 0
 
 
@@ -276,7 +277,7 @@ def declare(shell: Shell, name: str, arguments: Sequence[Word | Assignment], pla
         if isinstance(argument, Assignment):
             _declare_one(shell, name, flags, argument.name, argument, place)
             continue
-        for field in shell.expand.fields([argument]):
+        for field in shell.fields([argument]):
             string = field.known()
             if string is None:
                 _declare_field(shell, name, flags, field, place)
@@ -323,7 +324,7 @@ def _declare_one(
     target: Text | None = None
     refers = "n" in flags and command != "export"
     if refers and assignment is not None and isinstance(assignment.value, Word):
-        target = shell.expand.text(assignment.value)
+        target = shell.text(assignment.value)
         if known(target) == name:
             # bash warns of the circle and takes the global variable of that name
             if any(name in frame for frame in state.frames):
@@ -429,16 +430,6 @@ def _eval(shell: Shell, fields: list[Field], place: Place) -> int | None:
     return shell.state.status
 
 
-def spaced(fields: Sequence[Field], place: Place) -> Text:
-    """The words joined by blanks."""
-    pieces: list[Piece] = []
-    for number, field in enumerate(fields):
-        if number:
-            pieces.extend(plain(" ", place))
-        pieces.extend(field.pieces)
-    return tuple(pieces)
-
-
 def _source(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if len(fields) < 2:
         return 2
@@ -452,7 +443,7 @@ def _source(shell: Shell, fields: list[Field], place: Place) -> int | None:
         return shell.state.status
     kept = shell.state.positional
     if len(fields) > 2:
-        shell.state.positional = tuple([shell.settled(field) for field in fields[2:]])
+        shell.state.positional = tuple([field.settled() for field in fields[2:]])
     shell.state.status = 0
     try:
         if not shell.run_file(path, place):
@@ -515,7 +506,7 @@ def _let(shell: Shell, fields: list[Field], place: Place) -> int | None:
                 shell.forget(name, place)
             return None
         try:
-            found = shell.expand.evaluate(string, place)
+            found = shell.evaluate(string, place)
         except UndecidedError:
             name = string[: word_end(string, 0)]
             if name:
@@ -568,7 +559,7 @@ def _read(shell: Shell, fields: list[Field], place: Place) -> int | None:  # noq
         return None
     line, found, rest = given.partition(delimiter)
     shell.input.text = plain(rest, place)
-    separators = shell.expand.separators()
+    separators = shell.separators()
     if separators is None:
         for name in targets:
             shell.forget(name, place)
@@ -655,7 +646,7 @@ def _getopts(shell: Shell, fields: list[Field], place: Place) -> int | None:  # 
     options, name = words
     values: tuple[Text, ...] = shell.state.positional
     if len(fields) > 3:
-        values = tuple([shell.settled(field) for field in fields[3:]])
+        values = tuple([field.settled() for field in fields[3:]])
     arguments = [known(value) for value in values]
     position = shell.variable("OPTIND")
     at_text = known(position.value) if position is not None and position.value is not None else "1"
@@ -838,3 +829,5 @@ TABLE: dict[str, Callable[[Shell, list[Field], Place], int | None]] = {
     "history": _nothing, "realpath": _realpath, "readlink": _realpath,
     **dict.fromkeys(programs.TABLE, _program),
 }  # fmt: skip
+
+COMMANDS = Commands(TABLE, declare, launchers.start)

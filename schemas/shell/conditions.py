@@ -13,8 +13,7 @@ from .syntax import Binary, Logic
 from .text import known, plain
 
 if TYPE_CHECKING:
-    from .expansion import Field
-    from .interpreter import Shell
+    from .expansion import Expander, Field
     from .syntax import Condition
     from .text import Place, Text
 
@@ -26,7 +25,7 @@ class BadTestError(Exception):
     """A test that bash refuses; its status is 2."""
 
 
-def extended(shell: Shell, condition: Condition) -> bool | None:
+def extended(shell: Expander, condition: Condition) -> bool | None:
     """The answer of `[[ ... ]]`."""
     if isinstance(condition, Logic):
         left = extended(shell, condition.left)
@@ -41,32 +40,32 @@ def extended(shell: Shell, condition: Condition) -> bool | None:
         return None if left is None or right is None else right
     if isinstance(condition, Binary):
         return _extended_binary(shell, condition)
-    operand = shell.expand.text(condition.operand)
+    operand = shell.text(condition.operand)
     return unary(shell, condition.operator or "-n", operand, condition.operand.place)
 
 
-def _extended_binary(shell: Shell, condition: Binary) -> bool | None:
+def _extended_binary(shell: Expander, condition: Binary) -> bool | None:
     operator = condition.operator
-    left = shell.expand.text(condition.left)
+    left = shell.text(condition.left)
     string = known(left)
     try:
         if operator in ("=", "==", "!="):
-            parts = shell.expand.pattern_parts(condition.right)
+            parts = shell.pattern_parts(condition.right)
             if string is None:
                 verdict = _differs(left, parts)
                 return None if verdict is None else verdict == (operator == "!=")
             return pattern.matches(parts, string, extended=True) == (operator != "!=")
         if operator == "=~":
-            parts = shell.expand.pattern_parts(condition.right)
+            parts = shell.pattern_parts(condition.right)
             return None if string is None else _regular(shell, parts, string, condition.right.place)
-        right = known(shell.expand.text(condition.right))
+        right = known(shell.text(condition.right))
         if string is None or right is None:
             return None
         if operator in ("<", ">"):
             return string < right if operator == "<" else string > right
         if operator in _COMPARE:
             place = condition.left.place
-            return _compared(operator, shell.expand.evaluate(string, place), shell.expand.evaluate(right, place))
+            return _compared(operator, shell.evaluate(string, place), shell.evaluate(right, place))
     except ExpressionError:
         return False
     except (UndecidedError, pattern.TooHardError):
@@ -89,7 +88,7 @@ def _differs(left: Text, parts: list[tuple[str, bool]]) -> bool | None:
     return None
 
 
-def _regular(shell: Shell, parts: list[tuple[str, bool]], subject: str, place: Place) -> bool | None:
+def _regular(shell: Expander, parts: list[tuple[str, bool]], subject: str, place: Place) -> bool | None:
     import re
 
     expression = "".join([re.escape(text) if quoted else text for text, quoted in parts])
@@ -103,7 +102,7 @@ def _regular(shell: Shell, parts: list[tuple[str, bool]], subject: str, place: P
     return found is not None
 
 
-def unary(shell: Shell, operator: str, operand: Text, _place: Place) -> bool | None:
+def unary(shell: Expander, operator: str, operand: Text, _place: Place) -> bool | None:
     """The answer of a test with one operand."""
     string = known(operand)
     letter = operator[1:]
@@ -141,7 +140,7 @@ def unary(shell: Shell, operator: str, operand: Text, _place: Place) -> bool | N
     return None
 
 
-def _file(shell: Shell, letter: str, path: str) -> bool | None:
+def _file(shell: Expander, letter: str, path: str) -> bool | None:
     if path == "":
         return False
     if path.startswith("/"):
@@ -168,7 +167,7 @@ def _compared(operator: str, left: int, right: int) -> bool:
     }[operator]
 
 
-def plain_test(shell: Shell, fields: list[Field], place: Place) -> int | None:
+def plain_test(shell: Expander, fields: list[Field], place: Place) -> int | None:
     """The status of `test` and `[`."""
     if any(field.split for field in fields):
         kept = [field for field in fields if not field.split]
@@ -188,7 +187,7 @@ def plain_test(shell: Shell, fields: list[Field], place: Place) -> int | None:
     return None if answer is None else int(not answer)
 
 
-def _expression(shell: Shell, words: list[Text], start: int, end: int, place: Place) -> tuple[bool | None, int]:
+def _expression(shell: Expander, words: list[Text], start: int, end: int, place: Place) -> tuple[bool | None, int]:
     count = end - start
     strings = [known(word) for word in words[start:end]]
     if count == 0:
@@ -226,7 +225,7 @@ def _expression(shell: Shell, words: list[Text], start: int, end: int, place: Pl
     return _or(shell, words, start, end, place, 0)
 
 
-def _or(shell: Shell, words: list[Text], at: int, end: int, place: Place, depth: int) -> tuple[bool | None, int]:
+def _or(shell: Expander, words: list[Text], at: int, end: int, place: Place, depth: int) -> tuple[bool | None, int]:
     if depth > 20:
         raise BadTestError
     left, at = _and(shell, words, at, end, place, depth)
@@ -236,7 +235,7 @@ def _or(shell: Shell, words: list[Text], at: int, end: int, place: Place, depth:
     return left, at
 
 
-def _and(shell: Shell, words: list[Text], at: int, end: int, place: Place, depth: int) -> tuple[bool | None, int]:
+def _and(shell: Expander, words: list[Text], at: int, end: int, place: Place, depth: int) -> tuple[bool | None, int]:
     left, at = _term(shell, words, at, end, place, depth)
     while at < end and known(words[at]) == "-a":
         right, at = _term(shell, words, at + 1, end, place, depth)
@@ -244,7 +243,7 @@ def _and(shell: Shell, words: list[Text], at: int, end: int, place: Place, depth
     return left, at
 
 
-def _term(shell: Shell, words: list[Text], at: int, end: int, place: Place, depth: int) -> tuple[bool | None, int]:
+def _term(shell: Expander, words: list[Text], at: int, end: int, place: Place, depth: int) -> tuple[bool | None, int]:
     if at >= end:
         raise BadTestError
     first = known(words[at])
@@ -285,7 +284,7 @@ def _is_unary(string: str) -> bool:
     return len(string) == 2 and string[0] == "-" and string[1] in "abcdefghknoprstuvwxzGLNORS"
 
 
-def _binary(shell: Shell, left: Text, operator: str, right: Text, _place: Place) -> bool | None:
+def _binary(shell: Expander, left: Text, operator: str, right: Text, _place: Place) -> bool | None:
     first, second = known(left), known(right)
     if operator in _COMPARE:
         for string in (first, second):

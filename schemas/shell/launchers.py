@@ -8,29 +8,20 @@ accelerate launch, srun (Slurm 23), mpirun (Open MPI 4), MindFormers scripts/msr
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from .expansion import Field, spaced
+from .launches import Started
+from .parser import Parser, ShellSyntaxError
 from .scanning import is_digits
+from .state import Variable
+from .syntax import Simple, Word
 from .text import Code, Doubt, Piece, known, plain, shown, written_at
 from .tree import INPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .expansion import Field
     from .interpreter import Input, Shell
-    from .state import Variable
     from .text import Place, Text
-
-
-class Started(NamedTuple):
-    """A start of a Python program. `before` are the words up to its script."""
-
-    launcher: str | None
-    script: str | None
-    before: tuple[Field, ...]
-    arguments: tuple[Field, ...]
-    world_size: int | None
-    rank: int
-    env: Mapping[str, Variable]
 
 
 class Launcher(NamedTuple):
@@ -302,29 +293,6 @@ how many there are without it."""
 MINDFORMERS_SCRIPTS = frozenset(("run_mindformer.py", "run_mindformers.py"))
 
 
-def differ(one: Started, other: Started) -> bool:
-    """Whether two starts of one program are given something else: arguments, or variables."""
-    mine, theirs = one.arguments, other.arguments
-    if len(mine) != len(theirs) or one.script != other.script:
-        return True
-    if any(a.text() != b.text() and _word_or_why(a) != _word_or_why(b) for a, b in zip(mine, theirs, strict=True)):
-        return True
-    if one.env.keys() != other.env.keys():
-        return True
-    return any(
-        variable is not other.env[name] and known(variable.value or ()) != known(other.env[name].value or ())
-        for name, variable in one.env.items()
-    )
-
-
-def _word_or_why(field: Field) -> tuple[str | None, str]:
-    """What a word is, or why it is not known."""
-    from .expansion import doubt_reason
-
-    text = field.known()
-    return text, "" if text is not None else doubt_reason(field)
-
-
 def start(shell: Shell, fields: Sequence[Field], extra: Mapping[str, Variable], given: Input, place: Place) -> None:
     """Follows a command that is neither a function nor a builtin."""
     gone = bool(fields) and _base(fields[0]) in _REMOVERS
@@ -439,8 +407,6 @@ class _Start:
 
     def _remote(self, table: Remote, words: list[Field]) -> None:
         """The words after the host are one command line for a shell that knows none of this one's variables."""
-        from .builtins import spaced
-
         at = _after_options(words, 0, table.values)
         if table.words:
             at = _after_options(words, at + table.words, table.values)
@@ -459,8 +425,6 @@ class _Start:
 
     def _appended(self, words: list[Field], launcher: str | None, size: int | None, before: tuple[Field, ...]) -> None:
         """`xargs`: the words of its input come behind those of the command, or take the place of a mark."""
-        from .expansion import Field as Made
-
         at = _after_options(words, 0, XARGS)
         options = [shown(word.text()) for word in words[:at]]
         command = words[at:]
@@ -471,7 +435,7 @@ class _Start:
         found = None if given is None or not sure else _xargs_words(given, by_line=mark is not None)
         if found is None:
             doubt = Doubt("it is read from an input that is not known", self.place, loose=True)
-            unknown = Made((Piece("", self.place, False, (), doubt),))
+            unknown = Field((Piece("", self.place, False, (), doubt),))
             unknown.split = True
             if mark is not None:
                 command = [_with_mark(word, mark, None, doubt) for word in command]
@@ -490,7 +454,7 @@ class _Start:
                 if mark is not None:
                     made = [_with_mark(word, mark, batch[0], None) for word in command]
                 else:
-                    made = [*command, *[Made(plain(one, self.place)) for one in batch]]
+                    made = [*command, *[Field(plain(one, self.place)) for one in batch]]
                 self.follow(made, launcher, size, before)
             finally:
                 self.shell.rounds -= number > 0
@@ -498,8 +462,6 @@ class _Start:
     def _environment(
         self, words: list[Field], launcher: str | None, size: int | None, before: tuple[Field, ...]
     ) -> None:
-        from .state import Variable as Made
-
         at = _after_options(words, 1, {"-u": 1, "--unset": 1, "-C": 1})
         while at < len(words):
             text = words[at].text()
@@ -510,13 +472,13 @@ class _Start:
             if text and text[0].doubt is None and "=" in text[0].text:
                 cut = text[0].text.index("=") + 1
                 value = (text[0].cut(cut, len(text[0].text)), *text[1:]) if cut < len(text[0].text) else text[1:]
-            self.extra[name] = Made(value, exported=True, place=self.place)
+            self.extra[name] = Variable(value, exported=True, place=self.place)
             at += 1
         self.follow(words[at:], launcher, size, (*before, *words[:at]))
 
     def _shell(self, base: str, words: list[Field]) -> None:
         at, command, from_input = _shell_options(words)
-        arguments = [self.shell.settled(field) for field in words[at + 1 :]]
+        arguments = [field.settled() for field in words[at + 1 :]]
         if command:
             if at < len(words):
                 text = words[at].text()
@@ -525,7 +487,7 @@ class _Start:
                 self.shell.run_child(code, name, arguments[1:], self.extra, self.place)
             return
         if from_input and at < len(words):
-            arguments = [self.shell.settled(field) for field in words[at:]]
+            arguments = [field.settled() for field in words[at:]]
         elif at < len(words):
             path = words[at].known()
             if path in INPUTS and self.given.text is not None:
@@ -543,7 +505,7 @@ class _Start:
             self.shell.run_child(code, base, arguments if from_input else [], self.extra, self.place)
 
     def _file(self, path: str, rest: list[Field]) -> None:
-        arguments = [self.shell.settled(field) for field in rest]
+        arguments = [field.settled() for field in rest]
         self.shell.run_child(path, path, arguments, self.extra, self.place)
 
     def _batch(self, words: list[Field]) -> None:
@@ -580,8 +542,6 @@ class _Start:
 
     def _mindformers(self, base: str, words: list[Field], before: tuple[Field, ...]) -> None:
         """`msrun_launcher.sh "run_mindformer.py ..." [processes]`: its first argument is a command line."""
-        from .interpreter import words_of
-
         inner = words_of(self.shell, words[0].text(), self.place)
         at = next((at for at, word in enumerate(inner) if _script_like(word)), None)
         if at is None:
@@ -844,8 +804,6 @@ def _xargs_words(given: str, *, by_line: bool) -> list[str] | None:
 
 def _with_mark(word: Field, mark: str, value: str | None, doubt: Doubt | None) -> Field:
     """A word with a text in place of every mark; something unknown where the text is None."""
-    from .expansion import Field as Made
-
     pieces: list[Piece] = []
     for piece in word.pieces:
         if piece.doubt is not None or mark not in piece.text:
@@ -857,7 +815,7 @@ def _with_mark(word: Field, mark: str, value: str | None, doubt: Doubt | None) -
                 pieces.append(Piece(mark if value is None else value, piece.place, False, (), doubt))
             if part:
                 pieces.append(Piece(part, piece.place))
-    made = Made(tuple(pieces))
+    made = Field(tuple(pieces))
     made.split = word.split
     return made
 
@@ -894,3 +852,13 @@ def _script_like(word: Field) -> bool:
 
 def _option_like(word: Field) -> bool:
     return shown(word.text()).startswith("-")
+
+
+def words_of(shell: Shell, text: Text, place: Place) -> list[Field]:
+    """A text that a program will read as a command line, as words."""
+    try:
+        items = Parser(Code(place.source, text, place), extended=shell.extended).everything()
+    except ShellSyntaxError:
+        return []
+    commands = [item.command for item in items if isinstance(item.command, Simple)]
+    return shell.fields([word for command in commands for word in command.words if isinstance(word, Word)])
