@@ -167,7 +167,7 @@ class _Start:
         size = 1 if mark is not None else most or max(len(found), 1)
         batches = [found[first : first + size] for first in range(0, len(found), size)]
         if not found and mark is None and not most:
-            batches = [[]]
+            batches = [found]
         for number, batch in enumerate(batches):
             self.depth = 0
             if mark is not None:

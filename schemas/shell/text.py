@@ -131,6 +131,8 @@ def cut(text: Text, start: int, end: int) -> Text:
         low, high = max(start - at, 0), min(end - at, len(piece.text))
         if high > low:
             found.append(piece.cut(low, high))
+        elif not piece.text and start <= at <= end:
+            found.append(piece)
         at += len(piece.text)
     return tuple(found)
 
