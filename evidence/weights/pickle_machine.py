@@ -56,10 +56,14 @@ class Record:
 
     def get(self, name: str) -> Any:
         """An attribute out of the state."""
-        state = self.state
-        if isinstance(state, tuple) and len(state) == 2:  # pyright: ignore[reportUnknownArgumentType]
-            state = state[0] if isinstance(state[0], dict) else state[1]  # pyright: ignore[reportUnknownVariableType]
-        return state.get(name) if isinstance(state, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        return attribute(self.state, name)
+
+
+def attribute(state: Any, name: str) -> Any:
+    """An attribute out of a state: a table, or a pair of two for what has slots; None where it is not there."""
+    if isinstance(state, tuple) and len(state) == 2:  # pyright: ignore[reportUnknownArgumentType]
+        state = state[0] if isinstance(state[0], dict) else state[1]  # pyright: ignore[reportUnknownVariableType]
+    return state.get(name) if isinstance(state, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
 
 
 class Knowledge(Protocol):
@@ -322,7 +326,9 @@ class _Machine:
             raise PickleError("arguments that are none")
         kind = function.__class__
         if kind is Known:
-            return _Begun(function, self.rest, self.lasting, self.kept, -1)
+            begun = _Begun(function, self.rest, self.lasting, self.kept, -1)
+            self.rest -= 150
+            return begun
         if kind is Named:
             self.rest -= 300
             return Record(function.name, args, kwargs)

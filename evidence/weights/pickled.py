@@ -12,7 +12,7 @@ from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .number_types import TORCH, TORCH_STORAGES
-from .pickle_machine import Known, Named, PickleError, Record, run
+from .pickle_machine import Known, Named, PickleError, Record, attribute, run
 from .problems import garbled, unreadable
 
 if TYPE_CHECKING:
@@ -290,19 +290,19 @@ def _of_type(function: Callable[..., object], _kind: object, args: tuple[object,
 
 
 def _index_of(state: Any) -> _Index:
-    found = _Index(state["fqn"], state["offset"])
+    found = _Index(attribute(state, "fqn"), attribute(state, "offset"))
     _expected(holds=found.name.__class__ is str and (found.offsets is None or _are_numbers(found.offsets)))
     return found
 
 
 def _stored_of(state: Any) -> _Stored:
-    found = _Stored(state["relative_path"], state["offset"], state["length"])
+    found = _Stored(attribute(state, "relative_path"), attribute(state, "offset"), attribute(state, "length"))
     _expected(holds=found.file.__class__ is str and _are_numbers(found[1:]))
     return found
 
 
 def _piece_of(state: Any) -> _Piece:
-    found = _Piece(state["offsets"], state["sizes"])
+    found = _Piece(attribute(state, "offsets"), attribute(state, "sizes"))
     _expected(holds=_are_numbers(found.offsets) and _are_numbers(found.sizes))
     return found
 
