@@ -7,8 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
-
+from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 from ..schemas.megatron.catalog import VERSIONS, catalog
 from ..schemas.megatron.compile_validation import read_rows
@@ -35,7 +34,7 @@ def compiled() -> dict[str, Any]:
     """The constants of the compiled tables."""
     rows: list[Any] = []
     for path in topics():
-        content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = house_yaml(path.read_text(encoding="utf-8"))
         TableFile.model_validate(content)
         rows.extend(_row(path.stem, row, content.get("only", [])) for row in content["rows"])
     reasons, megatron, mindformers = _reasons(rows)
@@ -128,7 +127,7 @@ def _side(side: dict[str, Any], prefix: str, fields: tuple[str, ...]) -> tuple[A
 
 
 def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
-    content = yaml.safe_load((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
+    content = house_yaml((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
     UnmappedFile.model_validate(content)
     mapped = _keys(rows)
     dests = sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - mapped)
@@ -157,7 +156,7 @@ def _keys(rows: list[Any]) -> set[str]:
 
 def compiled_families() -> dict[str, Any]:
     """The constants of the compiled families and skeletons."""
-    content = yaml.safe_load((HERE / "families.yaml").read_text(encoding="utf-8"))
+    content = house_yaml((HERE / "families.yaml").read_text(encoding="utf-8"))
     FamiliesFile.model_validate(content)
     families = {
         name: (
@@ -176,7 +175,7 @@ def compiled_families() -> dict[str, Any]:
         )
         for name, entry in content["families"].items()
     }
-    skeletons = yaml.safe_load((HERE / "skeleton.yaml").read_text(encoding="utf-8"))
+    skeletons = house_yaml((HERE / "skeleton.yaml").read_text(encoding="utf-8"))
     for skeleton in skeletons.values():
         Skeleton.model_validate(skeleton)
     return {"WEIGHTS": content["weights"], "FAMILIES": families, "SKELETONS": skeletons}

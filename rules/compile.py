@@ -9,10 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import TypeAdapter
 
 from ..mappings.model import Condition
+from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 from ..schemas.mindformers.catalog import DEFAULT_STATIC
 
@@ -47,7 +47,7 @@ def catalog() -> dict[str, dict[str, Any]]:
     """Every authored rule by its code, in the order of the checklists."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted(CATALOG.glob("*.yaml")):
-        for code, entry in yaml.safe_load(path.read_text("utf-8")).items():
+        for code, entry in house_yaml(path.read_text("utf-8")).items():
             assert code not in found, f"{code} stands twice"
             found[code] = entry
     return dict(sorted(found.items(), key=lambda item: (PREFIXES.index(item[0][:3]), item[0])))
@@ -57,7 +57,7 @@ def recipe_fields() -> dict[str, dict[str, Any]]:
     """Every recipe field with its type, impact, neutral value and its meaning in both languages."""
     path = ROOM.parent / "mapper" / "recipe" / "fields.yaml"
     found: dict[str, dict[str, Any]] = {}
-    for topic, entries in yaml.safe_load(path.read_text("utf-8")).items():
+    for topic, entries in house_yaml(path.read_text("utf-8")).items():
         for name, row in entries.items():
             kind, impact, neutral, english, chinese = row[:5]
             found[f"{topic}.{name}"] = {
@@ -73,7 +73,7 @@ def recipe_fields() -> dict[str, dict[str, Any]]:
 def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, str]:
     """The code that compares each field: the rule that names it, else the rule that takes a topic's rest."""
     owners: dict[str, str] = {}
-    taken: set[str] = set(yaml.safe_load((ROOM / "not_compared.yaml").read_text("utf-8")))
+    taken: set[str] = set(house_yaml((ROOM / "not_compared.yaml").read_text("utf-8")))
     for code, rule in rules.items():
         if "check" in rule and not rule.get("owns"):
             continue
@@ -94,7 +94,7 @@ def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str
 
 def gates(fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
     """The conditions under which each field counts; a field's own line wins over that of the longest name above it."""
-    authored: dict[str, Any] = yaml.safe_load((ROOM / "gates.yaml").read_text("utf-8"))
+    authored: dict[str, Any] = house_yaml((ROOM / "gates.yaml").read_text("utf-8"))
     del authored["unless"], authored["certain"]
     found: dict[str, tuple[Any, ...]] = {}
     for name in fields:
@@ -108,7 +108,7 @@ def gates(fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
 
 def idle_fields() -> dict[str, dict[str, tuple[Any, ...]]]:
     """The conditions, by side, under which a field counts in neither run."""
-    authored: dict[str, Any] = yaml.safe_load((ROOM / "gates.yaml").read_text("utf-8"))["unless"]
+    authored: dict[str, Any] = house_yaml((ROOM / "gates.yaml").read_text("utf-8"))["unless"]
     return {
         name: {side: tuple(_frozen(condition) for condition in conditions) for side, conditions in sides.items()}
         for name, sides in authored.items()
@@ -117,13 +117,13 @@ def idle_fields() -> dict[str, dict[str, tuple[Any, ...]]]:
 
 def certain_fields() -> dict[str, tuple[Any, ...]]:
     """The conditions under which a difference changes the numbers for certain."""
-    authored: dict[str, Any] = yaml.safe_load((ROOM / "gates.yaml").read_text("utf-8"))["certain"]
+    authored: dict[str, Any] = house_yaml((ROOM / "gates.yaml").read_text("utf-8"))["certain"]
     return {name: tuple(_frozen(condition) for condition in conditions) for name, conditions in authored.items()}
 
 
 def causes(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
     """What follows from a finding: fields, fields that are open, codes, and the words for it in both languages."""
-    authored: dict[str, Any] = yaml.safe_load((ROOM / "causes.yaml").read_text("utf-8"))
+    authored: dict[str, Any] = house_yaml((ROOM / "causes.yaml").read_text("utf-8"))
     found: dict[str, tuple[Any, ...]] = {}
     for code, row in authored.items():
         assert code in fields or code in rules or code[:3] in PREFIXES, f"causes.yaml: there is no code {code}"
@@ -256,7 +256,7 @@ def compiled_checklist() -> str:
     rules, fields = catalog(), recipe_fields()
     owners = compared_fields(rules, fields)
     rows: list[tuple[Any, ...]] = []
-    for identifier, key in yaml.safe_load((ROOM / "checklist.yaml").read_text("utf-8")).items():
+    for identifier, key in house_yaml((ROOM / "checklist.yaml").read_text("utf-8")).items():
         covering = [code for code, rule in rules.items() if identifier in rule.get("sources", ())]
         assert covering, f"no rule covers {identifier}"
         items = [code for code in covering if rules[code].get("kind") == "checklist-item"]

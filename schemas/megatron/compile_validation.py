@@ -10,6 +10,7 @@ import ast
 import os
 from typing import Any, NamedTuple
 
+from ..house_yaml import house_yaml
 from ..version_sets import versions_in
 from . import validation_functions
 from .catalog import VERSIONS
@@ -37,10 +38,8 @@ class Row(NamedTuple):
 
 def read_rows() -> list[Row]:
     """Every row of the table in order; ValueError where one is malformed."""
-    import yaml
-
     with open(SOURCE, encoding="utf-8") as stream:
-        sections = yaml.safe_load(stream)
+        sections = house_yaml(stream.read())
     return [_row(raw, section) for section in sections for raw in section["rows"]]
 
 
