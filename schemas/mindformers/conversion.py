@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .model_class import ModelClass
-    from .parallelism import Sourced
-    from .reading import Reading
+    from .reading import Reading, Sourced
 
 _EQUAL_IS_NO_CONFLICT_SINCE = "2.0"
 

@@ -6,7 +6,8 @@ Source: the path `Trainer.__init__` → `BaseTrainer.training_process` → `crea
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
-from .parallelism import Sourced, parallelism
+from .parallelism import parallelism
+from .reading import Sourced
 from .shape import is_mapping
 from .training import training
 
@@ -38,7 +39,7 @@ def derive(reading: Reading, options: ReadOptions, *, legacy: bool) -> None:
 def _model(reading: Reading, parallel: Parallelism) -> None:
     from .conversion import convert
     from .model_class import model_class
-    from .transformer import transformer_config
+    from .resolution import transformer_config
     from .value_types import checked_fields
 
     if not is_mapping(reading.get("model.model_config")) and not reading.get("pretrained_model_dir"):

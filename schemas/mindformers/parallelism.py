@@ -8,7 +8,7 @@ Sources, 1.6-2.1: `core/context/parallel.py:ParallelOperator`, `core/parallel_co
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
-from .reading import Undecided
+from .reading import Sourced, Undecided
 from .shape import is_list
 
 if TYPE_CHECKING:
@@ -62,14 +62,6 @@ _RECOMPUTE = (
     "select_comm_recompute_exclude",
     "select_comm_recompute",
 )
-
-
-class Sourced(NamedTuple):
-    """A value, the paths that decided it, and whether it can be known."""
-
-    value: Any
-    sources: tuple[str, ...] = ()
-    decided: bool = True
 
 
 class Parallelism(NamedTuple):

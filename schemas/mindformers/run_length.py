@@ -10,8 +10,7 @@ data set, so it is undecided until `--steps` or `--dataset-size` settles it. Sou
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
-from .parallelism import Sourced
-from .reading import Undecided
+from .reading import Sourced, Undecided
 from .shape import is_list, is_mapping
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
 from .arguments import REQUIRED, class_facts, foreign_argument, string_number
-from .parallelism import Sourced
-from .reading import Undecided
+from .reading import Sourced, Undecided
 from .run_length import MEGATRON_DATA, run_length
 from .schedule import schedule
 from .shape import is_list, is_mapping

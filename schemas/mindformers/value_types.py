@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from .parallelism import Sourced
-    from .reading import Reading
+    from .reading import Reading, Sourced
 
 _WORDS = {
     "int": ("a whole number", "整数"),
