@@ -50,10 +50,13 @@ class Names:
         context: Collection[str],
         builtins: Collection[str],
         place: Callable[[str], str | None],
+        naming: Collection[str] = (),
     ) -> None:
         self.functions = functions
         self.context = context
         self.builtins = builtins
+        self.naming = naming
+        """What of the context has a name as its first argument."""
         self.place = place
         """The key under which the run has a (dotted) name; None where there is none of that name."""
 
@@ -150,6 +153,8 @@ class _Compiler(ast.NodeTransformer):
         dotted = _dotted(node.func)
         method = dotted is not None and "." in dotted
         function = self._value(dotted, is_call=True) if method and dotted is not None else self.visit(node.func)
+        if dotted in self.names.naming and node.args and isinstance(node.args[0], ast.Constant):
+            self.names.found(str(node.args[0].value))  # a name in quotes is one all the same
         keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
         return ast.Call(function, [self.visit(one) for one in node.args], keywords)
 

@@ -125,8 +125,7 @@ class _Conversion:
 def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]) -> dict[str, Sourced]:
     """The fields that `parallel_config` and the model's attributes set; every key without effect is reported."""
     work = _Conversion(reading, model)
-    for name, one in handed_over.items():
-        key = name.removeprefix("recompute.")
+    for key, one in handed_over.items():
         if work.maps(key):
             work.apply(key, one)
     white = frozenset(reading.catalog["white"])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..config import Setting
+    from ..config import ReadOptions, Setting
     from ..rows import Expression, Row
     from .reading import Reading
 
@@ -125,8 +125,11 @@ class Fields(rows.Run):
     def require(self, row: Row, value: Any) -> None:
         """Report what does not hold."""
         if not value:
-            en, zh = row.more.en, row.more.zh
-            self.refuse(row.more.at, en if isinstance(en, str) else en(self), zh if isinstance(zh, str) else zh(self))
+            self.refuse(row.more.at, *self._words(row))
+
+    def _words(self, row: Row) -> tuple[str, str]:
+        en, zh = row.more.en, row.more.zh
+        return (en if isinstance(en, str) else en(self)), (zh if isinstance(zh, str) else zh(self))
 
     def do(self, row: Row, value: Any) -> None:
         """The function was called with the run."""
@@ -142,6 +145,124 @@ class Fields(rows.Run):
         named = ", ".join(f"{name}={self[name]!r}" for name in fields if self.sources(name))
         self.refuse(fields[0], f"it cannot compute with {named}", f"无法用 {named} 计算")
         return False
+
+
+class Trainer(Fields):
+    """What the trainer makes of the file: a path is the file's value until a row says what stands for it."""
+
+    def __init__(self, reading: Reading, options: ReadOptions, *, legacy: bool) -> None:
+        super().__init__(reading, {}, "")
+        self.section = "lr_schedule"
+        self.schedule: dict[str, Any] | None = None
+        """The facts of the schedule's class."""
+        self.locals = {
+            "option.world_size": Sourced(options.world_size),
+            "option.steps": Sourced(options.steps, ("--steps",)),
+            "option.dataset_size": Sourced(options.dataset_size, ("--dataset-size",)),
+            "option.legacy": Sourced(legacy),
+        }
+
+    def __getitem__(self, name: str) -> Any:
+        """A value; UndecidedError where it cannot be known."""
+        one = self.locals.get(name)
+        if one is None:
+            return self.reading.get(name)
+        if not one.decided:
+            raise rows.UndecidedError
+        return one.value
+
+    def sources(self, name: str) -> tuple[str, ...]:
+        """The paths that decided a value; of `=path` the path."""
+        if name[0] == "=":
+            return (name[1:],)
+        one = self.locals.get(name)
+        return (name,) if one is None else one.sources
+
+    def under(self, prefix: str) -> dict[str, Sourced]:
+        """The values whose names begin so, by the rest."""
+        return {name[len(prefix) :]: one for name, one in self.locals.items() if name.startswith(prefix)}
+
+    # What the expressions ask.
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a value."""
+        section, _, key = name.rpartition(".")
+        return name in self.locals or key in self.reading.section(section)
+
+    def written(self, name: str) -> bool:
+        """Whether the file has it."""
+        return name in self.reading.places
+
+    def decided(self, name: str) -> bool:
+        """Whether a value can be known."""
+        one = self.locals.get(name)
+        return "." in name if one is None else one.decided
+
+    def now(self, name: str) -> Any:
+        """A value; None where it cannot be known."""
+        return self[name] if self.decided(name) else None
+
+    def get(self, name: str, otherwise: Any) -> Any:
+        """The file's value, or another one where it has none."""
+        return self.reading.get(name, otherwise)
+
+    # The actions of the rows.
+
+    def set(self, row: Row, value: Any) -> None:
+        """Record a value."""
+        self.reading.resolve(row.target, value, *self._decided_by(row.more.because))
+
+    def reset(self, row: Row, value: Any) -> None:
+        """Let another value stand for a written one, and say so."""
+        path, reading = row.target, self.reading
+        if path in reading.places:
+            why, why_zh = self._words(row)
+            reading.note("reset-value", path, key=path, value=reading.get(path), used=value, why=why, why_zh=why_zh)
+        self.let(row, value)
+
+    def refuse(self, name: str, why: str, why_zh: str) -> None:
+        """Report that the real code stops because of a value."""
+        self.reading.note("rejected", self._path(name), why=why, why_zh=why_zh)
+
+    def _path(self, name: str) -> str:
+        """Where an argument of the schedule stands in the file."""
+        return f"{self.section}.{name[9:]}" if name.startswith("schedule.") else name
+
+    def expect(self, row: Row, value: Any) -> None:
+        """Report a value of another kind than the code computes with."""
+        if value:
+            return
+        path, (en, zh) = row.more.at, self._words(row)
+        found = self.reading.get(path)
+        shown = "null" if found is None else repr(found)
+        self.reading.note("value-type", path, key=path, value=shown, expected=en, expected_zh=zh)
+
+    def lacking(self, row: Row, _: Any) -> None:
+        """Report a key that the run stops without."""
+        key = row.target.rpartition(".")[2]
+        self.reading.lacking("missing-key", row.target, key=key, section=self._words(row)[0])
+
+    def lacks(self, row: Row, _: Any) -> None:
+        """Report an argument that the schedule stops without."""
+        self.lack_argument(row.target.rpartition(".")[2], *self._words(row))
+
+    def lack_argument(self, name: str, why: str, why_zh: str) -> None:
+        """The same, in words."""
+        kind, path = self["schedule_class"], f"{self.section}.{name}"
+        self.reading.lacking("schedule-argument", path, type=kind, key=name, why=why, why_zh=why_zh)
+
+    def leave_open(self, row: Row) -> bool:
+        """What cannot be known leaves its target open."""
+        sources = self._decided_by(row.more.because)
+        if row.action == "set":
+            self.reading.resolve(row.target, None, *sources, decided=False)
+        elif row.target:
+            self.locals[row.target] = Sourced(None, sources, decided=False)
+        return True
+
+    def stop(self, row: Row) -> bool:
+        """Values of another kind leave it as it was: the checks of their kinds name them."""
+        return self.leave_open(row) if row.action == "set" else True
 
 
 class _Own(NamedTuple):
