@@ -37,9 +37,6 @@ class Row(NamedTuple):
 class Run:
     """The values of one configuration while the rows are applied to them; an action is a method of its name."""
 
-    def begin(self) -> None:
-        """Called before each row."""
-
     def leave_open(self, row: Row) -> bool:
         """The condition or the value of a row cannot be known; the answer is whether the rows below still count."""
         raise NotImplementedError
@@ -49,19 +46,20 @@ class Run:
         raise NotImplementedError
 
     def follow(self, rows: Iterable[Row]) -> bool:
-        """Apply the rows in order, as far as they count."""
-        return all(self.apply(row) for row in rows)
-
-    def apply(self, row: Row) -> bool:
-        """Apply one row; the answer is whether the rows below still count."""
-        self.begin()
-        try:
-            if row.condition is not None and not row.condition(self):
-                return True
-            value = None if row.value is None else row.value(self)
-        except UndecidedError:
-            return self.leave_open(row)
-        except TOO_ODD:
-            return self.stop(row)
-        getattr(self, row.action)(row, value)
+        """Apply the rows in order; the answer is whether all of them counted."""
+        for row in rows:
+            action, _, expression, condition, _ = row
+            try:
+                if condition is not None and not condition(self):
+                    continue
+                value = None if expression is None else expression(self)
+            except UndecidedError:
+                if self.leave_open(row):
+                    continue
+                return False
+            except TOO_ODD:
+                if self.stop(row):
+                    continue
+                return False
+            getattr(self, action)(row, value)
         return True

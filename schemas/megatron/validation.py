@@ -179,9 +179,10 @@ class Run(rows.Run):
 
     # Applying rows.
 
-    def begin(self) -> None:
-        """Nothing is read yet."""
+    def apply(self, row: Row) -> None:
+        """Apply one row, and remember what it reads."""
         self.reads = {}
+        self.follow((row,))
 
     def let(self, row: Row, value: Any) -> None:
         """Keep a value for the rows below."""

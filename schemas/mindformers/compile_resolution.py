@@ -28,6 +28,7 @@ CONTEXT = ("has", "written", "decided", "now", "get")
 """What the run itself answers; their first argument is a name."""
 BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "max", "min", "str")
 TRANSFORMER, TRAINER, CHECKS = "transformer", "trainer", "dynamic checks"
+CONDITION = "__condition__"
 GIVEN = ("handed.", "attributes.")
 """What the model's configuration is given: behind these stands one of its keys."""
 
@@ -92,13 +93,12 @@ def _row(raw: dict[str, Any], section: dict[str, Any], number: int) -> Row:
         raise TableError(FILE, raw, "a requirement says where to look (`at`) and why (`en`, `zh`)")
     target = raw[action] if action in (*WRITING, "lacking", "lacks") else ""
     to = str(raw[action] if action in SAYING else raw.get("to", ""))
-    conditions = [f"({one})" for one in (section.get("when"), raw.get("when")) if one]
     try:
         within = set(versions_in(str(section.get("versions", "-")), VERSIONS))
         versions = tuple(one for one in versions_in(str(raw.get("versions", "-")), VERSIONS) if one in within)
     except ValueError as error:
         raise TableError(FILE, raw, str(error)) from error
-    return Row(section["of"], number, raw, action, target, to, " and ".join(conditions), versions, section["source"])
+    return Row(section["of"], number, raw, action, target, to, str(raw.get("when", "")), versions, section["source"])
 
 
 class Compiler:
@@ -137,6 +137,8 @@ class Compiler:
         try:
             known = self.names(row)
             text = self._text(row, known)
+            if section.get("when"):
+                section[CONDITION] = known.compiled(section["when"])
             for name in section.get("fields", ()):
                 known.found(name)
         except ValueError as error:
@@ -213,7 +215,7 @@ def module_text(version: str, sections: list[dict[str, Any]], texts: list[tuple[
         for number, section in enumerate(sections):
             rows = [text for row, text in texts if row.section == number and version in row.versions]
             if section["of"] == stage and rows:
-                lines += [f"        ({tuple(section.get('fields', ()))!r}, ("]
+                lines += [f"        ({tuple(section.get('fields', ()))!r}, {section.get(CONDITION)}, ("]
                 lines += [*(f"            {row}," for row in rows), "        )),"]
         lines.append("    ),")
     return "\n".join([*lines, "}", ""])

@@ -37,6 +37,7 @@ class Section(NamedTuple):
     """The rows of one section, and the values to name where its code cannot compute with one."""
 
     fields: tuple[str, ...]
+    condition: Expression | None
     rows: tuple[Row, ...]
 
 
@@ -52,8 +53,8 @@ def sections(version: str, stage: str) -> tuple[Section, ...]:
         module = import_module(f".resolution_{name.replace('.', '_')}_compiled", __package__)
         found = _known[version, stage] = tuple(
             [
-                Section(fields, tuple([rows.Row._make((*head, More._make(more))) for *head, more in listed]))
-                for fields, listed in module.STAGES[stage]
+                Section(fields, condition, tuple([rows.Row._make((*head, More._make(more))) for *head, more in listed]))
+                for fields, condition, listed in module.STAGES[stage]
             ]
         )
     return found
@@ -75,8 +76,9 @@ class Fields(rows.Run):
     def resolve(self, stage: str) -> None:
         """Apply the sections of a stage."""
         for section in sections(self.reading.version, stage):
-            self.blamed = section.fields
-            self.follow(section.rows)
+            if section.condition is None or section.condition(self):
+                self.blamed = section.fields
+                self.follow(section.rows)
 
     def __getitem__(self, name: str) -> Any:
         """A value; None where this version has none of that name."""
@@ -105,6 +107,8 @@ class Fields(rows.Run):
             self.extra[name] = Sourced(value, self.sources(because))
 
     def _decided_by(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(names) < 2:
+            return self.sources(names[0]) if names else ()
         return tuple(dict.fromkeys([path for name in names for path in self.sources(name)]))
 
     def refuse(self, name: str, why: str, why_zh: str) -> None:
