@@ -22,6 +22,7 @@ MAKERS = (
     "schemas.mindformers.compile_static",
     "schemas.mindformers.compile_dynamic",
     "schemas.mindformers.compile_legacy",
+    "schemas.mindformers.compile_resolution",
     "mapper.recipe.compile_fields",
     "mapper.compile_names",
     "mappings.compile_stops",
