@@ -6,9 +6,10 @@ value back as Megatron-LM's.
 
 from __future__ import annotations
 
+from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING
 from .comparison import equal
-from .places import places_of, rows_of
+from .places import places_of
 from .rule import Change, Repair, at_key
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from math import isclose
 
 from ..mapper.conditions import holds
+from ..mapper.gates import certainly, counts, deciding
 from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
+from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from .catalog_compiled import CERTAIN
-from .gates import counts, deciding
 from .naming import describe_origin, shown, shown_in_both, spelled
-from .places import places_of, rows_of
+from .places import places_of
 from .rule import Found, Note, Place, on
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ def _differing(
         said = {**found.values, "why": why.en, "why_zh": why.zh}
         return found._replace(values=said, variant="alike", severity="info")
     severity = _lowered(name, row.severity)
-    certain = CERTAIN.get(name)
-    if certain is not None and all(holds(condition, side.value) for condition in certain for side in (left, right)):
+    if certainly(name, left.recipe, right.recipe):
         severity = "error"
     if (row.how in ("names", "given") and (one is None or other is None)) or (
         row.how in ("words", "derived") and one is None

@@ -209,7 +209,7 @@ def decided_by_class(subject: Subject) -> Iterator[Found]:
     """A key that says one thing where the model class always does another."""
     from ..mapper.families import family_of
     from ..mapper.recipe.reading import side_of
-    from .places import rows_of
+    from ..mappings.tables import rows_of
 
     side = subject.mindformers
     if side is None or side.config.dialect == "legacy":

@@ -9,7 +9,6 @@ from __future__ import annotations
 from ...mappings.tables import field_named, table
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.mindformers.unknown_class import unknown_class
-from ..conditions import all_hold
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
 from .plan import plan_of
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...mappings.names_compiled import FieldName
-    from ...mappings.tables import Row, Side, SideName, Table
+    from ...mappings.tables import Side, SideName, Table
     from ...schemas.config import Config, Origin, Setting, Value
     from .plan import Network, PlannedRow
     from .settings import Found
@@ -428,8 +427,3 @@ def _by_default(found: Found) -> bool:
 
 def _origin(settings: Sequence[Setting]) -> Origin:
     return "derived" if any(setting.origin == "derived" for setting in settings) else "default"
-
-
-def meaningful(row: Row, recipe: Recipe) -> bool | None:
-    """Whether a row says anything for this run; None where that depends on what cannot be read."""
-    return all_hold(row.only, recipe)

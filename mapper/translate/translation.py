@@ -16,9 +16,10 @@ from ...schemas.purpose import require_training
 from ...schemas.versions import names
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
+from ..gates import meaningful
 from ..lenses.lens import Omitted, Scope
 from ..lenses.registry import LENSES
-from ..recipe.reading import meaningful, recipe_of, side_of
+from ..recipe.reading import recipe_of, side_of
 from ..recipe.run_length import settled_by
 from ..recipe.vocabulary import vocabulary
 from .problems import PROBLEMS

@@ -15,7 +15,8 @@ from ...schemas.reader import config_of
 from ...schemas.source import SourceText
 from ..differences import same
 from ..families import family_of, misfits_of
-from ..recipe.reading import meaningful, recipe_of, side_of
+from ..gates import meaningful
+from ..recipe.reading import recipe_of, side_of
 from ..recipe.vocabulary import vocabulary
 from .edits import Edit, applied
 from .megatron_file import megatron_text
