@@ -31,6 +31,14 @@ def says_something(name: FieldName, recipe: Recipe) -> bool | None:
     return False if False in answers else None if None in answers else True
 
 
+def closed_by(name: str, recipe: Recipe) -> Iterator[FieldName]:
+    """The fields that keep another one from meaning anything in a run."""
+    for row in rows_of(name):
+        for condition in row.only:
+            if all_hold((condition,), recipe) is False:
+                yield condition[0]
+
+
 def counts(name: FieldName, *recipes: Recipe) -> bool | None:
     """Whether a difference in a field can change numbers in these runs; None where that cannot be read."""
     gate = table().gates.get(name)

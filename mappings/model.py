@@ -167,7 +167,15 @@ class Skeleton(_Strict):
     settings: dict[str, str | int | float | bool | list[str | int] | None]
 
 
-class Harmless(_Strict):
+class Closed(_Strict):
+    """Why nothing reads a field of the TransformerConfig whose gate is closed."""
+
+    en: str
+    zh: str
+    sources: Annotated[list[str], Field(min_length=1)]
+
+
+class Harmless(Closed):
     """Why a field of the TransformerConfig may differ without effect."""
 
     when: list[Condition]
@@ -176,9 +184,6 @@ class Harmless(_Strict):
     dialect: Literal["static", "dynamic"] | None = Field(default=None, alias="in")
     since: str | None = None
     until: str | None = None
-    en: str
-    zh: str
-    sources: Annotated[list[str], Field(min_length=1)]
 
 
 class SharedField(_Strict):
@@ -202,6 +207,8 @@ class SharedField(_Strict):
 class TransformerConfigFile(_Strict):
     """The fields that both frameworks' TransformerConfig have under one name."""
 
+    closed: dict[FieldName, Closed]
+    """By the field that a gate asks for."""
     reasons: dict[str, Harmless]
     fields: list[SharedField]
 
