@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING
-from .comparison import equal
+from .comparators import equal
 from .places import places_of
 from .rule import Change, Repair, at_key
 

@@ -17,7 +17,7 @@ from ..mapper.recipe.reading import RecipeReading, side_of
 from ..mappings.tables import rows_of, table
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .catalog_compiled import CAUSES, COMPARED, RULES
-from .comparison import COMPARATORS, equal
+from .comparators import COMPARATORS, equal
 from .harmless import IDLE, key_of, names_of
 from .places import places_of
 

@@ -162,7 +162,20 @@ def compiled_catalog() -> str:
         RULES=rows,
         COMPARED=compared,
         CAUSES=causes(rules, fields),
+        KEYS=idle_keys(),
     )
+
+
+def idle_keys() -> dict[str, Any]:
+    """Keys that say nothing: by the kind of reason."""
+    authored: dict[str, Any] = yaml.safe_load((ROOM / "keys.yaml").read_text("utf-8"))
+    switched = (
+        (row["switch"], row["flag"], tuple(row.get("is_off", (None, False))), tuple(row["keys"]))
+        for row in authored["switched"]
+    )
+    later = {name: (row["since"], tuple(row["alike"])) for name, row in authored["read_since"].items()}
+    together = tuple((key, other) for key, other in authored["together"])
+    return {**authored, "switched": tuple(switched), "together": together, "read_since": later}
 
 
 def compiled_pages() -> str:
