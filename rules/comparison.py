@@ -103,12 +103,15 @@ def _differing(
         )
     found = found._replace(severity=severity)
     if severity == "info" and None in fields and name.startswith(_ASIDE):
-        given, without = (left, right) if fields[1] is None else (right, left)
-        if not places_of(without).spots(name):
-            found = found._replace(variant=f"only {given.framework}")
+        found = _one_sided(found, name, *((left, right) if fields[1] is None else (right, left)))
     if counted is None:
         found = _depending(found, name, left, right)
     return found if severity == "info" else found._replace(repair=agreement(name, left, right))
+
+
+def _one_sided(found: Found, name: FieldName, given: Side, without: Side) -> Found:
+    """A setting about files, logs or devices that only one side can give."""
+    return found if places_of(without).spots(name) else found._replace(variant=f"only {given.framework}")
 
 
 def _excused(how: str, values: tuple[object, object], written: Sequence[bool]) -> bool:

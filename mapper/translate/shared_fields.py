@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ...mappings.transformer_config import SharedField
     from ...schemas.config import Config, Setting, Value
-    from .translation import Translation
+    from .target import Translation
 
 _PREFIX = "resolved.transformer."
 _TOLD = ("exact", "made-explicit")

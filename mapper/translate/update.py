@@ -23,7 +23,7 @@ from .megatron_file import megatron_text
 from .mindformers_file import mindformers_document, mindformers_settings, mindformers_text
 from .problems import PROBLEMS
 from .script_edits import ScriptEditor
-from .translation import TargetSetting, Translation
+from .target import TargetSetting, Translation
 from .yaml_edits import YamlEditor
 
 if TYPE_CHECKING:
