@@ -79,10 +79,8 @@ def _changes(
             if key == _LENGTH:
                 read[number] = None  # worked out again from what is written
             continue
-        if "|" in key or "{" in key or isinstance(value, dict):
-            return ()
         held = _held(key, wanted.aliases, value, right)
-        if held is None and _waits(key, right):
+        if "|" in key or "{" in key or isinstance(value, dict) or (held is None and _waits(key, right)):
             return ()
         read[number] = value
         if not equal(now[number] if held is None else held.value, value):
@@ -93,9 +91,10 @@ def _changes(
         got = lens.get(tuple(read), scope)
         return place < len(got) and equal(got[place], left.value(name))
 
-    for number in list(changes):  # what already is so by default need not be written
+    unwritten = [number for number in changes if right.explicit(wanted.keys[number]) is None]
+    for number in unwritten:  # what already is so by default need not be written
         read[number], wish = now[number], read[number]
-        if right.explicit(wanted.keys[number]) is None and agrees():
+        if agrees():
             del changes[number]
         else:
             read[number] = wish
