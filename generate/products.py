@@ -32,6 +32,7 @@ MAKERS = (
     "rules.pages",
     "mapper.matrix",
     "evidence.codes",
+    "cli.compile_schemas",
 )
 WHOLLY_MADE = ("docs/rules",)
 """Folders of which every file is a product: one that nothing makes any more goes."""
