@@ -54,7 +54,8 @@ def vocabulary() -> Mapping[FieldName, Field]:
 
 _JSON_TYPES = {
     "int": ["integer", "null"], "float": ["number", "string", "null"], "number": ["number", "null"],
-    "bool": ["boolean", "null"], "str": ["string", "null"], "dtype": ["string", "null"], "list": ["array", "integer", "null"],
+    "bool": ["boolean", "null"], "str": ["string", "null"], "dtype": ["string", "null"],
+    "list": ["array", "integer", "null"],
 }  # fmt: skip
 """A list that is one of each layer may be a frequency where the number of layers is not known."""
 
