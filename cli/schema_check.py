@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ..schemas.border.outgoing import emit, json_text, page
 from ..schemas.yaml_text import read_yaml
 from .configuration import find_configuration, read_configuration, toml_table
+from .exit_codes import BAD, FINE
 from .inputs import read_input
-from .lean import BAD, FINE
 from .parsing import UsageError
-from .schema import NAMES, schema_of
+from .published_schemas import NAMES, schema_of
 from .schema_faults import Fault, dotted, faults
 from .schema_places import JsonPlaces, nearest, toml_places, yaml_place
 from .schemas_compiled import SCHEMAS

@@ -7,11 +7,15 @@ import os
 from ..schemas.border.regular import remember_input
 from ..schemas.diagnostic import once
 from ..schemas.light_typing import TYPE_CHECKING
+from .lint_inputs import Reader
+from .linting import lint
+from .pairing import Gathering
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .lint import Reader, Report, Settings
+    from .lint_inputs import Settings
+    from .linting import Report
 
 
 def spread(
@@ -43,9 +47,6 @@ def spread(
 
 def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ...]]:
     """The files as they belong together: a file with its configured partner, one pair of the others, or each alone."""
-    from .lint import Reader
-    from .pairing import Gathering
-
     configuration = settings.configuration
     absolute = {name: os.path.abspath(name) for name in reversed(files)}
     given = {place: name for name, place in absolute.items()}
@@ -72,8 +73,6 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
 def _one(
     settings: Settings, with_subjects: bool, digests: bool, group: tuple[str, ...]
 ) -> tuple[Report, dict[str, bytes | None]]:
-    from .lint import Reader, lint
-
     reader = Reader(digests=digests, encoding=settings.options.encoding)
     return lint(settings, group, reader, with_subjects=with_subjects), reader.read
 

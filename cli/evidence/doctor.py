@@ -9,8 +9,8 @@ from ...evidence.environment import HERE, installed, judged, version_sets
 from ...schemas.border.outgoing import emit, json_text, page, painted, say
 from ...schemas.reader import config_of
 from ...schemas.verdict import concluded
+from ..exit_codes import BAD, FINE
 from ..inputs import read_input
-from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import wants_colour
 

@@ -18,7 +18,7 @@ from ...schemas.border.writing import standing_already, write_text
 from ...schemas.config import json_value
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.verdict import Unseen, concluded, unseen_json
-from ..lean import BAD, FINE, UNUSABLE
+from ..exit_codes import BAD, FINE, UNUSABLE
 from ..parsing import UsageError, counts_from_one
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.border.outgoing import emit, json_text, painted, say, tell, transient
 from ...schemas.config import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
+from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
-from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import in_bytes, shortened, wants_colour
 

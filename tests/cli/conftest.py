@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from accmap.cli.lean import main
-from accmap.cli.schema import schema_of
+from accmap.cli.published_schemas import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

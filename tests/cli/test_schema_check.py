@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accmap.cli.commands import ALL_COMMANDS
-from accmap.cli.schema import NAMES
+from accmap.cli.published_schemas import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = str(ROOT / "examples" / "qwen3_dense" / "megatron.sh")
