@@ -157,20 +157,29 @@ def find_configuration(
     top = repository_root(directory, passed)
     ignored: list[str] = []
     for folder in _upwards(directory, top):
-        for name in NAMES:
-            path = os.path.join(folder, name)
-            if top is not None and os.path.islink(path) and not is_inside(path, top):
-                passed(path)
-                continue
-            text = reader(path)
-            if text is not None and top is None and not _is_trusted(path):
+        for path, text in _texts_in(folder, top, reader, passed):
+            if top is None and not _is_trusted(path):
                 ignored.append(path)
                 continue
-            table = None if text is None else _table(path, text, required=False)
+            table = _table(path, text, required=False)
             if table is not None:
                 found = _checked(path, table, _confined(reader, path) if confine else reader, ())
                 return found._replace(ignored=tuple(ignored))
     return Configuration(ignored=tuple(ignored))
+
+
+def _texts_in(
+    folder: str, top: str | None, read: Callable[[str], str | None], passed: Callable[[str], None]
+) -> Iterator[tuple[str, str]]:
+    """What in a folder may be a configuration; a link that leads out of the repository is none of its own."""
+    for name in NAMES:
+        path = os.path.join(folder, name)
+        if top is not None and os.path.islink(path) and not is_inside(path, top):
+            passed(path)
+            continue
+        text = read(path)
+        if text is not None:
+            yield path, text
 
 
 def _is_trusted(path: str) -> bool:

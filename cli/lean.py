@@ -109,6 +109,10 @@ def _main(words: list[str]) -> int:
         from .app import run_application
 
         return run_application(words)
+    return _run(words)
+
+
+def _run(words: list[str]) -> int:
     from .options import COMMANDS
 
     command = COMMANDS.get(words[0])

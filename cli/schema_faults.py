@@ -107,18 +107,11 @@ def _told(error: ValidationError) -> Iterator[Fault]:
     keyword = str(error.validator)
     limit: Any = error.validator_value
     if keyword == "required":
-        for name in limit:
-            if name not in error.instance:  # type: ignore[operator]
-                yield _fault(path, keyword, path, name=name)
-                return
-    elif keyword == "additionalProperties" and limit is False:
-        schema: Mapping[str, Any] = error.schema  # type: ignore[assignment]
-        known: Mapping[str, Any] = schema.get("properties", {})
         instance: Mapping[str, Any] = error.instance  # type: ignore[assignment]
-        for name in instance:
-            if name not in known:
-                hint, hint_zh = _hint(name, known)
-                yield _fault((*path, name), keyword, path, name=_shown(name), hint=hint, hint_zh=hint_zh)
+        name = next(name for name in limit if name not in instance)
+        yield _fault(path, keyword, path, name=name)
+    elif keyword == "additionalProperties" and limit is False:
+        yield from _unknown_keys(error, path)
     elif keyword in ("anyOf", "oneOf") and error.context:
         kinds = [inner.validator_value for inner in error.context if _is_of_kind(inner)]
         yield _kind_fault(path, error.instance, kinds)
@@ -128,6 +121,16 @@ def _told(error: ValidationError) -> Iterator[Fault]:
         yield _fault(path, keyword, path, value=_shown(error.instance), limit=_words(error.instance, limit))
     else:
         yield _fault(path, keyword, path, value=_shown(error.instance), limit=_shown(limit))
+
+
+def _unknown_keys(error: ValidationError, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    schema: Mapping[str, Any] = error.schema  # type: ignore[assignment]
+    known: Mapping[str, Any] = schema.get("properties", {})
+    instance: Mapping[str, Any] = error.instance  # type: ignore[assignment]
+    for name in instance:
+        if name not in known:
+            hint, hint_zh = _hint(name, known)
+            yield _fault((*path, name), "additionalProperties", path, name=_shown(name), hint=hint, hint_zh=hint_zh)
 
 
 def _kind_fault(path: tuple[str | int, ...], value: object, kinds: Iterable[Any]) -> Fault:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 
 from ..schemas.border.regular import remember_input
 from ..schemas.diagnostic import once
@@ -12,7 +13,8 @@ from .linting import lint
 from .pairing import Gathering
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from typing import Any
 
     from .lint_inputs import Settings
     from .linting import Report
@@ -78,15 +80,17 @@ def _one(
 
 
 def _together(reports: Sequence[Report]) -> Report:
-    first = reports[0]
-    return first._replace(
-        diagnostics=tuple(once([entry for report in reports for entry in report.diagnostics])),
-        suppressed=sum(report.suppressed for report in reports),
-        files=tuple(dict.fromkeys(name for report in reports for name in report.files)),
-        pairs=tuple(dict.fromkeys(pair for report in reports for pair in report.pairs)),
+    def every(name: str) -> Iterator[Any]:
+        return chain.from_iterable(getattr(report, name) for report in reports)
+
+    return reports[0]._replace(
+        diagnostics=tuple(once(list(every("diagnostics")))),
+        suppressed=sum([report.suppressed for report in reports]),
+        files=tuple(dict.fromkeys(every("files"))),
+        pairs=tuple(dict.fromkeys(every("pairs"))),
         sources={name: source for report in reports for name, source in report.sources.items()},
-        subjects=tuple(subject for report in reports for subject in report.subjects),
-        unreadable=tuple(once([entry for report in reports for entry in report.unreadable])),
+        subjects=tuple(every("subjects")),
+        unreadable=tuple(once(list(every("unreadable")))),
         crashed=any(report.crashed for report in reports),
-        versions=tuple(dict(entry for report in reports for entry in report.versions).items()),
+        versions=tuple(dict(every("versions")).items()),
     )
