@@ -33,6 +33,7 @@ MAKERS = (
     "rules.pages",
     "mapper.matrix",
     "evidence.codes",
+    "cli.compile_schemas",
 )
 ONLY_MADE = (
     "docs/rules/*",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -213,14 +212,11 @@ def without_reason() -> list[str]:
 
 
 def products() -> dict[str, str]:
-    """Both compiled modules and the JSON Schema."""
-    from .model import json_schema
-
+    """Both compiled modules."""
     families = "Model families and the frames of written files; compiled from families.yaml and skeleton.yaml."
     return {
         "mappings/tables_compiled.py": literal_module(
             "The mapping tables; compiled from the YAML files.", **compiled()
         ),
         "mappings/families_compiled.py": literal_module(families, **compiled_families()),
-        "mappings/table.schema.json": json.dumps(json_schema(), indent=1) + "\n",
     }
