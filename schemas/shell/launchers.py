@@ -408,13 +408,15 @@ class _Start:
 
     def _searched(self, words: list[Field], launcher: str | None, size: int | None, before: tuple[Field, ...]) -> None:
         """Looks for a launcher among the words of an unknown program."""
-        script = next((at for at, word in enumerate(words) if at and _script_like(word)), len(words))
+        script = next(
+            (at for at, word in enumerate(words) if at and (_script_like(word) or word.known() == "-m")), None
+        )
         for at in range(1, len(words)):
             if _base(words[at]) in _SHELLS and any(word.known() in ("-c", "-lc", "-ic") for word in words[at : at + 4]):
                 self.follow(words[at:], launcher, size, (*before, *words[:at]))
                 return
-        if script < len(words):
-            # the last one before the script: an option's value may be called `python`, too
+        if script is not None:
+            # the last one before the script or module: an option's value may be called `python`, too
             for at in range(script - 1, 0, -1):
                 if _starts_programs(words[at]):
                     self.follow(words[at:], launcher, size, (*before, *words[:at]))
