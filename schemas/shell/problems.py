@@ -36,8 +36,8 @@ PROBLEMS: dict[str, Kind] = {
         "no-launch",
         "error",
         "No start of a training program was found, as far as reading goes: which way the script takes at the "
-        "conditions of lines {lines} cannot be decided. Settle them with --branch LINE=yes or --branch LINE=no, or with "
-        "--var.",
+        "conditions of lines {lines} cannot be decided. Settle them with --branch LINE=yes or --branch LINE=no, or "
+        "with --var.",
         "没有读到训练程序的启动命令：脚本在第 {lines} 行的判断走哪条分支，仅靠读取无法确定。"
         "请用 --branch 行号=yes 或 --branch 行号=no 选定，或用 --var 给出变量。",
     ),
