@@ -11,6 +11,7 @@ import math
 from .light_typing import TYPE_CHECKING, NamedTuple
 from .message import Words
 from .messages_compiled import say
+from .versions import Framework as Framework
 from .versions import label_of
 
 if TYPE_CHECKING:
@@ -18,14 +19,12 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from .diagnostic import Diagnostic, Language
-    from .purpose import Purpose
     from .source import Span
 
 NO_REASON = Words("", "")
 Scalar: TypeAlias = "str | int | float | bool | None"
 Value: TypeAlias = "Scalar | Sequence[Value] | Mapping[str, Value]"
 Origin: TypeAlias = "Literal['explicit', 'derived', 'default']"
-Framework: TypeAlias = "Literal['megatron', 'mindformers']"
 Acceptance: TypeAlias = "Literal['accepted', 'ignored', 'unknown', 'conflict']"
 VersionOrigin: TypeAlias = "Literal['given', 'detected', 'assumed']"
 
@@ -136,6 +135,26 @@ class Launch(NamedTuple):
             "env": dict(self.env),
             "span": self.span.to_json(),
         }
+
+
+class Purpose(NamedTuple):
+    """What a file does instead of training a GPT model, or on top of it."""
+
+    kind: str
+    problem: Diagnostic
+    """The sentence that is said first."""
+    own_arguments: bool = False
+    """Whether the program declares arguments that the framework's parser does not know."""
+
+    @property
+    def trains_gpt(self) -> bool:
+        """Whether the file is to be compared and translated."""
+        return self.kind == "post-training"
+
+    @property
+    def reads_arguments(self) -> bool:
+        """Whether the program reads the framework's own arguments."""
+        return self.kind in ("post-training", "other-model", "outside")
 
 
 class Basis(NamedTuple):
