@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from .light_typing import TYPE_CHECKING, NamedTuple
-from .message import Words
+from .message import NOTHING, Words, in_chinese, verbatim
 from .messages_compiled import say
 from .versions import Framework as Framework
 from .versions import label_of
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .diagnostic import Diagnostic, Language
     from .source import Span
 
-NO_REASON = Words("", "")
 Scalar: TypeAlias = "str | int | float | bool | None"
 Value: TypeAlias = "Scalar | Sequence[Value] | Mapping[str, Value]"
 Origin: TypeAlias = "Literal['explicit', 'derived', 'default']"
@@ -73,11 +72,7 @@ class Unresolved(NamedTuple):
 
     def why(self, language: Language) -> str:
         """The reason, for a person."""
-        if language != "zh":
-            return self.reason
-        from .shell.reasons import in_chinese
-
-        return in_chinese(self.reason)
+        return in_chinese(self.reason) if language == "zh" else str(self.reason)
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's entry of `unresolved`."""
@@ -105,9 +100,14 @@ class Argument(NamedTuple):
 
     def reason(self) -> Words:
         """The reason in both languages, for a message."""
-        from .shell.reasons import in_both
+        return reason_words(self.why)
 
-        return in_both(self.why)
+
+def reason_words(why: str) -> Words:
+    """Why a word could not be decided, for a message."""
+    if isinstance(why, Words) and why:
+        return why
+    return verbatim(why) if why else say.not_known()
 
 
 class Launch(NamedTuple):
@@ -163,7 +163,7 @@ class Basis(NamedTuple):
     framework: Framework
     version: str
     origin: VersionOrigin
-    reason: Words = NO_REASON
+    reason: Words = NOTHING
     purpose: Purpose | None = None
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
@@ -214,7 +214,7 @@ class Config(NamedTuple):
     unresolved: tuple[Unresolved, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
     version_origin: VersionOrigin = "assumed"
-    version_reason: Words = NO_REASON
+    version_reason: Words = NOTHING
     """What a detected version was found by."""
     purpose: Purpose | None = None
     """What the file does where that is not plainly the training of a GPT model."""

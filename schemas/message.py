@@ -115,6 +115,9 @@ if TYPE_CHECKING:
         FOREIGN: Mapping[str, str]
 
 
+NOTHING = Words("", "")
+
+
 def verbatim(text: object) -> Words:
     """What somebody else says, in their language: a system, a library, a file."""
     said = str(text)
