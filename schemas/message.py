@@ -136,7 +136,8 @@ def in_chinese(value: str) -> str:
 
 
 def _in_chinese(values: Values) -> Values:
-    from .phrases import SLOTS, in_chinese  # TEMPORARY
+    # What the readers of MindSpore Transformers and of bash still say in English is found in a table of phrases.
+    from .phrases import SLOTS, in_chinese
 
     return {
         name: value.zh
