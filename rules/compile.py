@@ -27,8 +27,8 @@ READERS = (
     "schemas.megatron",
     "schemas.mindformers.problems",
     "schemas.mindformers.dynamic_problems",
-    "mapper.schedule.problems",
-    "mapper.translate.problems",
+    "mapper.schedule",
+    "mapper.translate",
 )
 """Modules whose `PROBLEMS` a reader raises: their codes are explained too."""
 

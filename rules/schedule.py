@@ -30,10 +30,10 @@ _DRAWN: tuple[FieldName, ...] = (
     "schedule.cycles",
 )
 _ADVICE = frozenset(
-    ("swallowed", "no-lr-schedule", "overridden", "fused", "from-checkpoint", "grouped", "rampup", "decoupled")
+    ("swallowed", "no_lr_schedule", "overridden", "fused", "from_checkpoint", "grouped", "rampup", "decoupled")
 )
 """Remarks that another rule or reader already makes, or that are no fault."""
-_HARMLESS = frozenset(("warmup-truncated", "warmup-fraction", "early-end", "lr-end2-zero", "not-clamped"))
+_HARMLESS = frozenset(("warmup_truncated", "warmup_fraction", "early_end", "lr_end2_zero", "not_clamped"))
 """Remarks that matter only where the two curves differ."""
 _STEPS = 1000
 """How many steps are compared where neither file says how long the run is, and no rate depends on it."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 
 from .light_typing import TYPE_CHECKING, NamedTuple
-from .message import Words
+from .message import NOTHING, Words, in_chinese, verbatim
 from .messages_compiled import say
+from .versions import Framework as Framework
 from .versions import label_of
 
 if TYPE_CHECKING:
@@ -18,14 +19,11 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from .diagnostic import Diagnostic, Language
-    from .purpose import Purpose
     from .source import Span
 
-NO_REASON = Words("", "")
 Scalar: TypeAlias = "str | int | float | bool | None"
 Value: TypeAlias = "Scalar | Sequence[Value] | Mapping[str, Value]"
 Origin: TypeAlias = "Literal['explicit', 'derived', 'default']"
-Framework: TypeAlias = "Literal['megatron', 'mindformers']"
 Acceptance: TypeAlias = "Literal['accepted', 'ignored', 'unknown', 'conflict']"
 VersionOrigin: TypeAlias = "Literal['given', 'detected', 'assumed']"
 
@@ -74,11 +72,7 @@ class Unresolved(NamedTuple):
 
     def why(self, language: Language) -> str:
         """The reason, for a person."""
-        if language != "zh":
-            return self.reason
-        from .shell.reasons import in_chinese
-
-        return in_chinese(self.reason)
+        return in_chinese(self.reason) if language == "zh" else str(self.reason)
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's entry of `unresolved`."""
@@ -106,9 +100,14 @@ class Argument(NamedTuple):
 
     def reason(self) -> Words:
         """The reason in both languages, for a message."""
-        from .shell.reasons import in_both
+        return reason_words(self.why)
 
-        return in_both(self.why)
+
+def reason_words(why: str) -> Words:
+    """Why a word could not be decided, for a message."""
+    if isinstance(why, Words) and why:
+        return why
+    return verbatim(why) if why else say.not_known()
 
 
 class Launch(NamedTuple):
@@ -138,13 +137,33 @@ class Launch(NamedTuple):
         }
 
 
+class Purpose(NamedTuple):
+    """What a file does instead of training a GPT model, or on top of it."""
+
+    kind: str
+    problem: Diagnostic
+    """The sentence that is said first."""
+    own_arguments: bool = False
+    """Whether the program declares arguments that the framework's parser does not know."""
+
+    @property
+    def trains_gpt(self) -> bool:
+        """Whether the file is to be compared and translated."""
+        return self.kind == "post-training"
+
+    @property
+    def reads_arguments(self) -> bool:
+        """Whether the program reads the framework's own arguments."""
+        return self.kind in ("post-training", "other-model", "outside")
+
+
 class Basis(NamedTuple):
     """What an answer about a file rests on: the version whose facts were used, where it comes from, and the purpose."""
 
     framework: Framework
     version: str
     origin: VersionOrigin
-    reason: Words = NO_REASON
+    reason: Words = NOTHING
     purpose: Purpose | None = None
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
@@ -195,7 +214,7 @@ class Config(NamedTuple):
     unresolved: tuple[Unresolved, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
     version_origin: VersionOrigin = "assumed"
-    version_reason: Words = NO_REASON
+    version_reason: Words = NOTHING
     """What a detected version was found by."""
     purpose: Purpose | None = None
     """What the file does where that is not plainly the training of a GPT model."""

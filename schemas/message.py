@@ -76,7 +76,7 @@ class Catalogue:
         if name == "kinds":
             made = {one: Kind(*row) for one, row in texts.PROBLEMS.items()}
         elif name in texts.WORDS:
-            made = _speaker(*texts.WORDS[name])
+            made = _speaker(name, *texts.WORDS[name])
         elif name in texts.PROBLEMS:
             made = _finder(self.kinds[name])
         else:
@@ -92,10 +92,11 @@ class Catalogue:
         return __import__(f"{self._package}.message_texts_compiled", fromlist=("WORDS",))
 
 
-def _speaker(en: str, zh: str) -> Callable[..., Words]:
+def _speaker(name: str, en: str, zh: str) -> Callable[..., Words]:
     def said(**values: object) -> Words:
         return Words(en.format_map(values), zh.format_map(_in_chinese(values)))
 
+    said.__name__ = name
     return said
 
 
@@ -112,6 +113,9 @@ if TYPE_CHECKING:
         PROBLEMS: Mapping[str, tuple[Any, ...]]
         WORDS: Mapping[str, tuple[str, str]]
         FOREIGN: Mapping[str, str]
+
+
+NOTHING = Words("", "")
 
 
 def verbatim(text: object) -> Words:
@@ -132,7 +136,8 @@ def in_chinese(value: str) -> str:
 
 
 def _in_chinese(values: Values) -> Values:
-    from .phrases import SLOTS, in_chinese  # TEMPORARY
+    # What the readers of MindSpore Transformers and of bash still say in English is found in a table of phrases.
+    from .phrases import SLOTS, in_chinese
 
     return {
         name: value.zh

@@ -57,7 +57,7 @@ def suggestion(name: str, known: Iterable[str]) -> Words:
 
 
 def suggestion_in_both(name: str, known: Iterable[str]) -> tuple[str, str]:
-    """TEMPORARY."""
+    """The same as two texts."""
     found = suggestion(name, known)
     return str(found), found.zh
 

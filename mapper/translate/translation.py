@@ -22,7 +22,7 @@ from ..lenses.registry import LENSES
 from ..recipe.reading import recipe_of, side_of
 from ..recipe.run_length import settled_by
 from ..recipe.vocabulary import vocabulary
-from .problems import PROBLEMS
+from .messages_compiled import say
 from .report import ReportRow
 from .shared_fields import with_shared_fields
 from .target import TOKENIZER, TargetSetting, Translation
@@ -86,9 +86,7 @@ def _written_version(given: str, dialect: str) -> str:
     version = minor_version(given)
     if version not in WRITTEN.get(dialect, ()):
         known = "; ".join(f"{name}: {', '.join(versions)}" for name, versions in WRITTEN.items())
-        raise UnreadableError(
-            finding(PROBLEMS, "unknown-target", "--mindformers", given=given, dialect=dialect, known=known)
-        )
+        raise UnreadableError(finding(say.unknown_target(given=given, dialect=dialect, known=known), "--mindformers"))
     return version
 
 

@@ -20,8 +20,8 @@ from ..recipe.reading import recipe_of, side_of
 from ..recipe.vocabulary import vocabulary
 from .edits import Edit, applied
 from .megatron_file import megatron_text
+from .messages_compiled import say
 from .mindformers_file import mindformers_document, mindformers_settings, mindformers_text
-from .problems import PROBLEMS
 from .script_edits import ScriptEditor
 from .target import TargetSetting, Translation
 from .yaml_edits import YamlEditor
@@ -147,17 +147,17 @@ class _Updating:
         if self.side != wanted or (config.dialect == "legacy" and _OLDER in config.settings):
             raise UnreadableError(
                 finding(
-                    PROBLEMS,
-                    "other-target",
+                    say.other_target(
+                        found=f"{config.framework} ({config.dialect})",
+                        wanted=f"{translation.target_framework} ({translation.dialect})",
+                    ),
                     config.file,
-                    found=f"{config.framework} ({config.dialect})",
-                    wanted=f"{translation.target_framework} ({translation.dialect})",
                 )
             )
         script = self.side == "megatron"
         launch = config.launch
         if (launch is None or launch.script is None) if script else launch is not None or text.startswith("#!"):
-            raise UnreadableError(finding(PROBLEMS, "no-text", config.file))
+            raise UnreadableError(finding(say.no_text(), config.file))
 
     def _read(self, text: str) -> Config:
         return config_of(SourceText(self.config.file, text), self.options, path=self.config.file)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 
 from ..border.incoming import MAX_ARGUMENTS, refuse_larger
-from ..config import NO_REASON, Config, Setting
+from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..message import NOTHING
 from ..purpose import purpose_of_arguments
 from .catalog import VERSIONS, catalog, normalise_version
 from .converters import pattern
@@ -110,7 +111,7 @@ def log_config(source: SourceText, options: ReadOptions) -> Config:
     purpose = purpose_of_arguments(settings, None, source.name)
     if purpose is not None:
         problems = (purpose.problem, *problems)
-    origin, reason = ("given", NO_REASON) if options.megatron is not None else ("detected", say.by_names())
+    origin, reason = ("given", NOTHING) if options.megatron is not None else ("detected", say.by_names())
     return Config(
         source.name,
         "megatron",

@@ -156,7 +156,7 @@ class _Reader:
         text, open_names = self.substituted(raw)
         if open_names:
             splits = not again
-            reason = f"{', '.join(open_names)} is set nowhere"
+            reason = say.set_nowhere(names=", ".join(open_names))
             self.unresolved.append(Unresolved(raw, reason, span, index, splits))
             return [Argument(raw, span, resolved=False, may_split=splits, why=reason)]
         found = self.read_again(text) if again else text.split()

@@ -42,8 +42,8 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bo
             later.append(len(told) - 1)
             told[-1] = finding(said(version=version, flag=flag, known=known), file, problem.span)
         elif near and slip(flag, near):
-            misspelt = say.misspelt_or_own if own else say.misspelt
-            told[-1] = finding(misspelt(version=version, flag=flag, near=near), file, problem.span)
+            said = say.misspelt_or_own if own else say.misspelt
+            told[-1] = finding(said(version=version, flag=flag, near=near), file, problem.span)
         elif (apart := glued(flag, catalog(version))) is not None:
             told[-1] = finding(say.misspelt(version=version, flag=flag, near=" ".join(apart)), file, problem.span)
         else:

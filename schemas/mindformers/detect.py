@@ -6,8 +6,8 @@ Three dialects read different keys: `static` (the graph-mode core, `use_legacy: 
 
 from __future__ import annotations
 
-from ..config import NO_REASON
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..message import NOTHING
 from ..purpose import may_be_mindformers
 from .catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, known_version, minor_version
 from .messages_compiled import say
@@ -29,7 +29,7 @@ class Chosen(NamedTuple):
 
     version: str
     origin: VersionOrigin
-    reason: Words = NO_REASON
+    reason: Words = NOTHING
 
 
 ONLY_IN = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import posixpath
 
+from ..config import reason_words
 from ..diagnostic import Kind, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
-from ..shell.reasons import in_both
 from ..suggestion import closest
 from ..versions import number_of
 from .catalog import static_catalog, static_version
@@ -142,8 +142,8 @@ class LaunchReading:
                 "undecided-config",
                 given.span,
                 text=given.text,
-                why=str(in_both(given.why)),
-                why_zh=in_both(given.why).zh,
+                why=str(reason_words(given.why)),
+                why_zh=reason_words(given.why).zh,
             )
             return None
         return posixpath.join(posixpath.dirname(self._script), given.text)
@@ -269,7 +269,11 @@ class LaunchReading:
                     self._report("not-a-key", key.span, text=key.text)
                 else:
                     self._report(
-                        "undecided", key.span, text=key.text, why=str(in_both(key.why)), why_zh=in_both(key.why).zh
+                        "undecided",
+                        key.span,
+                        text=key.text,
+                        why=str(reason_words(key.why)),
+                        why_zh=reason_words(key.why).zh,
                     )
                 return
             if at + 1 == len(parts):
