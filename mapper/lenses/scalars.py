@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...mappings.tables import within
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.shell.scanning import is_whole_number
-from .lens import OMIT, Lens, integer, items, number
+from .lens import OMIT, Lens, entries, integer, items, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -268,9 +268,12 @@ def _adam(values: Values, scope: Scope) -> Value:
 
 
 def _is_muon(scope: Scope) -> bool:
-    """Whether the side trains with Muon: the static graph up to 1.7 has none, and AdamW takes its place."""
-    has_it = scope.side != "static" or scope.version not in ("1.6", "1.7")
-    return has_it and scope.field("optimizer.type") in ("muon", "dist_muon")
+    """Whether the side trains with Muon: where a version has none (`muon_since`), AdamW takes its place."""
+    since = (entries(scope.options.get("muon_since")) or {}).get(scope.side)
+    return within(scope.version, since if isinstance(since, str) else None, None) and scope.field("optimizer.type") in (
+        "muon",
+        "dist_muon",
+    )
 
 
 def _at_adam(value: Value, scope: Scope) -> Written:
