@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import yaml
-
+from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 from ..schemas.megatron.catalog import VERSIONS, catalog
 from ..schemas.megatron.compile_validation import read_rows
@@ -39,7 +37,7 @@ def compiled() -> dict[str, Any]:
     rows: list[Any] = []
     gates: dict[str, Any] = {}
     for path in topics():
-        content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = house_yaml(path.read_text(encoding="utf-8"))
         TableFile.model_validate(content)
         rows.extend(_row(path.stem, row, content.get("only", [])) for row in content["rows"])
         for row in content["rows"]:
@@ -152,7 +150,7 @@ def _side(side: dict[str, Any], prefix: str, fields: tuple[str, ...]) -> tuple[A
 
 
 def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
-    content = yaml.safe_load((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
+    content = house_yaml((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
     UnmappedFile.model_validate(content)
     mapped = _keys(rows)
     dests = sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - mapped)
@@ -181,7 +179,7 @@ def _keys(rows: list[Any]) -> set[str]:
 
 def compiled_families() -> dict[str, Any]:
     """The constants of the compiled families and skeletons."""
-    content = yaml.safe_load((HERE / "families.yaml").read_text(encoding="utf-8"))
+    content = house_yaml((HERE / "families.yaml").read_text(encoding="utf-8"))
     FamiliesFile.model_validate(content)
     families = {
         name: (
@@ -200,7 +198,7 @@ def compiled_families() -> dict[str, Any]:
         )
         for name, entry in content["families"].items()
     }
-    skeletons = yaml.safe_load((HERE / "skeleton.yaml").read_text(encoding="utf-8"))
+    skeletons = house_yaml((HERE / "skeleton.yaml").read_text(encoding="utf-8"))
     for skeleton in skeletons.values():
         Skeleton.model_validate(skeleton)
     return {"WEIGHTS": content["weights"], "FAMILIES": families, "SKELETONS": skeletons}
@@ -214,14 +212,11 @@ def without_reason() -> list[str]:
 
 
 def products() -> dict[str, str]:
-    """Both compiled modules and the JSON Schema."""
-    from .model import json_schema
-
+    """Both compiled modules."""
     families = "Model families and the frames of written files; compiled from families.yaml and skeleton.yaml."
     return {
         "mappings/tables_compiled.py": literal_module(
             "The mapping tables; compiled from the YAML files.", **compiled()
         ),
         "mappings/families_compiled.py": literal_module(families, **compiled_families()),
-        "mappings/table.schema.json": json.dumps(json_schema(), indent=1) + "\n",
     }

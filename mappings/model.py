@@ -256,8 +256,3 @@ class StopsFile(_Strict):
     """Everything that is known to stop after it has loaded."""
 
     stops: list[Stop]
-
-
-def json_schema() -> dict[str, Any]:
-    """JSON Schema of an authored table."""
-    return TableFile.model_json_schema()

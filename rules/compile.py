@@ -9,8 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 from ..schemas.mindformers.catalog import DEFAULT_STATIC
 
@@ -44,7 +43,7 @@ def catalog() -> dict[str, dict[str, Any]]:
     """Every authored rule by its code, in the order of the checklists."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted(CATALOG.glob("*.yaml")):
-        for code, entry in yaml.safe_load(path.read_text("utf-8")).items():
+        for code, entry in house_yaml(path.read_text("utf-8")).items():
             assert code not in found, f"{code} stands twice"
             found[code] = entry
     return dict(sorted(found.items(), key=lambda item: (PREFIXES.index(item[0][:3]), item[0])))
@@ -54,7 +53,7 @@ def recipe_fields() -> dict[str, dict[str, Any]]:
     """Every recipe field with its type, impact, neutral value and its meaning in both languages."""
     path = ROOM.parent / "mapper" / "recipe" / "fields.yaml"
     found: dict[str, dict[str, Any]] = {}
-    for topic, entries in yaml.safe_load(path.read_text("utf-8")).items():
+    for topic, entries in house_yaml(path.read_text("utf-8")).items():
         for name, row in entries.items():
             kind, impact, neutral, english, chinese = row[:5]
             found[f"{topic}.{name}"] = {
@@ -70,7 +69,7 @@ def recipe_fields() -> dict[str, dict[str, Any]]:
 def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, str]:
     """The code that compares each field: the rule that names it, else the rule that takes a topic's rest."""
     owners: dict[str, str] = {}
-    taken: set[str] = set(yaml.safe_load((ROOM / "not_compared.yaml").read_text("utf-8")))
+    taken: set[str] = set(house_yaml((ROOM / "not_compared.yaml").read_text("utf-8")))
     for code, rule in rules.items():
         if "check" in rule and not rule.get("owns"):
             continue
@@ -91,7 +90,7 @@ def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str
 
 def causes(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
     """What follows from a finding: fields, fields that are open, codes, and the words for it in both languages."""
-    authored: dict[str, Any] = yaml.safe_load((ROOM / "causes.yaml").read_text("utf-8"))
+    authored: dict[str, Any] = house_yaml((ROOM / "causes.yaml").read_text("utf-8"))
     found: dict[str, tuple[Any, ...]] = {}
     for code, row in authored.items():
         assert code in fields or code in rules or code[:3] in PREFIXES, f"causes.yaml: there is no code {code}"
@@ -168,7 +167,7 @@ def compiled_catalog() -> str:
 
 def idle_keys() -> dict[str, Any]:
     """Keys that say nothing: by the kind of reason."""
-    authored: dict[str, Any] = yaml.safe_load((ROOM / "keys.yaml").read_text("utf-8"))
+    authored: dict[str, Any] = house_yaml((ROOM / "keys.yaml").read_text("utf-8"))
     switched = (
         (row["switch"], row["flag"], tuple(row.get("is_off", (None, False))), tuple(row["keys"]))
         for row in authored["switched"]
@@ -224,7 +223,7 @@ def compiled_checklist() -> str:
     rules, fields = catalog(), recipe_fields()
     owners = compared_fields(rules, fields)
     rows: list[tuple[Any, ...]] = []
-    for identifier, key in yaml.safe_load((ROOM / "checklist.yaml").read_text("utf-8")).items():
+    for identifier, key in house_yaml((ROOM / "checklist.yaml").read_text("utf-8")).items():
         covering = [code for code, rule in rules.items() if identifier in rule.get("sources", ())]
         assert covering, f"no rule covers {identifier}"
         items = [code for code in covering if rules[code].get("kind") == "checklist-item"]

@@ -6,6 +6,7 @@ import os
 from functools import cache
 
 from ...schemas.border.incoming import package_text
+from ...schemas.house_yaml import house_yaml
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -67,9 +68,7 @@ class AlignmentTable(NamedTuple):
 @cache
 def alignment_table() -> AlignmentTable:
     """The table, read once."""
-    import yaml
-
-    content: Any = yaml.safe_load(package_text(os.path.dirname(__file__), "alignment.yaml"))
+    content: Any = house_yaml(package_text(os.path.dirname(__file__), "alignment.yaml"))
     return AlignmentTable(
         tuple(Step(**step) for step in content["steps"]),
         tuple(_simplification(row) for row in content["settings"]),
