@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..mapper.lenses.scalars import dtype_name
+from ..mapper.lenses.general import dtype_name
 from ..mappings.keys_compiled import EMBEDDING_TYPES, SOFTMAX_TYPES
 from ..schemas.light_typing import TYPE_CHECKING
 from .naming import shown

@@ -13,8 +13,8 @@ from __future__ import annotations
 from math import ceil, log, pi
 
 from ...schemas.light_typing import TYPE_CHECKING
+from .general import as_float
 from .lens import OMIT, Lens, integer, number
-from .scalars import as_float
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
