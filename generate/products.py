@@ -26,6 +26,7 @@ MAKERS = (
     "schemas.mindformers.compile_resolution",
     "mapper.recipe.compile_fields",
     "mapper.compile_names",
+    "mappings.compile_keys",
     "mappings.compile_stops",
     "mappings.compile_tables",
     "mappings.compile_transformer_config",

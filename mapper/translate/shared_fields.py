@@ -7,6 +7,7 @@ report, either at the row that says what is lost, or in a row of its own that sa
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import LATENT
 from ...mappings.tables import within
 from ...mappings.transformer_config import closed_reasons, shared_fields
 from ...schemas.config import ReadOptions
@@ -50,7 +51,7 @@ def with_shared_fields(translation: Translation, megatron: Config) -> Translatio
     for field in shared_fields():
         if not within(megatron.framework_version, field.since, field.until):
             continue
-        if field.latent and megatron.value("multi_latent_attention") is not True:
+        if field.latent and megatron.value(LATENT) is not True:
             continue
         there = mindformers.settings.get(_PREFIX + field.name)
         taken = _taken(field, megatron)
