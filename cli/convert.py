@@ -19,7 +19,7 @@ from .parsing import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..mapper.translate.translation import Translation
+    from ..mapper.translate.target import Translation
     from ..schemas.config import Config, Framework, ReadOptions
     from ..schemas.diagnostic import Language
 
