@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MAKERS = (
+    "schemas.answers",
     "schemas.compile_versions",
     "schemas.compile_purposes",
     "schemas.megatron.compile_catalog",
@@ -23,6 +24,7 @@ MAKERS = (
     "schemas.mindformers.compile_dynamic",
     "schemas.mindformers.compile_legacy",
     "schemas.mindformers.compile_resolution",
+    "mapper.answers",
     "mapper.recipe.compile_fields",
     "mapper.compile_names",
     "mappings.compile_stops",
