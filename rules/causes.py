@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _RANKS = {"info": 0, "warning": 1, "error": 2}
 _PAIR = frozenset(code for code, row in RULES.items() if row[2] == "pair")
 """Rules that compare: what they say of a key is a consequence, not a cause."""
-_SLIPS = frozenset(("MAP002", "MAP022", "MAP026", "MAP106", "MAP122"))
+_SLIPS = frozenset(("MAP002", "MAP022", "MAP026", "MAP040", "MAP106", "MAP122"))
 """An argument that is none: what its parser then lacks follows from it."""
 
 

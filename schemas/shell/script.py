@@ -201,6 +201,8 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     elif shell.ended is not None:
         span = shell.ended.span(source.name)
         kind = "no-launch-conditions" if shell.questions.met else "no-launch-exit"
+    elif shell.questions.met:
+        kind = "no-launch-open"
     elif shell.problems:
         kind = "no-launch-problem"
         hint = shell.problems[0].message()

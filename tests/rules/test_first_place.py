@@ -201,3 +201,6 @@ def test_a_fork_is_not_refused_for_what_its_base_refuses() -> None:
     assert "MAP006" in codes
     fork = plain + " --use-fused-rmsnorm --use-fused-swiglu --use-mc2 --moe-tp-extend-ep --swap-attention\n"
     assert linted({"a.sh": fork}, ReadOptions()) == []
+    # MindSpeed-LLM's layer-wise disaggregated training (mindspeed_llm/training/arguments.py) cuts what validate_args
+    # would not; one argument that no version knows says that the program is no plain Megatron-LM.
+    assert linted({"a.sh": plain + " --layerwise-disaggregated-training\n"}, ReadOptions()) == []
