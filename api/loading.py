@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from accmap.ownership import own, with_own_settings
 from accmap.schemas.config import Config, Framework, ReadOptions
 from accmap.schemas.light_typing import TYPE_CHECKING, NamedTuple
@@ -58,7 +60,7 @@ def _written(config: Config) -> dict[str, Any]:
 
 
 def _put(place: Any, path: Sequence[str | int], value: object) -> None:
-    for step, following in zip(path, path[1:], strict=False):
+    for step, following in pairwise(path):
         empty: Any = [] if isinstance(following, int) else {}
         if isinstance(step, int):
             while len(place) <= step:

@@ -42,7 +42,8 @@ def test_a_yaml_with_lists(tmp_path: Path) -> None:
 def test_a_value_that_is_none_of_its_key(tmp_path: Path) -> None:
     written = tmp_path / "a.yaml"
     written.write_text(
-        "use_legacy: False\nrun_mode: train\nseed: many\nmodel:\n  model_config: {model_type: qwen3, num_hidden_layers: 2}\n"
+        "use_legacy: False\nrun_mode: train\nseed: many\n"
+        "model:\n  model_config: {model_type: qwen3, num_hidden_layers: 2}\n"
     )
     with pytest.raises(ValidationError, match="seed"):
         _ = accmap.load(str(written)).typed
