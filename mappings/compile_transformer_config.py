@@ -43,7 +43,8 @@ def products() -> dict[str, str]:
             )
         )
     about = "The fields of both TransformerConfigs; compiled from transformer_config.yaml."
-    text = literal_module(about, REASONS=tuple(map(_reason, reasons)), FIELDS=tuple(fields))
+    closed = {name: (why.en, why.zh) for name, why in content.closed.items()}
+    text = literal_module(about, CLOSED=closed, REASONS=tuple(map(_reason, reasons)), FIELDS=tuple(fields))
     return {"mappings/transformer_config_compiled.py": text}
 
 

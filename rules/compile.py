@@ -9,9 +9,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from ..mappings.model import Condition
 from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 from ..schemas.mindformers.catalog import DEFAULT_STATIC
@@ -35,7 +32,6 @@ READERS = (
 )
 """Modules whose `PROBLEMS` a reader raises: their codes are explained too."""
 
-_CONDITION: TypeAdapter[Any] = TypeAdapter(Condition)
 _SEVERITY = {"numerics": "error", "performance": "info", "none": "info"}
 _DIFFERS = (
     "{label}: {a} in Megatron-LM ({a_from}), but {b} in MindSpore Transformers ({b_from}).",
@@ -92,35 +88,6 @@ def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str
     return {name: owners[name] for name in fields if name in owners}
 
 
-def gates(fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """The conditions under which each field counts; a field's own line wins over that of the longest name above it."""
-    authored: dict[str, Any] = house_yaml((ROOM / "gates.yaml").read_text("utf-8"))
-    del authored["unless"], authored["certain"]
-    found: dict[str, tuple[Any, ...]] = {}
-    for name in fields:
-        above = [prefix for prefix in authored if prefix == name or (prefix[-1] in "._" and name.startswith(prefix))]
-        if above:
-            found[name] = tuple(_frozen(condition) for condition in authored[max(above, key=len)])
-    for prefix in authored:
-        assert any(name.startswith(prefix) for name in fields), f"gates.yaml: there is no field {prefix}"
-    return {name: conditions for name, conditions in found.items() if conditions}
-
-
-def idle_fields() -> dict[str, dict[str, tuple[Any, ...]]]:
-    """The conditions, by side, under which a field counts in neither run."""
-    authored: dict[str, Any] = house_yaml((ROOM / "gates.yaml").read_text("utf-8"))["unless"]
-    return {
-        name: {side: tuple(_frozen(condition) for condition in conditions) for side, conditions in sides.items()}
-        for name, sides in authored.items()
-    }
-
-
-def certain_fields() -> dict[str, tuple[Any, ...]]:
-    """The conditions under which a difference changes the numbers for certain."""
-    authored: dict[str, Any] = house_yaml((ROOM / "gates.yaml").read_text("utf-8"))["certain"]
-    return {name: tuple(_frozen(condition) for condition in conditions) for name, conditions in authored.items()}
-
-
 def causes(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
     """What follows from a finding: fields, fields that are open, codes, and the words for it in both languages."""
     authored: dict[str, Any] = house_yaml((ROOM / "causes.yaml").read_text("utf-8"))
@@ -137,16 +104,6 @@ def causes(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) 
             row.get("missing"),
         )
     return found
-
-
-def _frozen(condition: list[Any]) -> tuple[Any, ...]:
-    _CONDITION.validate_python(tuple(condition))
-    operand: Any = condition[2] if len(condition) > 2 else None
-    return condition[0], condition[1], _hashable(operand)
-
-
-def _hashable(operand: Any) -> Any:
-    return operand if operand is None or isinstance(operand, (str, int, float)) else tuple(operand)
 
 
 def _severity(rule: dict[str, Any], fields: dict[str, dict[str, Any]], name: str | None) -> Any:
@@ -203,11 +160,21 @@ def compiled_catalog() -> str:
         "The rules as a run needs them, compiled from catalog/*.yaml and the recipe's fields.",
         RULES=rows,
         COMPARED=compared,
-        GATES=gates(fields),
-        IDLE=idle_fields(),
-        CERTAIN=certain_fields(),
         CAUSES=causes(rules, fields),
+        KEYS=idle_keys(),
     )
+
+
+def idle_keys() -> dict[str, Any]:
+    """Keys that say nothing: by the kind of reason."""
+    authored: dict[str, Any] = house_yaml((ROOM / "keys.yaml").read_text("utf-8"))
+    switched = (
+        (row["switch"], row["flag"], tuple(row.get("is_off", (None, False))), tuple(row["keys"]))
+        for row in authored["switched"]
+    )
+    later = {name: (row["since"], tuple(row["alike"])) for name, row in authored["read_since"].items()}
+    together = tuple((key, other) for key, other in authored["together"])
+    return {**authored, "switched": tuple(switched), "together": together, "read_since": later}
 
 
 def compiled_pages() -> str:

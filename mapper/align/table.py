@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...mappings.names_compiled import FieldName
-    from ...mappings.tables import Condition
     from ...schemas.config import Value
     from ...schemas.diagnostic import Language
 
@@ -41,7 +40,6 @@ class Simplification(NamedTuple):
     value: Value
     rule: str | None
     back: str
-    when: tuple[Condition, ...]
     sources: tuple[str, ...]
     en: str
     zh: str
@@ -89,9 +87,6 @@ def _simplification(row: dict[str, Any]) -> Simplification:
         row.get("value"),
         row.get("rule"),
         row["back"],
-        tuple(
-            (field, comparison, operand[0] if operand else None) for field, comparison, *operand in row.get("when", [])
-        ),
         tuple(row["sources"]),
         row["en"],
         row["zh"],

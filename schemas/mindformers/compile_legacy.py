@@ -11,7 +11,7 @@ from pprint import pformat
 from typing import Any
 
 from ..house_yaml import house_yaml
-from . import legacy_functions as functions
+from . import resolution_functions as functions
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "legacy_classes.yaml")
@@ -77,7 +77,7 @@ def products() -> dict[str, str]:
         "",
         "from __future__ import annotations",
         "",
-        "from . import legacy_functions as f",
+        "from . import resolution_functions as f",
         "",
         "TYPE_CHECKING = False",
         "if TYPE_CHECKING:",
