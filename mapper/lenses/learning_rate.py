@@ -97,11 +97,12 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
         tail_style if stable else None,
         1.0,
         0.5,
+        share if last is None else None,
     )
 
 
 def _megatron_put(values: Values, scope: Scope) -> Written:
-    style, peak, low, warmup, initial, last, length, tail_style, power, cycles = values
+    style, peak, low, warmup, initial, last, length, tail_style, power, cycles, share = values
     written: list[Value | Omitted] = [OMIT] * 15
     if style is None and peak is None:
         return tuple(written)
@@ -123,6 +124,8 @@ def _megatron_put(values: Values, scope: Scope) -> Written:
             written[4] = warm / (integer(last) or 1)
         else:
             written[3] = integer(warm)
+    elif _float(share) is not None:
+        written[4] = share
     written[6] = initial
     written[7] = OMIT if last is None or last == scope.field("run.train_steps") else last
     if style == "WSD":
@@ -158,7 +161,7 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
     at = dict(zip(_KEYS, values, strict=True))
     kind = at["type"]
     if not isinstance(kind, str):
-        return (None,) * 10
+        return (None,) * 11
     style = STYLES.get(kind, kind)
     last = integer(at["total_steps"])
     if last is not None and last <= 0:
@@ -210,6 +213,7 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
         tail_style,
         1.0 if power is None or style != "linear" else power,
         0.5 if cycles is None or style != "cosine" else cycles,
+        share if warm is None else None,
     )
 
 
@@ -222,13 +226,16 @@ def _is_cut_off(steps: Value, share: Value, last: int | None, run: int | None) -
 
 
 def _mindformers_put(values: Values, scope: Scope) -> Written:
-    style, peak, low, warmup, initial, last, length, tail_style, power, cycles = values
+    style, peak, low, warmup, initial, last, length, tail_style, power, cycles, share = values
     if peak is None and style is None:
         return (OMIT,) * len(_KEYS)
     highest, lowest = _float(peak), _float(low) or 0.0
     warm = _whole_steps(number(warmup) or 0)
     settings: dict[str, Value] = {"learning_rate": peak, "warmup_steps": warm}
-    if _float(initial) and warm:
+    if warmup is None and _float(share) is not None:
+        # The framework takes the share of the length that it will have; so does Megatron-LM, to the fraction of a step.
+        settings = {"learning_rate": peak, "warmup_ratio": share}
+    if _float(initial) and (warm or "warmup_ratio" in settings):
         settings["warmup_lr_init"] = initial
     if last is not None and scope.side != "dynamic":
         settings["total_steps"] = last
@@ -303,11 +310,11 @@ LENSES = {
     "megatron_schedule": Lens(
         _megatron_get,
         _megatron_put,
-        ((0,), (1,), (2,), (3, 4, 5), (6,), (7, 8, 12, 13), (9, 10), (11,), (), ()),
+        ((0,), (1,), (2,), (3, 4, 5), (6,), (7, 8, 12, 13), (9, 10), (11,), (), (), (4,)),
     ),
     "mindformers_schedule": Lens(
         _mindformers_get,
         _mindformers_put,
-        ((0,), (1,), (2, 10), (3, 4), (5,), (6,), (7, 9, 6), (0,), (11,), (12,)),
+        ((0,), (1,), (2, 10), (3, 4), (5,), (6,), (7, 9, 6), (0,), (11,), (12,), (4,)),
     ),
 }
