@@ -225,18 +225,22 @@ def _is_cut_off(steps: Value, share: Value, last: int | None, run: int | None) -
     return (last is None or falling < last) and (run is None or falling < run)
 
 
+def _warming(warmup: Value, warm: int, share: Value, initial: Value) -> dict[str, Value]:
+    """The warm-up in whole steps; a share of a length that is open stays a share, which both frameworks take of it."""
+    is_share = warmup is None and _float(share) is not None
+    found: dict[str, Value] = {"warmup_ratio": share} if is_share else {"warmup_steps": warm}
+    if _float(initial) and (warm or is_share):
+        found["warmup_lr_init"] = initial
+    return found
+
+
 def _mindformers_put(values: Values, scope: Scope) -> Written:
     style, peak, low, warmup, initial, last, length, tail_style, power, cycles, share = values
     if peak is None and style is None:
         return (OMIT,) * len(_KEYS)
     highest, lowest = _float(peak), _float(low) or 0.0
     warm = _whole_steps(number(warmup) or 0)
-    settings: dict[str, Value] = {"learning_rate": peak, "warmup_steps": warm}
-    if warmup is None and _float(share) is not None:
-        # The framework takes the share of the length that it will have; so does Megatron-LM, to the fraction of a step.
-        settings = {"learning_rate": peak, "warmup_ratio": share}
-    if _float(initial) and (warm or "warmup_ratio" in settings):
-        settings["warmup_lr_init"] = initial
+    settings: dict[str, Value] = {"learning_rate": peak, **_warming(warmup, warm, share, initial)}
     if last is not None and scope.side != "dynamic":
         settings["total_steps"] = last
     end, tail = integer(last), integer(length)

@@ -246,8 +246,8 @@ def test_a_length_that_a_file_states_stands(accmap: Callable[..., Any]) -> None:
 
 def test_a_share_of_an_open_length_stays_a_share(accmap: Callable[..., Any]) -> None:
     # mindformers 1.9.0 lr_schedule.py:_get_lr_steps takes int(total_steps * warmup_ratio) of the length that
-    # base_trainer.py:create_lr_scheduler puts in, megatron 0.12 optimizer_param_scheduler.py the share itself: for 1,250
-    # steps and 0.01 the real classes warm up over 12 and 12.5 steps. No warm-up at all is neither.
+    # base_trainer.py:create_lr_scheduler puts in, megatron 0.12 optimizer_param_scheduler.py the share itself: for
+    # 1,250 steps and 0.01 the real classes warm up over 12 and 12.5 steps. No warm-up at all is neither.
     script = SCRIPT.format(iters="$ITERS", lr="1e-4").replace("--lr-warmup-iters 60", "--lr-warmup-fraction 0.01")
     answer = accmap("convert", "run.sh", "-o", "out.yaml", files={"run.sh": script})
     assert answer.code == 1
