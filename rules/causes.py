@@ -39,6 +39,8 @@ _SLIPS = frozenset(("MAP002", "MAP022", "MAP026", "MAP040", "MAP106", "MAP122"))
 
 _UNREAD = frozenset(("MAP053", "MAP054", "MAP091", "MAP092"))
 """A section that nothing reads."""
+_REFUSALS = {"MAP030": ("PAR007", "PAR011"), "MAP069": ("MAP108",)}
+"""What is said twice: the refusal, and the rule of the same place that says what mends it."""
 _FORK = "MAP042"
 _SWITCHED_OFF = "MAP100"
 
@@ -131,6 +133,7 @@ class _Links:
             self._by_row,
             self._by_spelling,
             self._by_slip,
+            self._by_refusal,
             self._by_key,
             self._by_gate,
             self._by_derivation,
@@ -166,6 +169,36 @@ class _Links:
         if entry.kind.code in _PAIR or entry.span is None or entry.kind.code in _SLIPS:
             return None
         return self.slips.get((entry.file, *entry.span[:2]))
+
+    def _by_refusal(self, number: int) -> int | None:
+        """What a framework's own validation refuses is said once: by the rule that knows what to do, if there is one.
+
+        The same for a class that does not run at all: what it does with its arguments follows.
+        """
+        entry = self.found[number]
+        words = _REFUSALS.get(entry.kind.code)
+        if words is None:
+            return None
+        for cause, other in enumerate(self.found):
+            if other.kind.code not in words or other.file != entry.file:
+                continue
+            if entry.kind.code != "MAP069":
+                if other.span == entry.span:
+                    return cause
+            elif (section := self._section(other)) is not None and section == self._section(entry):
+                return cause
+        return None
+
+    def _section(self, entry: Diagnostic) -> str | None:
+        """The section that a finding of a YAML stands in."""
+        side = next((side for side in self.subject.sides if side.config.file == entry.file), None)
+        if side is None or entry.span is None:
+            return None
+        for key, setting in side.config.settings.items():
+            span = setting.span
+            if span is not None and (span.line, "." in key) == (entry.span.line, True):
+                return key.partition(".")[0]
+        return None
 
     def _by_spelling(self, number: int) -> int | None:
         """A section that is missing because it stands there misspelt."""

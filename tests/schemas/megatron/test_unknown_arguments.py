@@ -108,3 +108,15 @@ def test_keys_of_one_version_are_those_of_the_catalogs() -> None:
         for value in values or ("",)
     }
     assert set().union(*(keys(version) for version in STATIC_VERSIONS)) - usual == told
+
+
+@pytest.mark.parametrize(("version", "rows"), [("0.17", 50304), ("0.19", 50304)])
+def test_gpt2s_vocabulary_is_fetched_where_no_tokenizer_is_named(version: str, rows: int) -> None:
+    # megatron core_v0.19.0 core/tokenizers/text/libraries/megatron_hf_tokenizer.py:_get_vocab_file downloads it, and
+    # build_tokenizer.py:_set_padded_vocab_size pads its 50,257 tokens; 0.16 asserts a file.
+    text = f"torchrun pretrain_gpt.py {SIZES} --seq-length 8 --max-position-embeddings 8 --micro-batch-size 1 --lr 1e-4"
+    config = config_of(
+        SourceText("a.sh", f"{text} --train-iters 1 --vocab-size 31999\n"), ReadOptions(megatron=version), path="a.sh"
+    )
+    assert config.value("tokenizer_type") == "GPT2BPETokenizer"
+    assert config.value("padded_vocab_size") == rows
