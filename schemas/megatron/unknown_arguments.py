@@ -6,7 +6,7 @@ from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING
 from ..suggestion import slip
 from .problems import PROBLEMS
-from .suggestions import glued
+from .suggestions import cut_or_denied, glued
 from .version_problems import PROBLEMS as VERSION_PROBLEMS
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tupl
         else:
             strange.append(len(told) - 1)
     if len(strange) < FORK:
+        for at in strange:
+            flag = str(dict(told[at].values)["flag"])
+            near = cut_or_denied(flag, catalog(version))
+            if near is not None:
+                told[at] = finding(PROBLEMS, "misspelt", file, told[at].span, version=version, flag=flag, near=near)
         return tuple(told)
     # A fork has arguments of later versions, too.
     first = strange[0]

@@ -271,6 +271,8 @@ class Run:
         facts = ", ".join(f"{name} = {_shown(self[name])}" for name in list(self.reads))
         if row.hardware:
             problem = "refused-on-hardware"
+        if problem == "stops":  # what divides by nothing
+            places.sort(key=lambda one: one.value != 0 or isinstance(one.value, bool))
         at = None if self._misspelt(row) is not None else next(iter(places), None)
         self.report(problem, row, at, condition=row.to, facts=facts)
 

@@ -397,6 +397,12 @@ def _layer_pattern(work: Transformer) -> None:
             if frequency > 1:
                 _refuse_pattern(work)
             return
+        if dense < -1 and work.since("2.1"):
+            work.refuse(
+                "first_k_dense_replace",
+                f"first_k_dense_replace is -1 or above, not {dense}",
+                f"first_k_dense_replace 应为 -1 或更大，而不是 {dense}",
+            )
         start = max(dense, 0) if work.since("2.1") else dense
         pattern = [0] * start + [1] * (layers - start)
         if (whole and frequency > 1) or (is_list(frequency) and frequency != pattern):
