@@ -22,6 +22,7 @@ class Check(NamedTuple):
     holds: Callable[..., bool]
     en: str
     zh: str
+    before: tuple[int, int] | None = None
 
 
 def _positive(key: str, since: tuple[int, int] = (2, 0)) -> Check:
@@ -87,7 +88,17 @@ def _given(name: str) -> Check:
     )
 
 
+def _loaders(since: tuple[int, int], names: tuple[str, ...], before: tuple[int, int] | None = None) -> Check:
+    """`pynative/trainer/utils.py:_build_dataset` (1.9, 2.0, 2.1): any other class is refused by its name."""
+    english = f"the dynamic graph builds {', '.join(names)} only"
+    chinese = f"动态图只能构建 {'、'.join(names)}"
+    return Check(since, (f"{_LOADER}.type",), lambda name: name is None or name in names, english, chinese, before)
+
+
+_LOADERS = ("BlendedMegatronDatasetDataLoader", "HFDataLoader", "MindDataset")
 CHECKS: tuple[Check, ...] = (
+    _loaders((1, 9), _LOADERS, before=(2, 1)),
+    _loaders((2, 1), (*_LOADERS, "OrderedIndexDataLoader")),
     _given("reset_position_ids"),
     _given("reset_attention_mask"),
     _given("eod_mask_loss"),
