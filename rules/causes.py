@@ -14,14 +14,15 @@ from __future__ import annotations
 import re
 
 from ..mapper.conditions import holds
+from ..mapper.gates import conditions_of
 from ..mapper.recipe.reading import RecipeReading, side_of
+from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .blame import decided_by
 from .catalog_compiled import CAUSES, COMPARED, RULES
-from .comparison import COMPARATORS, equal
-from .gates import conditions_of
+from .comparators import COMPARATORS, equal
 from .harmless import IDLE, key_of, names_of
-from .places import places_of, rows_of
+from .places import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ _NAME = re.compile(r"\w+")
 _RANKS = {"info": 0, "warning": 1, "error": 2}
 _PAIR = frozenset(code for code, row in RULES.items() if row[2] == "pair")
 """Rules that compare: what they say of a key is a consequence, not a cause."""
-_SLIPS = frozenset(("MAP002", "MAP022", "MAP026", "MAP106", "MAP122"))
+_SLIPS = frozenset(("MAP002", "MAP022", "MAP026", "MAP040", "MAP106", "MAP122"))
 """An argument that is none: what its parser then lacks follows from it."""
 
 
