@@ -85,6 +85,7 @@ YAML = {
     "loader without type": (r"^    type: Blended.*", "    type:"),
     "optimizer without type": (r"^  type: AdamW", "  type:"),
     "schedule without type": (r"^  type: Cosine.*", "  type:"),
+    "callback without type": (r"type: MFLossMonitor", "type:"),
     "trainer misspelt": (r"^trainer:", "trianer:"),
     "class misspelt": (r"architectures:", "architcetures:"),
     "norm is null": (r"max_grad_norm: .*", "max_grad_norm:"),
@@ -134,6 +135,7 @@ FLAGS = {
     "padded to a multiple of nothing": (r"--make-vocab-size-divisible-by 1", "--make-vocab-size-divisible-by 0"),
     "longer than the positions": (r"--seq-length 64", "--seq-length 65"),
     "fewer positions than tokens": (r"--max-position-embeddings 64", "--max-position-embeddings 32"),
+    "no steps of decay": (r"--lr-warmup-iters 10", "--lr-decay-iters 0"),
     "no heads": (r"--num-attention-heads 4", "--num-attention-heads 0"),
     "tokenizer without a model": (r"--tokenizer-type NullTokenizer", "--tokenizer-type HuggingFaceTokenizer"),
 }
