@@ -48,7 +48,7 @@ def _moved(subject: Subject, entry: Diagnostic, differing: set[str]) -> Diagnost
         if setting.span is None:
             continue
         fields = decided_by(side, setting.key)
-        named = setting.key.rpartition(".")[2] in names or not set(entry.fields).isdisjoint(fields)
+        named = setting.key.rpartition(".")[2] in names if names else not set(entry.fields).isdisjoint(fields)
         if named and not differing.isdisjoint(fields):
             other.append(setting)
     if len(other) != 1 or other[0].span == entry.span:

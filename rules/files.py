@@ -76,6 +76,7 @@ def stops_when_built(subject: Subject) -> Iterator[Found]:
     if any(problem.kind.code == _STOPPED for problem in side.config.problems):
         return
     for condition, when, names in lacking(side.config):
+        names = sorted(names, key=lambda name: name not in condition)
         written = next((name for name in names if side.explicit(name) is not None), None)
         values = {
             "version": side.config.framework_version,
