@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MAKERS = (
+    "schemas.compile_messages",
     "schemas.compile_versions",
     "schemas.compile_purposes",
     "schemas.megatron.compile_catalog",

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 
 from .light_typing import TYPE_CHECKING, NamedTuple
+from .message import Words
+from .messages_compiled import say
 from .versions import label_of
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from .purpose import Purpose
     from .source import Span
 
+NO_REASON = Words("", "")
 Scalar: TypeAlias = "str | int | float | bool | None"
 Value: TypeAlias = "Scalar | Sequence[Value] | Mapping[str, Value]"
 Origin: TypeAlias = "Literal['explicit', 'derived', 'default']"
@@ -101,7 +104,7 @@ class Argument(NamedTuple):
     why: str = ""
     """Why it could not be decided, and what would decide it."""
 
-    def reasons(self) -> dict[str, str]:
+    def reason(self) -> Words:
         """The reason in both languages, for a message."""
         from .shell.reasons import in_both
 
@@ -141,7 +144,7 @@ class Basis(NamedTuple):
     framework: Framework
     version: str
     origin: VersionOrigin
-    reason: tuple[str, str] = ("", "")
+    reason: Words = NO_REASON
     purpose: Purpose | None = None
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
@@ -154,28 +157,29 @@ class Basis(NamedTuple):
         label = label_of(self.framework, self.version)
         if label is not None:
             found["version_label"] = label
-        if self.reason[0]:
-            found["version_reason"] = self.reason[language == "zh"]
+        if self.reason:
+            found["version_reason"] = self.reason.text(language)
         if self.purpose is not None:
             found["purpose"] = {"kind": self.purpose.kind, "message": self.purpose.problem.message(language)}
         return found
 
+    def _origin(self, language: Language) -> str:
+        said = {"given": say.given, "detected": say.detected, "assumed": say.assumed}
+        return said[self.origin]().text(language)
+
     def name(self, language: Language) -> str:
         """`megatron 0.12 assumed`."""
-        return f"{self.framework} {self.version} {_ORIGIN_WORDS[self.origin][language == 'zh']}"
+        return f"{self.framework} {self.version} {self._origin(language)}"
 
     def text(self, language: Language) -> str:
         """`megatron 0.12 (assumed)`, and by what a detected version was found."""
-        word = _ORIGIN_WORDS[self.origin][language == "zh"]
-        reason = self.reason[language == "zh"]
+        word = self._origin(language)
+        reason = self.reason.text(language)
         label = label_of(self.framework, self.version)
         version = f"{self.framework} {self.version}" + (f" = {label}" if label else "")
         if language == "zh":
             return f"{version}（{word}{'：' + reason if reason else ''}）"
         return f"{version} ({word}{': ' + reason if reason else ''})"
-
-
-_ORIGIN_WORDS = {"given": ("given", "给定"), "detected": ("detected", "检测"), "assumed": ("assumed", "假定")}
 
 
 class Config(NamedTuple):
@@ -191,8 +195,8 @@ class Config(NamedTuple):
     unresolved: tuple[Unresolved, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
     version_origin: VersionOrigin = "assumed"
-    version_reason: tuple[str, str] = ("", "")
-    """What a detected version was found by, in English and Chinese."""
+    version_reason: Words = NO_REASON
+    """What a detected version was found by."""
     purpose: Purpose | None = None
     """What the file does where that is not plainly the training of a GPT model."""
 

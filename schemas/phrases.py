@@ -205,10 +205,10 @@ _known: list[tuple[list[str], str]] = []
 def _patterns() -> list[tuple[list[str], str]]:
     """The table, and what is said of files that cannot be read, which other messages quote."""
     if not _known:
-        from .border.incoming import PROBLEMS
+        from .messages_compiled import say
 
         _known.extend((_parts(english), chinese) for english, chinese in PHRASES)
-        for kind in PROBLEMS.values():
+        for kind in say.kinds.values():
             english, chinese = _numbered(kind.en, kind.zh)
             _known.append((_parts(english), chinese))
             _known.append((_parts(english.rstrip(".")), chinese.rstrip("。")))

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from ...mappings.tables import within
 from ...mappings.transformer_config import closed_reasons, shared_fields
-from ...schemas.border.incoming import PROBLEMS
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import catalog
+from ...schemas.messages_compiled import say
 from ...schemas.mindformers.effective import mindformers_config
 from ...schemas.source import SourceText
 from ..conditions import holds
@@ -80,7 +80,7 @@ def _as_read(translation: Translation) -> Config:
 
 def _no_other(path: str) -> SourceText:
     """What is written is not on the disk, and nothing beside it is read."""
-    raise UnreadableError(finding(PROBLEMS, "missing", path, None, path=path))
+    raise UnreadableError(finding(say.missing(path=path), path))
 
 
 def _told(field: SharedField, rows: Sequence[ReportRow]) -> int | None:

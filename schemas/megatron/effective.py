@@ -6,7 +6,7 @@ values (`validation`): what it changes is `derived`, what it refuses is a proble
 
 from __future__ import annotations
 
-from ..config import Config, Setting
+from ..config import NO_REASON, Config, Setting
 from ..light_typing import TYPE_CHECKING
 from ..purpose import program_kind, purpose_of_arguments, purpose_of_unknown_program
 from .catalog import DEFAULT_VERSION, catalog, normalise_version
@@ -102,7 +102,7 @@ def megatron_config(
         unresolved,
         found_problems,
         "given" if options.megatron is not None else "assumed" if chosen is None else "detected",
-        ("", "") if chosen is None else (chosen.en, chosen.zh),
+        NO_REASON if chosen is None else chosen.reason,
         purpose,
     )
 

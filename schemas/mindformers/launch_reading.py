@@ -138,7 +138,13 @@ class LaunchReading:
         if given is None:
             return None
         if not given.resolved:
-            self._report("undecided-config", given.span, text=given.text, **in_both(given.why))
+            self._report(
+                "undecided-config",
+                given.span,
+                text=given.text,
+                why=str(in_both(given.why)),
+                why_zh=in_both(given.why).zh,
+            )
             return None
         return posixpath.join(posixpath.dirname(self._script), given.text)
 
@@ -262,7 +268,9 @@ class LaunchReading:
                 if key.resolved:
                     self._report("not-a-key", key.span, text=key.text)
                 else:
-                    self._report("undecided", key.span, text=key.text, **in_both(key.why))
+                    self._report(
+                        "undecided", key.span, text=key.text, why=str(in_both(key.why)), why_zh=in_both(key.why).zh
+                    )
                 return
             if at + 1 == len(parts):
                 self._report("unpaired", key.span, text=key.text)

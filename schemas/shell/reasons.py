@@ -5,6 +5,8 @@ A sentence has at most one part of its own, written `{}`; what comes after that 
 
 from __future__ import annotations
 
+from ..message import Words
+
 _CHINESE = (
     ("{} is not set in the file; give it with", "文件中未设置 {}，请用 --var {}=VALUE 给出"),
     ("the script's argument {} is not given; give it with", "未给出脚本参数 {}，请用 --arg 给出"),
@@ -51,10 +53,10 @@ _CHINESE = (
 )
 
 
-def in_both(reason: str) -> dict[str, str]:
+def in_both(reason: str) -> Words:
     """The reason in both languages, for a message that names it."""
     said = reason or "it is not known"
-    return {"why": said, "why_zh": in_chinese(said)}
+    return Words(said, in_chinese(said))
 
 
 def in_chinese(reason: str) -> str:
