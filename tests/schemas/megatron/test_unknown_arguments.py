@@ -32,6 +32,26 @@ def test_a_slip_of_the_pen_is_an_error(flag: str) -> None:
     assert "its parser would stop here" in message
 
 
+@pytest.mark.parametrize(
+    ("flag", "meant"),
+    [
+        ("--ffn-hidden 64", "--ffn-hidden-size"),
+        ("--no-group-query-attention", "--group-query-attention"),
+        ("--rope-fusion", "--no-rope-fusion"),
+    ],
+)
+def test_a_flag_without_its_last_word_or_denied_is_a_slip(flag: str, meant: str) -> None:
+    """The real parsers of 0.12-0.19 take no abbreviations and end with exit code 2."""
+    config = read(flag, "0.12")
+    assert kinds(config) == [("misspelt-argument", "error")]
+    assert meant in next(entry for entry in config.problems if entry.kind.code == "MAP026").message()
+
+
+def test_a_fork_may_deny_what_it_likes() -> None:
+    config = read("--no-group-query-attention --noop-layers 3 --tune-the-thing --sparse-mode 2 --own-kernel")
+    assert kinds(config) == [("looks-like-a-fork", "warning")]
+
+
 def test_a_program_of_its_own_may_declare_what_looks_like_a_slip() -> None:
     # megatron core_v0.12.0 training/initialize.py:initialize_megatron takes extra_args_provider; Pai-Megatron-Patch's
     # pretrain_qwen.py declares --patch-size with it, which is one letter from --batch-size.
