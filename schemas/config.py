@@ -9,20 +9,19 @@ from __future__ import annotations
 import math
 
 from .light_typing import TYPE_CHECKING, NamedTuple
-from .versions import label_of
+from .versions import Framework, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Literal, TypeAlias
 
     from .diagnostic import Diagnostic, Language
-    from .purpose import Purpose
+    from .purpose_kinds import Purpose
     from .source import Span
 
 Scalar: TypeAlias = "str | int | float | bool | None"
 Value: TypeAlias = "Scalar | Sequence[Value] | Mapping[str, Value]"
 Origin: TypeAlias = "Literal['explicit', 'derived', 'default']"
-Framework: TypeAlias = "Literal['megatron', 'mindformers']"
 Acceptance: TypeAlias = "Literal['accepted', 'ignored', 'unknown', 'conflict']"
 VersionOrigin: TypeAlias = "Literal['given', 'detected', 'assumed']"
 

@@ -9,7 +9,8 @@ place in the other framework is named.
 from __future__ import annotations
 
 from .diagnostic import Kind, UnreadableError, finding
-from .light_typing import TYPE_CHECKING, NamedTuple, cast
+from .light_typing import TYPE_CHECKING, cast
+from .purpose_kinds import OTHER_MODEL, POST_TRAINING, TRAINING, Purpose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -66,32 +67,9 @@ PROBLEMS = {
     ),
 }
 SAID_FIRST = frozenset(kind.code for kind in PROBLEMS.values())
-TRAINING = "training"
-POST_TRAINING = "post-training"
-OTHER_MODEL = "other-model"
 _WITH_SCHEDULE = (TRAINING, POST_TRAINING, OTHER_MODEL, "inference", "evaluation")
 """What may state a schedule: a YAML for inference is often the one for training with another `run_mode`."""
 _MODEL_SIZES = ("num_layers", "hidden_size", "encoder_num_layers", "use_checkpoint_args", "yaml_cfg", "model_config")
-
-
-class Purpose(NamedTuple):
-    """What a file does instead of training a GPT model, or on top of it."""
-
-    kind: str
-    problem: Diagnostic
-    """The sentence that is said first."""
-    own_arguments: bool = False
-    """Whether the program declares arguments that the framework's parser does not know."""
-
-    @property
-    def trains_gpt(self) -> bool:
-        """Whether the file is to be compared and translated."""
-        return self.kind == POST_TRAINING
-
-    @property
-    def reads_arguments(self) -> bool:
-        """Whether the program reads the framework's own arguments."""
-        return self.kind in (POST_TRAINING, OTHER_MODEL, "outside")
 
 
 def trains_gpt(config: Config) -> bool:

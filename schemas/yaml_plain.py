@@ -13,9 +13,28 @@ from .source import Span
 from .yaml_node import MAX_DEPTH, MAX_EXPANDED, Node
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Protocol
 
-    from .yaml_text import Reader
+    from .diagnostic import Diagnostic
+    from .source import SourceText
+
+    class Reader(Protocol):
+        """What keeps anchors and problems, and knows what a scalar means: `yaml_text.Reader`."""
+
+        source: SourceText
+        problems: list[Diagnostic]
+        anchors: dict[str, Node]
+        open_anchors: set[str]
+
+        def plain_value(self, text: str, span: Span) -> Any:
+            """The value of a scalar without quotes."""
+
+        def define(self, anchor: str, node: Node) -> None:
+            """Remember what an anchor names."""
+
+        def merge(self, merged: dict[Any, Node], child: Node) -> None:
+            """Take up what stands behind `<<`."""
+
 
 Row = tuple[int, int, str]
 """A line that says something: its number, its indentation, and its text from there on."""
@@ -197,8 +216,12 @@ class _Lines:
             end = _closing(rest, 0)
             _nothing_behind(rest, end)
             return self.scalar(number, at, rest[:end], key, anchor)
+        return self.plain(number, at, rest, key, anchor)
+
+    def plain(self, number: int, at: int, rest: str, key: Span | None, anchor: tuple[str, int, int] | None) -> Node:
+        """A scalar without quotes; the usual ones are kept, since files repeat them."""
         text = _without_comment(rest)
-        if (first in _INDICATORS and not (first == "-" and text[1:2] not in ("", " "))) or (
+        if (text[0] in _INDICATORS and not (text[0] == "-" and text[1:2] not in ("", " "))) or (
             ":" in text and (text[-1] == ":" or ": " in text)
         ):
             raise Beyond
