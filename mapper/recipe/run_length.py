@@ -1,6 +1,6 @@
 """Why a value that follows the run's length is open, and what settles it.
 
-MindSpore Transformers counts steps from the data set (`schemas/mindformers/run_length.py`), and a launch script may
+MindSpore Transformers counts steps from the data set (`schemas/mindformers/resolution.yaml`), and a launch script may
 leave `--train-iters` to a variable: what stands on that length is then null, for one and the same reason everywhere.
 """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..config import Config, Setting
 from ..light_typing import TYPE_CHECKING
-from ..purpose import purpose_of_arguments, purpose_of_unknown_program
+from ..purpose import program_kind, purpose_of_arguments, purpose_of_unknown_program
 from .catalog import DEFAULT_VERSION, catalog, normalise_version
 from .outside_values import with_overridable
 from .parsing import parse, with_declared
@@ -54,16 +54,18 @@ def megatron_config(
     settings = _explicit(parsed)
     if purpose is None:
         purpose = purpose_of_arguments(settings, launch, file)
-        unknown = None if purpose is not None else _unknown_program(parsed, settings, launch, file)
-        if unknown is not None:
-            return _as_written(arguments, file, options, launch, unresolved, unknown)
+        if purpose is None:
+            purpose = _unknown_program(parsed, settings, launch, file)
+        if purpose is not None and not (purpose.trains_gpt or purpose.reads_arguments):
+            return _as_written(arguments, file, options, launch, unresolved, purpose)
     settings = {**settings, **_defaults(known), **settings}  # what is given first, then what is left
     _settle_length(settings, options.steps)
     validated = validate(settings, version, file=file, options=options, launch=launch)
     settings, outside = with_overridable(validated.settings, file)
     if parsed.overridable is not None:
         settings = {key: _overridden(entry, parsed.overridable) for key, entry in settings.items()}
-    said = summed_up(parsed, version, file, certain=given_version or chosen is not None)
+    own = launch is not None and launch.script is not None and program_kind(launch.script) is None
+    said = summed_up(parsed, version, file, certain=given_version or chosen is not None, own=own)
     refused = _depending(validated.problems, launch, unresolved)
     return Config(
         file,

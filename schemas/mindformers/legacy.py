@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..config import Unresolved
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..rows import UndecidedError
 from ..versions import number_of
 from .reading import Undecided
 from .shape import is_mapping
@@ -120,7 +121,7 @@ def _known_class(reading: Reading, given: dict[Any, Any]) -> LegacyClass | None:
 def _holds(condition: Callable[[Any], Any], values: Mapping[str, Any] | _Watched) -> bool:
     try:
         return bool(condition(values))
-    except (KeyError, TypeError):
+    except (UndecidedError, KeyError, TypeError):
         return False
 
 
@@ -139,7 +140,7 @@ def _network(reading: Reading, known: LegacyClass, given: dict[Any, Any], defaul
         try:
             value: Any = made(values)
             decided = True
-        except (LookupError, TypeError, ValueError, ArithmeticError):
+        except (UndecidedError, LookupError, TypeError, ValueError, ArithmeticError):
             value, decided = None, False
         keys = tuple(dict.fromkeys(reversed(values.asked)))  # what a choice depends on is asked for before its answer
         used.update(keys)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..config import Setting, Unresolved
 from ..diagnostic import finding
-from ..light_typing import TYPE_CHECKING, cast
+from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from .problems import PROBLEMS
 from .shape import is_list, is_mapping
 
@@ -25,6 +25,14 @@ class Undecided(str):
     """A value whose text holds a placeholder such as `${HIDDEN}`: what it will be is not known here."""
 
     __slots__ = ()
+
+
+class Sourced(NamedTuple):
+    """A value, the paths that decided it, and whether it can be known."""
+
+    value: Any
+    sources: tuple[str, ...] = ()
+    decided: bool = True
 
 
 class Reading:

@@ -111,8 +111,10 @@ class _Start:
     def _searched(self, words: list[Field], course: Course) -> None:
         """Looks for a launcher among the words of an unknown program."""
         scripts = [at for at, word in enumerate(words) if at and _script_like(word)]
-        # the last one before the script: an option's value may be called `python`, too
-        before = range(scripts[0] - 1 if scripts else 0, 0, -1)
+        module = next((at for at, word in enumerate(words) if at and word.known() == "-m"), len(words))
+        program = min([*scripts[:1], module])
+        # the last one before the script or module: an option's value may be called `python`, too
+        before = range(program - 1 if program < len(words) else 0, 0, -1)
         for at in (
             *[at for at in range(1, len(words)) if _is_shell_command(words[at : at + 4])],
             *[at for at in before if _starts_programs(words[at])],

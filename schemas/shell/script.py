@@ -194,13 +194,15 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     # a script that was not read may be the one that starts the training
     telling = [problem for problem in shell.problems if problem.kind.name == "endless-loop"]
     telling += [problem for problem in shell.problems if problem.kind.name in _UNREAD]
-    if not telling and shell.ended is None:
+    if not telling and shell.ended is None and not shell.questions.met:
         telling = shell.problems
     if telling:
         kind, hint, span = "no-launch-problem", telling[0].message(), telling[0].span
     elif shell.ended is not None:
         span = shell.ended.span(source.name)
         kind = "no-launch-conditions" if shell.questions.met else "no-launch-exit"
+    elif shell.questions.met:
+        kind = "no-launch-open"
     lines = ", ".join(sorted(shell.questions.met, key=_line_order)[:10])
     line = span.line if span else 0
     raise UnreadableError(finding(PROBLEMS, kind, source.name, span, hint=hint, line=line, lines=lines))
