@@ -200,12 +200,18 @@ def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnost
         name, found = next(iter(programs.items()))
         purpose = _purpose(found or (), problem.file, None, name=_base(name))
         return None if purpose is None else purpose.problem
-    if code not in ("SYN001", "SYN910") or any(mark in text for mark in _LAUNCHERS):
-        return None
-    if any(mark in text for mark in _TRAINING_WORDS) and (programs or _PROGRAM_WORDS.intersection(text.split())):
+    if code not in ("SYN001", "SYN910") or _speaks_of_training(text, programs=bool(programs)):
         return None
     words = {"about": "starts no training", "about_zh": "不启动训练", "name": "This file"}
     return finding(PROBLEMS, "no-training", problem.file, None, **words)
+
+
+def _speaks_of_training(text: str, *, programs: bool) -> bool:
+    """Whether a script names a launcher, or a training flag and something that may start a program."""
+    if any(mark in text for mark in _LAUNCHERS):
+        return True
+    starts = programs or not _PROGRAM_WORDS.isdisjoint(text.split())
+    return starts and any(mark in text for mark in _TRAINING_WORDS)
 
 
 def _programs_in(text: str) -> dict[str, tuple[Any, ...] | None]:

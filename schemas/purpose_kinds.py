@@ -30,3 +30,8 @@ class Purpose(NamedTuple):
     def reads_arguments(self) -> bool:
         """Whether the program reads the framework's own arguments."""
         return self.kind in (POST_TRAINING, OTHER_MODEL, "outside")
+
+    @property
+    def is_run(self) -> bool:
+        """Whether the arguments are those of a run, if of another one."""
+        return self.trains_gpt or self.reads_arguments

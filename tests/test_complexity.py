@@ -8,24 +8,42 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("api", "cli", "evidence", "rules", "verifier", "mapper", "mappings", "schemas", "generate")
 MOST = 20
-ABOVE = {}
+ABOVE = {
+    "evidence/data/agreement.py": 27,
+    "evidence/data/mindformers_plan.py": 26,
+    "evidence/data/special.py": 25,
+    "evidence/dump/compare.py": 25,
+    "evidence/dump/statistics.py": 21,
+    "evidence/dump/trees.py": 21,
+    "evidence/logs/composition.py": 29,
+    "evidence/logs/local_norms.py": 28,
+    "evidence/playbook/plan.py": 32,
+    "evidence/scores.py": 21,
+    "evidence/weights/pickle_machine.py": 21,
+    "evidence/weights/stages.py": 31,
+    "schemas/compile_versions.py": 22,
+    "schemas/mindformers/effective.py": 22,
+    "schemas/mindformers/value_types.py": 25,
+    "verifier/mindspore_stand_ins.py": 22,
+    "verifier/reference_model.py": 26,
+    "verifier/verify.py": 36,
+}
 """Files with functions that are still above, and how far. The list only shrinks."""
 MANY = 15
-HOW_MANY = 999
+HOW_MANY = 185
 """How many functions reach that at most. The number only falls."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.Lambda)
+_BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert)
 
 
 def branches(node: ast.AST) -> int:
-    """The branches of a node, functions within it included."""
+    """The branches of a node, without the functions within it."""
     found = 0
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.ClassDef):
-            continue
+        if isinstance(child, (ast.ClassDef, *_FUNCTIONS)):
+            continue  # counted on its own
         found += isinstance(child, _BRANCHES) + branches(child)
-        found += isinstance(child, _FUNCTIONS)
         if isinstance(child, (ast.For, ast.AsyncFor, ast.While, ast.Try)):
             found += bool(child.orelse)
         elif isinstance(child, ast.comprehension):
@@ -38,18 +56,12 @@ def branches(node: ast.AST) -> int:
 
 
 def functions(path: Path) -> list[tuple[int, str]]:
-    """The functions and methods of a module that stand in no other function, the worst first."""
-    tree = ast.parse(path.read_text("utf-8"))
-    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    return sorted(
-        [
-            (1 + branches(node), f"{path.relative_to(ROOT).as_posix()}:{node.lineno} {node.name}")
-            for scope in (tree, *classes)
-            for node in scope.body
-            if isinstance(node, _FUNCTIONS)
-        ],
-        reverse=True,
-    )
+    """The functions and methods of a module, those within others too."""
+    return [
+        (1 + branches(node), f"{path.relative_to(ROOT).as_posix()}:{node.lineno} {node.name}")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, _FUNCTIONS)
+    ]
 
 
 def everything() -> list[tuple[int, str]]:

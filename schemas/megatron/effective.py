@@ -56,7 +56,7 @@ def megatron_config(
         purpose = purpose_of_arguments(settings, launch, file)
         if purpose is None:
             purpose = _unknown_program(parsed, settings, launch, file)
-        if purpose is not None and not (purpose.trains_gpt or purpose.reads_arguments):
+        if purpose is not None and not purpose.is_run:
             return _as_written(arguments, file, options, launch, unresolved, purpose)
     settings = {**settings, **_defaults(known), **settings}  # what is given first, then what is left
     _settle_length(settings, options.steps)
@@ -64,8 +64,8 @@ def megatron_config(
     settings, outside = with_overridable(validated.settings, file)
     if parsed.overridable is not None:
         settings = {key: _overridden(entry, parsed.overridable) for key, entry in settings.items()}
-    own = launch is not None and launch.script is not None and program_kind(launch.script) is None
-    said = summed_up(parsed, version, file, certain=given_version or chosen is not None, own=own)
+    certain = given_version or chosen is not None
+    said = summed_up(parsed, version, file, certain=certain, own=_is_unnamed(launch))
     refused = _depending(validated.problems, launch, unresolved)
     return Config(
         file,
@@ -88,6 +88,11 @@ def _taken_apart(
 ) -> tuple[Catalog, Parsed]:
     known = with_declared(catalog(version), options.declared)
     return known, parse(arguments, known, file)
+
+
+def _is_unnamed(launch: Launch | None) -> bool:
+    """Whether a program is started that no table names."""
+    return launch is not None and launch.script is not None and program_kind(launch.script) is None
 
 
 def _unknown_program(parsed: Parsed, settings: dict[str, Setting], launch: Launch | None, file: str) -> Purpose | None:
