@@ -152,11 +152,17 @@ def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnost
         name, found = next(iter(programs.items()))
         purpose = _purpose(found or (), problem.file, None, name=_base(name))
         return None if purpose is None else purpose.problem
-    if code not in ("SYN001", "SYN910") or any(mark in text for mark in _LAUNCHERS):
-        return None
-    if any(mark in text for mark in _TRAINING_WORDS) and (programs or _PROGRAM_WORDS.intersection(text.split())):
+    if code not in ("SYN001", "SYN910") or _speaks_of_training(text, programs=bool(programs)):
         return None
     return finding(say.no_training(name="This file", about=say.starts_no_training()), problem.file)
+
+
+def _speaks_of_training(text: str, *, programs: bool) -> bool:
+    """Whether a script names a launcher, or a training flag and something that may start a program."""
+    if any(mark in text for mark in _LAUNCHERS):
+        return True
+    starts = programs or not _PROGRAM_WORDS.isdisjoint(text.split())
+    return starts and any(mark in text for mark in _TRAINING_WORDS)
 
 
 def _programs_in(text: str) -> dict[str, tuple[Any, ...] | None]:

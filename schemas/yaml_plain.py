@@ -211,8 +211,12 @@ class _Lines:
             end = _closing(rest, 0)
             _nothing_behind(rest, end)
             return self.scalar(number, at, rest[:end], key, anchor)
+        return self.plain(number, at, rest, key, anchor)
+
+    def plain(self, number: int, at: int, rest: str, key: Span | None, anchor: tuple[str, int, int] | None) -> Node:
+        """A scalar without quotes; the usual ones are kept, since files repeat them."""
         text = _without_comment(rest)
-        if (first in _INDICATORS and not (first == "-" and text[1:2] not in ("", " "))) or (
+        if (text[0] in _INDICATORS and not (text[0] == "-" and text[1:2] not in ("", " "))) or (
             ":" in text and (text[-1] == ":" or ": " in text)
         ):
             raise Beyond

@@ -240,8 +240,7 @@ class Reader:
 
     def plain_value(self, text: str, span: Span) -> Any:
         """The value of a plain scalar: PyYAML's, and the usual forms without asking it."""
-        first = text[:1]
-        if first not in _NUMBER_STARTS:
+        if text[:1] not in _NUMBER_STARTS:
             if text in _WORDS:
                 if text in _ODD_BOOLEANS:
                     self._note(say.boolean_word(text=text, value=str(_WORDS[text]).lower()), span)
@@ -249,20 +248,12 @@ class Reader:
             return _Special("merge") if text == "<<" else _Special("value") if text == "=" else text
         if not _NUMBER_CHARACTERS.issuperset(text):
             return text
-        if text.isascii() and len(text) < 100:
-            number = text[1:] if first in "+-" else text
-            if number.isdigit() and (number[0] != "0" or number == "0"):
-                return int(text)
-            mantissa, marked, exponent = number.lower().partition("e")
-            whole, dot, part = mantissa.partition(".")
-            if whole.isdigit() and (not part or part.isdigit()):
-                signed = exponent[:1] in ("+", "-")
-                if dot and (not marked or (signed and exponent[1:].isdigit())):
-                    return float(text)
-                if marked and (exponent[1:] if signed else exponent).isdigit():
-                    self._note(say.number_like_string(text=text, better=_as_yaml_float(text)), span)
-                    return text
-        return self._odd_value(text, span)
+        kind = _usual_number(text) if text.isascii() and len(text) < 100 else None
+        if kind is None:
+            return self._odd_value(text, span)
+        if kind is str:
+            self._note(say.number_like_string(text=text, better=_as_yaml_float(text)), span)
+        return kind(text)
 
     def _odd_value(self, text: str, span: Span) -> Any:
         """What starts like a number, by PyYAML's own patterns."""
@@ -281,12 +272,7 @@ class Reader:
         if name in ("int", "float"):
             if ":" in text:
                 self._note(say.sexagesimal(text=text, value=value), span)
-            elif (
-                name == "int"
-                and len(text.lstrip("+-")) > 1
-                and text.lstrip("+-")[1:2].isdigit()
-                and text.lstrip("+-")[0] == "0"
-            ):
+            elif name == "int" and text.lstrip("+-")[:1] == "0" and text.lstrip("+-")[1:2].isdigit():
                 self._note(say.octal(text=text, value=value), span)
         elif name == "timestamp":
             self._note(say.date(text=text), span)
@@ -541,6 +527,21 @@ _LONGEST_NUMBER = 300
 _NUMBER_STARTS = frozenset("+-.0123456789")
 _NUMBER_CHARACTERS = frozenset("0123456789_.+-:eE xXabcdfABCDF infINF naNA tTzZ\t")
 """What a number, an infinity, not-a-number or a date of YAML 1.1 is written with."""
+
+
+def _usual_number(text: str) -> type[int | float | str] | None:
+    """What PyYAML makes of an everyday number: `1e-5` is a string; None where its own patterns have to say."""
+    number = text[1:] if text[0] in "+-" else text
+    if number.isdigit() and (number[0] != "0" or number == "0"):
+        return int
+    mantissa, marked, exponent = number.lower().partition("e")
+    whole, dot, part = mantissa.partition(".")
+    if not whole.isdigit() or (part and not part.isdigit()):
+        return None
+    signed = exponent[:1] in ("+", "-")
+    if dot and (not marked or (signed and exponent[1:].isdigit())):
+        return float
+    return str if marked and (exponent[1:] if signed else exponent).isdigit() else None
 
 
 def _printable(character: str) -> bool:

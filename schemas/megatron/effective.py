@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..diagnostic import Diagnostic
     from ..purpose import Purpose
     from .catalog import Catalog
+    from .parsing import Parsed
     from .versions import Chosen
 
 
@@ -40,58 +41,33 @@ def megatron_config(
     """The effective values of one launch; `chosen` is a version that was detected by more than the arguments."""
     if purpose is not None and not purpose.reads_arguments:
         return _as_written(arguments, file, options, launch, unresolved, purpose)
+    given_version = options.megatron is not None
     asked = chosen.version if chosen is not None else options.megatron
     version = DEFAULT_VERSION if asked is None else normalise_version(asked)
-    known = with_declared(catalog(version), options.declared)
-    parsed = parse(arguments, known, file)
+    known, parsed = _taken_apart(arguments, version, options, file)
     if asked is None and any(given.fact is None for given in parsed.given.values()):
         from .versions import by_arguments
 
         chosen = by_arguments([given.flag for given in parsed.given.values()], known)
         if chosen is not None:
             version = chosen.version
-            known = with_declared(catalog(version), options.declared)
-            parsed = parse(arguments, known, file)
-    settings: dict[str, Setting] = {}
-    for given in parsed.given.values():
-        settings[given.dest] = Setting(
-            given.dest,
-            given.value,
-            "explicit",
-            given.span,
-            given.raw,
-            given.flag,
-            acceptance="accepted" if given.fact is not None else "unknown",
-            decided=given.decided,
-        )
+            known, parsed = _taken_apart(arguments, version, options, file)
+    settings = _explicit(parsed)
     if purpose is None:
         purpose = purpose_of_arguments(settings, launch, file)
-        if purpose is None and launch is not None and launch.script is not None:
-            found = [given.fact is not None for given in parsed.given.values()]
-            purpose = purpose_of_unknown_program(launch, found, settings, file)
-        if purpose is not None and not (purpose.trains_gpt or purpose.reads_arguments):
+        if purpose is None:
+            purpose = _unknown_program(parsed, settings, launch, file)
+        if purpose is not None and not purpose.reads_arguments:
             return _as_written(arguments, file, options, launch, unresolved, purpose)
     settings = {**settings, **_defaults(known), **settings}  # what is given first, then what is left
     _settle_length(settings, options.steps)
     validated = validate(settings, version, file=file, options=options, launch=launch)
     settings, outside = with_overridable(validated.settings, file)
     if parsed.overridable is not None:
-        settings = {
-            key: entry if key in parsed.overridable else entry._replace(overridable=True)
-            for key, entry in settings.items()
-        }
-    said = summed_up(
-        parsed,
-        version,
-        file,
-        certain=options.megatron is not None or chosen is not None,
-        own=launch is not None and launch.script is not None and program_kind(launch.script) is None,
-    )
-    found_problems = (*problems, *said, *outside)
-    if purpose is None or purpose.trains_gpt:
-        found_problems += _depending(validated.problems, launch, unresolved)
-    if purpose is not None:
-        found_problems = (purpose.problem, *(() if purpose.own_arguments else found_problems))
+        settings = {key: _overridden(entry, parsed.overridable) for key, entry in settings.items()}
+    certain = given_version or chosen is not None
+    said = summed_up(parsed, version, file, certain=certain, own=_is_unnamed(launch))
+    refused = _depending(validated.problems, launch, unresolved)
     return Config(
         file,
         "megatron",
@@ -101,11 +77,63 @@ def megatron_config(
         launch,
         (),
         unresolved,
-        found_problems,
-        "given" if options.megatron is not None else "assumed" if chosen is None else "detected",
+        _said(purpose, (*problems, *said, *outside), refused),
+        "given" if given_version else "assumed" if chosen is None else "detected",
         NOTHING if chosen is None else chosen.reason,
         purpose,
     )
+
+
+def _taken_apart(
+    arguments: Sequence[Argument], version: str, options: ReadOptions, file: str
+) -> tuple[Catalog, Parsed]:
+    known = with_declared(catalog(version), options.declared)
+    return known, parse(arguments, known, file)
+
+
+def _is_unnamed(launch: Launch | None) -> bool:
+    """Whether a program is started that no table names."""
+    return launch is not None and launch.script is not None and program_kind(launch.script) is None
+
+
+def _unknown_program(parsed: Parsed, settings: dict[str, Setting], launch: Launch | None, file: str) -> Purpose | None:
+    """What a program is for that no table names, by the arguments it is given."""
+    if launch is None or launch.script is None:
+        return None
+    found = [given.fact is not None for given in parsed.given.values()]
+    return purpose_of_unknown_program(launch, found, settings, file)
+
+
+def _overridden(entry: Setting, decided: frozenset[str]) -> Setting:
+    """A value that a later word may override that nobody can decide."""
+    return entry if entry.key in decided else entry._replace(overridable=True)
+
+
+def _explicit(parsed: Parsed) -> dict[str, Setting]:
+    """What the vector itself says."""
+    return {
+        given.dest: Setting(
+            given.dest,
+            given.value,
+            "explicit",
+            given.span,
+            given.raw,
+            given.flag,
+            acceptance="accepted" if given.fact is not None else "unknown",
+            decided=given.decided,
+        )
+        for given in parsed.given.values()
+    }
+
+
+def _said(
+    purpose: Purpose | None, problems: tuple[Diagnostic, ...], refused: tuple[Diagnostic, ...]
+) -> tuple[Diagnostic, ...]:
+    """What is said of a launch: of a program that trains something else, less."""
+    if purpose is None:
+        return problems + refused
+    found = problems + refused if purpose.trains_gpt else problems
+    return (purpose.problem, *(() if purpose.own_arguments else found))
 
 
 def _depending(
@@ -140,12 +168,7 @@ def _as_written(
 
     version = DEFAULT_VERSION if options.megatron is None else normalise_version(options.megatron)
     parsed = parse(arguments, catalog_of(version, ()), file)
-    settings = {
-        given.dest: Setting(
-            given.dest, given.value, "explicit", given.span, given.raw, given.flag, decided=given.decided
-        )
-        for given in parsed.given.values()
-    }
+    settings = {key: entry._replace(acceptance="accepted") for key, entry in _explicit(parsed).items()}
     origin = "assumed" if options.megatron is None else "given"
     return Config(
         file,

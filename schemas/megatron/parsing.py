@@ -184,37 +184,39 @@ class _Parser:
             if word.resolved and word.text[:1] in _DASHES and word.text.strip(_DASHES)[:1].isalpha():
                 written = "--" + word.text.lstrip(_DASHES)
                 self.report(say.other_dash(text=word.text, flag=flag, written=written), word.span)
+        if explicit and fact.action == "store" and isinstance(fact.nargs, int):
+            self.short(flag, fact, words[0], words)
+            return
         if fact.action != "store":
             if explicit:
                 self.report(say.value_not_taken(flag=flag, text=raw[0]), span)
-                self.keep(Given(flag, fact.dest, fact, None, raw, span, decided=False))
-                return
             value = fact.action == "true" or (fact.action == "switch" and not flag.startswith("--no-"))
-            self.keep(Given(flag, fact.dest, fact, value, (), span, decided=True))
+            taken = (None, raw) if explicit else (value, ())
+            self.keep(Given(flag, fact.dest, fact, *taken, span, decided=not explicit))
             return
-        if explicit and isinstance(fact.nargs, int):
-            self.short(flag, fact, words[0], words)
-            return
+        value, decided = self.stored(flag, fact, words)
+        self.keep(Given(flag, fact.dest, fact, value, raw, span, decided=decided))
+        if any(word.may_split and not word.resolved for word in words[1:]):
+            self.open(words[-1])
+
+    def stored(self, flag: str, fact: ArgumentFact, words: Sequence[Argument]) -> tuple[Value, bool]:
+        """The value of an option that keeps what it is given, and whether it is decided."""
         undecided = next((word for word in words if not word.resolved), None)
         if undecided is not None:
             self.report(
                 say.undecided_value(flag=flag, text=undecided.text, key=fact.dest, why=undecided.reason()),
                 undecided.span,
             )
-            self.keep(Given(flag, fact.dest, fact, None, raw, span, decided=False))
-            if any(word.may_split and not word.resolved for word in words[1:]):
-                self.open(words[-1])
-            return
+            return None, False
         values: list[Value] = []
         for word in words:
             value, fine = self.converted(flag, fact, word)
             if not fine:
-                self.keep(Given(flag, fact.dest, fact, None, raw, span, decided=False))
-                return
+                return None, False
             values.append(value)
-        single = fact.nargs is None or (fact.nargs == "?" and values)
-        value = values[0] if single else (fact.const if fact.nargs == "?" else values)
-        self.keep(Given(flag, fact.dest, fact, value, raw, span, decided=True))
+        if fact.nargs is None or (fact.nargs == "?" and values):
+            return values[0], True
+        return fact.const if fact.nargs == "?" else values, True
 
     def converted(self, flag: str, fact: ArgumentFact, word: Argument) -> tuple[Value, bool]:
         text = word.text
@@ -248,27 +250,31 @@ class _Parser:
         if dest in self.known.by_dest:
             dest = flag  # `--num_layers`: what the parser has under this name stays what it is
         span = word.span if explicit is not None else _through(word, values)
+        self.report_unknown(word, flag, dest, len(values))
+        undecided = [value for value in values if not value.resolved]
+        raw = tuple(value.text for value in values)
+        for value in undecided:
+            self.report(say.undecided_value(flag=flag, text=value.text, key=dest, why=value.reason()), value.span)
+        value: Value = None if undecided else list(raw) if values else True
+        self.keep(Given(flag, dest, None, value, raw, span, not undecided))
+        split = next((entry for entry in undecided if entry.may_split), None)
+        if explicit is not None:
+            return flag, at + 1
+        if split is not None:
+            self.open(split)
+        return flag, end
+
+    def report_unknown(self, word: Argument, flag: str, dest: str, count: int) -> None:
         better = suggestion(flag, self.known)
         problem = say.unknown_argument(
             version=self.known.version,
             flag=flag,
             key=dest,
-            count=len(values),
-            nargs="0" if not values else "1" if len(values) == 1 else "+",
+            count=count,
+            nargs="0" if not count else "1" if count == 1 else "+",
             suggestion=say.closest(near=better) if better else "",
         )
         self.report(problem._replace(values=(*problem.values, ("near", better or ""))), word.span)
-        decided = all(value.resolved for value in values)
-        raw = tuple(value.text for value in values)
-        for value in values:
-            if not value.resolved:
-                self.report(say.undecided_value(flag=flag, text=value.text, key=dest, why=value.reason()), value.span)
-        value: Value = None if not decided else list(raw) if values else True
-        self.keep(Given(flag, dest, None, value, raw, span, decided))
-        split = next((entry for entry in values if entry.may_split and not entry.resolved), None)
-        if split is not None and explicit is None:
-            self.open(split)
-        return flag, at + 1 if explicit is not None else end
 
     def stray(self, word: Argument, flag: str) -> None:
         if not word.resolved:

@@ -117,17 +117,22 @@ def _sequence(inner: list[_Char], spend: Callable[[int], None]) -> list[list[_Ch
     found = re.fullmatch(_NUMBERS, string) or re.fullmatch(_LETTERS, string)
     if found is None:
         return None
-    letters = string[0].isalpha()
     if max(len(side or "") for side in found.groups()) > 18:
         return None
+    letters = string[0].isalpha()
     first, last = (ord(found[1]), ord(found[2])) if letters else (int(found[1]), int(found[2]))
     step = abs(int(found[3] or 1)) or 1
     spend(abs(last - first) // step)
     numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
-    zeros = not letters and any(re.match(r"-?0[0-9]", found[side]) for side in (1, 2))
-    width = max(len(found[1]), len(found[2])) if zeros else 0
-    texts = [chr(number) if letters else f"{number:0{width}d}" if width else str(number) for number in numbers]
+    width = 0 if letters else _width(found[1], found[2])
+    texts = [chr(number) if letters else f"{number:0{width}d}" for number in numbers]
     return [[(text, piece._replace(text=text, verbatim=False))] for text in texts]  # type: ignore[union-attr]
+
+
+def _width(first: str, last: str) -> int:
+    """How wide the numbers of a sequence are made: one that is written with leading zeros asks for it."""
+    zeros = any(side.lstrip("-").startswith("0") and len(side.lstrip("-")) > 1 for side in (first, last))
+    return max(len(first), len(last)) if zeros else 0
 
 
 def _assembled(chars: list[_Char]) -> tuple[Part, ...]:

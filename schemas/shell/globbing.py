@@ -25,25 +25,30 @@ def matched(shell: Session, written: str) -> list[str] | None:
         return None
     if not state.options.isdisjoint(_OTHERWISE):
         return None
-    extended = "shopt-extglob" in state.options
     found = ["/" if written.startswith("/") else ""]
     plain = True
     for part in [part for part in written.split("/") if part]:
-        plain = plain and not pattern.has_pattern(part, extended=extended)
+        plain = plain and not pattern.has_pattern(part, extended="shopt-extglob" in state.options)
         if plain:
             found = [posixpath.join(path, part) for path in found]
             continue
-        following: list[str] = []
-        for path in found:
-            names = _names(shell, posixpath.normpath(posixpath.join(state.cwd, path)))
-            if names is None:
-                return None
-            kept = [name for name in names if part[0] == "." or name[0] != "."]
-            following.extend([posixpath.join(path, name) for name in kept if _matches(part, name, extended=extended)])
-        shell.spend(len(following))
-        found = following
+        found = _below(shell, state.cwd, found, part)
         if not found or len(found) > MOST_MATCHES:
             return None
+    return found
+
+
+def _below(shell: Session, cwd: str, paths: list[str], part: str) -> list[str]:
+    """What one part of a pattern matches in some directories; nothing where one of them is not known."""
+    extended = "shopt-extglob" in shell.state.options
+    found: list[str] = []
+    for path in paths:
+        names = _names(shell, posixpath.normpath(posixpath.join(cwd, path)))
+        if names is None:
+            return []
+        shown = [name for name in names if part[0] == "." or name[0] != "."]
+        found.extend([posixpath.join(path, name) for name in shown if _matches(part, name, extended=extended)])
+    shell.spend(len(found))
     return found
 
 

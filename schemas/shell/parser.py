@@ -443,28 +443,29 @@ class Parser:
                 redirects.append(redirect)
             elif char == "(" and len(words) == 1 and not assignments and not redirects:
                 return self._named_function(start, words[0])
-            elif char in _COMMAND_ENDS:
+            elif char in _COMMAND_ENDS or (char == "\\" and self._drops_backslash()):
                 break
-            elif char == "\\" and self.at + 1 >= self.size:
-                self.at += 1
-                break
-            elif not words:
-                declaring = self._first_word(assignments, words)
             else:
-                words.append((self._assignment() if declaring else None) or self._word())
+                declaring = self._next_word(assignments, words, declaring)
         if end == start or self._char() == "(":
             self._refuse(self.at if self._char() == "(" else start)
         return Simple(tuple(assignments), tuple(words), tuple(redirects), self.code.place(start, end))
 
-    def _first_word(self, assignments: list[Assignment], words: list[Word | Assignment]) -> bool:
-        """An assignment, or the command's name; says whether that one takes assignments as arguments."""
-        assignment = self._assignment()
+    def _drops_backslash(self) -> bool:
+        """Bash drops a backslash at the end of the text."""
+        last = self.at + 1 >= self.size
+        self.at += last
+        return last
+
+    def _next_word(self, assignments: list[Assignment], words: list[Word | Assignment], declaring: bool) -> bool:
+        """Reads an assignment or a word; says whether the command takes assignments as arguments."""
+        assignment = self._assignment() if declaring or not words else None
         if assignment is not None:
-            assignments.append(assignment)
-            return False
+            (words if words else assignments).append(assignment)
+            return declaring
         word = self._word()
         words.append(word)
-        return word.literal() in _DECLARING
+        return declaring or (len(words) == 1 and word.literal() in _DECLARING)
 
     def _named_function(self, start: int, name: Word | Assignment) -> Command:
         at = self.at
@@ -672,9 +673,7 @@ class Parser:
         text, at = self.text, self.at
         self._count(at)
         if char == "\\":
-            if at + 1 >= self.size:
-                self.at += 1  # bash drops a backslash at the end of the text
-            else:
+            if not self._drops_backslash():
                 if text[at + 1] != "\n":
                     parts.append(Quoted(self.code.pieces(at + 1, at + 2)))
                 self.at += 2

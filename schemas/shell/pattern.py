@@ -22,19 +22,10 @@ def has_pattern(text: str, *, extended: bool = False) -> bool:
     return "*" in text or "?" in text or "[" in text or (extended and "(" in text)
 
 
-def translated(parts: list[tuple[str, bool]], *, extended: bool = False, shortest: bool = False) -> str:  # noqa: C901 - one grammar, read in one place
+def translated(parts: list[tuple[str, bool]], *, extended: bool = False, shortest: bool = False) -> str:
     """The regular expression of a pattern given as (text, quoted) parts."""
-    flat: list[tuple[str, bool]] = []
-    for text, quoted in parts:
-        at = 0
-        while at < len(text):
-            if not quoted and text[at] == "\\" and at + 1 < len(text):
-                flat.append((text[at + 1], True))
-                at += 2
-            else:
-                flat.append((text[at], quoted))
-                at += 1
-    lazy = "?" if shortest else ""
+    flat = _characters(parts)
+    star = ".*?" if shortest else ".*"
     out: list[str] = []
     closers: list[str] = []
     at = 0
@@ -42,37 +33,48 @@ def translated(parts: list[tuple[str, bool]], *, extended: bool = False, shortes
         char, quoted = flat[at]
         if quoted:
             out.append(_escaped(char))
-        elif extended and char in "?*+@!" and at + 1 < len(flat) and flat[at + 1] == ("(", False):
-            if char == "!" and not closers:
-                out.append("(?!(?:")
-                closers.append(_NEGATED)
-            elif char == "!":
-                raise TooHardError
-            else:
-                out.append("(?:")
-                closers.append(")" + _EXTENDED[char])
+        elif extended and char in "?*+@!" and flat[at + 1 : at + 2] == [("(", False)]:
+            out.append(_opened(char, closers))
             at += 1
-        elif closers and char == "|":
-            out.append("|")
-        elif closers and char == ")":
-            if closers[-1] == _NEGATED and at + 1 < len(flat):
+        elif closers and char in "|)":
+            if char == ")" and closers[-1] == _NEGATED and at + 1 < len(flat):
                 raise TooHardError
-            out.append(closers.pop())
+            out.append("|" if char == "|" else closers.pop())
         elif char == "*":
-            if not (out and out[-1] == ".*" + lazy):
-                out.append(".*" + lazy)
-        elif char == "?":
-            out.append(".")
+            out.extend([star] if out[-1:] != [star] else ())
         elif char == "[":
-            found, end = _bracket(flat, at)
+            found, at = _bracket(flat, at)
             out.append(found)
-            at = end
         else:
-            out.append(_escaped(char))
+            out.append("." if char == "?" else _escaped(char))
         at += 1
     if closers:
         raise TooHardError
     return "".join(out)
+
+
+def _characters(parts: list[tuple[str, bool]]) -> list[tuple[str, bool]]:
+    """The characters of a pattern, and whether quotes or a backslash protect them."""
+    flat: list[tuple[str, bool]] = []
+    for text, quoted in parts:
+        at = 0
+        while at < len(text):
+            escaped = not quoted and text[at] == "\\" and at + 1 < len(text)
+            at += escaped
+            flat.append((text[at], quoted or escaped))
+            at += 1
+    return flat
+
+
+def _opened(char: str, closers: list[str]) -> str:
+    """The beginning of `@(a|b)` and its like; `closers` takes its end."""
+    if char != "!":
+        closers.append(")" + _EXTENDED[char])
+        return "(?:"
+    if closers:
+        raise TooHardError
+    closers.append(_NEGATED)
+    return "(?!(?:"
 
 
 def _escaped(char: str) -> str:

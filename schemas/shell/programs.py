@@ -58,28 +58,13 @@ def _parent(path: str) -> str:
 
 
 def _seq(arguments: list[str], _: str | None) -> Printed:
-    separator, equal = "\n", False
-    waiting = list(arguments)
-    while waiting and waiting[0][:1] == "-" and not is_whole_number(waiting[0]):
-        option = waiting.pop(0)
-        if option in ("-s", "--separator") and waiting:
-            separator = waiting.pop(0)
-        elif option.startswith("--separator="):
-            separator = option[len("--separator=") :]
-        elif option.startswith("-s"):
-            separator = option[2:]
-        elif option in ("-w", "--equal-width"):
-            equal = True
-        elif option != "--":
-            return None
+    separator, equal, waiting = _seq_options(arguments)
     if not 1 <= len(waiting) <= 3 or not all(is_whole_number(argument) for argument in waiting):
         return None
     if "\\" in separator or (equal and any(argument.startswith(("-", "0")) for argument in waiting)):
         return None
     numbers = [int(argument) for argument in waiting]
-    first = numbers[0] if len(numbers) > 1 else 1
-    step = numbers[1] if len(numbers) == 3 else 1
-    last = numbers[-1]
+    first, step, last = numbers[0] if numbers[1:] else 1, numbers[1] if numbers[2:] else 1, numbers[-1]
     if step == 0 or abs(last - first) // abs(step) > LONGEST_SEQUENCE:
         return None
     listed = [str(number) for number in range(first, last + (1 if step > 0 else -1), step)]
@@ -87,6 +72,23 @@ def _seq(arguments: list[str], _: str | None) -> Printed:
         width = max(len(str(first)), len(str(last)))
         listed = [number.zfill(width) for number in listed]
     return (separator.join(listed) + "\n" if listed else ""), 0
+
+
+def _seq_options(arguments: list[str]) -> tuple[str, bool, list[str]]:
+    """The separator, whether all are made equally wide, and the numbers; none of those where an option is not known."""
+    separator, equal = "\n", False
+    waiting = list(arguments)
+    while waiting and waiting[0][:1] == "-" and not is_whole_number(waiting[0]):
+        option = waiting.pop(0)
+        if option in ("-s", "--separator") and waiting:
+            separator = waiting.pop(0)
+        elif option.startswith(("--separator=", "-s")):
+            separator = option.partition("=")[2] if option[1] == "-" else option[2:]
+        elif option in ("-w", "--equal-width"):
+            equal = True
+        elif option != "--":
+            return "", False, []
+    return separator, equal, waiting
 
 
 def _expr(arguments: list[str], _: str | None) -> Printed:

@@ -100,47 +100,48 @@ def looks_like_script(source: SourceText) -> bool:
 
 def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptReading:
     home = source.name
-    best = max([found.launch.rank for found in shell.launches.found], default=-1)
-    kept = [found for found in shell.launches.found if found.launch.rank == best]
+    found = shell.launches.found
+    best = max([one.launch.rank for one in found], default=-1)
+    kept = sorted([one for one in found if one.launch.rank == best], key=lambda one: _position(one, source))
     if not kept:
         _no_launch(shell, source)
-    order = sorted(range(len(kept)), key=lambda number: _position(kept[number], source))
-    made = {number: _launch(kept[number], home) for number in order}
-    launches = tuple([made[number] for number in order])
-    if options.launch is not None:
-        if not 1 <= options.launch <= len(launches):
-            raise UnreadableError(finding(PROBLEMS, "no-such-launch", home, number=options.launch, count=len(launches)))
-        taken = order[options.launch - 1]
-    else:
-        first = [number for number in _training(kept) if not kept[number].again]
-        straight = [number for number in first if kept[number].straight]
-        taken = straight[-1] if straight else first[-1]
-        why = kept[taken].why
-        if not straight and why is not None:
-            line = shell.questions.name(why)
-            kind = "conditional-launch" if line in shell.questions.met else "conditional-launch-open"
-            shell.note(kind, kept[taken].place, line=line)
-    chosen = kept[taken]
-    launch = made[taken]
-    _sweeps(shell, [found.place for found in kept], options)
+    launches = tuple([_launch(one, home) for one in kept])
+    taken = _taken(shell, kept, options, home)
+    chosen, launch = kept[taken], launches[taken]
+    _sweeps(shell, [one.place for one in kept], options)
     _branches(shell, source, options)
-    unresolved: list[Unresolved] = []
-    for number, argument in enumerate(chosen.launch.arguments):
-        if argument.known() is None:
-            unresolved.append(_unresolved(argument, launch.arguments[number], doubt_reason(argument), number))
-    unresolved.extend(
-        [
-            _unresolved(argument, _argument(argument, chosen, home), doubt_reason(argument), None)
-            for argument in chosen.launch.before
-            if argument.known() is None
-        ]
-    )
+    words = [(word, launch.arguments[number], number) for number, word in enumerate(chosen.launch.arguments)]
+    words += [(word, None, None) for word in chosen.launch.before]
+    unresolved = [
+        _unresolved(word, argument or _argument(word, chosen, home), doubt_reason(word), number)
+        for word, argument, number in words
+        if word.known() is None
+    ]
     _stray_backslashes(shell, chosen, launch)
     if "\r\n" in source.text:
         end = source.text.index("\r\n")
         shell.problems.append(finding(PROBLEMS, "carriage-returns", home, source.span(end, end + 1)))
-    others = tuple([made[number] for number in order if number != taken])
+    others = tuple([other for number, other in enumerate(launches) if number != taken])
     return ScriptReading(launches, launch, others, tuple(unresolved), tuple(shell.problems))
+
+
+def _taken(shell: Shell, kept: list[Found], options: ReadOptions, home: str) -> int:
+    """Which launch the answer is about: the one asked for, else the last that a plain run reaches."""
+    if options.launch is not None:
+        if not 1 <= options.launch <= len(kept):
+            raise UnreadableError(finding(PROBLEMS, "no-such-launch", home, number=options.launch, count=len(kept)))
+        return options.launch - 1
+    # the last by time, not by place: a function may be called late that is written early
+    order = {id(one): number for number, one in enumerate(shell.launches.found)}
+    first = sorted([at for at in _training(kept) if not kept[at].again], key=lambda at: order[id(kept[at])])
+    straight = [at for at in first if kept[at].straight]
+    taken = straight[-1] if straight else first[-1]
+    why = kept[taken].why
+    if not straight and why is not None:
+        line = shell.questions.name(why)
+        kind = "conditional-launch" if line in shell.questions.met else "conditional-launch-open"
+        shell.note(kind, kept[taken].place, line=line)
+    return taken
 
 
 def _training(kept: list[Found]) -> list[int]:
@@ -189,24 +190,19 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     if errors:
         raise UnreadableError(errors[0])
     span: Span | None = None
-    hint = ""
-    kind = "no-launch"
-    endless = next((problem for problem in shell.problems if problem.kind.name == "endless-loop"), None)
+    kind, hint = "no-launch", ""
     # a script that was not read may be the one that starts the training
-    unread = next((problem for problem in shell.problems if problem.kind.name in _UNREAD), None)
-    if endless is not None:
-        kind, hint, span = "no-launch-problem", endless.message(), endless.span
-    elif unread is not None:
-        kind, hint, span = "no-launch-problem", unread.message(), unread.span
+    telling = [problem for problem in shell.problems if problem.kind.name == "endless-loop"]
+    telling += [problem for problem in shell.problems if problem.kind.name in _UNREAD]
+    if not telling and shell.ended is None and not shell.questions.met:
+        telling = shell.problems
+    if telling:
+        kind, hint, span = "no-launch-problem", telling[0].message(), telling[0].span
     elif shell.ended is not None:
         span = shell.ended.span(source.name)
         kind = "no-launch-conditions" if shell.questions.met else "no-launch-exit"
     elif shell.questions.met:
         kind = "no-launch-open"
-    elif shell.problems:
-        kind = "no-launch-problem"
-        hint = shell.problems[0].message()
-        span = shell.problems[0].span
     lines = ", ".join(sorted(shell.questions.met, key=_line_order)[:10])
     line = span.line if span else 0
     raise UnreadableError(finding(PROBLEMS, kind, source.name, span, hint=hint, line=line, lines=lines))
