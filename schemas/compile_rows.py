@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
@@ -39,6 +39,14 @@ def read_table(path: str) -> Any:
     """The table, every mapping in it with its line."""
     with open(path, encoding="utf-8") as stream:
         return yaml.load(stream, _Loader)
+
+
+def plain(value: Any) -> Any:
+    """A value without the lines of its mappings."""
+    if isinstance(value, dict):
+        mapping = cast("dict[Any, Any]", value)
+        return {key: plain(entry) for key, entry in mapping.items() if key != LINE}
+    return [plain(entry) for entry in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 class Names:

@@ -7,7 +7,6 @@ report, either at the row that says what is lost, or in a row of its own that sa
 
 from __future__ import annotations
 
-from ...mappings.tables import within
 from ...mappings.transformer_config import shared_fields
 from ...schemas.border.incoming import PROBLEMS
 from ...schemas.config import ReadOptions
@@ -16,6 +15,7 @@ from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import catalog
 from ...schemas.mindformers.effective import mindformers_config
 from ...schemas.source import SourceText
+from ...schemas.versions import within
 from ..conditions import holds
 from .mindformers_file import mindformers_text
 from .report import FieldValues, ReportRow
