@@ -74,14 +74,18 @@ def products() -> dict[str, str]:
         "CLASSES: Any = (",
     ]
     for one in read_classes():
-        try:
-            lines += _class(one)
-        except ValueError as error:
-            raise TableError(FILE, one, f"{one['name']}: {error}") from error
+        lines += _class(one)
     return {"schemas/mindformers/legacy_classes_compiled.py": "\n".join([*lines, ")", ""])}
 
 
 def _class(one: dict[str, Any]) -> list[str]:
+    try:
+        return _lines(one)
+    except ValueError as error:
+        raise TableError(FILE, one, f"{one['name']}: {error}") from error
+
+
+def _lines(one: dict[str, Any]) -> list[str]:
     since, until = versions_of(one["versions"])
     fields: dict[str, str] = {}
     for part in plain(one["fields"]):
