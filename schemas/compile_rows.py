@@ -101,13 +101,12 @@ class Names:
         return name in self.context or name in self.builtins or hasattr(self.functions, name)
 
     def found(self, dotted: str, *, is_call: bool = False) -> tuple[str, str]:
-        """The key of the longest part that is a name, and the rest; what is called keeps its last word."""
-        parts = dotted.split(".")
-        for count in range(len(parts) - is_call, 0, -1):
-            key = self.place(".".join(parts[:count]))
-            if key is not None:
-                return key, ".".join(parts[count:])
-        raise ValueError(f"nothing is called {dotted}")
+        """The key of a name, and what is asked of its value: the last word of what is called is a method."""
+        name, _, method = dotted.rpartition(".") if is_call else (dotted, "", "")
+        key = self.place(name)
+        if key is None:
+            raise ValueError(f"nothing is called {name}")
+        return key, method
 
 
 def _braced(text: str) -> str:
