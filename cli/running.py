@@ -11,7 +11,7 @@ from ..schemas.diagnostic import Language, UnreadableError
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING
 from .branches import branches_of
-from .lean import BROKEN, UNUSABLE
+from .exit_codes import BROKEN, UNUSABLE
 from .options import Command, reading_of
 from .parsing import Parsed, UsageError, counts_from_one
 

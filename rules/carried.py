@@ -117,7 +117,7 @@ def _suspicious(side: Side, other: Side, profile: str) -> bool:
 
 def _may_be_lost(name: str) -> bool:
     """Whether the tables let a field change numbers when the other framework has no place for it."""
-    from .places import rows_of
+    from ..mappings.tables import rows_of
 
     return any(row.impact in (None, "numerics") and row.loss != "one-way" for row in rows_of(name))
 

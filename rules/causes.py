@@ -12,14 +12,14 @@ Nothing is dropped: a finding that follows says so (`because`), and a cause is a
 from __future__ import annotations
 
 from ..mapper.conditions import holds
+from ..mapper.gates import conditions_of
 from ..mapper.recipe.reading import RecipeReading, side_of
-from ..mappings.tables import table
+from ..mappings.tables import rows_of, table
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .catalog_compiled import CAUSES, COMPARED, RULES
-from .comparison import COMPARATORS, equal
-from .gates import conditions_of
+from .comparators import COMPARATORS, equal
 from .harmless import IDLE, key_of, names_of
-from .places import places_of, rows_of
+from .places import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _RANKS = {"info": 0, "warning": 1, "error": 2}
 _PAIR = frozenset(code for code, row in RULES.items() if row[2] == "pair")
 """Rules that compare: what they say of a key is a consequence, not a cause."""
-_SLIPS = frozenset(("MAP002", "MAP022", "MAP026", "MAP106", "MAP122"))
+_SLIPS = frozenset(("MAP002", "MAP022", "MAP026", "MAP040", "MAP106", "MAP122"))
 """An argument that is none: what its parser then lacks follows from it."""
 
 

@@ -214,14 +214,15 @@ def _position(diagnostic: Diagnostic) -> tuple[str, bool, int, int, str]:
     return diagnostic.file, later, span.line if span else 0, span.column if span else 0, diagnostic.kind.code
 
 
-_FORK = "MAP042"
+_FORK = frozenset(("MAP002", "MAP042"))
+"""Arguments that no version knows and that are no slip: the program is a fork's, or stops at them."""
 _BY_THE_BASE = frozenset(("MAP006", "MAP030", "MAP035", "MAP108", "MAP126", "NET032", "PAR007", "PAR011"))
 """What Megatron-LM itself refuses; a fork that has flags of its own may take it."""
 
 
 def _of_forks(found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """A fork's script is not refused for what the framework that it forked would refuse: that depends on the fork."""
-    forks = {entry.file for entry in found if entry.kind.code == _FORK}
+    forks = {entry.file for entry in found if entry.kind.code in _FORK}
     if not forks:
         return list(found)
     return [

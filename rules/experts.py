@@ -6,7 +6,8 @@ from math import inf
 
 from ..schemas.light_typing import TYPE_CHECKING
 from .agreement import agreement
-from .comparison import difference, equal
+from .comparators import equal
+from .comparison import difference
 from .naming import key_of, shown
 from .rule import Change, Found, Note, Repair, at_key, on
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING
-from .comparison import equal
+from .comparators import equal
 from .naming import key_of, shown
 from .rule import Change, Found, Repair, at_key, on
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
+from .house_yaml import LOADER
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from types import ModuleType
@@ -27,7 +29,7 @@ class TableError(ValueError):
         super().__init__(f"{file}:{row.get(LINE, 1)}: {why}")
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(LOADER):
     """Rows that know their line."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -91,13 +93,14 @@ class Names:
         tree = _parsed(text)
         own = _bound(tree)
         for dotted, is_call in _chains(tree):
-            if dotted.partition(".")[0] in own or self._is_function(dotted):
+            if dotted.partition(".")[0] in own or self.is_function(dotted):
                 continue
             key, _ = self.found(dotted, is_call=is_call)
             found[key] = None
         return list(found)
 
-    def _is_function(self, name: str) -> bool:
+    def is_function(self, name: str) -> bool:
+        """Whether a name is one of what expressions may call."""
         return name in self.context or name in self.builtins or hasattr(self.functions, name)
 
     def found(self, dotted: str, *, is_call: bool = False) -> tuple[str, str]:

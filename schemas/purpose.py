@@ -71,6 +71,7 @@ POST_TRAINING = "post-training"
 OTHER_MODEL = "other-model"
 _WITH_SCHEDULE = (TRAINING, POST_TRAINING, OTHER_MODEL, "inference", "evaluation")
 """What may state a schedule: a YAML for inference is often the one for training with another `run_mode`."""
+_FEW = 4
 _MODEL_SIZES = ("num_layers", "hidden_size", "encoder_num_layers", "use_checkpoint_args", "yaml_cfg", "model_config")
 
 
@@ -164,13 +165,14 @@ def purpose_of_unknown_program(
 ) -> Purpose | None:
     """A program that no table names, by its arguments: `known` says of each whether Megatron-LM has it.
 
-    One that is given next to none of Megatron-LM's is no training of its models.
+    One that is given next to none of Megatron-LM's is no training of its models: no run is without a model, a batch
+    and a rate.
     """
     if program_kind(launch.script) is not None or any(name in given for name in _MODEL_SIZES):
         return None
-    if launch.script is None or _may_be_flags(launch.arguments):
+    if launch.script is None or _may_be_flags(launch.arguments, started=launch.launcher is not None):
         return None
-    if 2 * sum(known) >= len(known) and any(known):
+    if 2 * sum(known) >= len(known) and sum(known) >= _FEW:
         return None
     entry = (
         "",
@@ -184,12 +186,18 @@ def purpose_of_unknown_program(
     return _purpose(entry, file, launch.span, name=_base(launch.script))
 
 
-def _may_be_flags(arguments: Sequence[Argument]) -> bool:
-    """Whether a word that is not known stands where a flag may stand, and not behind one as its value."""
+def _may_be_flags(arguments: Sequence[Argument], *, started: bool) -> bool:
+    """Whether a word that is not known stands where a flag may stand, and not behind one as its value.
+
+    A word that begins with what is no flag is none, whatever follows; nor is a single word of a program that no
+    launcher has `started`: what trains is given many.
+    """
     before = ""
     for argument in arguments:
         if not argument.resolved and not before.startswith("--"):
-            return True
+            opens = argument.text[:1] in ("$", "`", "-", '"', "'", "{", "*", "?", "[")
+            if argument.may_split or (opens and started):
+                return True
         before = argument.text if argument.resolved else ""
     return False
 
@@ -204,16 +212,34 @@ def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnost
         return problem
     if source is not None and (code == "MAP050" or "SYN070" <= code <= "SYN082") and not may_be_mindformers(source):
         return unread_yaml(source.name).problem
-    if source is None or problem.kind.code not in ("SYN001", "SYN910"):
+    if source is None or not (code == "SYN910" or "SYN001" <= code <= "SYN049"):
         return None
     lines = (line for line in source.text.splitlines() if not line.lstrip().startswith("#"))
-    code = "\n".join(line.partition(" #")[0] for line in lines)
-    if any(mark in code for mark in _LAUNCHERS):
+    text = "\n".join(line.partition(" #")[0] for line in lines)
+    programs = _programs_in(text)
+    kinds = {None if found is None else found[1] for found in programs.values()}
+    if kinds and not kinds.intersection((None, TRAINING, POST_TRAINING, OTHER_MODEL)):
+        name, found = next(iter(programs.items()))
+        purpose = _purpose(found or (), problem.file, None, name=_base(name))
+        return None if purpose is None else purpose.problem
+    if code not in ("SYN001", "SYN910") or any(mark in text for mark in _LAUNCHERS):
         return None
-    if any(mark in code for mark in _TRAINING_WORDS) and any(mark in code for mark in _PROGRAM_WORDS):
+    if any(mark in text for mark in _TRAINING_WORDS) and (programs or _PROGRAM_WORDS.intersection(text.split())):
         return None
     words = {"about": "starts no training", "about_zh": "不启动训练", "name": "This file"}
     return finding(PROBLEMS, "no-training", problem.file, None, **words)
+
+
+def _programs_in(text: str) -> dict[str, tuple[Any, ...] | None]:
+    """The programs that a script names, each with its row: what ends in `.py`, and modules behind `-m`."""
+    for mark in "\"'`()=;{}":
+        text = text.replace(mark, " ")
+    words = text.split()
+    found: dict[str, tuple[Any, ...] | None] = {}
+    for before, word in zip(["", *words], words, strict=False):
+        if word.endswith(".py") or (before == "-m" and word[:1].isalpha() and not word.startswith("torch.distributed")):
+            found[word] = _program(word)
+    return found
 
 
 _LAUNCHERS = ("torchrun", "torch.distributed", "msrun", "deepspeed ", "run_mindformer", "pretrain_")
@@ -226,7 +252,7 @@ _TRAINING_WORDS = (
     "--micro-batch-size",
     "--tensor-model-parallel-size",
 )
-_PROGRAM_WORDS = ("python", ".py", "srun ", "mpirun ", "accelerate ", "bash ", "sh ", "$CMD", "$LAUNCH")
+_PROGRAM_WORDS = frozenset(("python", "python3", "srun", "mpirun", "accelerate", "bash", "sh", "$CMD", "$LAUNCH"))
 """A list of training flags alone, which other scripts read, starts nothing."""
 
 
@@ -334,6 +360,7 @@ def _other_yaml(file: str, en: str, zh: str) -> Purpose:
 
 
 def _program(script: str | None) -> tuple[Any, ...] | None:
+    """The row of a program; a pattern with a folder is held against as many parts of its path."""
     if not script:
         return None
     base = _base(script)
@@ -346,7 +373,12 @@ def _program(script: str | None) -> tuple[Any, ...] | None:
         if found is not None:
             return found
         base = f"{base.rpartition('.')[2]}.py"
-    return next((entry for entry in PROGRAMS if _fits(entry[0], base)), None)
+    path = script.replace("\\", "/").split("/")[:-1]
+    for entry in PROGRAMS:
+        folders = entry[0].count("/")
+        if _fits(entry[0], "/".join((*path[len(path) - folders :], base)) if folders else base):
+            return entry
+    return None
 
 
 def _fits(pattern: str, name: str) -> bool:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from ...schemas.border.outgoing import emit, json_text, say, tell
 from ...schemas.system_reasons import system_reason
+from ..exit_codes import BAD, FINE
 from ..inputs import load
-from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import in_bytes
 

@@ -8,6 +8,7 @@ from functools import cache
 from ...schemas.border.incoming import package_text
 from ...schemas.border.outgoing import markdown, markdown_code
 from ...schemas.config import json_value
+from ...schemas.house_yaml import house_yaml
 from ...schemas.light_typing import TYPE_CHECKING
 from .pair import CONFIGURATION, INITIAL, SCRIPT
 from .table import alignment_table
@@ -158,9 +159,7 @@ _NAMES = {"script": SCRIPT, "yaml": CONFIGURATION, "initial": INITIAL}
 
 @cache
 def _words() -> Any:
-    import yaml
-
-    return yaml.safe_load(package_text(os.path.dirname(__file__), "readme.yaml"))
+    return house_yaml(package_text(os.path.dirname(__file__), "readme.yaml"))
 
 
 def _cell(value: Value) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from ...mappings.tables import field_named, table
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.mindformers.unknown_class import unknown_class
-from ..conditions import all_hold
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
 from .plan import plan_of
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...mappings.names_compiled import FieldName
-    from ...mappings.tables import Row, Side, SideName, Table
+    from ...mappings.tables import Side, SideName, Table
     from ...schemas.config import Config, Origin, Setting, Value
     from .plan import Network, PlannedRow
     from .settings import Found
@@ -262,15 +261,14 @@ class RecipeReading:
             return self._absent(row) if row.fallback is None else dict(row.fallback)
         scope = Scope(self.side, self.config.framework_version, side.options, self._asked_for)
         values = tuple([None if entry is None else entry.value for entry in found])
-        open_ones = [entry for entry in found if entry is not None and not entry.decided]
         whole = len(found) == 1 or self.network == "unknown"
-        held_back = bool(open_ones) and (whole or any(one.overridable for entry in open_ones for one in entry.settings))
+        held_back = _is_held_back(found, whole=whole)
         got: tuple[Value, ...] = (None,) * len(row.fields) if held_back and whole else row.lens.get(values, scope)
         for place, field in enumerate(row.fields):
             drivers = [entry for at in row.drivers[place] if at < len(found) and (entry := found[at]) is not None]
-            value = got[place] if place < len(got) else None
-            if held_back and not all(entry.decided for entry in drivers):
-                value = None  # what is open may be replaced: only what it has no part in is known
+            # What is open may be replaced: only what it has no part in is known.
+            open_ = held_back and not all(entry.decided for entry in drivers)
+            value = None if open_ or place >= len(got) else got[place]
             entries[field] = self._by_family(field, self._entry(value, drivers, row))
         return entries
 
@@ -422,14 +420,18 @@ _MOST_REMEMBERED = 3
 _made = RecipeValue._make
 
 
+def _is_held_back(found: Sequence[Found | None], *, whole: bool) -> bool:
+    """Whether something among the keys of a row is open, and what is read of the others is not to be trusted."""
+    return any(
+        whole or any(one.overridable for one in entry.settings)
+        for entry in found
+        if entry is not None and not entry.decided
+    )
+
+
 def _by_default(found: Found) -> bool:
     return all(setting.origin == "default" for setting in found.settings)
 
 
 def _origin(settings: Sequence[Setting]) -> Origin:
     return "derived" if any(setting.origin == "derived" for setting in settings) else "default"
-
-
-def meaningful(row: Row, recipe: Recipe) -> bool | None:
-    """Whether a row says anything for this run; None where that depends on what cannot be read."""
-    return all_hold(row.only, recipe)

@@ -83,6 +83,7 @@ _WEIGHT_DECAY = ("weight_decay", "start_weight_decay", "end_weight_decay", "weig
 _LOSS_SCALE = ("fp16", "loss_scale", "initial_loss_scale", "min_loss_scale", "loss_scale_window", "hysteresis")
 _BATCH = ("global_batch_size", "micro_batch_size", "data_parallel_size", "seq_length")
 _LENGTH = ("train_iters", "train_samples")
+_DECAY = ("lr_decay_iters", "lr_decay_samples")
 
 
 def megatron_parameters(config: Config, steps: int | None = None) -> MegatronParameters:
@@ -93,36 +94,41 @@ def megatron_parameters(config: Config, steps: int | None = None) -> MegatronPar
     """
     from .megatron import MegatronParameters
 
-    values: dict[str, object] = {}
-    undecided: dict[str, Setting] = {}
-    for name in MegatronParameters._fields:
-        setting = config.settings.get(name)
-        if setting is None:
-            continue
-        if not setting.decided:
-            if setting.raw is not None or name not in ("lr_decay_iters", "lr_decay_samples"):
-                undecided[name] = setting  # the decay's default, the run's length, is derived here again
-        elif setting.value is not None:
-            values[name] = setting.value
+    known = {name: config.settings[name] for name in MegatronParameters._fields if name in config.settings}
+    values: dict[str, object] = {
+        name: setting.value for name, setting in known.items() if setting.decided and setting.value is not None
+    }
+    undecided = {
+        name: setting for name, setting in known.items() if not setting.decided and not _follows(name, setting)
+    }
     values["version"] = config.framework_version
     if values.get("train_iters") and values.get("train_samples") and not _explicit(config, "train_iters"):
         del values["train_iters"]  # derived from the samples by the reader, as the run does later
     if steps is not None and not any(values.get(name) for name in _LENGTH):
         values["train_iters"] = steps
-    needed = _needed(values)
-    missing = [_undecided(config, setting, name) for name, setting in undecided.items() if name in needed]
-    if not any(values.get(name) for name in _LENGTH):
-        missing += [_undecided(config, undecided[name], name) for name in _LENGTH if name in undecided]
-        if not any(name in undecided for name in _LENGTH):
-            missing.append(_missing(config, "train_iters"))
-    absent = needed.intersection(("lr", *_BATCH)) - values.keys() - undecided.keys()
-    missing += [_missing(config, name) for name in sorted(absent)]
+    missing = _lacking(config, values, undecided)
     if missing:
         raise UndecidedError(tuple({entry.values: entry for entry in missing}.values()))
     ramp = values.get("rampup_batch_size")
     if isinstance(ramp, (list, tuple)):
         values["rampup_batch_size"] = _ramp(config, [str(part) for part in ramp])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return MegatronParameters(**values)  # type: ignore[arg-type]  # pyright: ignore
+
+
+def _follows(name: str, setting: Setting) -> bool:
+    """Whether it is the decay's default, the run's length, which is derived here again."""
+    return setting.raw is None and name in _DECAY
+
+
+def _lacking(config: Config, values: Mapping[str, object], undecided: Mapping[str, Setting]) -> list[Diagnostic]:
+    """What the curve depends on and the file does not say."""
+    needed = _needed(values)
+    missing = [_undecided(config, setting, name) for name, setting in undecided.items() if name in needed]
+    if not any(values.get(name) for name in _LENGTH):
+        lengths = [_undecided(config, undecided[name], name) for name in _LENGTH if name in undecided]
+        missing += lengths or [_missing(config, _LENGTH[0])]
+    absent = needed.intersection(("lr", *_BATCH)) - values.keys() - undecided.keys()
+    return missing + [_missing(config, name) for name in sorted(absent)]
 
 
 def _needed(values: Mapping[str, object]) -> frozenset[str]:

@@ -132,17 +132,13 @@ def _check_numbers(p: MegatronParameters) -> None:
 def _batches(p: MegatronParameters) -> tuple[Consumption, int]:
     """Samples by iteration, and how many iterations the run makes."""
     if not p.train_iters and not p.train_samples:
-        raise UndecidedError(
-            (
-                problem(
-                    "missing", what="train_iters", remedy="give --train-iters or --train-samples, or `--steps N` here"
-                ),
-            )
-        )
+        remedy = "give --train-iters or --train-samples, or `--steps N` here"
+        raise UndecidedError((problem("missing", what="train_iters", remedy=remedy),))
     if p.train_iters and p.train_samples:
         raise _refuse("--train-iters and --train-samples are both given")
     unit = (p.micro_batch_size or 1) * (p.data_parallel_size or 1)
-    least = p.global_batch_size if p.rampup_batch_size is None or p.newer_batches else p.rampup_batch_size[0]
+    ramp = None if p.newer_batches else p.rampup_batch_size
+    least = p.global_batch_size if ramp is None else ramp[0]
     if p.decrease_batch_size_if_needed and least < unit:
         raise _refuse(f"a batch of {least} is smaller than micro-batch-size times data-parallel size, {unit}")
 
@@ -150,22 +146,34 @@ def _batches(p: MegatronParameters) -> tuple[Consumption, int]:
         return batch // unit * unit if p.decrease_batch_size_if_needed else batch
 
     if p.newer_batches and p.step_batch_size_schedule is not None:
-        try:
-            pairs = parse_step_schedule(p.step_batch_size_schedule, p.seq_length)
-        except ValueError:
-            raise _refuse(f"--step-batch-size-schedule {p.step_batch_size_schedule!r} cannot be parsed") from None
-        if not pairs or pairs[0][0] != 0 or any(batch < 1 for _, batch in pairs):
-            raise _refuse("--step-batch-size-schedule must start at 0 and have positive batch sizes")
-        consumption = stepped_batch(pairs)
-        return consumption, p.train_iters or consumption.first_after((p.train_samples or 0) - 1)
-    if p.rampup_batch_size is None or p.newer_batches:
-        consumption = constant_batch(max(1, running(p.global_batch_size)))
-        return consumption, p.train_iters or (p.train_samples or 0) // p.global_batch_size
+        return _stepped(p, p.step_batch_size_schedule)
+    if ramp is not None:
+        return _ramped(p, ramp, running)
+    consumption = constant_batch(max(1, running(p.global_batch_size)))
+    return consumption, p.train_iters or (p.train_samples or 0) // p.global_batch_size
+
+
+def _stepped(p: MegatronParameters, given: str) -> tuple[Consumption, int]:
+    """A batch that changes after so many samples."""
+    try:
+        pairs = parse_step_schedule(given, p.seq_length)
+    except ValueError:
+        raise _refuse(f"--step-batch-size-schedule {given!r} cannot be parsed") from None
+    if not pairs or pairs[0][0] != 0 or any(batch < 1 for _, batch in pairs):
+        raise _refuse("--step-batch-size-schedule must start at 0 and have positive batch sizes")
+    consumption = stepped_batch(pairs)
+    return consumption, p.train_iters or consumption.first_after((p.train_samples or 0) - 1)
+
+
+def _ramped(
+    p: MegatronParameters, ramp: tuple[int, int, int], running: Callable[[int], int]
+) -> tuple[Consumption, int]:
+    """A batch that grows to its full size."""
     if p.train_iters:
         raise _refuse("--rampup-batch-size needs --train-samples")
-    first, increment, over = p.rampup_batch_size
+    first, increment, over = ramp
     last, samples = p.global_batch_size, p.train_samples or 0
-    if first <= 0 or increment <= 0 or over <= 0 or first >= last or (last - first) % increment:
+    if min(first, increment, over) <= 0 or first >= last or (last - first) % increment:
         raise _refuse(
             f"--rampup-batch-size {first} {increment} {over} does not lead up to a global batch size of {last}"
         )

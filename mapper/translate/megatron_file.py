@@ -5,12 +5,12 @@ from __future__ import annotations
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import catalog
-from .translation import TOKENIZER
+from .target import TOKENIZER
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
     from ...schemas.megatron.catalog import ArgumentFact
-    from .translation import TargetSetting, Translation
+    from .target import TargetSetting, Translation
 
 _ARRAYS = {
     "model": "MODEL_ARGS", "attention": "MODEL_ARGS", "position": "MODEL_ARGS", "norm": "MODEL_ARGS",

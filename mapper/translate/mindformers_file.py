@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
-    from .translation import Translation
+    from .target import Translation
 
 
 def mindformers_settings(translation: Translation) -> dict[str, Value]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...schemas.diagnostic import Language
-    from .translation import Translation
+    from .target import Translation
 
 _NAMES = {"megatron": "written.sh", "mindformers": "written.yaml"}
 

@@ -15,14 +15,15 @@ from ...schemas.reader import config_of
 from ...schemas.source import SourceText
 from ..differences import same
 from ..families import family_of, misfits_of
-from ..recipe.reading import meaningful, recipe_of, side_of
+from ..gates import meaningful
+from ..recipe.reading import recipe_of, side_of
 from ..recipe.vocabulary import vocabulary
 from .edits import Edit, applied
 from .megatron_file import megatron_text
 from .mindformers_file import mindformers_document, mindformers_settings, mindformers_text
 from .problems import PROBLEMS
 from .script_edits import ScriptEditor
-from .translation import TargetSetting, Translation
+from .target import TargetSetting, Translation
 from .yaml_edits import YamlEditor
 
 if TYPE_CHECKING:

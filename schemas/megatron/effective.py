@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..config import Config, Setting
 from ..light_typing import TYPE_CHECKING
-from ..purpose import purpose_of_arguments, purpose_of_unknown_program
+from ..purpose import program_kind, purpose_of_arguments, purpose_of_unknown_program
 from .catalog import DEFAULT_VERSION, catalog, normalise_version
 from .outside_values import with_overridable
 from .parsing import parse, with_declared
@@ -68,8 +68,8 @@ def megatron_config(
         if purpose is None and launch is not None and launch.script is not None:
             found = [given.fact is not None for given in parsed.given.values()]
             purpose = purpose_of_unknown_program(launch, found, settings, file)
-            if purpose is not None:
-                return _as_written(arguments, file, options, launch, unresolved, purpose)
+        if purpose is not None and not (purpose.trains_gpt or purpose.reads_arguments):
+            return _as_written(arguments, file, options, launch, unresolved, purpose)
     settings = {**settings, **_defaults(known), **settings}  # what is given first, then what is left
     _settle_length(settings, options.steps)
     validated = validate(settings, version, file=file, options=options, launch=launch)
@@ -79,7 +79,13 @@ def megatron_config(
             key: entry if key in parsed.overridable else entry._replace(overridable=True)
             for key, entry in settings.items()
         }
-    said = summed_up(parsed, version, file, certain=options.megatron is not None or chosen is not None)
+    said = summed_up(
+        parsed,
+        version,
+        file,
+        certain=options.megatron is not None or chosen is not None,
+        own=launch is not None and launch.script is not None and program_kind(launch.script) is None,
+    )
     found_problems = (*problems, *said, *outside)
     if purpose is None or purpose.trains_gpt:
         found_problems += _depending(validated.problems, launch, unresolved)

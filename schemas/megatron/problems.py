@@ -28,6 +28,15 @@ PROBLEMS = {
         "Megatron-LM {version} has no {flag}: its parser would stop here. Did you mean {near}?",
         "Megatron-LM {version} 没有 {flag}，其解析器会在此报错。是否应为 {near}？",
     ),
+    "misspelt-or-own": Kind(
+        "MAP040",
+        "misspelt-or-own-argument",
+        "warning",
+        "Megatron-LM {version} has no {flag}: its parser stops here unless this program, which is none of "
+        "Megatron-LM's, declares it. Did you mean {near}?",
+        "Megatron-LM {version} 没有 {flag}：除非该程序（不是 Megatron-LM 自带的）自行声明了它，否则解析器会在此报错。"
+        "是否应为 {near}？",
+    ),
     "fork": Kind(
         "MAP042",
         "looks-like-a-fork",

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 _NAMED = 3
 
 
-def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tuple[Diagnostic, ...]:
+def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bool) -> tuple[Diagnostic, ...]:
     """The problems of a parsed vector, with those about unknown arguments told apart by what they mean.
 
-    `certain` says that the version is not assumed, so that an argument of another version stops the run.
+    `certain` says that the version is not assumed, so that an argument of another version stops the run; `own` that
+    the program is none of Megatron-LM's, so that it may declare (`extra_args_provider`) what looks like a slip.
     """
     if not any(problem.kind.name == "unknown-argument" for problem in parsed.problems):
         return parsed.problems
@@ -42,7 +43,8 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool) -> tupl
             later.append(len(told) - 1)
             told[-1] = finding(VERSION_PROBLEMS, kind, file, problem.span, version=version, flag=flag, known=known)
         elif near and slip(flag, near):
-            told[-1] = finding(PROBLEMS, "misspelt", file, problem.span, version=version, flag=flag, near=near)
+            kind = "misspelt-or-own" if own else "misspelt"
+            told[-1] = finding(PROBLEMS, kind, file, problem.span, version=version, flag=flag, near=near)
         elif (apart := glued(flag, catalog(version))) is not None:
             told[-1] = finding(
                 PROBLEMS, "misspelt", file, problem.span, version=version, flag=flag, near=" ".join(apart)

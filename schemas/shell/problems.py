@@ -31,6 +31,16 @@ PROBLEMS: dict[str, Kind] = {
         "直接运行时脚本在第 {line} 行结束，没有启动训练程序；第 {lines} 行的判断仅靠读取无法确定。"
         "请用 --branch 行号=yes 或 --branch 行号=no 选定，或用 --arg、--var 给出脚本所需的参数。",
     ),
+    "no-launch-open": Kind(
+        "SYN001",
+        "no-launch",
+        "error",
+        "No start of a training program was found, as far as reading goes: which way the script takes at the "
+        "conditions of lines {lines} cannot be decided. Settle them with --branch LINE=yes or --branch LINE=no, or "
+        "with --var.",
+        "没有读到训练程序的启动命令：脚本在第 {lines} 行的判断走哪条分支，仅靠读取无法确定。"
+        "请用 --branch 行号=yes 或 --branch 行号=no 选定，或用 --var 给出变量。",
+    ),
     "no-launch-problem": Kind(
         "SYN001",
         "no-launch",

@@ -202,7 +202,8 @@ def check(form: str, out: str, place: Place) -> None:
         assert {len(row) for row in rows} == {9}
         assert not [cell for row in rows for cell in row if runs_in_a_spreadsheet(cell)]
         for row in rows[1:]:
-            assert row[0].removeprefix("'") == visible(f"{place.script} {place.yaml}")
+            named = visible(f"{place.script} {place.yaml}")
+            assert row[0] in (named, f"'{named}")  # a name may begin with an apostrophe of its own
     else:
         _check_markdown(out, place)
 
@@ -248,7 +249,9 @@ def _check_markdown(out: str, place: Place) -> None:
 @given(names, in_files, in_files)
 def test_every_form_of_lint(name: str, value: str, comment: str) -> None:
     from accmap.cli.configuration import find_configuration
-    from accmap.cli.lint import Reader, _settings, lint, rendered
+    from accmap.cli.lint import _settings, rendered
+    from accmap.cli.lint_inputs import Reader
+    from accmap.cli.linting import lint
     from accmap.schemas.config import ReadOptions
 
     with Place(name, value, comment) as place:

@@ -123,3 +123,16 @@ def test_a_byte_order_mark_is_bash_s_first_word(accmap: Callable[..., Answer]) -
     assert "SYN045" in [problem["code"] for problem in found["problems"]]
     plain = shown(accmap, script="\ufeff#!/bin/bash\nLAYERS=4\ntorchrun pretrain_gpt.py --num-layers ${LAYERS:-2}\n")
     assert plain["launch"]["argv"] == ["--num-layers", "4"]
+
+
+def test_conditions_that_hide_the_start_are_named_and_settle_it(accmap: Callable[..., Answer]) -> None:
+    # bash with nothing set starts python with these words: both conditions are false there
+    script = (
+        'APP="python pretrain_gpt.py --num-layers 2 --rank $R"\n'
+        'if [[ $profile == a ]]; then APP+=" --x"; elif [[ $profile == b ]]; then APP="prof ${APP}"; fi\n${APP}\n'
+    )
+    answer = accmap("show", "run.sh", files={"run.sh": script})
+    assert answer.code == 2
+    assert "conditions of lines 2 cannot be decided" in answer.err
+    assert "--branch" in answer.err
+    assert shown(accmap, "--branch", "2=no", script=script)["launch"]["argv"][:2] == ["--num-layers", "2"]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 from planting import SETTINGS
 
-from accmap.cli.lint import Reader, checked
+from accmap.cli.lint_inputs import Reader
+from accmap.cli.linting import checked
 from accmap.cli.pairing import read_side
 from accmap.mapper.align.pair import CONFIGURATION, SCRIPT, pair_of
 from accmap.schemas.config import ReadOptions
@@ -200,3 +201,6 @@ def test_a_fork_is_not_refused_for_what_its_base_refuses() -> None:
     assert "MAP006" in codes
     fork = plain + " --use-fused-rmsnorm --use-fused-swiglu --use-mc2 --moe-tp-extend-ep --swap-attention\n"
     assert linted({"a.sh": fork}, ReadOptions()) == []
+    # MindSpeed-LLM's layer-wise disaggregated training (mindspeed_llm/training/arguments.py) cuts what validate_args
+    # would not; one argument that no version knows says that the program is no plain Megatron-LM.
+    assert linted({"a.sh": plain + " --layerwise-disaggregated-training\n"}, ReadOptions()) == []

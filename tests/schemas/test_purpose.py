@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from accmap.schemas import compile_purposes
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.purpose import is_mindformers, may_be_mindformers, program_kind, require_training, without_training
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
@@ -48,6 +48,12 @@ def purpose(text: str, name: str = "run.sh") -> str | None:
         ("inference.py", "inference"),
         ("evaluation.py", "evaluation"),
         ("tools/report_theoretical_memory.py", "tool"),
+        ("tasks/main.py", "evaluation"),
+        ("../../tasks/msdp/main.py", "evaluation"),
+        ("main.py", None),
+        ("other/main.py", None),
+        ("tools/merge_mp_partitions.py", "conversion"),
+        ("rlhf_gpt.py", "tool"),  # hydra.main reads its words, no parser of Megatron-LM's
     ],
 )
 def test_programs(program: str, kind: str | None) -> None:
@@ -63,6 +69,62 @@ def test_a_program_that_is_given_nothing_of_megatrons() -> None:
     assert purpose("python download.py --url $URL --into $DIR\n") == "tool"
     assert purpose(f"torchrun train.py {GPT}\n") is None
     assert purpose("torchrun train.py $ARGS --bf16\n") is None  # what it is given is not known
+    assert purpose("python train.py $ARGS\n") is None
+    # a few names that Megatron-LM has, too, are no run: there is no model, no batch and no rate
+    assert purpose("torchrun -m torch.distributed.run straggler.py --train-iters 100 --report-interval 5\n") == "tool"
+    assert purpose('python scrape.py "$DIR/tc.tsv" http://localhost:9500/metrics\n') == "tool"
+    assert purpose("python3 -m venv /tmp/$$/venv\n") == "tool"
+    assert purpose('python entry.py grpo --config-file a.yaml load="${CKPT}"\n') == "tool"
+    assert purpose("python entry.py grpo --config-file a.yaml load=${CKPT}\n") is None  # may be flags
+
+
+def test_the_launcher_behind_a_program_that_is_not_known() -> None:
+    # As bash starts it: what $NSYS is given before torchrun is none of the training program's.
+    config = config_of(
+        SourceText("run.sh", f"$NSYS profile -w true -o out torchrun --nproc_per_node 2 -m my.main {GPT}\n"),
+        ReadOptions(),
+        path="run.sh",
+    )
+    assert config.launch is not None
+    assert (config.launch.launcher, config.launch.script, config.launch.world_size) == ("torchrun", "my.main", 2)
+    assert [one.text for one in config.launch.arguments] == GPT.split()
+    assert not [problem for problem in config.problems if problem.kind.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        # what bash refuses, or where a plain run ends, is no error of a file that trains nothing
+        ("exit 1\ntorchrun -m examples.inference.launch_server --num-layers 2\n", "runs a model"),
+        ("exit 1\ntorchrun tools/checkpoint/convert.py --model-type GPT\n", "converts"),
+        ('CMD="cd <path/to/repo> && python tools/preprocess_data.py --input x"\neval $CMD\n', "prepares data"),
+        ("A=<fill in>\npython -m torch.distributed.launch tasks/msdp/main.py --task X\n(\n", "dialogues"),
+        ('OPTIONS="--num-layers 2 --attention-backend flash \\\n --hidden-size 64"\n', "starts no training"),
+    ],
+)
+def test_no_error_where_nothing_is_trained(text: str, said: str) -> None:
+    source = SourceText("run.sh", text)
+    with pytest.raises(UnreadableError) as caught:
+        config_of(source, ReadOptions(), path="run.sh")
+    remark = without_training(caught.value.diagnostic, source)
+    assert remark is not None
+    assert remark.kind.severity == "info"
+    assert said in remark.message()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exit\ntorchrun pretrain_gpt.py --num-layers 2\n",
+        "exit\ntorchrun my_train.py --num-layers 2\npython tools/preprocess_data.py\n",
+        "(\ntorchrun pretrain_gpt.py --num-layers 2\n",
+    ],
+)
+def test_a_training_that_cannot_be_followed_stays_an_error(text: str) -> None:
+    source = SourceText("run.sh", text)
+    with pytest.raises(UnreadableError) as caught:
+        config_of(source, ReadOptions(), path="run.sh")
+    assert without_training(caught.value.diagnostic, source) is None
 
 
 @pytest.mark.parametrize(
@@ -196,7 +258,7 @@ def test_what_trains_is_taken_where_both_stand_in_one_script() -> None:
 
 
 def test_every_program_row_says_where_it_was_seen() -> None:
-    content = yaml.safe_load(Path(compile_purposes.SOURCE).read_text("utf-8"))
+    content = house_yaml(Path(compile_purposes.SOURCE).read_text("utf-8"))
     for part in ("programs", "modules", "recipes", "arguments"):
         assert all(row["source"] for row in content[part])
 

@@ -32,6 +32,17 @@ def test_a_slip_of_the_pen_is_an_error(flag: str) -> None:
     assert "its parser would stop here" in message
 
 
+def test_a_program_of_its_own_may_declare_what_looks_like_a_slip() -> None:
+    # megatron core_v0.12.0 training/initialize.py:initialize_megatron takes extra_args_provider; Pai-Megatron-Patch's
+    # pretrain_qwen.py declares --patch-size with it, which is one letter from --batch-size.
+    for program, found in (("pretrain_qwen.py", ["MAP040"]), ("pretrain_gpt.py", ["MAP026"])):
+        text = f"torchrun {program} {SIZES} --patch-size 14\n"
+        config = config_of(SourceText("a.sh", text), ReadOptions(megatron="0.12"), path="a.sh")
+        codes = {entry.kind.code: entry.kind.severity for entry in config.problems}
+        assert [code for code in codes if code in ("MAP026", "MAP040")] == found
+        assert codes[found[0]] == ("error" if program == "pretrain_gpt.py" else "warning")
+
+
 @pytest.mark.parametrize("flag", ["--my-own-thing 1", "--o-lora-rank 8", "--frobnicate"])
 def test_another_word_is_no_slip(flag: str) -> None:
     assert kinds(read(flag)) == [("unknown-argument", "warning")]

@@ -83,6 +83,7 @@ def test_what_is_misspelt_is_named_with_file_and_line(right: str, wrong: str, li
         "    - let: use_parallel\n      to: 1\n",
         "    - lacking: train_datasets\n      when: use_parallel\n      en: run_mode train\n",
         "    - do: build_optimiser\n",
+        "    - let: product\n      to: 1\n",
     ],
 )
 def test_a_misspelt_path_or_program_of_the_trainer(wrong: str, tmp_path: Path) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from accmap.schemas.border.incoming import PROBLEMS
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError, finding
+from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.shell.script import ScriptReading, read_script
 from accmap.schemas.source import SourceText, Span
 
-CASES = yaml.safe_load((Path(__file__).parent / "cases" / "readings.yaml").read_text(encoding="utf-8"))
+CASES = house_yaml((Path(__file__).parent / "cases" / "readings.yaml").read_text(encoding="utf-8"))
 
 
 def reading(script: str, **given: object) -> ScriptReading:
