@@ -51,7 +51,10 @@ def mindformers_schedule(parameters: MindFormersParameters) -> Schedule:
     traits = built.traits._replace(offset=offset)
     if traits.undefined is not None:
         traits = traits._replace(undefined=traits.undefined - offset)
-    notes = [note("swallowed", type=built.type, argument=name) for name in swallowed(built.type, parameters.arguments)]
+    notes = [
+        note("swallowed", type=built.type, argument=name)
+        for name in swallowed(built.type, parameters.arguments, parameters.version)
+    ]
     if parameters.use_fused:
         notes.append(note("fused"))
     decay = parameters.weight_decay

@@ -11,7 +11,7 @@ import math
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve import Traits, UndecidedError
 from .float32 import quotient, single
-from .mindformers_arguments import ARGUMENTS, BUILTIN, Arguments, Inner, Region, canonical_type
+from .mindformers_arguments import BUILTIN, Arguments, Inner, Region, arguments_of, canonical_type
 from .pieces import Constant, Cosine, Line, Power, Sampled
 from .problems import Note, note, problem
 
@@ -39,14 +39,14 @@ class Built(NamedTuple):
 
 def build(type_name: str, arguments: Mapping[str, object], version: str) -> Built:
     """The schedule that a class of the registry computes from its arguments; UndecidedError where it refuses them."""
-    name = canonical_type(type_name)
+    name, known = canonical_type(type_name, version), arguments_of(version)
     if name in BUILTIN:
         why = f"{name} takes no total_steps, which the trainer always hands over"
         raise UndecidedError((problem("refused", framework=MINDFORMERS, why=why),))
-    if name not in ARGUMENTS:
-        known = ", ".join(ARGUMENTS)
+    if name not in known:
+        names = ", ".join(known)
         raise UndecidedError(
-            (problem("unknown-type", framework=MINDFORMERS, version=version, type=type_name, known=known),)
+            (problem("unknown-type", framework=MINDFORMERS, version=version, type=type_name, known=names),)
         )
     return _BUILDERS[name](Arguments(name, arguments, version))
 
