@@ -61,7 +61,8 @@ def _guarded(given: list[str]) -> int:
         from ..schemas.system_reasons import system_reason
         from .running import language_in
 
-        why, why_zh = system_reason(error)
+        reason = system_reason(error)
+        why, why_zh = str(reason), reason.zh
         chinese = language_in(given) == "zh"
         from ..schemas.border.outgoing import tell
 

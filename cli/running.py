@@ -49,7 +49,8 @@ def run_command(command: Command, parsed: Parsed) -> int:
             raise  # nobody reads the answer, or it cannot be written
         from ..schemas.system_reasons import system_reason
 
-        why, why_zh = system_reason(error)
+        reason = system_reason(error)
+        why, why_zh = str(reason), reason.zh
         chinese = values["lang"] == "zh"
         tell(f"accmap: {error.filename}{'：' if chinese else ': '}{why_zh if chinese else why}")
         return UNUSABLE

@@ -142,7 +142,8 @@ def _from_files(row: Mapping[str, Any], root: str, problems: list[Diagnostic]) -
                 with open_regular(path) as stream:
                     text = stream.read(MOST_CHARACTERS).decode("utf-8", "replace")
             except OSError as error:
-                why, why_zh = (f"{path}: {said}" for said in system_reason(error))
+                reason = system_reason(error)
+                why, why_zh = f"{path}: {reason}", f"{path}: {reason.zh}"
                 problems.append(finding(PROBLEMS, "unreadable", HERE, None, name=row["name"], why=why, why_zh=why_zh))
                 continue
             given = re.search(row["expression"], text)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MAKERS = (
+    "schemas.compile_messages",
     "schemas.compile_versions",
     "schemas.compile_purposes",
     "schemas.megatron.compile_catalog",
@@ -24,6 +25,7 @@ MAKERS = (
     "schemas.mindformers.compile_resolution",
     "mapper.recipe.compile_fields",
     "mapper.compile_names",
+    "mappings.compile_keys",
     "mappings.compile_stops",
     "mappings.compile_tables",
     "mappings.compile_transformer_config",

@@ -6,6 +6,7 @@ value back as Megatron-LM's.
 
 from __future__ import annotations
 
+from ..mappings.keys_compiled import MODEL_TYPE, RUN_LENGTH
 from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING
 from .comparators import equal
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from .subject import Side
 
 
-_LENGTH = "resolved.runner.total_steps"
-
-
 def agreement(name: FieldName, left: Side, right: Side) -> Repair | None:
     """The repair that gives `right` the value of a recipe field that `left` has; None where it cannot be written."""
     from ..mapper.families import family_of
@@ -35,7 +33,7 @@ def agreement(name: FieldName, left: Side, right: Side) -> Repair | None:
     if right.config.dialect == "legacy" or not _decided(name, left):
         return None
     dialect = side_of(right.config)
-    kind = right.config.value("model.model_type" if dialect == "dynamic" else "model.model_config.model_type")
+    kind = right.config.value(MODEL_TYPE[dialect])
     family = family_of(kind, dialect)
     if family is not None and name in family.fixes:
         return None
@@ -82,8 +80,8 @@ def _changes(
         if not equal(now[number] if held is None else held.value, value):
             path = _path(wanted.keys[number], name, family) if held is None else held.key
             changes[number] = Change("set", at_key("mindformers", path), scalar(value))
-    if _LENGTH in wanted.keys:
-        read[wanted.keys.index(_LENGTH)] = None  # worked out again from what is written
+    if RUN_LENGTH in wanted.keys:
+        read[wanted.keys.index(RUN_LENGTH)] = None  # worked out again from what is written
 
     def agrees() -> bool:
         got = lens.get(tuple(read), scope)

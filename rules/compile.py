@@ -7,28 +7,28 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 from ..schemas.mindformers.catalog import DEFAULT_STATIC
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..schemas.message import Kind
+
 ROOM = Path(__file__).resolve().parent
 CATALOG = ROOM / "catalog"
 PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN")
 READERS = (
-    "schemas.border.incoming",
-    "schemas.refused",
-    "schemas.reader",
-    "schemas.purpose",
+    "schemas",
     "schemas.shell.problems",
-    "schemas.yaml_text",
-    "schemas.megatron.problems",
-    "schemas.megatron.version_problems",
+    "schemas.megatron",
     "schemas.mindformers.problems",
     "schemas.mindformers.dynamic_problems",
-    "mapper.schedule.problems",
-    "mapper.translate.problems",
+    "mapper.schedule",
+    "mapper.translate",
 )
 """Modules whose `PROBLEMS` a reader raises: their codes are explained too."""
 
@@ -196,7 +196,7 @@ def compiled_pages() -> str:
             "options": dict(rule.get("options", {})),
         }
     for module in READERS:
-        for kind in import_module(f"..{module}", __package__).PROBLEMS.values():
+        for kind in kinds(module):
             entry = pages.setdefault(
                 kind.code,
                 {"reader": kind.name, "severity": kind.severity, "messages": (), "sources": (f"accmap {module}",)},
@@ -207,6 +207,14 @@ def compiled_pages() -> str:
         "What explains the rules, compiled from catalog/*.yaml and the readers' problems.",
         PAGES={code: pages[code] for code in sorted(pages, key=lambda code: (PREFIXES.index(code[:3]), code))},
     )
+
+
+def kinds(module: str) -> Iterable[Kind]:
+    """What a reader can find wrong."""
+    try:
+        return import_module(f"..{module}.messages_compiled", __package__).say.kinds.values()
+    except ModuleNotFoundError:
+        return import_module(f"..{module}", __package__).PROBLEMS.values()
 
 
 def _written_to_agree(code: str, rule: dict[str, Any], owners: dict[str, str], fields: dict[str, Any]) -> bool:

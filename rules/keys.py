@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..mappings.keys_compiled import LINEAR_BIAS, MODEL_TYPE
 from ..mappings.tables import within
 from ..schemas.light_typing import TYPE_CHECKING
 from .catalog_compiled import KEYS
@@ -65,12 +66,10 @@ def without_gate(subject: Subject) -> Iterator[Found]:
         if given is not None and given.acceptance == "accepted" and given.value and not side.config.value(gate):
             yield Found(at_key("mindformers", key), {"key": _last(key), "gate": f"{_last(gate)}: True"})
     section = "model" if side.config.dialect == "dynamic" else "model.model_config"
-    own = side.explicit(f"{section}.attention_bias")
+    own = side.explicit(f"{section}.{LINEAR_BIAS}")
     if own is not None and own.value is False and side.value("model.bias_linear") is True:
         note = Note(on("mindformers", "model.bias_linear"), "every linear layer has a bias", "所有线性层均带 bias")
-        yield Found(
-            at_key("mindformers", own.key), {"key": "attention_bias"}, (note,), variant="covered", severity="info"
-        )
+        yield Found(at_key("mindformers", own.key), {"key": LINEAR_BIAS}, (note,), variant="covered", severity="info")
 
 
 def never_read(subject: Subject) -> Iterator[Found]:
@@ -101,7 +100,7 @@ def decided_by_class(subject: Subject) -> Iterator[Found]:
     if side is None or side.config.dialect == "legacy":
         return
     dialect = side_of(side.config)
-    kind = side.config.value("model.model_type" if dialect == "dynamic" else "model.model_config.model_type")
+    kind = side.config.value(MODEL_TYPE[dialect])
     family = family_of(kind, dialect)
     for name in () if family is None else family.fixes:
         for row in rows_of(name):

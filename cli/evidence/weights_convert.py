@@ -115,7 +115,8 @@ def run(
             _complain(diagnostic, lang)
         return BAD
     except OSError as error:
-        why, why_zh = system_reason(error)
+        reason = system_reason(error)
+        why, why_zh = str(reason), reason.zh
         name = error.filename or output
         raise UsageError(f"{name} cannot be written: {why}", f"无法写入 {name}：{why_zh}") from None
     for diagnostic in done.findings:

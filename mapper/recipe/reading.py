@@ -6,6 +6,7 @@ user wrote and no row takes up is `unmapped`, with the reason: nothing disappear
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import MODEL_DIRECTORY, MODEL_TYPE, OLDER_CLASS
 from ...mappings.tables import field_named, table
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.mindformers.unknown_class import unknown_class
@@ -207,7 +208,7 @@ class RecipeReading:
                 self.entries.pop(field, None)
 
     def _model_type(self) -> Value:
-        found = self.view.find("model.model_type" if self.side == "dynamic" else "model.model_config.model_type")
+        found = self.view.find(MODEL_TYPE[self.side])
         return None if found is None else found.value
 
     # --- one row ---
@@ -314,7 +315,7 @@ class RecipeReading:
         names: Sequence[str] = row.names
         if self.network == "legacy":
             # The class says which of its arguments decide: they need no names in the tables.
-            names = [*names, *(key for one in settings for key in one.derived_from if key != _CLASS)]
+            names = [*names, *(key for one in settings for key in one.derived_from if key != OLDER_CLASS)]
         written = self.view.written(settings, names)
         decided = value is not None or all(entry.decided for entry in entries)
         keys = dict.fromkeys([one.key for one in written or settings])
@@ -338,10 +339,10 @@ class RecipeReading:
         if self.config.framework == "mindformers" and not any(
             problem.kind.name == "model-directory-unreadable" for problem in self.config.problems
         ):
-            own.add("pretrained_model_dir")  # its config.json was read
+            own.add(MODEL_DIRECTORY)  # its config.json was read
         if self.network == "legacy":
             resolved = (one for key, one in settings.items() if key.startswith("resolved.transformer."))
-            own = {*own, _CLASS, *(key for one in resolved for key in one.derived_from)}
+            own = {*own, OLDER_CLASS, *(key for one in resolved for key in one.derived_from)}
 
         def taken(key: str) -> bool:
             if key in names or key in own:
@@ -400,9 +401,6 @@ class RecipeReading:
         if setting is None:
             return False
         return not setting.decided or (setting.value == wanted if wanted else bool(setting.value))
-
-
-_CLASS = "model.model_config.type"
 
 
 def _network_of(config: Config) -> Network:

@@ -7,12 +7,13 @@ report, either at the row that says what is lost, or in a row of its own that sa
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import LATENT
 from ...mappings.transformer_config import closed_reasons, shared_fields
-from ...schemas.border.incoming import PROBLEMS
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import catalog
+from ...schemas.messages_compiled import say
 from ...schemas.mindformers.effective import mindformers_config
 from ...schemas.source import SourceText
 from ...schemas.versions import within
@@ -50,7 +51,7 @@ def with_shared_fields(translation: Translation, megatron: Config) -> Translatio
     for field in shared_fields():
         if not within(megatron.framework_version, field.since, field.until):
             continue
-        if field.latent and megatron.value("multi_latent_attention") is not True:
+        if field.latent and megatron.value(LATENT) is not True:
             continue
         there = mindformers.settings.get(_PREFIX + field.name)
         taken = _taken(field, megatron)
@@ -80,7 +81,7 @@ def _as_read(translation: Translation) -> Config:
 
 def _no_other(path: str) -> SourceText:
     """What is written is not on the disk, and nothing beside it is read."""
-    raise UnreadableError(finding(PROBLEMS, "missing", path, None, path=path))
+    raise UnreadableError(finding(say.missing(path=path), path))
 
 
 def _told(field: SharedField, rows: Sequence[ReportRow]) -> int | None:

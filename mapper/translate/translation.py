@@ -6,6 +6,7 @@ into a YAML or a script, and the rows of the loss report.
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import LOADER, MODEL_TYPE_NAME, TOKENIZER_MODEL
 from ...mappings.tables import field_named, table
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from ..lenses.registry import LENSES
 from ..recipe.reading import recipe_of, side_of
 from ..recipe.run_length import settled_by
 from ..recipe.vocabulary import vocabulary
-from .problems import PROBLEMS
+from .messages_compiled import say
 from .report import ReportRow
 from .shared_fields import with_shared_fields
 from .target import TOKENIZER, TargetSetting, Translation
@@ -86,9 +87,7 @@ def _written_version(given: str, dialect: str) -> str:
     version = minor_version(given)
     if version not in WRITTEN.get(dialect, ()):
         known = "; ".join(f"{name}: {', '.join(versions)}" for name, versions in WRITTEN.items())
-        raise UnreadableError(
-            finding(PROBLEMS, "unknown-target", "--mindformers", given=given, dialect=dialect, known=known)
-        )
+        raise UnreadableError(finding(say.unknown_target(given=given, dialect=dialect, known=known), "--mindformers"))
     return version
 
 
@@ -592,7 +591,7 @@ class _Translating:
     def _model_type(self, choice: Choice) -> None:
         prefix = "model.model_config." if self.side == "static" else "model."
         family = choice.family
-        for name, value in (("model_type", family.name), ("architectures", family.architecture)):
+        for name, value in ((MODEL_TYPE_NAME, family.name), ("architectures", family.architecture)):
             self.settings[prefix + name] = TargetSetting(prefix + name, value, (), False, ())
         if self._field("moe.num_experts") is None:
             for name, value in family.without_experts.items():
@@ -719,12 +718,12 @@ def stand_ins(side: SideName, source: str) -> Iterator[tuple[FieldName, str, Val
     """Fields, keys and values that are there only so that a written file is complete."""
     if side == "megatron":
         if source == "mindformers":
-            yield "tokenizer.model", "tokenizer_model", TOKENIZER
+            yield "tokenizer.model", TOKENIZER_MODEL, TOKENIZER
         return
     from ...mappings.families_compiled import SKELETONS
 
     frame = SKELETONS[side]["settings"]
-    loader = {"static": "train_dataset.data_loader", "dynamic": "train_dataset.dataloader"}[side]
+    loader = LOADER[side]
     yield "data.blend", f"{loader}.config.data_path", frame[f"{loader}.config.data_path"][-1]
     if side == "static":
         yield "run.train_steps", f"{loader}.sizes", frame[f"{loader}.sizes"]

@@ -13,12 +13,13 @@ from .. import rows
 from ..config import ReadOptions, Setting
 from ..diagnostic import Related, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..message import Problem, Words, verbatim
 from ..rows import TOO_ODD, Row, UndecidedError
 from ..shell.scanning import is_whole_number
-from .problems import PROBLEMS
+from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from ..config import Config, Launch
@@ -155,7 +156,7 @@ class Run(rows.Run):
         if plain and model_size == 1:
             return 1
         span = None if launch is None else launch.span
-        self.problems.append(finding(PROBLEMS, "no-world-size", self.file, span, size=model_size))
+        self.problems.append(finding(say.no_world_size(size=model_size), self.file, span))
         raise UndecidedError
 
     def given(self, dest: str) -> bool:
@@ -228,14 +229,9 @@ class Run(rows.Run):
         if before.decided and before.value == value and type(before.value) is type(value):
             return
         if before.raw is not None and before.flag is not None:
-            self.report(
-                "overruled",
-                row,
-                before,
-                flag=before.flag,
-                given=_shown(before.value),
-                used=_shown(value),
-            )
+            given, used = _shown(before.value), _shown(value)
+            said = say.overruled(flag=before.flag, given=given, used=used, version=self.version, when=_when(row))
+            self.report(said, before)
         self.settings[row.target] = before._replace(
             value=value, origin="derived", derived_from=derived_from, decided=True
         )
@@ -251,24 +247,25 @@ class Run(rows.Run):
     def stop(self, row: Row) -> bool:
         """Megatron-LM fails on values of a kind it does not expect; named where nothing was refused before."""
         if row.action != "let" and not self.refused:
-            self.refuse(row, "stops")
+            self.refuse(row, say.stops)
         return True
 
     def ignored(self, row: Row, _: Any) -> None:
         """Report an argument that has no effect."""
         setting = self.settings.get(row.target)
         if setting is not None and setting.origin == "explicit":
-            self.report("no-effect", row, setting, flag=setting.flag)
+            self.report(say.no_effect(flag=setting.flag, version=self.version, when=_when(row)), setting)
 
-    def refuse(self, row: Row, problem: str = "refused") -> None:
+    def refuse(self, row: Row, said: Callable[..., Problem] | None = None) -> None:
         """Report a requirement that does not hold, at the first of its values that the user gave."""
         self.refused = True
         places = self._blamed(row)
         facts = ", ".join(f"{name} = {_shown(self[name])}" for name in list(self.reads))
-        if row.more.hardware:
-            problem = "refused-on-hardware"
+        if row.more.hardware or said is None:
+            said = say.refused_on_hardware if row.more.hardware else say.refused
         at = None if self._misspelt(row) is not None else next(iter(places), None)
-        self.report(problem, row, at, condition=row.more.to, facts=facts)
+        problem = said(condition=row.more.to, facts=facts, version=self.version, when=_when(row))
+        self.report(problem, at, at.span if at is not None else self._misspelt(row))
 
     def _blamed(self, row: Row) -> list[Setting]:
         """What the user gave of the values of a row, the likeliest fault first: not as by default, in the condition."""
@@ -283,31 +280,18 @@ class Run(rows.Run):
             given, key=lambda one: (one.key in _OF_THE_LAUNCH, one.value in _NEUTRAL, _place_in(row.more.to, one.key))
         )
 
-    def report(self, problem: str, row: Row, at: Setting | None, **values: object) -> None:
-        """Keep a problem with the row's reason and the other places it concerns."""
+    def report(self, problem: Problem, at: Setting | None, span: Span | None = None) -> None:
+        """Keep a problem with the other places it concerns."""
         related = tuple(
             Related(self.file, setting.span, f"{name} = {_shown(setting.value)}", f"{name} = {_shown(setting.value)}")
             for name in self.reads
             if (setting := self.settings.get(name)) is not None and setting.span is not None and setting is not at
         )
-        span = at.span if at is not None else self._misspelt(row)
+        if at is not None:
+            span = at.span
         if span is None and self.launch is not None:
             span = self.launch.span
-        reason = f" when {row.more.when}" if row.more.when else ""
-        reason_zh = f"（当 {row.more.when} 时）" if row.more.when else ""
-        self.problems.append(
-            finding(
-                PROBLEMS,
-                problem,
-                self.file,
-                span,
-                related,
-                version=self.version,
-                when=reason,
-                when_zh=reason_zh,
-                **values,
-            )
-        )
+        self.problems.append(finding(problem, self.file, span, related))
 
     def _misspelt(self, row: Row) -> Span | None:
         """Where a value that a row lacks stands under a name that is nearly its own."""
@@ -323,6 +307,10 @@ class Run(rows.Run):
 
 
 _NEUTRAL = (None, False, 1, 0)
+
+
+def _when(row: Row) -> Words:
+    return say.when_so(when=verbatim(row.more.when)) if row.more.when else verbatim("")
 
 
 def _place_in(condition: str, name: str) -> int:

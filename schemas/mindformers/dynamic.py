@@ -16,6 +16,7 @@ from ..purpose import purpose_of_run_mode
 from ..suggestion import closest
 from ..versions import names_with_facts, number_of
 from .dynamic_problems import PROBLEMS
+from .messages_compiled import say
 from .resolution import sections
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def dynamic_config(
             if len(fewer) < len(unknown):
                 keys = sorted(unknown.difference(fewer))
                 shown = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "")
-                reason = (f"the latest version that knows {shown}", f"认识 {shown} 的最新版本")
+                reason = say.latest_that_knows(keys=shown)
                 config, unknown = other._replace(version_origin="detected", version_reason=reason), fewer
     else:
         config = config._replace(version_origin=chosen.origin, version_reason=chosen.reason)

@@ -12,9 +12,9 @@ from ..config import Unresolved
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..rows import UndecidedError
 from ..versions import within
+from .messages_compiled import say
 from .reading import Undecided
 from .shape import is_mapping
-from .unknown_class import REASON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -88,7 +88,7 @@ def undecided_network(reading: Reading, text: str, path: str) -> None:
     """Leave every field of the network open."""
     span = reading.place(path)
     if span is not None:
-        reading.unresolved.append(Unresolved(text, REASON, span))
+        reading.unresolved.append(Unresolved(text, say.network_unknown(), span))
     for name in (*reading.catalog["transformer"], *reading.catalog["mla_transformer"]):
         reading.resolve(f"resolved.transformer.{name}", None, path, decided=False)
 

@@ -8,6 +8,7 @@ from .arithmetic import ExpressionError, UndecidedError
 from .expansion import shell_quoted, spaced
 from .flow import Exit, Holding, Leave, Return
 from .interpreter import Commands
+from .messages_compiled import say
 from .scanning import BLANKS, is_digits, is_name, is_whole_number, name_end, run_end, word_end
 from .state import Variable
 from .syntax import Assignment, Bare, Word
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 _OPTION_LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "f": "noglob", "a": "allexport", "v": "verbose"}
 _READ_VALUES = "adinNptu"
 """The options of `read` that take a value."""
-_UNREAD = "it is read from an input that is not known"
 MOST_GIVEN = 100_000
 """How long an input may be that a program is given."""
 
@@ -101,7 +101,7 @@ def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if len(words) > 1 and words[0].known() == "-v":
         name = words[1].known()
         if name is None:
-            shell.forget_all(place, "which variable is set is not known")
+            shell.forget_all(place, say.variable_set_unknown())
             return None
         words = words[2:]
     if words and words[0].known() == "--":
@@ -130,7 +130,7 @@ def _formatted(shell: Shell, words: Sequence[Field], place: Place) -> Text:
 
     form = words[0].known()
     if form is None or any(word.split for word in words):
-        return unknown("its format or its arguments are not known", place)
+        return unknown(say.format_unknown(), place)
     arguments = [word.text() for word in words[1:]]
     specifications = re.findall(r"%%|%[-+ #0]*(?:[0-9]+|\*)?(?:\.(?:[0-9]+|\*)?)?[a-zA-Z]|%\([^)]*\)T|[^%]+|%", form)
     pieces: list[Piece] = []
@@ -161,7 +161,7 @@ def _one_format(specification: str, value: Text, place: Place) -> Text:
         return value
     string = known(value)
     if string is None or "*" in specification or re.search(r"[0-9]{5}", specification) or "_" in string:
-        return unknown("a formatted value that is not known", place)
+        return unknown(say.formatted_unknown(), place)
     try:
         if kind in "diuxXo":
             return plain((specification[:-1] + "d" if kind in "di" else specification) % int(string or "0", 0), place)
@@ -175,7 +175,7 @@ def _one_format(specification: str, value: Text, place: Place) -> Text:
             return plain(string if re.fullmatch(r"[\w./:=@%+,-]+", string) else shell_quoted(string), place)
     except (ValueError, TypeError, OverflowError):
         pass
-    return unknown("a formatted value that cannot be decided", place)
+    return unknown(say.formatted_undecided(), place)
 
 
 def _cd(shell: Shell, fields: list[Field], _place: Place) -> int | None:
@@ -234,7 +234,7 @@ def _shift(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if len(fields) > 1:
         string = fields[1].known()
         if string is None or not is_digits(string):
-            shell.state.positional = (unknown("how far the arguments are shifted is not known", place),)
+            shell.state.positional = (unknown(say.shift_unknown(), place),)
             return None
         count = int(string[:9])
     values = shell.state.positional
@@ -540,10 +540,10 @@ def _read_unknown(shell: Shell, asked: _Reading, place: Place) -> None:
         if not is_name(name):
             continue
         if name == asked.array:
-            shell.undecided_reason = _UNREAD
+            shell.undecided_reason = say.unread_input()
             shell.forget(name, place)
         else:
-            shell.assign(name, hole(_UNREAD, place), None, place=place)
+            shell.assign(name, hole(say.unread_input(), place), None, place=place)
 
 
 def _set_array(shell: Shell, name: str, items: Mapping[int | str, Text], place: Place) -> None:
@@ -590,7 +590,7 @@ def _mapfile(shell: Shell, fields: list[Field], place: Place) -> int | None:
             sure = False
     given = shell.input.known()
     if given is None or not sure:
-        shell.undecided_reason = _UNREAD
+        shell.undecided_reason = say.unread_input()
         shell.forget(name, place)
         return None
     lines = programs.lines_of(given, ends=not strip)
@@ -749,7 +749,7 @@ def _cat(shell: Shell, words: Sequence[str], place: Place) -> int | None:
     held = [None if word.startswith("-") else shell.content(word) for word in words]
     if None in held:
         options = any(word.startswith("-") for word in words)
-        shell.emit_unknown(place, "" if options else "it is what a file holds")
+        shell.emit_unknown(place, None if options else say.what_a_file_holds())
         return None
     for text in held:
         shell.emit(text or ())

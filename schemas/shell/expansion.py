@@ -8,6 +8,7 @@ from .arithmetic import ExpressionError, UndecidedError
 from .braces import alternatives
 from .flow import Discard, ExhaustedError, Exit
 from .globbing import matched
+from .messages_compiled import say
 from .scanning import BLANKS, name_end, run_end
 from .syntax import Arithmetic, Bare, Double, Parameter, ProcessSubstitution, Quoted, Substitution, Word
 from .text import (
@@ -29,6 +30,7 @@ from .variables import Variables, reference, why
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ..message import Words
     from .syntax import Part
     from .text import Text
 
@@ -75,10 +77,10 @@ class Field:
         )
 
 
-def doubt_reason(field: Field) -> str:
+def doubt_reason(field: Field) -> Words:
     """Why a field is not known."""
     doubt = doubt_of(field.text())
-    return doubt.reason if doubt is not None else "how it is split into words is not known"
+    return doubt.reason if doubt is not None else say.split_unknown()
 
 
 def _loosened(text: Text) -> Text:
@@ -307,7 +309,7 @@ class Expander(Variables):
         names = None if field.protected else matched(self, string)
         if names is not None:
             return [Field(plain(name, field.pieces[0].place)) for name in names]
-        doubt = Doubt("a file name pattern: what it matches depends on the files that are there", place)
+        doubt = Doubt(say.file_pattern(), place)
         changed = Field((Piece(string, field.pieces[0].place, False, (), doubt),))
         changed.split = True
         return [changed]
@@ -387,7 +389,7 @@ class Expander(Variables):
         if isinstance(part, Substitution):
             return self.substituted(part)
         if isinstance(part, ProcessSubstitution):
-            return unknown("a process substitution's name is made when it runs", part.place, atomic=True)
+            return unknown(say.process_substitution(), part.place, atomic=True)
         if isinstance(part, Double):
             return self.double_text(part)
         if isinstance(part, (Bare, Quoted)):
@@ -399,7 +401,7 @@ class Expander(Variables):
         try:
             return plain(str(self.arithmetic(part)), part.place)
         except UndecidedError:
-            reason = self.undecided_reason or "it depends on a value that is not known"
+            reason = self.undecided_reason or say.value_unknown()
             return unknown(reason, part.place, atomic=True)
         except ExpressionError as error:
             self.note("arithmetic", part.place, text=part.place.shown(), why=str(error))
@@ -420,7 +422,7 @@ class Expander(Variables):
         if "~" not in string:
             return text
         if len(string) != sum([len(piece.text) for piece in text]):
-            return unknown("the home directory is not known; give --var HOME=DIRECTORY", place) if starts else text
+            return unknown(say.home_unknown(), place) if starts else text
         found: list[Piece] = []
         done = 0
         for start in starts:
@@ -441,12 +443,12 @@ class Expander(Variables):
             home = self.variable("HOME")
             if home is not None and home.value is not None:
                 return home.value
-            found = unknown("the home directory is not known; give --var HOME=DIRECTORY", place, atomic=True)
+            found = unknown(say.home_unknown(), place, atomic=True)
             return (found[0]._replace(text="~"),)
         if prefix == "~+":
             return self.directory(place)
         if prefix[1:].replace("_", "a").replace("-", "a").isalnum():
-            return (unknown("the home directory of a user is not known", place, atomic=True)[0]._replace(text=prefix),)
+            return (unknown(say.home_of_a_user(), place, atomic=True)[0]._replace(text=prefix),)
         return None
 
     # Parameters
@@ -518,9 +520,9 @@ class Expander(Variables):
             return [plain("0", place)], True
         found = [plain(str(key), place) for key in variable.items]
         if variable.keyed and len(found) > 1:
-            return [unknown("the order of an associative array's keys is not defined", place)], False
+            return [unknown(say.order_of_keys(), place)], False
         if any(is_loose(value) for value in variable.items.values()):
-            return [unknown("the array's length is not known", place)], False
+            return [unknown(say.array_length(), place)], False
         if subscript == "*" and quoted:
             return [between(found, plain(" ", place))], False
         return found, True
@@ -537,7 +539,7 @@ class Expander(Variables):
         self.spend(len(values) // 2)
         if form == "length":
             if any(is_loose(value) for value in values):
-                return [unknown("the array's length is not known", place, atomic=True)], False
+                return [unknown(say.array_length(), place, atomic=True)], False
             return [plain(str(len(values)), place)], False
         if form in _DEFAULTING:
             empty = not values or (form[0] == ":" and len(values) == 1 and known(values[0]) == "")
@@ -548,7 +550,7 @@ class Expander(Variables):
         elif form == ":":
             sliced = self._slice(part, values, numbers, positional=index is None)
             if sliced is None:
-                return [(hole("the slice is not known", place, loose=True)[0]._replace(text=place.shown()),)], True
+                return [(hole(say.slice_unknown(), place, loose=True)[0]._replace(text=place.shown()),)], True
             values = sliced
         elif form:
             values = [self._transformed(part, value) for value in values]
@@ -568,7 +570,7 @@ class Expander(Variables):
             return list(range(len(values))), values
         entries = variable.entries()
         if variable.keyed and len(entries) > 1 and part.form != "length":
-            reason = "the order of an associative array's entries is not defined"
+            reason = say.order_of_entries()
             return list(entries), [hole(reason, part.place, loose=True)]
         numbers = list(entries) if variable.keyed else sorted(entries, key=int)
         return numbers, [entries[number] for number in numbers]
@@ -683,7 +685,7 @@ class Expander(Variables):
                 return plain(changed, place)
         except (UndecidedError, pattern.TooHardError):
             pass
-        return unknown(self.undecided_reason or "the expansion cannot be decided", place)
+        return unknown(self.undecided_reason or say.expansion_undecided(), place)
 
     def _trimmed_end(self, part: Parameter, value: Text) -> Text | None:
         """A literal prefix or suffix can be removed from a known end of a value that is otherwise not known."""

@@ -7,12 +7,14 @@ are walked and the states joined; a program that would be started is recorded if
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..message import NOTHING, Words
 from . import pattern
 from .arithmetic import ExpressionError, UndecidedError
 from .conditions import extended
 from .expansion import Expander, plain_text
 from .flow import Discard, Exit, Holding, Leave, Return, Stop
 from .launches import Launches
+from .messages_compiled import say
 from .parser import Parser, ShellSyntaxError
 from .questions import Questions
 from .state import State, Variable, joined
@@ -100,7 +102,7 @@ class Shell(Expander):
         self.rounds: int = 0
         self.returned: list[list[State]] = []
         self.left: list[list[tuple[State, bool]]] = []
-        self.why_left = ""
+        self.why_left = NOTHING
         self.loops: int = 0
         """How many loops of this function, or of this subshell, are running."""
         self.substitution_status: int | None = 0
@@ -245,7 +247,7 @@ class Shell(Expander):
 
     def condition(self, items: Sequence[Item]) -> int | None:
         """The status of a list that is a condition."""
-        self.undecided_reason = ""
+        self.undecided_reason = NOTHING
         with Holding(self, guarded=self.guarded + 1):
             self.run(items)
         return self.state.status
@@ -320,7 +322,7 @@ class Shell(Expander):
             self.out.append(hole(self.questions.reason(place), place))
 
     def _and_or(self, command: AndOr) -> None:
-        self.undecided_reason = ""
+        self.undecided_reason = NOTHING
         self._guarded(command.first)
         place = command.first.place
         for number, (operator, step) in enumerate(command.rest):
@@ -398,7 +400,7 @@ class Shell(Expander):
 
     def _case(self, command: Case) -> None:
         subject = self.text(command.subject)
-        self.undecided_reason = ""
+        self.undecided_reason = NOTHING
         self.doubted(subject)
         self._alternatives(command, subject, 0)
 
@@ -516,7 +518,7 @@ class Shell(Expander):
 
     def _rejoined(self, states: list[State], place: Place) -> State:
         """One of the states in which a loop goes on or ends."""
-        reason = self.why_left or f"it depends on the loop at line {place.line()}"
+        reason = self.why_left or say.loop_at(line=place.line())
         return states[0] if len(states) == 1 else joined(states, reason, place)
 
     def _round(self, body: Sequence[Item], *, gone: bool) -> tuple[list[State], list[State]]:
@@ -560,7 +562,7 @@ class Shell(Expander):
             waiting, self.left[-1] = self.left[-1], []
             if waiting:
                 states = [state for state, _ in waiting]
-                self.state = joined([*states, self.state], f"it depends on the loop at line {place.line()}", place)
+                self.state = joined([*states, self.state], say.loop_at(line=place.line()), place)
             if before.variables == self.state.variables:
                 break
 
@@ -582,7 +584,7 @@ class Shell(Expander):
 
         def rounds() -> bool | None:
             if not sure:
-                reason = f"the words of the loop at line {command.place.line()} are not known"
+                reason = say.loop_words(line=command.place.line())
                 self.assign(command.name, hole(reason, command.place), None, place=command.place)
                 return None if values or command.select else False
             value = next(waiting, None)
@@ -788,7 +790,7 @@ class Shell(Expander):
                 pass
             early = self.returned[-1]
             if early:
-                reason = self.why_left or f"it depends on how {name} returns"
+                reason = self.why_left or say.how_it_returns(name=name)
                 self.state = joined([*early, self.state], reason, place)
 
     def emit(self, text: Text) -> None:
@@ -796,9 +798,9 @@ class Shell(Expander):
         if self.out is not None:
             self.out.append(text)
 
-    def emit_unknown(self, place: Place, reason: str = "") -> None:
+    def emit_unknown(self, place: Place, reason: Words | None = None) -> None:
         """Writes something that is not known."""
-        self.emit(hole(reason or "it is what a program prints, and nothing is run", place))
+        self.emit(hole(reason or say.program_prints(), place))
 
     def substituted(self, part: Substitution) -> Text:
         """What `$(...)` gives."""
@@ -807,7 +809,7 @@ class Shell(Expander):
         if isinstance(only, Simple) and not only.words and not only.assignments and only.redirects:
             held = self.given_input(only.redirects)
             text = None if held is None else held.text
-            pieces = list(hole("it is what a file holds", part.place) if text is None else text)
+            pieces = list(hole(say.what_a_file_holds(), part.place) if text is None else text)
         self.spend(len(pieces) // 8)
         while pieces and pieces[-1].doubt is None:
             last = pieces.pop()

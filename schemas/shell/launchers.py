@@ -27,6 +27,7 @@ from .launcher_tables import (
     XARGS,
 )
 from .launches import Started
+from .messages_compiled import say
 from .parser import Parser, ShellSyntaxError
 from .scanning import is_digits
 from .state import Variable
@@ -586,7 +587,7 @@ def _xargs_words(given: str, *, by_line: bool) -> list[str] | None:
 
 def _with_unknown(command: Sequence[Field], mark: str | None, place: Place) -> list[Field]:
     """A command with words of which nobody knows what they are."""
-    unknown = Field(hole("it is read from an input that is not known", place, loose=True))
+    unknown = Field(hole(say.unread_input(), place, loose=True))
     unknown.split = True
     if mark is None:
         return [*command, unknown]

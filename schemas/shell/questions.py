@@ -5,10 +5,12 @@ from __future__ import annotations
 import posixpath
 
 from ..light_typing import TYPE_CHECKING
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..message import Words
     from ..source import SourceText
     from .text import Place
 
@@ -21,10 +23,10 @@ class Questions:
         self.script = script
         self.met: set[str] = set()
         self.answered: set[str] = set()
-        self.causes: dict[str, str] = {}
+        self.causes: dict[str, Words] = {}
         """Of a condition that nobody can decide what would decide it, where that is known."""
 
-    def answer(self, place: Place, cause: str) -> bool | None:
+    def answer(self, place: Place, cause: Words) -> bool | None:
         """What `--branch` says of the condition at a place; `cause` is why it cannot be decided."""
         key = self.name(place)
         self.met.add(key)
@@ -47,14 +49,14 @@ class Questions:
         """How `--branch` names the condition at a place."""
         return str(place.line()) if place.source is self.script else _named(place)
 
-    def reason(self, place: Place) -> str:
+    def reason(self, place: Place) -> Words:
         """Why something is not known that a condition decides."""
         key = self.name(place)
         if key not in self.met:
-            return f"it depends on what line {key} does"
+            return say.what_line_does(line=key)
         if key in self.causes:
-            return f"it depends on the test at line {key}, where {self.causes[key]}"
-        return f"it depends on the test at line {key}; settle it with --branch {key}=yes or --branch {key}=no"
+            return say.test_where(line=key, why=self.causes[key])
+        return say.test_at(line=key)
 
 
 def _named(place: Place) -> str:

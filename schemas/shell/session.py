@@ -10,6 +10,7 @@ import posixpath
 
 from ..diagnostic import Diagnostic, UnreadableError
 from ..light_typing import TYPE_CHECKING
+from ..message import NOTHING
 from ..source import SourceText
 from . import tree
 from .flow import ExhaustedError
@@ -55,7 +56,7 @@ class Session:
         self.problems: list[Diagnostic] = []
         self.steps = 0
         self.calls = 0
-        self.undecided_reason = ""
+        self.undecided_reason = NOTHING
         self.sources: list[str] = [path]
         self.function_names: list[str] = []
         self.directories: set[str] = set()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeVar
 
+    from ..message import Words
     from .syntax import Function
     from .text import Piece, Place, Text
 
@@ -88,7 +89,7 @@ class State:
                 self.variables[name] = old
 
 
-def joined(states: list[State], reason: str, place: Place) -> State:
+def joined(states: list[State], reason: Words, place: Place) -> State:
     """The state of which only is known that it is one of `states`."""
     first = states[0]
     for other in states[1:]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
 
+    from ..message import Words
     from ..source import SourceText, Span
 
 LONGEST_CHAIN = 8
@@ -48,7 +49,7 @@ class Doubt(NamedTuple):
     within quotes (an array's elements).
     """
 
-    reason: str
+    reason: Words
     place: Place
     atomic: bool = False
     loose: bool = False
@@ -108,12 +109,12 @@ def plain(string: str, place: Place) -> Text:
     return (Piece(string, place),) if string else ()
 
 
-def unknown(reason: str, place: Place, *, atomic: bool = False) -> Text:
+def unknown(reason: Words, place: Place, *, atomic: bool = False) -> Text:
     """A value that cannot be known, shown as the source text at `place`."""
     return (Piece(place.shown() or "?", place, False, (), Doubt(reason, place, atomic)),)
 
 
-def hole(reason: str, place: Place, *, loose: bool = False) -> Text:
+def hole(reason: Words, place: Place, *, loose: bool = False) -> Text:
     """Something that is not known and has no text of its own."""
     return (Piece("", place, False, (), Doubt(reason, place, loose=loose)),)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
+from ..message import Words, verbatim
 from .arithmetic import Evaluator, ExpressionError, UndecidedError
 from .flow import Discard, ExhaustedError, Exit
+from .messages_compiled import say
 from .scanning import is_name
 from .session import Session
 from .state import Variable, joined_variable
@@ -57,8 +59,6 @@ _KEPT = frozenset(("IFS", "OPTIND", "_accmap_optpos"))
 """What no script names where it names a variable by its name alone."""
 _MAY_BE_ANYTHING = frozenset(("PATH", "SHELL", "BASH", "OLDPWD", "_", "BASH_COMMAND"))
 _UNSET_AT_FIRST = frozenset(("OLDPWD", "COLUMNS", "LINES"))
-_SPECIAL = {"$": "a process number", "!": "a process number", "-": "the shell's options"}
-_UNCOUNTED = "how many arguments there are is not known"
 
 
 def reference(string: str, place: Place) -> tuple[str, Word | None]:
@@ -115,7 +115,7 @@ class Variables(Session):
         """The variable, or the element of an array, that a name reference stands for."""
         target = self.referred(name)
         if target is None:
-            reason = f"which variable {name} refers to is not known"
+            reason = say.referred_unknown(name=name)
             return Variable(None, {0: (Piece("", self.place, False, (), Doubt(reason, value[0].place, loose=True)),)})
         found = self.state.variables.get(target[0])
         if found is None or not found.is_set():
@@ -155,7 +155,7 @@ class Variables(Session):
             return name, None
         target = self.referred(name)
         if target is None:
-            self.forget_all(place, f"which variable {name} refers to is not known")
+            self.forget_all(place, say.referred_unknown(name=name))
         return target
 
     # Values
@@ -183,7 +183,9 @@ class Variables(Session):
         if name == "FUNCNAME":
             return plain(self.function_names[-1], place) if self.function_names else None
         if name in _SET_BY_BASH and name not in self.state.variables and name not in _UNSET_AT_FIRST:
-            return unknown(f"{name} is set by bash: {_SET_BY_BASH[name]}", place, atomic=name not in _MAY_BE_ANYTHING)
+            return unknown(
+                say.set_by_bash(name=name, detail=_SET_BY_BASH[name]), place, atomic=name not in _MAY_BE_ANYTHING
+            )
         return None
 
     def special_item(self, name: str, index: Word, place: Place) -> Text | None:
@@ -196,9 +198,9 @@ class Variables(Session):
                 return plain(self.sources[0], place)
             if name == "BASH_SOURCE" and literal == "1" and not self.function_names:
                 return plain(self.sources[-2], place) if len(self.sources) > 1 else None
-            return unknown(f"{name}[{literal}] depends on how the script was called", place)
+            return unknown(say.how_called(name=f"{name}[{literal}]"), place)
         if name in _SET_BY_BASH and name not in self.state.variables:
-            return unknown(f"{name} is set by bash: {_SET_BY_BASH[name]}", place)
+            return unknown(say.set_by_bash(name=name, detail=_SET_BY_BASH[name]), place)
         return None
 
     def _positional(self, number: int, place: Place) -> Text | None:
@@ -206,19 +208,19 @@ class Variables(Session):
             return plain(self.name, place)
         values = self.state.positional
         if any(is_loose(value) for value in values[:number]):
-            return unknown(_UNCOUNTED, place)
+            return unknown(say.argument_count(), place)
         return values[number - 1] if number <= len(values) else None
 
     def _special(self, name: str, place: Place) -> Text | None:
         if name == "#":
             if any(is_loose(value) for value in self.state.positional):
-                return unknown(_UNCOUNTED, place, atomic=True)
+                return unknown(say.argument_count(), place, atomic=True)
             return plain(str(len(self.state.positional)), place)
         if name == "?":
             if self.state.status is None:
-                return unknown("the status of a program that was not run", place, atomic=True)
+                return unknown(say.status_of_a_program(), place, atomic=True)
             return plain(str(self.state.status), place)
-        return unknown(_SPECIAL.get(name, "it is not known"), place, atomic=True)
+        return unknown(_special(name), place, atomic=True)
 
     def unset(self, name: str, place: Place) -> Text:
         """What an unset variable expands to."""
@@ -228,13 +230,13 @@ class Variables(Session):
                 raise Exit(1)
             return ()
         if name.isdigit():
-            return unknown(f"the script's argument {name} is not given; give it with --arg", place)
-        return unknown(f"{name} is not set in the file; give it with --var {name}=VALUE", place)
+            return unknown(say.argument_not_given(name=name), place)
+        return unknown(say.not_set(name=name), place)
 
     def directory(self, place: Place) -> Text:
         """The working directory."""
         if self.state.cwd is None:
-            return unknown("the working directory depends on a `cd` that may fail", place)
+            return unknown(say.directory_depends(), place)
         return plain(self.state.cwd, place)
 
     def element(self, variable: Variable, index: Word, place: Place) -> Text | None:
@@ -254,7 +256,7 @@ class Variables(Session):
         except ExpressionError:
             raise Discard from None
         if any(is_loose(value) for value in variable.items.values()):
-            return unknown("the array's length is not known", place)
+            return unknown(say.array_length(), place)
         return variable.items.get(variable.counted(number))
 
     # Arithmetic
@@ -367,7 +369,7 @@ class Variables(Session):
     def _as_integer(self, value: Text, place: Place) -> Text:
         string = known(value)
         if string is None:
-            return unknown(shown(value), place, atomic=True)
+            return unknown(verbatim(shown(value)), place, atomic=True)
         try:
             return plain(str(self.evaluate(string, place)), place)
         except UndecidedError:
@@ -378,30 +380,37 @@ class Variables(Session):
     def _as_integer_sum(self, old: Text, new: Text, place: Place) -> Text:
         first, second = known(self._as_integer(old, place)), known(new)
         if first is None or second is None:
-            return unknown("a sum of values that are not known", place, atomic=True)
+            return unknown(say.sum_unknown(), place, atomic=True)
         return self._as_integer(plain(f"{first} + {second}", place), place)
 
     def forget(self, name: str, place: Place) -> None:
         """A variable becomes unknown."""
         target = self.referred(name)
         if target is None:
-            self.forget_all(place, f"which variable {name} refers to is not known")
+            self.forget_all(place, say.referred_unknown(name=name))
             return
         name = target[0]
-        reason = self.undecided_reason or "it depends on something that is not known"
+        reason = self.undecided_reason or say.something_unknown()
         old = self.state.variables.get(name) or Variable()
         self.state.variables[name] = old._replace(value=None, items={0: hole(reason, place, loose=True)})
 
-    def forget_all(self, place: Place, reason: str) -> None:
+    def forget_all(self, place: Place, reason: Words) -> None:
         """Something is assigned, and it may be any variable."""
         for name, old in self.state.variables.items():
             if not old.readonly and not old.reference and name not in _KEPT:
                 self.state.variables[name] = joined_variable(old, Variable(hole(reason, place)), Doubt(reason, place))
 
 
-def why(text: Text) -> str:
+def _special(name: str) -> Words:
+    """Why a parameter of bash's own is not known."""
+    if name in ("$", "!"):
+        return say.process_number()
+    return say.shells_options() if name == "-" else say.not_known()
+
+
+def why(text: Text) -> Words:
     """Why a text is not known."""
     for piece in text:
         if piece.doubt is not None:
             return piece.doubt.reason
-    return "it depends on a value that is not known"
+    return say.value_unknown()
