@@ -6,6 +6,11 @@
 ARG PYTHON_IMAGE=python:3.11-slim
 
 FROM ${PYTHON_IMAGE} AS build
+ARG PYTHON_IMAGE
+RUN case "$PYTHON_IMAGE" in \
+    *@sha256:*) ;; \
+    *) echo "warning: $PYTHON_IMAGE is a tag, which can be moved: give --build-arg PYTHON_IMAGE=python@sha256:..." >&2 ;; \
+    esac
 COPY . /source
 # What is installed is locked with the digest of every file; accmap itself is built without reaching anything.
 RUN pip download --no-cache-dir --only-binary :all: --require-hashes --dest /wheels --requirement /source/requirements/runtime.txt \

@@ -2,7 +2,8 @@
 
 The public API is loaded when it is first used, so that `import accmap` costs nothing:
 
-- `load(path)`: the effective values of a file of either framework; `.recipe` is the run in the shared vocabulary.
+- `load(path)`: the effective values of a file of either framework; `.recipe` is the run in the shared
+  vocabulary, `.typed` a Pydantic model of that version.
 - `convert(source, to)`: the other framework's file as `.text`, and the loss report as `.rows`.
 - `diff(a, b)`: two files field by field, by their effective values.
 - `Config`, `Setting`, `Diagnostic`, `ReadOptions`, `Span`: what these answer with and take.

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from accmap.ownership import own, with_own_settings
 from accmap.schemas.config import Config, Framework, ReadOptions
 from accmap.schemas.light_typing import TYPE_CHECKING, NamedTuple
 from accmap.schemas.reader import read_config
+from accmap.schemas.yaml_text import parse_path
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from pydantic import BaseModel
+
     from accmap.mapper.differences import Difference
     from accmap.mapper.recipe.values import Recipe
     from accmap.mapper.translate.report import ReportRow
@@ -24,6 +32,47 @@ class Loaded(Config):
         from accmap.mapper.recipe.reading import recipe_of
 
         return own(recipe_of(with_own_settings(self)))
+
+    @property
+    def typed(self) -> BaseModel:
+        """The same as a Pydantic model of that version, each member documented: arguments, or a YAML's sections.
+
+        Arguments are as the framework leaves them; a YAML is validated, so that `pydantic.ValidationError` says where
+        a value is none of its key's.
+        """
+        if self.framework == "megatron":
+            from accmap.schemas.megatron.models import model as arguments_of
+
+            return arguments_of(self.framework_version).values_of(self)
+        from accmap.schemas.mindformers.models import model as sections_of
+
+        dialect = self.dialect if self.dialect in ("dynamic", "legacy") else "static"
+        return sections_of(dialect, self.framework_version).model_validate(_written(self))
+
+
+def _written(config: Config) -> dict[str, Any]:
+    """What a YAML says, as nested as it says it."""
+    found: dict[str, Any] = {}
+    for key, setting in config.settings.items():
+        if setting.origin == "explicit" and setting.decided:
+            _put(found, parse_path(key), own(setting.value))
+    return found
+
+
+def _put(place: Any, path: Sequence[str | int], value: object) -> None:
+    for step, following in pairwise(path):
+        empty: Any = [] if isinstance(following, int) else {}
+        if isinstance(step, int):
+            while len(place) <= step:
+                place.append(empty)
+            place = place[step]
+        else:
+            place = place.setdefault(step, empty)
+    last = path[-1]
+    if isinstance(last, int):
+        place.append(value)
+    else:
+        place[last] = value
 
 
 class Converted(NamedTuple):

@@ -7,13 +7,13 @@ A command line that runs never comes here; `lean.py` parses it from the same tab
 from __future__ import annotations
 
 import inspect
-import re
 from contextlib import redirect_stdout
 from enum import Enum
 from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from ..schemas.border.outgoing import composed, emit
 from .commands import ALL_COMMANDS, members
@@ -29,21 +29,86 @@ _ABOUT = {
 }
 
 
-_USAGE = re.compile(r"Usage: accmap\b([a-z ]*)(?=\[).*\n(?: .*\n)*")
-_USAGE_WORDS = {"en": ("Usage: ", "[OPTIONS]"), "zh": ("用法：", "[选项]")}
-_MEMBERS = {"en": "COMMAND [ARGS]...", "zh": "命令 [参数]..."}
-_CHINESE = (
-    (r"(?m)^Options:$", "选项："),
-    (r"(?m)^Commands:$", "命令："),
-    (r"Print\s+the\s+version\.", "显示版本。"),
-    (r"Show\s+this\s+message\s+and\s+exit\.", "显示本页。"),
-    (r"Install\s+completion\s+for\s+the\s+current\s+shell\.", "为当前 shell 安装命令补全。"),
-    (
-        r"Show\s+completion\s+for\s+the\s+current\s+shell,\s+to\s+copy\s+it\s+or\s+customize\s+the\s+installation\.",
-        "显示当前 shell 的命令补全脚本，以便复制或自行安装。",
-    ),
-)
-"""Typer's own words on a help page."""
+_WORDS = {
+    "en": ("Usage: ", "[OPTIONS]", "COMMAND [ARGS]...", "Options:", "Commands:"),
+    "zh": ("用法：", "[选项]", "命令 [参数]...", "选项：", "命令："),
+}
+_VERSION = {"en": "Print the version.", "zh": "显示版本。"}
+_CHINESE = {
+    "help": "显示本页。",
+    "install_completion": "为当前 shell 安装命令补全。",
+    "show_completion": "显示当前 shell 的命令补全脚本，以便复制或自行安装。",
+}
+"""What Typer's own options do; in English it says so itself."""
+
+
+class _Page(TyperCommand):
+    """A command whose help page has the table's usage line, and headings in the page's language."""
+
+    language = "en"
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """The line that the table has for the command."""
+        _write_usage(self.language, ctx.command_path, _operands(ctx.command_path, self.language), formatter)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Every option and what it does."""
+        _write_options(self, self.language, ctx, formatter)
+
+
+class _GroupPage(TyperGroup):
+    """A group of commands, the same way."""
+
+    language = "en"
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """The line that says that a command follows."""
+        _write_usage(self.language, ctx.command_path, _operands(ctx.command_path, self.language), formatter)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Every option, then every command."""
+        _write_options(self, self.language, ctx, formatter)
+        members = [(name, self.commands[name]) for name in self.list_commands(ctx)]
+        width = formatter.width - 6 - max(len(name) for name, _ in members)
+        rows = [(name, member.get_short_help_str(width)) for name, member in members]
+        _write_list(_WORDS[self.language][4], rows, formatter)
+
+
+class _ChinesePage(_Page):
+    language = "zh"
+
+
+class _ChineseGroupPage(_GroupPage):
+    language = "zh"
+
+
+_PAGES = {"en": (_Page, _GroupPage), "zh": (_ChinesePage, _ChineseGroupPage)}
+
+
+def _operands(path: str, language: str) -> str:
+    command = ALL_COMMANDS.get(path.partition(" ")[2])
+    return _WORDS[language][2] if command is None else command.operands
+
+
+def _write_usage(language: str, path: str, operands: str, formatter: Any) -> None:
+    begin, options = _WORDS[language][:2]
+    formatter.write(f"{begin}{path} {options} {operands}\n")
+
+
+def _write_options(command: Any, language: str, ctx: Any, formatter: Any) -> None:
+    rows: list[tuple[str, str]] = [
+        (record[0], (_CHINESE.get(option.name) if language == "zh" else None) or record[1])
+        for option, record in ((option, option.get_help_record(ctx)) for option in command.get_params(ctx))
+        if record is not None
+    ]
+    _write_list(_WORDS[language][3], rows, formatter)
+
+
+def _write_list(heading: str, rows: list[tuple[str, str]], formatter: Any) -> None:
+    formatter.write_paragraph()
+    formatter.write(f"{heading}\n")
+    with formatter.indentation():
+        formatter.write_dl(rows)
 
 
 def run_application(words: Sequence[str]) -> int:
@@ -63,30 +128,15 @@ def run_application(words: Sequence[str]) -> int:
             application(args=given or ["--help"], prog_name="accmap")
     except SystemExit as done:
         code = done.code
-    emit(composed(_in_our_words(page.getvalue(), language)))
+    emit(composed(page.getvalue()))
     return code if isinstance(code, int) else 0
-
-
-def _in_our_words(page: str, language: str) -> str:
-    """A help page with the table's own usage line, and in Chinese where that was asked for; other texts as they are."""
-    given = _USAGE.match(page)
-    if given is None:
-        return page
-    name = given[1].strip()
-    command = ALL_COMMANDS.get(name)
-    operands = _MEMBERS[language] if command is None else command.operands
-    begin, options = _USAGE_WORDS[language]
-    usage = f"{begin}{' '.join(filter(None, ('accmap', name)))} {options} {operands}\n"
-    rest = page[given.end() :]
-    if language == "zh":
-        for pattern, text in _CHINESE:
-            rest = re.sub(pattern, text, rest)
-    return usage + rest
 
 
 def build_application(language: str = "en") -> typer.Typer:
     """The application with one command for each row of the table."""
+    page, group = _PAGES[language]
     application = typer.Typer(
+        cls=group,
         help=_ABOUT[language],
         no_args_is_help=True,
         rich_markup_mode=None,
@@ -95,7 +145,7 @@ def build_application(language: str = "en") -> typer.Typer:
 
     @application.callback()
     def root(  # pyright: ignore[reportUnusedFunction]
-        version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
+        version: bool = typer.Option(False, "--version", "-V", help=_VERSION[language]),
     ) -> None:
         del version
 
@@ -105,12 +155,14 @@ def build_application(language: str = "en") -> typer.Typer:
         described = command.help_zh if language == "zh" else command.help
         first, _, second = command.name.partition(" ")
         if not second or first in ALL_COMMANDS:
-            application.command(command.name, help=described)(_callback(command, language))
+            application.command(command.name, cls=page, help=described)(_callback(command, language))
             continue
         if first not in groups:
-            groups[first] = typer.Typer(help=_group_help(first, language), no_args_is_help=True, rich_markup_mode=None)
+            groups[first] = typer.Typer(
+                cls=group, help=_group_help(first, language), no_args_is_help=True, rich_markup_mode=None
+            )
             application.add_typer(groups[first], name=first)
-        groups[first].command(second, help=described)(_callback(command, language))
+        groups[first].command(second, cls=page, help=described)(_callback(command, language))
     return application
 
 

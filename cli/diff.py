@@ -10,7 +10,7 @@ from ..mapper.gates import counts
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.run_length import open_because
 from ..schemas.border.outgoing import emit, json_text, painted, say
-from ..schemas.config import json_value
+from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.verdict import Unseen, concluded, unseen_json
 from .exit_codes import BAD, FINE

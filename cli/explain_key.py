@@ -21,7 +21,7 @@ from ..mapper.row_words import (
 )
 from ..mappings.tables import table
 from ..schemas.border.outgoing import json_text, page, painted
-from ..schemas.config import json_value
+from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import VERSIONS
 from ..schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS

@@ -12,7 +12,7 @@ from ..mapper.schedule.explanation import explain, summary
 from ..mapper.schedule.from_config import schedule_of
 from ..schemas.border.outgoing import composed, csv_text, emit, json_text, tell
 from ..schemas.border.writing import write_text
-from ..schemas.config import json_value
+from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import require_schedule
 from ..schemas.verdict import WORDS, Unseen, concluded, unseen_json

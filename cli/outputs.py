@@ -10,126 +10,30 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
+from ..mapper.answers import ChangeJson, DiffRowJson, Impact, ObstacleJson, ReportRowJson
+from ..schemas.answer_parts import Number, Open
+from ..schemas.answers import (
+    BasisJson,
+    DiagnosticJson,
+    LaunchJson,
+    OtherLaunchJson,
+    SpanJson,
+    UnresolvedJson,
+    ValueJson,
+)
 from .evidence.outputs import EVIDENCE_OUTPUTS
-from .output_parts import Impact, Number, Open, SpanJson
 
 
-class LaunchJson(Open):
-    """One start of a training program."""
-
-    launcher: str | None
-    script: str | None
-    argv: list[str] = Field(description="The exact words that bash hands to the training program.")
-    world_size: int | None
-    env: dict[str, str | None]
-    span: SpanJson
-
-
-class OtherLaunchJson(Open):
-    """A launch of the same file that was not chosen."""
-
-    script: str | None
-    span: SpanJson
-    argv: list[str]
-
-
-class ValueJson(Open):
-    """One effective value."""
-
-    key: str
-    value: Any
-    raw: list[str] | None
-    origin: Literal["explicit", "derived", "default"]
-    derived_from: list[str]
-    flag: str | None
-    span: SpanJson | None
-    overridable: bool = False
-    acceptance: Literal["accepted", "ignored", "unknown", "conflict"] = "accepted"
-
-
-class UnresolvedJson(Open):
-    """A token that reading alone cannot decide."""
-
-    text: str
-    reason: str
-    span: SpanJson
-    argv_index: int | None
-    may_split: bool
-
-
-class RelatedJson(Open):
-    """A second place of a finding."""
-
-    file: str
-    span: SpanJson | None
-    message: str
-
-
-class EditJson(Open):
-    """Replace what stands at the span."""
-
-    file: str
-    span: SpanJson
-    text: str
-
-
-class FixJson(Open):
-    """Edits that mend a finding."""
-
-    applicability: Literal["safe", "unsafe"]
-    description: str
-    edits: list[EditJson]
-
-
-class DiagnosticJson(Open):
-    """One finding."""
-
-    code: str
-    name: str
-    severity: Literal["error", "warning", "info"]
-    confidence: Literal["high", "medium", "low"]
-    message: str
-    file: str
-    span: SpanJson | None
-    related: list[RelatedJson]
-    fields: list[str]
-    effect: Literal["stops", "numbers", "depends", "advice"]
-    because_of: int | None = Field(
-        None, description="The finding, by its place in the list, that this one follows from."
-    )
-    fix: FixJson | None
-    url: str
-
-
-class PurposeJson(Open):
-    """What a file does where that is not plainly the training of a GPT model."""
-
-    kind: str
-    message: str
-
-
-class VersionJson(Open):
-    """The version whose facts an answer rests on, and where it comes from."""
+class VersionJson(BasisJson):
+    """The version whose facts an answer rests on, of one file of several."""
 
     file: str | None = None
-    framework: Literal["megatron", "mindformers"]
-    framework_version: str
-    version_origin: Literal["given", "detected", "assumed"]
-    version_label: str | None = None
-    version_reason: str | None = None
-    purpose: PurposeJson | None = None
 
 
-class ShowJson(Open):
+class ShowJson(BasisJson):
     """`accmap show`."""
 
     file: str
-    framework: Literal["megatron", "mindformers"]
-    framework_version: str
-    version_origin: Literal["given", "detected", "assumed"]
-    version_label: str | None = None
-    version_reason: str | None = None
-    purpose: PurposeJson | None = None
     dialect: str
     launch: LaunchJson | None
     other_launches: list[OtherLaunchJson]
@@ -166,42 +70,6 @@ class LrJson(Open):
     tolerance: float | None
 
 
-class TransformerFieldJson(Open):
-    """A field of both frameworks' TransformerConfig, and what each holds in the end."""
-
-    field: str
-    megatron: Any
-    mindformers: Any
-
-
-class ReportRowJson(Open):
-    """What became of one field, or of one key without a field."""
-
-    field: str | None
-    source: list[str] = Field(alias="from")
-    target: list[str] = Field(alias="to")
-    value: Any
-    status: Literal["exact", "conditional", "approximate", "made-explicit", "dropped", "unresolved"]
-    impact: Impact
-    reversible: bool
-    defines_model: bool
-    proof: dict[str, Any] | None
-    origin: Literal["explicit", "default"]
-    message: str
-    transformer_config: list[TransformerFieldJson] | None = None
-    """The fields that this row speaks of, where they differ; left out where there are none."""
-
-
-class ObstacleJson(Open):
-    """Why a written file loads and cannot run, and the nearest setting that does."""
-
-    key: str | None
-    code: str
-    message: str
-    instead: str | None
-    file: str | None = None
-
-
 class ConvertJson(Open):
     """`accmap convert --report`. Every explicit key of the source stands in some row's `from`."""
 
@@ -211,15 +79,6 @@ class ConvertJson(Open):
     rows: list[ReportRowJson]
     summary: dict[str, int]
     will_not_run: list[ObstacleJson] = Field(default=[], description="Why the written file stops; empty where it runs.")
-
-
-class ChangeJson(Open):
-    """A field that `pair --align` sets, and why."""
-
-    field: str
-    before: Any = Field(alias="from")
-    after: Any = Field(alias="to")
-    reason: str
 
 
 class PairJson(ConvertJson):
@@ -326,27 +185,6 @@ class VerifyJson(Open):
     not_compared: list[NotComparedJson]
     read_as: list[VersionJson] = Field(default_factory=list[VersionJson])
     first_divergence: DivergenceJson | None
-
-
-class SideJson(Open):
-    """What one file says of a field."""
-
-    value: Any
-    origin: Literal["explicit", "derived", "default"]
-    key: str | None
-    span: SpanJson | None
-
-
-class DiffRowJson(Open):
-    """One field, or one key without a field, on both sides."""
-
-    field: str | None
-    a: SideJson | None
-    b: SideJson | None
-    status: Literal["equal", "different", "only-a", "only-b", "undecided"]
-    impact: Impact
-    reason: str | None = None
-    """Why the row is undecided, where the run's length is the reason."""
 
 
 class DiffJson(Open):

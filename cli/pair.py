@@ -11,7 +11,7 @@ from ..mapper.align.readme import FILES, readme
 from ..mapper.translate.starting import obstacles
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.border.writing import write_folder
-from ..schemas.config import json_value
+from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import require_training
 from ..schemas.refused import require_accepted

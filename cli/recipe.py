@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.run_length import open_because
 from ..schemas.border.outgoing import emit, json_text, painted, say
-from ..schemas.config import json_value
+from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
 from .open_values import print_open

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..schemas.border.outgoing import emit, json_text, painted, say
-from ..schemas.config import json_value
+from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
 from .terminal import shortened, wants_colour, width

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import composed, emit, json_text, page, tell
 from ..schemas.border.writing import write_text
-from ..schemas.config import json_value
 from ..schemas.diagnostic import UnreadableError
+from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.mindformers.unknown_class import unknown_class
 from ..schemas.purpose import require_training

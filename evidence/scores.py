@@ -25,7 +25,7 @@ from ..schemas.yaml_depth import refuse_deep
 from .stranger_json import parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 TOLERANCE = 0.4
 """Percent."""
@@ -216,18 +216,35 @@ def _chosen(name: str, metrics: Sequence[str]) -> bool:
     return any(fnmatch.fnmatch(name, pattern) or fnmatch.fnmatch(last, pattern) for pattern in metrics)
 
 
+_MOST_TEXT = 2 << 20
+_MOST_SCORES = 20_000
+"""A report has some hundred scores; what each takes in memory is many times its text."""
+
+
 def _parsed(path: str, text: str) -> dict[str, float]:
-    stripped = text.strip()
+    if len(text) > _MOST_TEXT:
+        raise _unreadable(
+            path, f"{len(text)} characters are no report of scores", f"共 {len(text)} 个字符，不是评测结果"
+        )
+    found: dict[str, float] = {}
+    for name, score in _scores_of(path, text.strip()):
+        found[name] = score
+        if len(found) > _MOST_SCORES:
+            raise _unreadable(path, f"it has more than {_MOST_SCORES} scores", f"其中超过 {_MOST_SCORES} 个分数")
+    return found
+
+
+def _scores_of(path: str, stripped: str) -> Iterable[tuple[str, float]]:
     alone = _number(stripped)
     if alone is not None:
-        return {ALONE: alone}
+        return [(ALONE, alone)]
     if stripped[0] in "{[" or path.lower().endswith(".json"):
-        return dict(_flat(_json(path, stripped)))
+        return _flat(_json(path, stripped))
     if path.lower().endswith((".yaml", ".yml")):
-        return dict(_flat(_yaml(path, stripped)))
+        return _flat(_yaml(path, stripped))
     if path.lower().endswith(".csv") or stripped.splitlines()[0].count(",") >= 1:
-        return dict(_table(path, stripped))
-    return dict(_lines(path, stripped))
+        return _table(path, stripped)
+    return _lines(path, stripped)
 
 
 def _json(path: str, text: str) -> Any:
@@ -261,8 +278,7 @@ def _flat(written: Any) -> Iterator[tuple[str, float]]:
         written = written["results"]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(written, list):
         written = dict(_named_items(written))  # pyright: ignore[reportUnknownArgumentType]
-    found = list(_leaves(written, ""))  # pyright: ignore[reportUnknownArgumentType]
-    yield from found
+    yield from _leaves(written, "")  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _named_items(items: list[Any]) -> Iterator[tuple[str, Any]]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MAKERS = (
     "schemas.compile_messages",
+    "schemas.answers",
     "schemas.compile_versions",
     "schemas.compile_purposes",
     "schemas.megatron.compile_catalog",
@@ -23,6 +24,7 @@ MAKERS = (
     "schemas.mindformers.compile_facts",
     "schemas.mindformers.compile_legacy",
     "schemas.mindformers.compile_resolution",
+    "mapper.answers",
     "mapper.recipe.compile_fields",
     "mapper.compile_names",
     "mappings.compile_keys",

@@ -7,7 +7,6 @@ say nothing for either run (the experts of a model that has none) are left out.
 from __future__ import annotations
 
 from ..mappings.tables import table
-from ..schemas.config import Value, json_value
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .gates import meaningful
 from .recipe.vocabulary import vocabulary
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Impact
-    from ..schemas.config import Origin
+    from ..schemas.config import Origin, Value
     from ..schemas.source import Span
     from .recipe.values import Recipe, RecipeValue, Unmapped
 
@@ -36,12 +35,9 @@ class Found(NamedTuple):
 
     def to_json(self) -> dict[str, object]:
         """The contract's `a` or `b`."""
-        return {
-            "value": json_value(self.value),
-            "origin": self.origin,
-            "key": self.key,
-            "span": None if self.span is None else self.span.to_json(),
-        }
+        from .answers_compiled import side_json
+
+        return side_json(self)
 
 
 class Difference(NamedTuple):
@@ -57,14 +53,9 @@ class Difference(NamedTuple):
 
     def to_json(self) -> dict[str, object]:
         """The contract's row."""
-        return {
-            "field": self.field,
-            "a": None if self.a is None else self.a.to_json(),
-            "b": None if self.b is None else self.b.to_json(),
-            "status": self.status,
-            "impact": self.impact,
-            **({} if self.counts is True else {"counts": self.counts}),
-        }
+        from .answers_compiled import diff_row_json
+
+        return diff_row_json(self)
 
 
 def differences(a: Recipe, b: Recipe) -> tuple[Difference, ...]:

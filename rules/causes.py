@@ -11,11 +11,14 @@ Nothing is dropped: a finding that follows says so (`because`), and a cause is a
 
 from __future__ import annotations
 
+import re
+
 from ..mapper.conditions import holds
 from ..mapper.gates import conditions_of
 from ..mapper.recipe.reading import RecipeReading, side_of
-from ..mappings.tables import rows_of, table
+from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from .blame import decided_by
 from .catalog_compiled import CAUSES, COMPARED, RULES
 from .comparators import COMPARATORS, equal
 from .harmless import IDLE, key_of, names_of
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from ..schemas.source import Span
     from .subject import Side, Subject
 
+_NAME = re.compile(r"\w+")
 _RANKS = {"info": 0, "warning": 1, "error": 2}
 _PAIR = frozenset(code for code, row in RULES.items() if row[2] == "pair")
 """Rules that compare: what they say of a key is a consequence, not a cause."""
@@ -39,6 +43,19 @@ _SLIPS = frozenset(("MAP002", "MAP022", "MAP026", "MAP040", "MAP106", "MAP122"))
 
 _UNREAD = frozenset(("MAP053", "MAP054", "MAP091", "MAP092"))
 """A section that nothing reads."""
+_SAID_TWICE = {"MAP030": ("PAR007", "PAR011"), "MAP069": ("MAP108",)}
+"""What is said twice: the refusal, and the rule of the same place that says what mends it."""
+_LOST = "SYN010"
+"""Arguments that bash takes for a command of their own."""
+_STRAY = "MAP003"
+"""A word that belongs to no flag: those behind it are as lost as it is."""
+_DASHES = "-–—―−"
+_REPEATED = "SYN050"
+"""A key that a mapping has twice."""
+_REFUSALS = frozenset(("MAP030", "MAP035", "MAP126"))
+"""Conditions of Megatron-LM's own, which name arguments."""
+_OF_NO_KIND = "MAP078"
+"""A value of the wrong kind, which may be an empty one."""
 _FORK = "MAP042"
 _SWITCHED_OFF = "MAP100"
 
@@ -86,6 +103,12 @@ class _Links:
         """The arguments that are none, by where they begin."""
         self.idle: list[int] = []
         """What was said of a key that does nothing."""
+        self.lost: list[tuple[int, frozenset[str]]] = []
+        """What was said of arguments that never reach the program, and their destinations."""
+        self.strays: dict[tuple[str, str], int] = {}
+        """The first word that belongs to no flag, by what stands before it."""
+        self.repeated: dict[tuple[str, int], int] = {}
+        """The keys that stand twice, by the line that counts."""
         self.differing: dict[FieldName, int] = {}
         """The comparison of each field that has one."""
         for number, entry in enumerate(found):
@@ -94,12 +117,21 @@ class _Links:
                 self.differing.setdefault(cast("FieldName", entry.fields[0]), number)
             if code in _PAIR or code[:3] not in ("SYN", "MAP") or entry.kind.severity == "info":
                 continue
-            if span is not None and span[:2] != span[2:4]:
+            if span is not None and (span[:2] != span[2:4] or code == _OF_NO_KIND):
                 self.at.setdefault((entry.file, span._replace(file=None)), number)
                 if code in _SLIPS:
                     self.slips.setdefault((entry.file, *span[:2]), number)
             if code in IDLE:
                 self.idle.append(number)
+            if code == _LOST:
+                self.lost.append((number, self._lost(entry, "flags")))
+            elif code == _STRAY:
+                first = self.strays.setdefault((entry.file, str(dict(entry.values).get("flag"))), number)
+                self.lost.append((first, self._lost(entry, "text")))
+            elif code in _SLIPS:
+                self.lost.append((number, self._lost(entry, "near")))
+            elif code == _REPEATED and span is not None:
+                self.repeated.setdefault((entry.file, span.line), number)
             if code == _FORK:
                 self._fork(number)
         self.rows = list(self._with_rows())
@@ -116,6 +148,17 @@ class _Links:
                     span = setting.span
                     self.at.setdefault((span.file or side.config.file, span._replace(file=None)), number)
 
+    def _lost(self, entry: Diagnostic, value: str) -> frozenset[str]:
+        """What arguments would have decided that the program's parser does not see as such."""
+        from ..schemas.megatron.catalog import catalog
+
+        side = self.subject.megatron
+        if side is None or entry.file != side.config.file:
+            return frozenset()
+        known = catalog(side.config.framework_version).by_option
+        flags = (f"--{word.lstrip(_DASHES)}" for word in str(dict(entry.values).get(value)).split())
+        return frozenset(known[flag].dest for flag in flags if flag in known)
+
     def _with_rows(self) -> Iterator[tuple[int, _Row]]:
         for number, entry in enumerate(self.found):
             if entry.kind.code in CAUSES:
@@ -130,7 +173,10 @@ class _Links:
         for relation in (
             self._by_row,
             self._by_spelling,
+            self._by_loss,
+            self._by_stray,
             self._by_slip,
+            self._by_refusal,
             self._by_key,
             self._by_gate,
             self._by_derivation,
@@ -160,12 +206,64 @@ class _Links:
                 return cause
         return None
 
+    def _by_loss(self, number: int) -> int | None:
+        """What an argument would have decided that bash takes for a command of its own."""
+        entry, side = self.found[number], self.subject.megatron
+        if not self.lost or side is None or entry.kind.code == _LOST:
+            return None
+        if entry.kind.code in _REFUSALS:
+            values = dict(entry.values)
+            asked = set(_NAME.findall(f"{values.get('condition')} {values.get('when')}"))
+        elif entry.kind.code in _PAIR and len(entry.fields) == 1:
+            asked = _keys(side, cast("FieldName", entry.fields[0]))
+        else:
+            return None
+        missing = {key for key in asked if (there := side.setting(key)) is None or there.span is None}
+        return next((cause for cause, dests in self.lost if dests & missing), None)
+
+    def _by_stray(self, number: int) -> int | None:
+        """A word that belongs to no flag because the one before it does not."""
+        entry = self.found[number]
+        if entry.kind.code != _STRAY:
+            return None
+        return self.strays.get((entry.file, str(dict(entry.values).get("flag"))))
+
     def _by_slip(self, number: int) -> int | None:
         """What a framework refuses for want of an argument that stands there misspelt."""
         entry = self.found[number]
         if entry.kind.code in _PAIR or entry.span is None or entry.kind.code in _SLIPS:
             return None
         return self.slips.get((entry.file, *entry.span[:2]))
+
+    def _by_refusal(self, number: int) -> int | None:
+        """What a framework's own validation refuses is said once: by the rule that knows what to do, if there is one.
+
+        The same for a class that does not run at all: what it does with its arguments follows.
+        """
+        entry = self.found[number]
+        words = _SAID_TWICE.get(entry.kind.code)
+        if words is None:
+            return None
+        for cause, other in enumerate(self.found):
+            if other.kind.code not in words or other.file != entry.file:
+                continue
+            if entry.kind.code != "MAP069":
+                if other.span == entry.span:
+                    return cause
+            elif (section := self._section(other)) is not None and section == self._section(entry):
+                return cause
+        return None
+
+    def _section(self, entry: Diagnostic) -> str | None:
+        """The section that a finding of a YAML stands in."""
+        side = next((side for side in self.subject.sides if side.config.file == entry.file), None)
+        if side is None or entry.span is None:
+            return None
+        for key, setting in side.config.settings.items():
+            span = setting.span
+            if span is not None and (span.line, "." in key) == (entry.span.line, True):
+                return key.partition(".")[0]
+        return None
 
     def _by_spelling(self, number: int) -> int | None:
         """A section that is missing because it stands there misspelt."""
@@ -198,7 +296,13 @@ class _Links:
         for file, span in self._places(entry, name) if self.at else ():
             cause = self.at.get((file, span))
             if cause is None:
-                parts = (one for (there, part), one in self.at.items() if there == file and _holds(span, part))
+                cause = self.repeated.get((file, span.line))
+            if cause is None:
+                parts = (
+                    one
+                    for (there, part), one in self.at.items()
+                    if there == file and (_holds(span, part) or (part.line == part.end_line and _holds(part, span)))
+                )
                 cause = next(parts, None)
             if cause is not None:
                 return cause
@@ -280,7 +384,7 @@ class _Links:
 
     def _agreed(self, side: Side, key: str) -> bool:
         """Whether a key decides a field that both sides have alike."""
-        fields = _decided_by(side, key)
+        fields = decided_by(side, key)
         return bool(fields) and not any(name in self.differing for name in fields)
 
     def _would_agree(self, side: Side, name: FieldName, other: FieldName) -> bool:
@@ -359,16 +463,6 @@ def _sources(side: Side, name: FieldName) -> set[str]:
 def _sources_of(side: Side, key: str) -> tuple[str, ...]:
     setting = side.setting(key)
     return () if setting is None or setting.origin != "derived" else setting.derived_from
-
-
-def _decided_by(side: Side, key: str) -> list[str]:
-    """The fields that a key decides before all others."""
-    found: list[str] = []
-    for row in table().rows:
-        wanted = row.side(side_of(side.config), side.config.framework_version)
-        if wanted is not None and key in (*wanted.keys[:1], *wanted.read[:1]):
-            found += row.fields
-    return found
 
 
 def _in_one_row(side: Side, name: FieldName, other: FieldName) -> bool:

@@ -142,6 +142,9 @@ def _depending(found: Found, name: FieldName, left: Side, right: Side) -> Found:
     return found._replace(values={**found.values, **said}, variant="depends", severity=severity)
 
 
+_NOWHERE = object()
+
+
 def _same_numbers(name: FieldName, other: object, left: Side, right: Side) -> Caveat | None:
     """Why, by the tables, the value of one side makes the same numbers as what the other always or instead does."""
     dialect = side_of(right.config)
@@ -151,16 +154,17 @@ def _same_numbers(name: FieldName, other: object, left: Side, right: Side) -> Ca
         for caveat in row.caveats:
             counted = caveat.status == "exact" or (caveat.status == "conditional" and not numeric)
             if counted and caveat.to == "megatron" and caveat.source in ("mindformers", dialect):
-                written = dict(caveat.instead)
-                alike = name in written and equal(written[name], own)
+                written = dict(caveat.instead).get(name, _NOWHERE)
+                alike = written is not _NOWHERE and equal(written, own)
                 if alike and all(holds(condition, right.value) for condition in caveat.when):
                     return caveat
                 continue
             if not counted or caveat.to not in ("mindformers", dialect):
                 continue
             there = row.side(dialect, right.config.framework_version)
-            instead = dict(caveat.instead)
-            alike = equal(instead[name], other) if name in instead else there is not None and there.fixed is not None
+            instead = dict(caveat.instead).get(name, _NOWHERE)
+            fixed = there is not None and there.fixed is not None
+            alike = fixed if instead is _NOWHERE else equal(instead, other)
             if alike and all(holds(condition, left.value) for condition in caveat.when):
                 return caveat
     return None

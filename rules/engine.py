@@ -85,8 +85,11 @@ def check(subject: Subject, selection: Selection | None = None, more: Sequence[R
         found = softened(found)
     found = _of_forks(found)
     if any(entry.kind.severity != "info" for entry in found):
+        from .blame import at_fault
         from .causes import grouped
 
+        if subject.paired:
+            found = at_fault(subject, found)
         found = grouped(subject, found, run.selection.severities)
     ordered = sorted(found, key=_position)
     return Outcome(tuple(ordered), run.crashed)

@@ -56,6 +56,10 @@ def _holding(settings: Iterable[Setting], span: Span) -> Setting | None:
     return None
 
 
+_STOPPED = "MAP035"
+"""The validation has come to no end: what would be built after it is another matter."""
+
+
 def stops_when_built(subject: Subject) -> Iterator[Found]:
     """What Megatron-LM builds after its validation, and cannot."""
     from ..schemas.megatron.validation import lacking
@@ -63,7 +67,10 @@ def stops_when_built(subject: Subject) -> Iterator[Found]:
     side = subject.megatron
     if side is None or side.config.unresolved or any(entry.overridable for entry in side.config.settings.values()):
         return
+    if any(problem.kind.code == _STOPPED for problem in side.config.problems):
+        return
     for condition, when, names in lacking(side.config):
+        names = sorted(names, key=lambda name: name not in condition)
         written = next((name for name in names if side.explicit(name) is not None), None)
         values = {
             "version": side.config.framework_version,

@@ -53,8 +53,9 @@ def devices_do_not_divide(subject: Subject) -> Iterator[Found]:
         for value in known.values():
             product *= value
         if world % product:
-            spelled = " × ".join(f"{key_of(side, name)} {value}" for name, value in known.items() if value > 1)
-            first: FieldName = next(name for name, value in known.items() if value > 1)
+            above: list[tuple[FieldName, int]] = [(name, value) for name, value in known.items() if value > 1]
+            spelled = " × ".join(f"{key_of(side, name)} {value}" for name, value in above)
+            (first, _), *others = above
             yield Found(
                 on(side.framework, first),
                 {"world": world, "product": product, "spelled": spelled},
@@ -62,8 +63,7 @@ def devices_do_not_divide(subject: Subject) -> Iterator[Found]:
                     Note(
                         on(side.framework, name), f"{key_of(side, name)} is {value}", f"{key_of(side, name)} 为 {value}"
                     )
-                    for name, value in known.items()
-                    if value > 1 and name != first
+                    for name, value in others
                 ),
             )
 

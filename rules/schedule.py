@@ -29,6 +29,7 @@ _DRAWN: tuple[FieldName, ...] = (
     "schedule.stable_decay_style",
     "schedule.power",
     "schedule.cycles",
+    "schedule.warmup_ratio",
 )
 _ADVICE = frozenset(
     ("swallowed", "no_lr_schedule", "overridden", "fused", "from_checkpoint", "grouped", "rampup", "decoupled")
@@ -145,6 +146,8 @@ def differing(subject: Subject) -> list[FieldName]:
         a, b = left.field(name), right.field(name)
         if a is None or b is None or not (a.decided and b.decided):
             continue
+        if name == "schedule.warmup_ratio" and None in (a.value, b.value):
+            continue  # where one run has a length, steps are compared
         if not equal(a.value, b.value):
             found.append(name)
     return found

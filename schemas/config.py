@@ -6,8 +6,6 @@ Both readers answer with a `Config`. It is the contract's `show` as values: `set
 
 from __future__ import annotations
 
-import math
-
 from .light_typing import TYPE_CHECKING, NamedTuple
 from .message import NOTHING, Words, in_chinese, verbatim
 from .messages_compiled import say
@@ -45,20 +43,9 @@ class Setting(NamedTuple):
 
     def to_json(self) -> dict[str, object]:
         """The contract's entry of `values`."""
-        found: dict[str, object] = {
-            "key": self.key,
-            "value": json_value(self.value),
-            "raw": None if self.raw is None else list(self.raw),
-            "origin": self.origin,
-            "derived_from": list(self.derived_from),
-            "flag": self.flag,
-            "span": None if self.span is None else self.span.to_json(),
-        }
-        if self.overridable:
-            found["overridable"] = True
-        if self.acceptance != "accepted":
-            found["acceptance"] = self.acceptance
-        return found
+        from .answers_compiled import value_json
+
+        return value_json(self)
 
 
 class Unresolved(NamedTuple):
@@ -76,13 +63,9 @@ class Unresolved(NamedTuple):
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's entry of `unresolved`."""
-        return {
-            "text": self.text,
-            "reason": self.why(language),
-            "span": self.span.to_json(),
-            "argv_index": self.argv_index,
-            "may_split": self.may_split,
-        }
+        from .answers_compiled import unresolved_json
+
+        return unresolved_json(self, language)
 
 
 class Argument(NamedTuple):
@@ -125,16 +108,16 @@ class Launch(NamedTuple):
     nodes_open: bool = False
     """Whether `world_size` is that of one node, and something else says how many nodes there are."""
 
+    @property
+    def argv(self) -> list[str]:
+        """The words that the training program gets."""
+        return [argument.text for argument in self.arguments]
+
     def to_json(self) -> dict[str, object]:
         """The contract's `launch`."""
-        return {
-            "launcher": self.launcher,
-            "script": self.script,
-            "argv": [argument.text for argument in self.arguments],
-            "world_size": self.world_size,
-            "env": dict(self.env),
-            "span": self.span.to_json(),
-        }
+        from .answers_compiled import launch_json
+
+        return launch_json(self)
 
 
 class Purpose(NamedTuple):
@@ -168,19 +151,18 @@ class Basis(NamedTuple):
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The keys that every answer of one file has."""
-        found: dict[str, object] = {
-            "framework": self.framework,
-            "framework_version": self.version,
-            "version_origin": self.origin,
-        }
-        label = label_of(self.framework, self.version)
-        if label is not None:
-            found["version_label"] = label
-        if self.reason:
-            found["version_reason"] = self.reason.text(language)
-        if self.purpose is not None:
-            found["purpose"] = {"kind": self.purpose.kind, "message": self.purpose.problem.message(language)}
-        return found
+        from .answers_compiled import basis_json
+
+        return basis_json(self, language)
+
+    @property
+    def label(self) -> str | None:
+        """What the framework itself calls a version that is no release."""
+        return label_of(self.framework, self.version)
+
+    def why(self, language: Language) -> str:
+        """By what a detected version was found."""
+        return self.reason.text(language)
 
     def _origin(self, language: Language) -> str:
         said = {"given": say.given, "detected": say.detected, "assumed": say.assumed}
@@ -252,19 +234,3 @@ class ReadOptions(NamedTuple):
     """Samples of one epoch, where the file cannot say."""
     branches: Mapping[str, bool] = {}
     """Conditions that reading cannot decide, by line (`12`, or `lib.sh:12` in another file): whether they hold."""
-
-
-def json_value(value: Value) -> object:
-    """A value as the contract writes it: not-a-number and the infinities are strings."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    if isinstance(value, (str, int, float, bool)) or value is None:
-        return value
-    if isinstance(value, dict):
-        return {str(key): json_value(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if isinstance(value, (set, frozenset)):
-        return sorted(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if isinstance(value, (list, tuple)):
-        return [json_value(entry) for entry in value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    # YAML also has dates and bytes: they are shown as written.
-    return str(value)

@@ -82,40 +82,16 @@ class Diagnostic(NamedTuple):
         """What the finding means for the run: it stops, its numbers differ, that depends, or this is advice."""
         return self.kind.effect or _EFFECTS[self.kind.severity]
 
+    @property
+    def url(self) -> str:
+        """Where the code is explained."""
+        return f"https://github.com/accmap/accmap/blob/main/docs/{_page(self.kind.code)}"
+
     def to_json(self, language: Language = "en", because_of: int | None = None) -> dict[str, object]:
         """The contract's `diagnostic`; the list that it stands in knows the place of its cause."""
-        kind = self.kind
-        chinese = language == "zh"
-        return {
-            "code": kind.code,
-            "name": kind.name,
-            "severity": kind.severity,
-            "confidence": kind.confidence,
-            "message": self.message(language),
-            "file": self.file,
-            "span": None if self.span is None else self.span.to_json(),
-            "related": [
-                {
-                    "file": place.file,
-                    "span": None if place.span is None else place.span.to_json(),
-                    "message": place.zh if chinese else place.en,
-                }
-                for place in self.related
-            ],
-            "fields": list(self.fields),
-            "effect": self.effect,
-            "because_of": because_of,
-            "fix": None
-            if self.fix is None
-            else {
-                "applicability": self.fix.applicability,
-                "description": self.fix.zh if chinese else self.fix.en,
-                "edits": [
-                    {"file": edit.file, "span": edit.span.to_json(), "text": edit.text} for edit in self.fix.edits
-                ],
-            },
-            "url": f"https://github.com/accmap/accmap/blob/main/docs/{_page(kind.code)}",
-        }
+        from .answers_compiled import diagnostic_json
+
+        return diagnostic_json(self, language, because_of=because_of)
 
 
 def _page(code: str) -> str:

@@ -23,9 +23,9 @@ class Span(NamedTuple):
 
     def to_json(self) -> dict[str, object]:
         """The contract's JSON form."""
-        found: dict[str, object] = {} if self.file is None else {"file": self.file}
-        found.update(line=self.line, column=self.column, end_line=self.end_line, end_column=self.end_column)
-        return found
+        from .answers_compiled import span_json
+
+        return span_json(self)
 
     def through(self, last: Span) -> Span:
         """The span from the start of this one to the end of `last`."""

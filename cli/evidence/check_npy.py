@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.outgoing import emit, json_text, page, painted
-from ...schemas.config import json_value
+from ...schemas.json_values import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..parsing import UsageError

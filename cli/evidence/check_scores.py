@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.scores import TOLERANCE, check_scores, read_scores
 from ...schemas.border.outgoing import emit, json_text, page, painted
-from ...schemas.config import json_value
+from ...schemas.json_values import json_value
 from ...schemas.verdict import WORDS, Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE
 from ..parsing import UsageError

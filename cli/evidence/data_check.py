@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.outgoing import emit, json_text, tell
-from ...schemas.config import json_value
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.json_values import json_value
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import load
 from ..parsing import UsageError, counts_from_one

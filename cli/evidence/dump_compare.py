@@ -15,8 +15,8 @@ from ...evidence.dump.compare_next import next_dump, settings_behind
 from ...evidence.dump.compare_problems import PROBLEMS
 from ...schemas.border.outgoing import csv_text, emit, json_text, tell
 from ...schemas.border.writing import standing_already, write_text
-from ...schemas.config import json_value
 from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.json_values import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..parsing import UsageError, counts_from_one

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...evidence.logs.columns import ABSENT, GRAD_NORM, LOSS
 from ...evidence.logs.verdict import bad_steps, column_mean
 from ...schemas.border.outgoing import csv_text
-from ...schemas.config import json_value
+from ...schemas.json_values import json_value
 from ...schemas.verdict import unseen_json
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from ..output_parts import Open, SpanJson
+from ...schemas.answer_parts import Number, Open
+from ...schemas.answers import DiagnosticJson
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -65,17 +66,6 @@ class NotComparedJson(Open):
     reason: str
 
 
-class FindingJson(Open):
-    """One finding, as every command gives it."""
-
-    code: str
-    name: str
-    severity: Literal["error", "warning", "info"]
-    message: str
-    file: str
-    span: SpanJson | None
-
-
 class InsertionJson(Open):
     """Lines of code, and where they belong."""
 
@@ -101,7 +91,7 @@ class DumpConfigJson(Open):
     environment: dict[str, str]
     insertions: list[InsertionJson]
     commands: dict[str, list[str]]
-    findings: list[FindingJson]
+    findings: list[DiagnosticJson]
     files: list[str]
 
 
@@ -131,7 +121,7 @@ class DoctorJson(Open):
     installed: list[InstalledJson]
     sets: list[VersionSetJson]
     table: list[VersionSetJson]
-    findings: list[FindingJson]
+    findings: list[DiagnosticJson]
     environment: dict[str, dict[str, str]]
     verdict: Literal["fine", "apart", "undecided"]
 
@@ -145,7 +135,7 @@ class DumpTensorJson(Open):
     agrees: bool | None
     why: str
     how: Literal["elements", "statistics", "checksum", "value", ""]
-    error: float | Literal["nan", "inf", "-inf"] | None
+    error: Number | None
     dtype_a: str
     dtype_b: str
     shape_a: list[int] | None
@@ -272,7 +262,7 @@ class CheckedArrayJson(Open):
     precision: str
     tolerance: float
     first_beyond: list[int] | None
-    first_values: list[float | Literal["nan", "inf", "-inf"]] | None
+    first_values: list[Number] | None
     measured: dict[str, Any] | None
     guide: dict[str, Any] | None
 
@@ -293,9 +283,9 @@ class ScoreJson(Open):
     """One task, or the mean. The error is percent of the benchmark, or points with `absolute`."""
 
     name: str
-    score: float | Literal["nan", "inf", "-inf"]
-    benchmark: float | Literal["nan", "inf", "-inf"]
-    error: float | Literal["nan", "inf", "-inf"]
+    score: Number
+    benchmark: Number
+    error: Number
     passes: bool
 
 
@@ -326,15 +316,15 @@ class LoggedRunJson(Open):
     first_step: int
     last_step: int
     interval: int
-    first_loss: float | Literal["nan", "inf", "-inf"] | None
-    last_loss: float | Literal["nan", "inf", "-inf"] | None
-    mean_loss: float | Literal["nan", "inf", "-inf"] | None
-    mean_grad_norm: float | Literal["nan", "inf", "-inf"] | None
+    first_loss: Number | None
+    last_loss: Number | None
+    mean_loss: Number | None
+    mean_grad_norm: Number | None
     columns: list[str]
     bad_steps: int = Field(description="Steps with a loss or norm that is NaN or infinite.")
     first_bad_step: int | None
-    problems: list[FindingJson]
-    points: list[tuple[int, float | Literal["nan", "inf", "-inf"] | None]]
+    problems: list[DiagnosticJson]
+    points: list[tuple[int, Number | None]]
 
 
 class LogCriterionJson(Open):
@@ -343,7 +333,7 @@ class LogCriterionJson(Open):
     name: str
     status: Literal["pass", "fail", "undecided", "info"]
     decides: bool
-    value: float | Literal["nan", "inf", "-inf"] | None
+    value: Number | None
     limit: float | None
     step: int | None
     message: str
@@ -353,7 +343,7 @@ class LogSpikeJson(Open):
     """A step where the difference leaps; `difference` is its largest one."""
 
     step: int
-    difference: float | Literal["nan", "inf", "-inf"]
+    difference: Number
 
 
 class LocalNormJson(Open):
@@ -362,9 +352,9 @@ class LocalNormJson(Open):
     a: str
     b: str
     step: int
-    norm_a: float | Literal["nan", "inf", "-inf"]
-    norm_b: float | Literal["nan", "inf", "-inf"]
-    relative: float | Literal["nan", "inf", "-inf"]
+    norm_a: Number
+    norm_b: Number
+    relative: Number
 
 
 class LogComparisonJson(Open):
@@ -381,7 +371,7 @@ class LogComparisonJson(Open):
     spikes: list[LogSpikeJson]
     diverges_at: int | None
     local_norms: list[LocalNormJson]
-    points: list[tuple[int, int, float | Literal["nan", "inf", "-inf"], float | Literal["nan", "inf", "-inf"]]]
+    points: list[tuple[int, int, Number, Number]]
 
 
 class LogsJson(Open):
@@ -448,7 +438,7 @@ class WeightsConvertJson(Open):
     vocabulary: VocabularyRowsJson | None
     left_out: list[LeftOutJson]
     configurations: list[str]
-    findings: list[FindingJson]
+    findings: list[DiagnosticJson]
 
 
 class WeightStatisticsJson(Open):
@@ -501,7 +491,7 @@ class WeightsCheckJson(Open):
     summary: dict[str, int]
     copies: WeightCopiesJson
     beside: dict[str, int]
-    findings: list[FindingJson]
+    findings: list[DiagnosticJson]
     verdict: Literal["equal", "different", "partial", "undecided"]
     not_compared: list[NotComparedJson] | None = None
 
@@ -644,8 +634,8 @@ class DataCheckJson(Open):
     sides: list[DataSideJson]
     agreement: DataAgreementJson | None
     decoded: list[DataDecodedJson]
-    problems: list[FindingJson]
-    unreadable: list[FindingJson]
+    problems: list[DiagnosticJson]
+    unreadable: list[DiagnosticJson]
 
 
 EVIDENCE_OUTPUTS: dict[str, type[BaseModel]] = {

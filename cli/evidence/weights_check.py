@@ -13,7 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.outgoing import emit, json_text, painted, say, tell, transient
-from ...schemas.config import json_value
+from ...schemas.json_values import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input

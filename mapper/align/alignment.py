@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...schemas.config import json_value
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..gates import says_something
 from ..recipe.values import Recipe, RecipeValue
@@ -47,13 +46,9 @@ class Change(NamedTuple):
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's entry of `changes`."""
-        return {
-            "field": self.field,
-            "from": json_value(self.before),
-            "to": json_value(self.after),
-            "reason": self.reason(language),
-            "sources": list(self.sources),
-        }
+        from ..answers_compiled import change_json
+
+        return change_json(self, language)
 
 
 class Alignment(NamedTuple):

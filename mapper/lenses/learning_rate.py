@@ -36,6 +36,8 @@ class _Rate(NamedTuple):
     tail_style: Value = None
     power: Value = 1.0
     cycles: Value = 0.5
+    warmup_share: Value = None
+    """The warm-up as a share of a length that is open."""
 
 
 class _Launch(NamedTuple):
@@ -133,6 +135,7 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
         last,
         tail if stable else None,
         values[11] if stable else None,
+        warmup_share=_float(values[4]) if last is None else None,
     )
 
 
@@ -166,13 +169,19 @@ def _megatron_put(values: Values, scope: Scope) -> Written:
         peak=rate.peak,
         low=OMIT if rate.style == "constant" else rate.low,
         warmup=OMIT if warm is None or share else integer(warm),
-        warmup_share=warm / (integer(rate.last) or 1) if warm is not None and share else OMIT,
+        warmup_share=_megatron_share(rate, warm, share=share),
         start=rate.start,
         last=last,
     )
     if rate.style == "WSD":
         written = written._replace(tail=OMIT if rate.tail is None else rate.tail, tail_style=rate.tail_style)
     return _in_samples(written, warm, scope) if counts_samples(scope) else written
+
+
+def _megatron_share(rate: _Rate, warm: int | float | None, *, share: bool) -> Value | Omitted:
+    if warm is None:
+        return OMIT if _float(rate.warmup_share) is None else rate.warmup_share
+    return warm / (integer(rate.last) or 1) if share else OMIT
 
 
 def _in_samples(written: _Launch, warmup: int | float | None, scope: Scope) -> Written:
@@ -204,7 +213,7 @@ def _nearest_megatron(rate: _Rate, last: Value | Omitted) -> Written:
 def _mindformers_get(values: Values, scope: Scope) -> Values:
     at = _Class(*values)
     if not isinstance(at.name, str):
-        return (None,) * 10
+        return (None,) * len(_Rate._fields)
     known = entries((entries(scope.options.get("classes")) or {}).get(at.name))
     facts = known or {"style": at.name}
     run, total = integer(scope.field("run.train_steps")), integer(at.total)
@@ -226,6 +235,7 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
     return rate._replace(
         power=1.0 if power is None or rate.style != "linear" else power,
         cycles=0.5 if cycles is None or rate.style != "cosine" else cycles,
+        warmup_share=_float(at.warmup_share) if warm is None else None,
     )
 
 
@@ -291,8 +301,11 @@ def _mindformers_put(values: Values, scope: Scope) -> Written:
     if rate.peak is None and rate.style is None:
         return (OMIT,) * len(_Class._fields)
     warm = _whole_steps(number(rate.warmup) or 0)
-    settings: dict[str, Value] = {"peak": rate.peak, "warmup": warm}
-    if _float(rate.start) and warm:
+    # A share of a length that is open stays a share, which both frameworks take of it.
+    is_share = rate.warmup is None and _float(rate.warmup_share) is not None
+    warming: dict[str, Value] = {"warmup_share": rate.warmup_share} if is_share else {"warmup": warm}
+    settings: dict[str, Value] = {"peak": rate.peak, **warming}
+    if _float(rate.start) and (warm or is_share):
         settings["start"] = rate.start
     if rate.last is not None and scope.side != "dynamic":
         settings["total"] = rate.last
@@ -396,11 +409,11 @@ LENSES = {
     "megatron_schedule": Lens(
         _megatron_get,
         _megatron_put,
-        ((0,), (1,), (2,), (3, 4, 5), (6,), (7, 8, 12, 13), (9, 10), (11,), (), ()),
+        ((0,), (1,), (2,), (3, 4, 5), (6,), (7, 8, 12, 13), (9, 10), (11,), (), (), (4,)),
     ),
     "mindformers_schedule": Lens(
         _mindformers_get,
         _mindformers_put,
-        ((0,), (1,), (2, 10), (3, 4), (5,), (6,), (7, 9, 6), (0,), (11,), (12,)),
+        ((0,), (1,), (2, 10), (3, 4), (5,), (6,), (7, 9, 6), (0,), (11,), (12,), (4,)),
     ),
 }

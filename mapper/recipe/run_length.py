@@ -31,12 +31,13 @@ _COUNTED = (
 
 def settled_by(config: Config, field: FieldName) -> tuple[str, str] | None:
     """Why a field is open in English and Chinese, where the run's length is the reason; None where it is not."""
-    if field not in _FOLLOW:
+    keys = _FOLLOW.get(field)
+    if keys is None:
         return None
     if config.framework == "megatron":
         length = config.settings.get(ITERATIONS)
         return _COUNTED if length is not None and not length.decided else None
-    for key in _FOLLOW[field]:
+    for key in keys:
         setting = config.settings.get(key)
         if setting is not None and not setting.decided and not _SOURCES.isdisjoint(setting.derived_from):
             return _REASON

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...schemas.config import Value, json_value
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -10,7 +9,7 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Impact
-    from ...schemas.config import Basis, Origin
+    from ...schemas.config import Basis, Origin, Value
     from ...schemas.diagnostic import Language
     from ...schemas.source import Span
 
@@ -27,13 +26,9 @@ class RecipeValue(NamedTuple):
 
     def to_json(self) -> dict[str, object]:
         """The contract's entry of `fields`."""
-        return {
-            "value": json_value(self.value),
-            "origin": self.origin,
-            "span": None if self.span is None else self.span.to_json(),
-            "from": list(self.keys),
-            **({} if self.decided else {"decided": False}),
-        }
+        from ..answers_compiled import recipe_value_json
+
+        return recipe_value_json(self)
 
 
 class Unmapped(NamedTuple):
@@ -51,12 +46,9 @@ class Unmapped(NamedTuple):
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's entry of `unmapped`."""
-        return {
-            "key": self.key,
-            "value": json_value(self.value),
-            "span": None if self.span is None else self.span.to_json(),
-            "reason": self.zh if language == "zh" else self.en,
-        }
+        from ..answers_compiled import unmapped_json
+
+        return unmapped_json(self, language)
 
 
 class Recipe(NamedTuple):

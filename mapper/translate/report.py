@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ...schemas.config import Value, json_value
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..recipe.vocabulary import defines_model
 
 if TYPE_CHECKING:
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Impact, Status
+    from ...schemas.config import Value
     from ...schemas.diagnostic import Language
 
 _MODEL_KEYS = ("model.", "model_config.")
@@ -24,11 +24,9 @@ class FieldValues(NamedTuple):
 
     def to_json(self) -> dict[str, object]:
         """The contract's entry of `transformer_config`."""
-        return {
-            "field": self.name,
-            "megatron": json_value(self.megatron),
-            "mindformers": json_value(self.mindformers),
-        }
+        from ..answers_compiled import transformer_field_json
+
+        return transformer_field_json(self)
 
 
 class ReportRow(NamedTuple):
@@ -60,24 +58,16 @@ class ReportRow(NamedTuple):
         """Whether the translated run computes something else, as far as is known, or can only be guessed at."""
         return self.impact == "numerics" and self.status in ("approximate", "dropped", "unresolved")
 
+    @property
+    def origin(self) -> str:
+        """Whether the source writes it, or has it by default."""
+        return "explicit" if self.explicit else "default"
+
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's row."""
-        row: dict[str, object] = {
-            "field": self.field,
-            "from": list(self.source),
-            "to": list(self.target),
-            "value": json_value(self.value),
-            "status": self.status,
-            "impact": self.impact,
-            "reversible": self.reversible,
-            "defines_model": self.defines_model,
-            "proof": None,
-            "origin": "explicit" if self.explicit else "default",
-            "message": self.zh if language == "zh" else self.en,
-        }
-        if self.resolved:
-            row["transformer_config"] = [values.to_json() for values in self.resolved]
-        return row
+        from ..answers_compiled import report_row_json
+
+        return report_row_json(self, language)
 
 
 def summary(rows: tuple[ReportRow, ...]) -> dict[str, int]:

@@ -40,7 +40,9 @@ class Obstacle(NamedTuple):
 
     def to_json(self, language: Language) -> dict[str, object]:
         """The contract's entry of `will_not_run`."""
-        return {"key": self.key, "code": self.code, "message": self.message(language), "instead": self.instead}
+        from ..answers_compiled import obstacle_json
+
+        return obstacle_json(self, language)
 
 
 def obstacles(translation: Translation, text: str) -> tuple[Obstacle, ...]:

@@ -36,6 +36,25 @@ def _misspelt(flag: str, better: str) -> bool:
     return flag in _MEANT or slip(flag, better)
 
 
+def cut_or_denied(flag: str, known: Catalog) -> str | None:
+    """A known option without its last word (`--num-attention`), or one that `no-` was put before or taken from.
+
+    A fork may well have such an argument, so that this counts only where a file has few arguments that are unknown.
+    """
+    words = "--" + flag.lstrip("-").replace("_", "-")
+    for other in (f"--no-{words[2:]}", f"--{words[5:]}" if words.startswith("--no-") else ""):
+        if other in known.by_option:
+            return other
+    if words.count("-") < _TWO_WORDS:
+        return None
+    longer = [option for option in known.by_option if option.rpartition("-")[0] == words]
+    return longer[0] if longer else None
+
+
+_TWO_WORDS = 3
+"""The hyphens of an option of two words."""
+
+
 def glued(flag: str, known: Catalog) -> tuple[str, str] | None:
     """A known option and its value, where the blank between them is missing: `--rotary-base10000`."""
     for end in range(len(flag) - 1, 3, -1):
@@ -60,7 +79,9 @@ def meant(flag: str, known: Catalog) -> str | None:
     if apart is not None:
         return known.by_option[apart[0]].dest
     better = suggestion(flag, known)
-    return known.by_option[better].dest if better is not None and _misspelt(flag, better) else None
+    if better is None or not _misspelt(flag, better):
+        better = cut_or_denied(flag, known)
+    return None if better is None else known.by_option[better].dest
 
 
 def suggestion(flag: str, known: Catalog) -> str | None:

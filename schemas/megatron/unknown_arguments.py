@@ -6,7 +6,7 @@ from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING
 from ..suggestion import slip
 from .messages_compiled import say
-from .suggestions import glued
+from .suggestions import cut_or_denied, glued
 
 if TYPE_CHECKING:
     from ..diagnostic import Diagnostic
@@ -49,6 +49,12 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bo
         else:
             strange.append(len(told) - 1)
     if len(strange) < FORK:
+        for at in strange:
+            flag = str(dict(told[at].values)["flag"])
+            near = cut_or_denied(flag, catalog(version))
+            if near is not None:
+                misspelt = say.misspelt_or_own if own else say.misspelt
+                told[at] = finding(misspelt(version=version, flag=flag, near=near), file, told[at].span)
         return tuple(told)
     # A fork has arguments of later versions, too.
     first = strange[0]

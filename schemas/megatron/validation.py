@@ -261,6 +261,8 @@ class Run(rows.Run):
         self.refused = True
         places = self._blamed(row)
         facts = ", ".join(f"{name} = {_shown(self[name])}" for name in list(self.reads))
+        if said is say.stops:  # what divides by nothing
+            places.sort(key=lambda one: one.value != 0 or isinstance(one.value, bool))
         if row.more.hardware or said is None:
             said = say.refused_on_hardware if row.more.hardware else say.refused
         at = None if self._misspelt(row) is not None else next(iter(places), None)

@@ -227,6 +227,10 @@ def build_callbacks(run: Trainer) -> None:
     classes: dict[str, str] = reading.catalog["callbacks"]
     for place, entry in enumerate(entries):
         kind: Any = entry.get("type") if is_mapping(entry) else None
+        if is_mapping(entry) and "type" in entry and kind is None:
+            # tools/register/register.py:MindFormerRegister.get_cls: "Can't find class"
+            path = f"callbacks[{place}].type"
+            reading.note("value-type", path, key=path, value="null", expected="the name of a class", expected_zh="类名")
         taken = classes.get(kind) if isinstance(kind, str) else None
         arguments = [] if taken is None else taken.split()
         if taken is None or "**" in arguments:

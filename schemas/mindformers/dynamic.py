@@ -35,6 +35,7 @@ VERSIONS = names_with_facts("mindformers", "dynamic")
 
 _ABSENT: Any = object()
 _SCALARS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}
+_MEGATRON_DATA = "train_dataset.dataloader.config."
 _NAMED_COUNTS = (("warmup", "warmup_steps", "warmup_ratio"), ("decay start", "decay_start_steps", "decay_start_ratio"))
 _DEGREES = ("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel")
 
@@ -250,6 +251,15 @@ class DynamicReading:
         checks = _Checks(self)
         for section in sections(self.facts.version, "dynamic checks"):
             checks.follow(section.rows)
+        self._mask_of_documents()
+
+    def _mask_of_documents(self) -> None:
+        """`pynative/trainer/utils.py:_build_dataset` (1.9-2.1) asks for the key without a default."""
+        key = f"{_MEGATRON_DATA}create_compressed_eod_mask"
+        given = [one for one in self.settings if one.startswith(_MEGATRON_DATA)]
+        loader = self.value("train_dataset.dataloader.type")
+        if given and key not in given and loader == "BlendedMegatronDatasetDataLoader":
+            self.report("required", _end(self.span(given[-1])), key=key, expected=_described("bool"))
 
     def _transformer(self) -> None:
         """The model part goes through the model class's own converter, as in the static graph."""

@@ -7,6 +7,7 @@ What is right is in tests/schemas/mindformers/run_length_cases.yaml, by the real
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -241,3 +242,19 @@ def test_a_script_that_leaves_its_length_open_is_settled_too(accmap: Callable[..
 def test_a_length_that_a_file_states_stands(accmap: Callable[..., Any]) -> None:
     fields = json.loads(accmap("recipe", "a.sh", "--steps", "7", "--format", "json", files=FILES).out)["fields"]
     assert fields["run.train_steps"]["value"] == 2000
+
+
+def test_a_share_of_an_open_length_stays_a_share(accmap: Callable[..., Any]) -> None:
+    # mindformers 1.9.0 lr_schedule.py:_get_lr_steps takes int(total_steps * warmup_ratio) of the length that
+    # base_trainer.py:create_lr_scheduler puts in, megatron 0.12 optimizer_param_scheduler.py the share itself: for
+    # 1,250 steps and 0.01 the real classes warm up over 12 and 12.5 steps. No warm-up at all is neither.
+    script = SCRIPT.format(iters="$ITERS", lr="1e-4").replace("--lr-warmup-iters 60", "--lr-warmup-fraction 0.01")
+    answer = accmap("convert", "run.sh", "-o", "out.yaml", files={"run.sh": script})
+    assert answer.code == 1
+    text = Path("out.yaml").read_text("utf-8")
+    assert "warmup_ratio: 0.01" in text
+    assert "warmup_steps" not in text
+    accmap("convert", "run.sh", "-o", "known.yaml", "--steps", "1250")
+    assert "warmup_steps: 13" in Path("known.yaml").read_text("utf-8")  # the nearest whole number of steps
+    accmap("convert", "b.yaml", "-o", "back.sh", files=FILES)
+    assert "--lr-warmup-fraction 0.03" in Path("back.sh").read_text("utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,9 @@ def test_scores(case: dict[str, Any], tmp_path: Path) -> None:
         ("a.txt", ""),
         ("a.txt", b"\xff\xfe"),
         ("a.json", "[" * 50_000),
+        ("a.json", json.dumps({f"task{at}": at for at in range(20_001)})),
+        ("a.csv", "task,score\n" + "".join(f"task{at},{at}\n" for at in range(20_001))),
+        ("a.txt", "task: 1\n" * 300_000),
     ],
 )
 def test_what_holds_no_scores_is_refused(name: str, text: str | bytes, tmp_path: Path) -> None:

@@ -85,11 +85,13 @@ YAML = {
     "loader without type": (r"^    type: Blended.*", "    type:"),
     "optimizer without type": (r"^  type: AdamW", "  type:"),
     "schedule without type": (r"^  type: Cosine.*", "  type:"),
+    "callback without type": (r"type: MFLossMonitor", "type:"),
     "trainer misspelt": (r"^trainer:", "trianer:"),
     "class misspelt": (r"architectures:", "architcetures:"),
     "norm is null": (r"max_grad_norm: .*", "max_grad_norm:"),
     "accumulation is a text": (r"gradient_accumulation_steps: 4", 'gradient_accumulation_steps: "4"'),
     "truth is a number": (r"^  model_parallel: 1", "  vocab_emb_dp: 1"),
+    "a group of no gradients": (r"^  model_parallel: 1", "  gradient_aggregation_group: 0"),
     "layers are scaled": (r"^use_legacy: False", "use_legacy: False\nlayer_scale: True"),
     "no colon": (r"^  batch_size: 1", "  batch_size 1"),
     "further in than its neighbours": (r"^    num_attention_heads: ", "      num_attention_heads: "),
@@ -130,6 +132,11 @@ FLAGS = {
     "choice without blank": (r"--position-embedding-type rope", "--position-embedding-typerope"),
     "half a device": (r"^GPUS_PER_NODE=1", "GPUS_PER_NODE=1.5"),
     "no number of nodes": (r"^NNODES=1", "NNODES=one"),
+    "padded to a multiple of nothing": (r"--make-vocab-size-divisible-by 1", "--make-vocab-size-divisible-by 0"),
+    "longer than the positions": (r"--seq-length 64", "--seq-length 65"),
+    "fewer positions than tokens": (r"--max-position-embeddings 64", "--max-position-embeddings 32"),
+    "no steps of decay": (r"--lr-warmup-iters 10", "--lr-decay-iters 0"),
+    "no heads": (r"--num-attention-heads 4", "--num-attention-heads 0"),
     "tokenizer without a model": (r"--tokenizer-type NullTokenizer", "--tokenizer-type HuggingFaceTokenizer"),
 }
 
@@ -140,6 +147,24 @@ def test_a_slip_in_a_script(name: str) -> None:
     found = linted({**STATIC, SCRIPT: text}, ReadOptions(mindformers="1.9"))
     assert found, "silent"
     assert line in places(found, SCRIPT)[:1], [entry.message() for entry in found]
+
+
+def test_what_a_dash_loses_hangs_on_it() -> None:
+    """The word behind the dash, what the validation then lacks, and what the files differ in."""
+    text = STATIC[SCRIPT].replace("--hidden-size 64", "—hidden-size 64")
+    found = linted({**STATIC, SCRIPT: text}, ReadOptions(mindformers="1.9"))
+    assert [entry.kind.code for entry in found if entry.because is None] == ["MAP003"]
+    assert {"MAP003", "MAP030", "NET003"} <= {entry.kind.code for entry in found if entry.because is not None}
+
+
+@pytest.mark.parametrize(("version", "refused"), [("1.9", False), ("2.1", True)])
+def test_fewer_than_no_dense_layers(version: str, refused: bool) -> None:
+    """2.1.0 parallel_core/transformer_config.py:TransformerConfig.__post_init__ refuses what is below -1."""
+    text = STATIC[CONFIGURATION].replace(
+        "    hidden_size: 64\n", "    hidden_size: 64\n    first_k_dense_replace: -3\n"
+    )
+    found = linted({"a.yaml": text}, ReadOptions(mindformers=version, dialect="static"))
+    assert ("first_k_dense_replace is -1 or above" in str([entry.message() for entry in found])) is refused
 
 
 def test_a_flag_that_is_given_twice_is_to_blame() -> None:

@@ -45,6 +45,7 @@ SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "schedule.stable_decay_style": st.just(None),
     "schedule.power": st.just(1.0),
     "schedule.cycles": st.just(0.5),
+    "schedule.warmup_ratio": st.none(),
     "recompute.granularity": st.sampled_from(["none", "selective", "full"]),
     "recompute.num_layers": st.just(None),
     "parallel.pipeline_layers": st.sampled_from(

@@ -22,7 +22,8 @@ import yaml
 
 from accmap.mapper.translate.mindformers_file import mindformers_text
 from accmap.mapper.translate.translation import translate
-from accmap.schemas.config import ReadOptions, json_value
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.json_values import json_value
 from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
 

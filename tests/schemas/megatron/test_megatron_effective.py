@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from accmap.schemas.config import Argument, Config, Launch, ReadOptions, json_value
+from accmap.schemas.config import Argument, Config, Launch, ReadOptions
+from accmap.schemas.json_values import json_value
 from accmap.schemas.megatron.catalog import VERSIONS, catalog
 from accmap.schemas.megatron.compile_validation import names, read_rows
 from accmap.schemas.megatron.effective import megatron_config

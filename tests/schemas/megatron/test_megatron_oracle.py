@@ -16,7 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from accmap.schemas.config import Config, ReadOptions, json_value
+from accmap.schemas.config import Config, ReadOptions
+from accmap.schemas.json_values import json_value
 from accmap.schemas.megatron.catalog import VERSIONS, ArgumentFact, catalog
 from accmap.schemas.megatron.effective import megatron_config
 from accmap.schemas.megatron.inputs import read_recipe

@@ -32,6 +32,26 @@ def test_a_slip_of_the_pen_is_an_error(flag: str) -> None:
     assert "its parser would stop here" in message
 
 
+@pytest.mark.parametrize(
+    ("flag", "meant"),
+    [
+        ("--ffn-hidden 64", "--ffn-hidden-size"),
+        ("--no-group-query-attention", "--group-query-attention"),
+        ("--rope-fusion", "--no-rope-fusion"),
+    ],
+)
+def test_a_flag_without_its_last_word_or_denied_is_a_slip(flag: str, meant: str) -> None:
+    """The real parsers of 0.12-0.19 take no abbreviations and end with exit code 2."""
+    config = read(flag, "0.12")
+    assert kinds(config) == [("misspelt-argument", "error")]
+    assert meant in next(entry for entry in config.problems if entry.kind.code == "MAP026").message()
+
+
+def test_a_fork_may_deny_what_it_likes() -> None:
+    config = read("--no-group-query-attention --noop-layers 3 --tune-the-thing --sparse-mode 2 --own-kernel")
+    assert kinds(config) == [("looks-like-a-fork", "warning")]
+
+
 def test_a_program_of_its_own_may_declare_what_looks_like_a_slip() -> None:
     # megatron core_v0.12.0 training/initialize.py:initialize_megatron takes extra_args_provider; Pai-Megatron-Patch's
     # pretrain_qwen.py declares --patch-size with it, which is one letter from --batch-size.
@@ -108,3 +128,15 @@ def test_keys_of_one_version_are_those_of_the_catalogs() -> None:
         for value in values or ("",)
     }
     assert set().union(*(keys(version) for version in STATIC_VERSIONS)) - usual == told
+
+
+@pytest.mark.parametrize(("version", "rows"), [("0.17", 50304), ("0.19", 50304)])
+def test_gpt2s_vocabulary_is_fetched_where_no_tokenizer_is_named(version: str, rows: int) -> None:
+    # megatron core_v0.19.0 core/tokenizers/text/libraries/megatron_hf_tokenizer.py:_get_vocab_file downloads it, and
+    # build_tokenizer.py:_set_padded_vocab_size pads its 50,257 tokens; 0.16 asserts a file.
+    text = f"torchrun pretrain_gpt.py {SIZES} --seq-length 8 --max-position-embeddings 8 --micro-batch-size 1 --lr 1e-4"
+    config = config_of(
+        SourceText("a.sh", f"{text} --train-iters 1 --vocab-size 31999\n"), ReadOptions(megatron=version), path="a.sh"
+    )
+    assert config.value("tokenizer_type") == "GPT2BPETokenizer"
+    assert config.value("padded_vocab_size") == rows

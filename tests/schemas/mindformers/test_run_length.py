@@ -92,7 +92,8 @@ def test_without_it_nothing_is_guessed(case: dict[str, Any], version: str) -> No
     for name, entry in recipe_of(known).fields.items():
         if name.startswith(("schedule.", "run.train")):
             own = schedule.fields[name]
-            assert own.value in (None, entry.value), name
+            # the share that a warm-up is of an open length is written in the file itself
+            assert own.value in (None, entry.value) or name == "schedule.warmup_ratio", name
             assert own.decided or own.value is None, name
     try:
         curve = schedule_of(config).learning_rate

@@ -1,0 +1,120 @@
+"""The JSON of recipes, translations and comparisons, as typed models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ..schemas.answer_parts import From, Given, LeftOut, Open, Said, Spoken, Value
+from ..schemas.answers import MODELS as BELOW
+from ..schemas.answers import Effective, SpanJson
+
+Impact = Literal["numerics", "performance", "none"]
+
+
+class RecipeValueJson(Open):
+    """What a run has for a field of the vocabulary."""
+
+    value: Value
+    origin: Effective
+    span: SpanJson | None
+    keys: list[str] = Field(alias="from")
+    decided: Annotated[bool, LeftOut(True)] = True
+
+
+class UnmappedJson(Open):
+    """A written key that no field takes up, and why."""
+
+    key: str
+    value: Value
+    span: SpanJson | None
+    reason: Annotated[str, Spoken()]
+
+
+class TransformerFieldJson(Open):
+    """A field of both frameworks' TransformerConfig, and what each holds in the end."""
+
+    field: Annotated[str, From("name")]
+    megatron: Value
+    mindformers: Value
+
+
+class ReportRowJson(Open):
+    """What became of one field, or of one key without a field."""
+
+    field: str | None
+    source: list[str] = Field(alias="from")
+    target: list[str] = Field(alias="to")
+    value: Value
+    status: Literal["exact", "conditional", "approximate", "made-explicit", "dropped", "unresolved"]
+    impact: Impact
+    reversible: bool
+    defines_model: bool
+    proof: Annotated[dict[str, Any] | None, Given()]
+    origin: Literal["explicit", "default"]
+    message: Annotated[str, Spoken()]
+    transformer_config: Annotated[list[TransformerFieldJson] | None, From("resolved"), LeftOut(())] = None
+    """The fields that this row speaks of, where they differ; left out where there are none."""
+
+
+class ObstacleJson(Open):
+    """Why a written file loads and cannot run, and the nearest setting that does."""
+
+    file: Annotated[str | None, Given(), LeftOut(None)] = None
+    key: str | None
+    code: str
+    message: Annotated[str, Said("message")]
+    instead: str | None
+
+
+class ChangeJson(Open):
+    """A field that `pair --align` sets, and why."""
+
+    field: str
+    before: Value = Field(alias="from")
+    after: Value = Field(alias="to")
+    reason: Annotated[str, Said("reason")]
+    sources: list[str] = []
+
+
+class SideJson(Open):
+    """What one file says of a field."""
+
+    value: Value
+    origin: Effective
+    key: str | None
+    span: SpanJson | None
+
+
+class DiffRowJson(Open):
+    """One field, or one key without a field, on both sides."""
+
+    field: str | None
+    a: SideJson | None
+    b: SideJson | None
+    status: Literal["equal", "different", "only-a", "only-b", "undecided"]
+    impact: Impact
+    counts: Annotated[bool | None, LeftOut(True)] = Field(
+        True, description="Whether the field means anything in these runs; null where that cannot be read."
+    )
+    reason: Annotated[str | None, Given(), LeftOut(None)] = Field(
+        None, description="Why the row is undecided, where the run's length is the reason."
+    )
+
+
+MODELS: tuple[type[Open], ...] = (
+    RecipeValueJson, UnmappedJson, TransformerFieldJson, ReportRowJson, ObstacleJson, ChangeJson, SideJson, DiffRowJson,
+)  # fmt: skip
+"""What has a record in this room."""
+
+
+def products() -> dict[str, str]:
+    """The compiled module."""
+    from ..schemas.answer_writers import writers
+
+    known = dict.fromkeys(BELOW, "..schemas.answers_compiled")
+    text = writers(
+        "Writes the records of this room as the models of answers.py say; compiled from them.", MODELS, known
+    )
+    return {"mapper/answers_compiled.py": text}

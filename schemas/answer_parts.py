@@ -1,0 +1,59 @@
+"""What the models of JSON answers are made of: open objects, and for each member where its value comes from.
+
+A model is the only definition of an answer: `answer_writers.py` compiles it to a plain function that writes a record
+so, and `accmap schema` prints its JSON Schema. A member without a mark is the record's attribute of the same name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Number = float | Literal["nan", "inf", "-inf"]
+
+
+class Open(BaseModel):
+    """An object that may gain keys."""
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+
+
+@dataclass(frozen=True)
+class From:
+    """The attribute that the value is, as a path."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Said:
+    """The method that answers with a text in the language of the answer."""
+
+    method: str
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """The attributes `en` and `zh` of the record are the text."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The record does not know it: whoever writes the answer says it."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Not written where it has this value."""
+
+    where: object
+
+
+@dataclass(frozen=True)
+class AsJson:
+    """A value of a configuration, which JSON may not have as it is."""
+
+
+Value = Annotated[Any, AsJson()]

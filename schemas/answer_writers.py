@@ -1,0 +1,120 @@
+"""Compiles models of JSON answers to plain functions that write records so; a run imports those, and no Pydantic."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from .answer_parts import AsJson, From, Given, LeftOut, Said, Spoken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pydantic.fields import FieldInfo
+
+    Model = type[BaseModel]
+
+
+def writers(about: str, models: Iterable[Model], known: Mapping[Any, str]) -> str:
+    """The text of a module with a function for each model; `known` are those that another module has, by its name."""
+    own = tuple(models)
+    homes: dict[str, list[str]] = {}
+    for model, home in known.items():
+        if any(model in _models_in(member.annotation) for one in own for member in one.model_fields.values()):
+            homes.setdefault(home, []).append(_name(model))
+    imports = [f"from {home} import {', '.join(sorted(names))}" for home, names in sorted(homes.items())]
+    body = [line for model in own for line in ("", "", *_function(model))]
+    if any("json_value(" in line for line in body) and not any("json_value" in line for line in imports):
+        imports.append(f"from {_VALUES[own[0].__module__.split('.')[1]]} import json_value")
+    lines = [f'"""{about} Do not edit."""', "", "from __future__ import annotations", "", *imports]
+    lines += ["", "TYPE_CHECKING = False", "if TYPE_CHECKING:", "    from typing import Any", *body]
+    return "\n".join(lines) + "\n"
+
+
+_VALUES = {"schemas": ".json_values", "mapper": "..schemas.json_values", "evidence": "..schemas.json_values"}
+
+
+def _name(model: Model) -> str:
+    """`ReportRowJson` is written by `report_row_json`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", model.__name__).lower()
+
+
+def _function(model: Model) -> Iterator[str]:
+    fields = [(field.alias or name, name, field) for name, field in model.model_fields.items()]
+    given = [name for _, name, field in fields if _mark(field, Given)]
+    keywords = ["*", *(f"{name}: Any = None" for name in given)] if given else []
+    parameters = ", ".join(["it: Any", 'language: str = "en"', *keywords])
+    yield f"def {_name(model)}({parameters}) -> dict[str, Any]:"
+    yield f'    """{(model.__doc__ or "").splitlines()[0]}"""'
+    begin = "    found: dict[str, Any] = {"
+    for optional, entries in groupby(fields, lambda entry: _mark(entry[2], LeftOut) is not None):
+        if optional and "|" not in begin:
+            yield "    found: dict[str, Any] = {}"
+        for key, name, field in entries if optional else ():
+            where = _mark(field, LeftOut).where
+            differs = "is not" if where is None or isinstance(where, bool) else "!="
+            yield f"    if {_source(name, field)} {differs} {where!r}:"
+            yield f"        found[{key!r}] = {_value(name, field)}"
+        if not optional:
+            yield begin
+            yield from (f"        {key!r}: {_value(name, field)}," for key, name, field in entries)
+            yield "    }"
+        begin = "    found |= {"
+    yield "    return found"
+
+
+def _mark(field: FieldInfo, kind: type[Any]) -> Any:
+    return next((mark for mark in field.metadata if isinstance(mark, kind)), None)
+
+
+def _source(name: str, field: FieldInfo) -> str:
+    """The expression that has the member's value."""
+    if _mark(field, Given):
+        return name
+    if _mark(field, Spoken):
+        return 'it.zh if language == "zh" else it.en'
+    said, path = _mark(field, Said), _mark(field, From)
+    if said:
+        return f"it.{said.method}(language)"
+    return f"it.{path.path if path else name}"
+
+
+def _value(name: str, field: FieldInfo) -> str:
+    source = _source(name, field)
+    if _mark(field, Given):
+        return source
+    if _mark(field, AsJson):
+        return f"json_value({source})"
+    return _written(field.annotation, source)
+
+
+def _written(kind: Any, source: str, depth: int = 0) -> str:
+    """The expression that turns a value of a kind into what JSON has for it."""
+    if get_origin(kind) is Annotated:
+        inner, *marks = get_args(kind)
+        return f"json_value({source})" if AsJson() in marks else _written(inner, source, depth)
+    if get_origin(kind) in (Union, UnionType):
+        others = [part for part in get_args(kind) if part is not NoneType]
+        if len(others) < len(get_args(kind)) and len(others) == 1:
+            written = _written(others[0], source, depth)
+            return source if written == source else f"None if {source} is None else {written}"
+        return source
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return f"{_name(kind)}({source}, language)"
+    if get_origin(kind) is list:
+        one = f"one{depth or ''}"
+        written = _written(get_args(kind)[0], one, depth + 1)
+        return f"list({source})" if written == one else f"[{written} for {one} in {source}]"
+    if get_origin(kind) is dict:
+        return f"dict({source})"
+    assert kind is Any or get_origin(kind) is Literal or kind in (str, int, float, bool), kind
+    return source
+
+
+def _models_in(kind: Any) -> set[Any]:
+    parts = {part for inner in get_args(kind) for part in _models_in(inner)}
+    return parts | {kind} if isinstance(kind, type) and issubclass(kind, BaseModel) else parts

@@ -1,0 +1,77 @@
+"""The compiled writers write what the models of answers say: every key, in their order, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from accmap.mapper import answers as upper
+from accmap.mapper import answers_compiled as upper_writers
+from accmap.mapper.translate.report import FieldValues, ReportRow
+from accmap.schemas import answers, answers_compiled
+from accmap.schemas.config import Basis, Setting, Unresolved
+from accmap.schemas.diagnostic import Diagnostic, Edit, Fix, Kind, Related
+from accmap.schemas.source import Span
+
+SPAN = Span(3, 5, 3, 9)
+KIND = Kind("SYN001", "some-name", "error", "It is {what}.", "它是 {what}。")
+RECORDS: list[tuple[str, Any, dict[str, Any]]] = [
+    ("SpanJson", SPAN._replace(file="b.sh"), {}),
+    ("ValueJson", Setting("lr", float("inf"), "explicit", SPAN, ("--lr", "inf"), "--lr", (), True, "ignored"), {}),
+    ("UnresolvedJson", Unresolved("$X", "a variable", SPAN), {}),
+    ("BasisJson", Basis("megatron", "0.12", "detected", ("a flag", "一个参数")), {}),
+    (
+        "DiagnosticJson",
+        Diagnostic(
+            KIND,
+            "a.sh",
+            SPAN,
+            (("what", "it"),),
+            (Related("b.yaml", None, "there", "那里"),),
+            ("model.num_layers",),
+            Fix("safe", "write it", "写入", (Edit("a.sh", SPAN, "x"),)),
+        ),
+        {"because_of": 2},
+    ),
+    (
+        "ReportRowJson",
+        ReportRow("model.num_layers", ("a",), ("b",), 4, "exact", "numerics", True, "yes", "是", True, (
+            FieldValues("num_layers", 4, 5),
+        )),
+        {},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "record", "given"), RECORDS, ids=[row[0] for row in RECORDS])
+def test_a_record_is_written_as_its_model_says(name: str, record: Any, given: dict[str, Any]) -> None:
+    room, compiled = (upper, upper_writers) if hasattr(upper_writers, _function(name)) else (answers, answers_compiled)
+    model = getattr(room, name)
+    for language in ("en", "zh"):
+        written = getattr(compiled, _function(name))(record, language, **given)
+        keys = [field.alias or key for key, field in model.model_fields.items()]
+        assert list(written) == [key for key in keys if key in written]
+        assert set(keys) - set(written) <= {"version_label", "purpose"}
+        assert model.model_validate(written).model_extra == {}
+
+
+def test_texts_are_in_the_language_of_the_answer() -> None:
+    record = RECORDS[4][1]
+    written = answers_compiled.diagnostic_json(record, "zh")
+    assert (written["message"], written["related"][0]["message"], written["fix"]["description"]) == (
+        "它是 it。",
+        "那里",
+        "写入",
+    )
+    assert record.to_json("zh") == written
+
+
+def test_what_is_not_worth_a_word_is_left_out() -> None:
+    plain = Setting("lr", 1.0, "default")
+    assert list(plain.to_json()) == ["key", "value", "raw", "origin", "derived_from", "flag", "span"]
+    assert "file" not in SPAN.to_json()
+
+
+def _function(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).removeprefix("_")
