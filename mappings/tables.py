@@ -7,7 +7,7 @@ them costs no parsing. `table()` is the whole of it, with the lookups that reade
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.versions import number_of
+from ..schemas.versions import within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -232,11 +232,3 @@ def _names_of(row: Row) -> set[str]:
 
 def _words_of(text: str) -> set[str]:
     return {word.strip(".,;:()").lstrip("-").replace("-", "_") for word in text.split()}
-
-
-def within(version: str, since: str | None, until: str | None) -> bool:
-    """Whether a version lies between two others, both included; None leaves an end open."""
-    if since is None and until is None:
-        return True
-    number = number_of(version)
-    return (since is None or number_of(since) <= number) and (until is None or number <= number_of(until))

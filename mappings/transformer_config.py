@@ -6,7 +6,7 @@ Loaded only where a translation is made: `transformer_config.yaml` is the author
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from .tables import within
+from ..schemas.versions import within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
@@ -41,6 +41,14 @@ def read_table(path: str) -> Any:
     """The table, every mapping in it with its line."""
     with open(path, encoding="utf-8") as stream:
         return yaml.load(stream, _Loader)
+
+
+def plain(value: Any) -> Any:
+    """A value without the lines of its mappings."""
+    if isinstance(value, dict):
+        mapping = cast("dict[Any, Any]", value)
+        return {key: plain(entry) for key, entry in mapping.items() if key != LINE}
+    return [plain(entry) for entry in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 class Names:
@@ -85,23 +93,23 @@ class Names:
         tree = _parsed(text)
         own = _bound(tree)
         for dotted, is_call in _chains(tree):
-            if dotted.partition(".")[0] in own or self._is_function(dotted):
+            if dotted.partition(".")[0] in own or self.is_function(dotted):
                 continue
             key, _ = self.found(dotted, is_call=is_call)
             found[key] = None
         return list(found)
 
-    def _is_function(self, name: str) -> bool:
+    def is_function(self, name: str) -> bool:
+        """Whether a name is one of what expressions may call."""
         return name in self.context or name in self.builtins or hasattr(self.functions, name)
 
     def found(self, dotted: str, *, is_call: bool = False) -> tuple[str, str]:
-        """The key of the longest part that is a name, and the rest; what is called keeps its last word."""
-        parts = dotted.split(".")
-        for count in range(len(parts) - is_call, 0, -1):
-            key = self.place(".".join(parts[:count]))
-            if key is not None:
-                return key, ".".join(parts[count:])
-        raise ValueError(f"nothing is called {dotted}")
+        """The key of a name, and what is asked of its value: the last word of what is called is a method."""
+        name, _, method = dotted.rpartition(".") if is_call else (dotted, "", "")
+        key = self.place(name)
+        if key is None:
+            raise ValueError(f"nothing is called {name}")
+        return key, method
 
 
 def _braced(text: str) -> str:

@@ -78,6 +78,14 @@ def number_of(name: str) -> tuple[int, ...]:
     return NUMBERS.get(name) or tuple(int(part) for part in name.split(".")[:2] if part.isdigit())
 
 
+def within(version: str, since: str | None, until: str | None) -> bool:
+    """Whether a version lies between two others, both included; None leaves an end open."""
+    if since is None and until is None:
+        return True
+    number = number_of(version)
+    return (since is None or number_of(since) <= number) and (until is None or number <= number_of(until))
+
+
 def name_with(framework: Framework, number: tuple[int, ...]) -> str | None:
     """The version that stands at a number, where there is one."""
     return next((name for name in names(framework) if number_of(name) == number), None)

@@ -35,8 +35,8 @@ EXCEPTIONS: dict[str, tuple[int, str]] = {
     "mapper/schedule/explanation.py": (3, _SCHEDULER),
     "mapper/schedule/from_config.py": (59, _SCHEDULER),
     "mapper/schedule/megatron.py": (2, _SCHEDULER),
-    "mapper/schedule/mindformers_arguments.py": (65, _SCHEDULER),
-    "mapper/schedule/mindformers_classes.py": (36, _SCHEDULER),
+    "mapper/schedule/mindformers_arguments.py": (15, _SCHEDULER),
+    "mapper/schedule/mindformers_classes.py": (37, _SCHEDULER),
     "mapper/lenses/numerics.py": (5, "the shape of one value: the members of a scale_sense"),
 }
 _TOP = frozenset(

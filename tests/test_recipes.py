@@ -1,4 +1,4 @@
-"""CONTRIBUTING's "add a key" and "add a rule", done as they stand there in a copy of the checkout."""
+"""Recipes of CONTRIBUTING ("add a key" and others), done as they stand there in a copy of the checkout."""
 
 from __future__ import annotations
 
@@ -76,6 +76,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert "\nlogging.profile_start: " in text
     excuses.write_text(re.sub(r"\nlogging\.profile_start: .*", "", text), "utf-8")
     follow(root, "Add a rule")
+    follow(root, "Add what the code makes of a key")
     return root
 
 
@@ -85,6 +86,15 @@ def test_the_key_is_carried_and_explained(followed: Path, tmp_path: Path) -> Non
     script.write_text(text.replace("--bf16", "--bf16 --profile --profile-step-start 7", 1), "utf-8")
     assert "profile_start_step: 7" in run(followed, sys.executable, "-m", "accmap", "convert", str(script))
     assert "logging.profile_start" in run(followed, sys.executable, "-m", "accmap", "explain", "profile_start_step")
+
+
+def test_the_refusal_is_said(followed: Path, tmp_path: Path) -> None:
+    written = tmp_path / "run.yaml"
+    text = (followed / "examples/qwen3_dense/mindformers.yaml").read_text("utf-8")
+    written.write_text(re.sub(r"head_dim: \d+", "head_dim: 4096", text), "utf-8")
+    words = ("lint", "--no-config", "--mindformers", "1.9", str(written))
+    answer = run(followed, sys.executable, "-m", "accmap", *words)
+    assert "a head is at most four times its share of 64, not 4096" in " ".join(answer.split())
 
 
 def test_the_rules_are_said(followed: Path, tmp_path: Path) -> None:

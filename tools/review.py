@@ -1,4 +1,7 @@
-"""What a person has to review when a version of Megatron-LM comes in: `python tools/review.py 0.19 0.20`.
+"""What a person has to review when a version comes in: `python tools/review.py 0.19 0.20`.
+
+`python tools/review.py --mindformers 2.1 2.2` answers for MindSpore Transformers: what its facts say anew, and the
+rows of `resolution.yaml`, tables and programs that cite a function whose source changed. For Megatron-LM:
 
 Lays the two versions' facts beside each other. Each argument that is new, gone or changed, and each function whose
 code changed, is listed with the rows, rules and validation entries that name the one or cite the other.
@@ -20,6 +23,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from accmap.schemas.megatron import facts as stored
 from accmap.schemas.megatron.extract import Change, changes, known
 from accmap.schemas.megatron.extraction import definitions
+from accmap.schemas.mindformers.extract import stored as stored_mindformers
+from accmap.schemas.mindformers.extract import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -134,6 +139,7 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("versions", nargs="*", metavar="VERSION")
     parser.add_argument("--tree")
+    parser.add_argument("--mindformers", action="store_true")
     parser.add_argument("--format", choices=["text", "json"], default="text")
     given = parser.parse_args(words)
     if given.tree:
@@ -142,6 +148,10 @@ def main(words: Sequence[str]) -> int:
     if len(given.versions) != 2:
         parser.error("give the two versions to compare")
     listed = review(*given.versions)
+    if given.mindformers:
+        before, after = given.versions
+        told(after, before, stored_mindformers(before), stored_mindformers(after))
+        return 0
     if given.format == "json":
         print(json.dumps([{**change._asdict(), "places": [p._asdict() for p in places]} for change, places in listed]))
         return 0

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from ..mapper.lenses.network import SCALED_FROM
-from ..mappings.tables import within
+from ..schemas.versions import within
 from . import dimensions as size
 from .blueprint import Blueprint, OptimizerPlan
 

@@ -53,7 +53,8 @@ def mindformers_schedule(parameters: MindFormersParameters) -> Schedule:
     if traits.undefined is not None:
         traits = traits._replace(undefined=traits.undefined - offset)
     notes = [
-        note(say.swallowed, type=built.type, argument=name) for name in swallowed(built.type, parameters.arguments)
+        note(say.swallowed, type=built.type, argument=name)
+        for name in swallowed(built.type, parameters.arguments, parameters.version)
     ]
     if parameters.use_fused:
         notes.append(note(say.fused))

@@ -1,6 +1,6 @@
 """The constructor arguments of MindSpore Transformers' learning-rate classes, and the checks that the classes make.
 
-All classes take `**kwargs`: a name that is not in `ARGUMENTS` vanishes without a word.
+All classes take `**kwargs`: a name that is none of their arguments vanishes without a word.
 Sources: mindformers/core/lr/lr_schedule.py (signatures, `_get_lr_steps`), mindformers/core/lr/build_lr.py.
 """
 
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.message import Words, verbatim
+from ...schemas.mindformers.catalog import DEFAULT_STATIC, static_catalog, static_version
+from ...schemas.mindformers.constructors import REQUIRED
 from .curve import Traits, UndecidedError
 from .float32 import quotient, single
 from .messages_compiled import say
@@ -16,78 +18,9 @@ from .problems import LARGEST, Note, note, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from .pieces import Formula
-
-REQUIRED = "required"
-"""What settles a total that stands for the run's length (trainer/base_trainer.py:create_lr_scheduler)."""
-
-ALIASES = {
-    "constant_with_warmup": "ConstantWarmUpLR",
-    "linear": "LinearWithWarmUpLR",
-    "cosine": "CosineWithWarmUpLR",
-    "cosine_with_restarts": "CosineWithRestartsAndWarmUpLR",
-    "polynomial": "PolynomialWithWarmUpLR",
-    "cosine_annealing": "CosineAnnealingLR",
-    "cosine_annealing_warm_restarts": "CosineAnnealingWarmRestarts",
-}
-"""Short names of the registry (mindformers/core/lr/build_lr.py:register_mf_lr)."""
-
-_WARMUP: dict[str, object] = {"warmup_steps": None, "warmup_lr_init": 0.0, "warmup_ratio": None}
-ARGUMENTS: dict[str, dict[str, object]] = {
-    "ConstantWarmUpLR": {"learning_rate": REQUIRED, "total_steps": None, **_WARMUP},
-    "LinearWithWarmUpLR": {"learning_rate": REQUIRED, "total_steps": REQUIRED, **_WARMUP},
-    "CosineWithWarmUpLR": {
-        "learning_rate": REQUIRED,
-        "total_steps": None,
-        "num_cycles": 0.5,
-        "lr_end": 0.0,
-        "decay_steps": None,
-        "decay_ratio": None,
-        **_WARMUP,
-        "warmup_steps": 0,
-    },
-    "CosineWithRestartsAndWarmUpLR": {
-        "learning_rate": REQUIRED,
-        "total_steps": None,
-        "num_cycles": 1.0,
-        "lr_end": 0.0,
-        "decay_steps": None,
-        **_WARMUP,
-    },
-    "PolynomialWithWarmUpLR": {
-        "learning_rate": REQUIRED,
-        "total_steps": REQUIRED,
-        "lr_end": 1e-7,
-        "power": 1.0,
-        "decay_steps": None,
-        **_WARMUP,
-    },
-    "ConstantWithCoolDownLR": {
-        "learning_rate": REQUIRED,
-        "keep_steps": 0,
-        "decay_steps": None,
-        "decay_ratio": None,
-        "total_steps": None,
-        "num_cycles": 0.5,
-        "lr_end1": 0,
-        "final_steps": 0,
-        "lr_end2": None,
-        **_WARMUP,
-    },
-    "WarmUpStableDecayLR": {
-        "learning_rate": REQUIRED,
-        "lr_end": 1e-7,
-        "total_steps": None,
-        "decay_start_steps": None,
-        "decay_start_ratio": None,
-        **_WARMUP,
-    },
-    "CosineAnnealingLR": {"base_lr": REQUIRED, "t_max": REQUIRED, "eta_min": 0.0},
-    "CosineAnnealingWarmRestarts": {"base_lr": REQUIRED, "t_0": REQUIRED, "t_mult": 1, "eta_min": 0.0},
-    "LearningRateWiseLayer": {"base_lr": REQUIRED, "lr_scale": REQUIRED},
-}
-"""Constructor arguments with their defaults; all other names vanish in `**kwargs` without a word."""
 
 BUILTIN = frozenset(
     (
@@ -98,6 +31,7 @@ BUILTIN = frozenset(
         "NaturalExpDecayLR",
         "PolynomialDecayLR",
         "WarmUpLR",
+        "Cell",
     )
 )
 """MindSpore's own classes: the registry holds them (build_lr.py:register_ms_lr), but no YAML can build them."""
@@ -119,14 +53,29 @@ _TRAINER = frozenset(("type", "total_steps", "warmup_epochs"))
 """Names the trainer itself reads or fills in."""
 
 
-def canonical_type(name: str) -> str:
+def _registry(version: str) -> Mapping[str, Any]:
+    """The classes of a version, under their names and their short ones (`build_lr.py:register_mf_lr`)."""
+    return static_catalog(static_version(version))["registry"]["lr"]
+
+
+def canonical_type(name: str, version: str = DEFAULT_STATIC) -> str:
     """The class behind a name of the registry."""
-    return ALIASES.get(name, name)
+    facts = _registry(version).get(name)
+    return name if facts is None else facts["class"]
 
 
-def swallowed(type_name: str, names: Iterable[str]) -> list[str]:
+def arguments_of(version: str = DEFAULT_STATIC) -> dict[str, dict[str, object]]:
+    """Constructor arguments of every class with their defaults; all other names vanish in `**kwargs`."""
+    return {
+        name: {key: default for key, default in facts["args"].items() if key != "kwargs"}
+        for name, facts in _registry(version).items()
+        if facts["class"] == name and name not in BUILTIN
+    }
+
+
+def swallowed(type_name: str, names: Iterable[str], version: str) -> list[str]:
     """Which of these keys of an `lr_schedule` section have no effect on that class."""
-    accepted = ARGUMENTS.get(canonical_type(type_name))
+    accepted = arguments_of(version).get(canonical_type(type_name, version))
     return [] if accepted is None else [name for name in names if name not in accepted and name not in _TRAINER]
 
 
@@ -150,10 +99,10 @@ class Arguments:
     def __init__(self, type_name: str, given: Mapping[str, object], version: str) -> None:
         self.type = type_name
         self.version = version
-        accepted = ARGUMENTS[type_name]
+        accepted = arguments_of(version)[type_name]
         self.values = {name: given.get(name, default) for name, default in accepted.items()}
         for name, value in self.values.items():
-            if value is REQUIRED or (value is None and accepted[name] is REQUIRED):
+            if value == REQUIRED or (value is None and accepted[name] == REQUIRED):
                 raise UndecidedError(
                     (problem(say.missing, what=verbatim(f"lr_schedule.{name}"), remedy=say.needed_by(type=type_name)),)
                 )

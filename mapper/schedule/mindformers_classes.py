@@ -12,7 +12,7 @@ from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve import Traits, UndecidedError
 from .float32 import quotient, single
 from .messages_compiled import say
-from .mindformers_arguments import ARGUMENTS, BUILTIN, Arguments, Inner, Region, canonical_type
+from .mindformers_arguments import BUILTIN, Arguments, Inner, Region, arguments_of, canonical_type
 from .pieces import Constant, Cosine, Line, Power, Sampled
 from .problems import Note, note, problem
 
@@ -40,14 +40,14 @@ class Built(NamedTuple):
 
 def build(type_name: str, arguments: Mapping[str, object], version: str) -> Built:
     """The schedule that a class of the registry computes from its arguments; UndecidedError where it refuses them."""
-    name = canonical_type(type_name)
+    name, known = canonical_type(type_name, version), arguments_of(version)
     if name in BUILTIN:
         why = say.no_total_steps(type=name)
         raise UndecidedError((problem(say.refused, framework=MINDFORMERS, why=why),))
-    if name not in ARGUMENTS:
-        known = ", ".join(ARGUMENTS)
+    if name not in known:
+        names = ", ".join(known)
         raise UndecidedError(
-            (problem(say.unknown_type, framework=MINDFORMERS, version=version, type=type_name, known=known),)
+            (problem(say.unknown_type, framework=MINDFORMERS, version=version, type=type_name, known=names),)
         )
     return _BUILDERS[name](Arguments(name, arguments, version))
 

@@ -8,7 +8,6 @@ report, either at the row that says what is lost, or in a row of its own that sa
 from __future__ import annotations
 
 from ...mappings.keys_compiled import LATENT
-from ...mappings.tables import within
 from ...mappings.transformer_config import closed_reasons, shared_fields
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError, finding
@@ -17,6 +16,7 @@ from ...schemas.megatron.catalog import catalog
 from ...schemas.messages_compiled import say
 from ...schemas.mindformers.effective import mindformers_config
 from ...schemas.source import SourceText
+from ...schemas.versions import within
 from ..conditions import holds
 from ..gates import closed_by
 from .mindformers_file import mindformers_text

@@ -172,6 +172,8 @@ class Compiler:
             if key not in self.keys:
                 raise ValueError(f"no model's configuration has the key {key}")
         elif row.action == "let" and not key:
+            if known.is_function(target):
+                raise ValueError(f"{target} is a function")
             if target not in self.lets[row.stage] and any(target in one for one in self.known[row.stage].values()):
                 raise ValueError(f"{target} is a name of the file's")
             self.lets[row.stage].add(target)

@@ -41,6 +41,8 @@ _DIGESTS_HEAD = """# Digests of the functions that accmap follows, by version (`
 # `python -m accmap.schemas.mindformers.extract`, do not edit.
 """
 _KINDS = ("bool", "int", "float", "str")
+_SECTION = re.compile(r"- section: (.*)")
+"""Where the rows of `resolution.yaml` that a citation is about begin."""
 _CITING = ("schemas", "mappings", "rules", "mapper", "verifier")
 
 
@@ -213,21 +215,41 @@ def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, str, Any,
 def cited(root: Path, functions: set[str]) -> dict[str, list[str]]:
     """The places in accmap's tables and programs that name one of the functions (`file.py:function`)."""
     found: dict[str, list[str]] = {}
-    name = re.compile(r"([\w/]+\.py):([\w.]+)")
+    name = re.compile(r"([\w/]+\.py):([\w.]+(?:, [A-Za-z_]\w*\.\w+)*)")
     for room in _CITING:
         for path in sorted((root / room).rglob("*")):
             if path.suffix not in (".yaml", ".py") or path.stem.endswith("_compiled") or path == DIGESTS:
                 continue
+            entry = ""
             for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-                for file, function in name.findall(line):
-                    for full in functions:
-                        where, _, what = full.partition(":")
-                        if f"/{where}".endswith(f"/{file}") and (what == function or what.startswith(f"{function}.")):
-                            found.setdefault(full, []).append(f"{path.relative_to(root)}:{number}")
+                head = _SECTION.match(line)
+                entry = f" ({head[1]})" if head else entry
+                for file, listed in name.findall(line):
+                    place = f"{path.relative_to(root)}:{number}{entry}"
+                    for full in _meant(functions, file, listed.split(", ")):
+                        found.setdefault(full, []).append(place)
     return found
 
 
-def _told(version: str, before: str | None, old: dict[str, Any], new: dict[str, Any]) -> int:
+def _meant(functions: set[str], file: str, listed: list[str]) -> Iterator[str]:
+    """Those of the functions that a citation names; one of a class means every method of it."""
+    for full in functions:
+        where, _, what = full.partition(":")
+        if f"/{where}".endswith(f"/{file}") and any(what == one or what.startswith(f"{one}.") for one in listed):
+            yield full
+
+
+def stored(version: str) -> dict[str, Any]:
+    """What stands here of a version: the facts by dialect, and the digests."""
+    digest = read_facts(DIGESTS)
+    found: dict[str, Any] = {"digests": facts_of(digest["facts"], version, digest["versions"])}
+    for dialect, content in read_facts().items():
+        if version in content["versions"]:
+            found[dialect] = facts_of(content["facts"], version, content["versions"])
+    return found
+
+
+def told(version: str, before: str | None, old: dict[str, Any], new: dict[str, Any]) -> int:
     """Print the list of changes; how many there are."""
     count = 0
     for dialect in ("static", "dynamic"):
@@ -279,11 +301,8 @@ def main(words: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     before = _before(facts, given.version)
-    old: dict[str, Any] = {"digests": facts_of(digest["facts"], before, digest["versions"]) if before else {}}
-    for dialect, content in facts.items():
-        if before is not None and before in content["versions"]:
-            old[dialect] = facts_of(content["facts"], before, content["versions"])
-    count = _told(given.version, before, old, new)
+    old: dict[str, Any] = stored(before) if before else {"digests": {}}
+    count = told(given.version, before, old, new)
     if given.write:
         taken_in(facts, digest, given.version, new)
         _write(facts, digest)

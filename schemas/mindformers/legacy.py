@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..config import Unresolved
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..rows import UndecidedError
-from ..versions import number_of
+from ..versions import within
 from .messages_compiled import say
 from .reading import Undecided
 from .shape import is_mapping
@@ -100,7 +100,7 @@ def _known_class(reading: Reading, given: dict[Any, Any]) -> LegacyClass | None:
         one
         for one in _classes()
         if one.config == kind
-        and _within(reading.version, one)
+        and within(reading.version, one.since, one.until)
         and (model is None or model in one.models)
         and given.get("auto_register", one.registers) in (one.registers, None)
         and (not one.written_with or any(key in given for key in one.written_with))
@@ -185,10 +185,3 @@ def _classes() -> list[LegacyClass]:
 
         _known.extend(LegacyClass(*one) for one in CLASSES)
     return _known
-
-
-def _within(version: str, known: LegacyClass) -> bool:
-    number = number_of(version)
-    return (known.since is None or number_of(known.since) <= number) and (
-        known.until is None or number <= number_of(known.until)
-    )

@@ -19,7 +19,7 @@ from accmap.mapper.schedule.equivalents import (
 from accmap.mapper.schedule.explanation import summary
 from accmap.mapper.schedule.megatron import MegatronParameters, megatron_schedule
 from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformers_schedule
-from accmap.mapper.schedule.mindformers_arguments import ARGUMENTS, Inner, swallowed
+from accmap.mapper.schedule.mindformers_arguments import Inner, arguments_of, swallowed
 from accmap.schemas.house_yaml import house_yaml
 
 CASES = Path(__file__).parent / "cases"
@@ -163,9 +163,10 @@ def test_a_layer_wise_rate_is_a_share_of_another_one() -> None:
 
 
 def test_what_each_class_swallows() -> None:
-    everything = sorted({name for names in ARGUMENTS.values() for name in names} | {"min_lr"})
-    for name, accepted in ARGUMENTS.items():
-        assert swallowed(name, everything) == [
+    every = arguments_of("1.9")
+    everything = sorted({name for names in every.values() for name in names} | {"min_lr"})
+    for name, accepted in every.items():
+        assert swallowed(name, everything, "1.9") == [
             key for key in everything if key not in accepted and key != "total_steps"
         ]
 

@@ -11,10 +11,11 @@ import pytest
 from accmap.mapper.schedule.curve import Schedule, UndecidedError
 from accmap.mapper.schedule.loss_scale import LossScale, loss_scale_curve
 from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformers_schedule
-from accmap.mapper.schedule.mindformers_arguments import ARGUMENTS, Inner
+from accmap.mapper.schedule.mindformers_arguments import Inner, arguments_of
 
 pytestmark = pytest.mark.frameworks
 SETS = 600
+ARGUMENTS = arguments_of()
 CLASSES = [name for name in ARGUMENTS if name != "LearningRateWiseLayer"]
 
 

@@ -14,7 +14,7 @@ from accmap.mapper.schedule.curve import Curve, Schedule, UndecidedError
 from accmap.mapper.schedule.equivalents import nearest_megatron, nearest_mindformers
 from accmap.mapper.schedule.megatron import STYLES, WSD_STYLES, MegatronParameters, megatron_schedule
 from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformers_schedule
-from accmap.mapper.schedule.mindformers_arguments import ARGUMENTS
+from accmap.mapper.schedule.mindformers_arguments import arguments_of
 from accmap.mapper.schedule.pieces import Cosine, Halving, InverseRoot, Line, Power, Root, Sampled
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PEAKS = st.sampled_from([1e-4, 3e-4, 9.9e-5, 1e-3])
 FINALS = st.sampled_from([0.0, 1e-5, 3e-5])
+ARGUMENTS = arguments_of()
 CLASSES = [name for name in ARGUMENTS if name != "LearningRateWiseLayer"]
 
 
