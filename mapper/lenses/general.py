@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.shell.scanning import is_whole_number
-from ...schemas.versions import within
 from .lens import OMIT, Lens, integer, items, number
 
 if TYPE_CHECKING:
