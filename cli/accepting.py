@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..schemas.border.outgoing import tell
 from ..schemas.light_typing import TYPE_CHECKING
 from .configuration import find_configuration, ignored_configurations
-from .lean import BAD, FINE
+from .exit_codes import BAD, FINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The project's configuration: `accmap.toml`, or `[tool.accmap]` in `pyproject.toml`, found upwards from the files.
 
-The keys stand in one table, which checks them, and which `configuration_schema` turns into a JSON Schema.
+Its keys are those of the typed model in `inputs_model.py`, from which the table that checks them is compiled.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from .parsing import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from typing import Any
 
     from ..schemas.diagnostic import Severity
 
@@ -25,61 +26,6 @@ _SIDES = ("megatron", "mindformers")
 _LENGTH = ("steps", "dataset-size")
 _DEEPEST = 200
 """Parts of a dotted key."""
-SEVERITIES = ("error", "warning", "info")
-FAIL_ON = ("error", "warning", "info", "never")
-
-_WORDS: dict[str, object] = {"type": "array", "items": {"type": "string"}}
-_COUNT: dict[str, object] = {"type": "integer", "minimum": 1}
-KEYS: dict[str, tuple[dict[str, object], str]] = {
-    "extend": ({"type": "string"}, "Another configuration file that this one builds upon."),
-    "megatron": ({"type": "string"}, "Megatron-LM version of the scripts."),
-    "mindformers": ({"type": "string"}, "MindSpore Transformers version of the YAMLs."),
-    "dialect": ({"enum": ["static", "dynamic", "legacy"]}, "MindSpore Transformers dialect."),
-    "profile": ({"enum": ["align", "train"]}, "What the pairs are for: precision alignment, or a production run."),
-    "select": (_WORDS, "Codes, or their first letters, that are reported; ALL for all."),
-    "ignore": (_WORDS, "Codes that are not reported."),
-    "extend-select": (_WORDS, "Codes added to those selected."),
-    "per-file-ignores": (
-        {"type": "object", "additionalProperties": _WORDS},
-        "Codes that are not reported for files that match a pattern.",
-    ),
-    "severity": (
-        {"type": "object", "additionalProperties": {"enum": list(SEVERITIES)}},
-        "Another severity for a code.",
-    ),
-    "fail-on": ({"enum": list(FAIL_ON)}, "The least severity that makes the exit code 1."),
-    "pairs": (
-        {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "megatron": {"type": "string"},
-                    "mindformers": {"type": "string"},
-                    "steps": _COUNT,
-                    "dataset-size": _COUNT,
-                    "branch": _WORDS,
-                },
-                "required": ["megatron", "mindformers"],
-                "additionalProperties": False,
-            },
-        },
-        "Which script belongs to which YAML: two paths or patterns whose * stand for the same, and their length.",
-    ),
-    "rules": (
-        {"type": "object", "additionalProperties": {"type": "object"}},
-        "Options of single rules, by code.",
-    ),
-    "accept-loss": (_WORDS, "Recipe fields or keys whose loss a translation may have with exit code 0."),
-    "baseline": ({"type": "string"}, "A baseline file of accepted findings."),
-    "plugins": (_WORDS, "Entry points of the group accmap.rules that are loaded."),
-    "declare": (_WORDS, "Arguments of a Megatron-LM fork: flag:nargs[:type]."),
-    "branch": (_WORDS, "Conditions in scripts that reading cannot decide: FILE:LINE=yes or FILE:LINE=no."),
-    "lang": ({"enum": ["en", "zh"]}, "Language of messages."),
-    "world-size": (_COUNT, "How many devices, where a file cannot say."),
-    "steps": (_COUNT, "How many updates the runs make, where a file cannot say."),
-    "dataset-size": (_COUNT, "Samples of one epoch, where a YAML cannot say."),
-}
 
 
 class Configuration(NamedTuple):
@@ -201,31 +147,39 @@ def find_configuration(
     `passed` is told of what decides where the search ends without being read. With `confine`, what a configuration
     extends has to lie below its own folder.
     """
-    reader = read or _read
+    reader = read or read_configuration
     if given is not None:
         text = reader(given)
         if text is None:
             raise UsageError(f"there is no configuration file {given}", f"没有配置文件 {given}")
-        table = _table(given, text, required=True)
-        return _checked(given, table or {}, _confined(reader, given) if confine else reader, ())
+        return _checked(given, toml_table(given, text), _confined(reader, given) if confine else reader, ())
     directory = os.path.abspath(os.path.dirname(start) or ".")
     top = repository_root(directory, passed)
     ignored: list[str] = []
     for folder in _upwards(directory, top):
-        for name in NAMES:
-            path = os.path.join(folder, name)
-            if top is not None and os.path.islink(path) and not is_inside(path, top):
-                passed(path)
-                continue
-            text = reader(path)
-            if text is not None and top is None and not _is_trusted(path):
+        for path, text in _texts_in(folder, top, reader, passed):
+            if top is None and not _is_trusted(path):
                 ignored.append(path)
                 continue
-            table = None if text is None else _table(path, text, required=False)
+            table = _table(path, text, required=False)
             if table is not None:
                 found = _checked(path, table, _confined(reader, path) if confine else reader, ())
                 return found._replace(ignored=tuple(ignored))
     return Configuration(ignored=tuple(ignored))
+
+
+def _texts_in(
+    folder: str, top: str | None, read: Callable[[str], str | None], passed: Callable[[str], None]
+) -> Iterator[tuple[str, str]]:
+    """What in a folder may be a configuration; a link that leads out of the repository is none of its own."""
+    for name in NAMES:
+        path = os.path.join(folder, name)
+        if top is not None and os.path.islink(path) and not is_inside(path, top):
+            passed(path)
+            continue
+        text = read(path)
+        if text is not None:
+            yield path, text
 
 
 def _is_trusted(path: str) -> bool:
@@ -293,18 +247,8 @@ def _upwards(directory: str, top: str | None) -> Iterator[str]:
         above, directory = directory, os.path.dirname(directory)
 
 
-def configuration_schema() -> dict[str, object]:
-    """The JSON Schema of `accmap.toml` and of `[tool.accmap]`."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "accmap configuration",
-        "type": "object",
-        "properties": {key: {**schema, "description": about} for key, (schema, about) in KEYS.items()},
-        "additionalProperties": False,
-    }
-
-
-def _read(path: str) -> str | None:
+def read_configuration(path: str) -> str | None:
+    """The text of a configuration file; None where there is none."""
     return None if not os.path.lexists(path) else configuration_text(path, read_regular(path, limit=MAX_CONFIGURATION))
 
 
@@ -314,6 +258,11 @@ def configuration_text(path: str, data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}", f"{path} 不是 UTF-8：{error}") from None
+
+
+def toml_table(path: str, text: str) -> dict[str, object]:
+    """What a file says of accmap; UsageError where it is no TOML."""
+    return _table(path, text, required=True) or {}
 
 
 def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
@@ -344,11 +293,13 @@ def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
 def _checked(
     path: str, table: dict[str, object], read: Callable[[str], str | None], seen: Sequence[str]
 ) -> Configuration:
+    from .configuration_compiled import KEYS
+
     for key, value in table.items():
         if key not in KEYS:
             hint, hint_zh = _meant(key, KEYS)
             raise UsageError(f"{path}: there is no key {key!r}{hint}", f"{path}：没有键 {key!r}{hint_zh}")
-        _check_type(path, key, value, KEYS[key][0])
+        _check_type(path, key, value, KEYS[key])
     for key in ("severity", "rules"):
         check_codes(list(cast("dict[str, object]", table.get(key, {}))), f"{path}: {key}")
     for key in ("select", "ignore", "extend-select"):
@@ -365,53 +316,55 @@ def _checked(
             raise UsageError(
                 f"{path}: extend names {above}, which does not exist", f"{path}：extend 指定的 {above} 不存在"
             )
-        base = _checked(other, _table(other, text, required=True) or {}, read, (*seen, os.path.abspath(path)))
+        base = _checked(other, toml_table(other, text), read, (*seen, os.path.abspath(path)))
         table = {**base.values, **table}
     return Configuration(path, table)
 
 
-def _check_type(path: str, key: str, value: object, schema: dict[str, object]) -> None:
+def _check_type(path: str, key: str, value: object, schema: Mapping[str, Any]) -> None:
+    """UsageError for a value that its key's schema does not allow, or for one within it."""
     choices = schema.get("enum")
     if choices is not None:
-        if value not in cast("list[object]", choices):
-            listed = ", ".join(map(str, cast("list[object]", choices)))
+        if value not in choices:
+            listed = ", ".join(map(str, choices))
             raise UsageError(
                 f"{path}: {key} is {value!r}; it must be one of {listed}",
                 f"{path}：{key} 是 {value!r}；应为 {listed} 之一",
             )
         return
-    expected = cast("dict[object, type]", {"string": str, "array": list, "object": dict, "integer": int})[
-        schema["type"]
-    ]
-    if not isinstance(value, expected) or isinstance(value, bool):
-        kind = schema["type"]
+    kind = schema["type"]
+    if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
         raise UsageError(
             f"{path}: {key} must be a TOML {kind}, not {value!r}", f"{path}：{key} 应为 TOML {kind}，而不是 {value!r}"
         )
     least = schema.get("minimum")
-    if isinstance(least, int) and isinstance(value, int) and value < least:
+    if least is not None and isinstance(value, int) and value < least:
         raise UsageError(
             f"{path}: {key} counts from {least}, not {value}", f"{path}：{key} 从 {least} 开始，而不是 {value}"
         )
-    items = cast("dict[str, object] | None", schema.get("items"))
-    if items is not None and isinstance(value, list):
+    if isinstance(value, list):
         for entry in cast("list[object]", value):
-            _check_type(path, key, entry, items)
-    inner = schema.get("additionalProperties")
-    if isinstance(inner, dict) and isinstance(value, dict):
-        for name, entry in cast("dict[str, object]", value).items():
-            _check_type(path, f"{key}.{name}", entry, cast("dict[str, object]", inner))
-    properties = cast("dict[str, dict[str, object]] | None", schema.get("properties"))
-    if properties is not None and isinstance(value, dict):
-        given = cast("dict[str, object]", value)
-        for name in cast("list[str]", schema.get("required", [])):
-            if name not in given:
-                raise UsageError(f"{path}: an entry of {key} needs {name}", f"{path}：{key} 的每一项都需要 {name}")
-        for name, entry in given.items():
-            if name not in properties:
-                hint, hint_zh = _meant(name, properties)
-                raise UsageError(f"{path}: {key} has no {name!r}{hint}", f"{path}：{key} 没有 {name!r}{hint_zh}")
-            _check_type(path, f"{key}.{name}", entry, properties[name])
+            _check_type(path, key, entry, schema["items"])
+    elif isinstance(value, dict):
+        _check_table(path, key, cast("dict[str, object]", value), schema)
+
+
+_TYPES: dict[str, type] = {"string": str, "array": list, "object": dict, "integer": int}
+
+
+def _check_table(path: str, key: str, given: dict[str, object], schema: Mapping[str, Any]) -> None:
+    known: Mapping[str, Any] = schema.get("properties", {})
+    others = schema["additionalProperties"]
+    for name in schema.get("required", ()):
+        if name not in given:
+            raise UsageError(f"{path}: an entry of {key} needs {name}", f"{path}：{key} 的每一项都需要 {name}")
+    for name, entry in given.items():
+        inner = known.get(name, others)
+        if inner is False:
+            hint, hint_zh = _meant(name, known)
+            raise UsageError(f"{path}: {key} has no {name!r}{hint}", f"{path}：{key} 没有 {name!r}{hint_zh}")
+        if inner is not True:
+            _check_type(path, f"{key}.{name}", entry, inner)
 
 
 def check_codes(given: Sequence[str], where: str) -> None:

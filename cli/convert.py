@@ -11,16 +11,16 @@ from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import require_training
 from ..schemas.refused import require_accepted
 from .accepting import accepted_losses, close_report
+from .exit_codes import BAD
 from .inputs import load, read_input
-from .lean import BAD
 from .loss_report import print_obstacles, print_problems, print_report
 from .parsing import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..mapper.translate.translation import Translation
-    from ..schemas.config import Framework, ReadOptions
+    from ..mapper.translate.target import Translation
+    from ..schemas.config import Config, Framework, ReadOptions
     from ..schemas.diagnostic import Language
 
 
@@ -40,24 +40,12 @@ def run(
     lang: Language,
 ) -> int:
     """Write the translation; 1 where it cannot run, or something that changes numbers could not be carried over."""
-    if output is not None and update is not None:
-        raise UsageError(
-            "--output writes a new file and --update changes one; give one of them",
-            "--output 写出新文件，--update 修改已有文件；请只给出其中一个",
-        )
-    if output is not None and report is not None and output == report:
-        raise one_file(output, report)
+    _require_places(output, report, update)
     accepted = accepted_losses(files[0], accept_loss, lang)
     config = load(files[0], options, stdin_name)
     require_training(config)
     require_accepted(config)
-    target: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
-    version = options.megatron if target == "megatron" else options.mindformers
-    standing = None if update is None else _Standing(update, options)
-    dialect = options.dialect or (None if standing is None else standing.dialect)
-    translation = translate(config, target, version, dialect, None if standing is None else standing.family)
-    if standing is not None:
-        standing.bring_to(translation, lang)
+    translation = _translated(config, options, to, update, lang)
     text = text_of(translation, comments=not no_comments)
     stops = obstacles(translation, text)
     new_files: dict[str, str] = {}
@@ -74,6 +62,30 @@ def run(
     print_report(translation, lang)
     code = close_report(translation.rows, accepted, lang, strict=strict)
     return BAD if stops or config.purpose is not None else code
+
+
+def _require_places(output: str | None, report: str | None, update: str | None) -> None:
+    if output is not None and update is not None:
+        raise UsageError(
+            "--output writes a new file and --update changes one; give one of them",
+            "--output 写出新文件，--update 修改已有文件；请只给出其中一个",
+        )
+    if report is not None and output == report:
+        raise one_file(report, report)
+
+
+def _translated(
+    config: Config, options: ReadOptions, to: Framework | None, update: str | None, language: Language
+) -> Translation:
+    """The translation; a file that is to be updated decides what is left open, and is brought to it."""
+    target: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
+    version = options.megatron if target == "megatron" else options.mindformers
+    if update is None:
+        return translate(config, target, version, options.dialect, None)
+    standing = _Standing(update, options)
+    translation = translate(config, target, version, options.dialect or standing.dialect, standing.family)
+    standing.bring_to(translation, language)
+    return translation
 
 
 class _Standing:

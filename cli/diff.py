@@ -6,15 +6,15 @@ import json
 from collections import Counter
 
 from ..mapper.differences import differences
+from ..mapper.gates import counts
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.run_length import open_because
-from ..rules.gates import counts
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.config import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.verdict import Unseen, concluded, unseen_json
+from .exit_codes import BAD, FINE
 from .inputs import load
-from .lean import BAD, FINE
 from .open_values import print_open
 from .terminal import shortened, wants_colour
 

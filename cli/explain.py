@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import emit, json_text, page, painted, tell
 from ..schemas.light_typing import TYPE_CHECKING
-from .lean import FINE, UNUSABLE
+from .exit_codes import FINE, UNUSABLE
 from .terminal import wants_colour
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from ..schemas.border.outgoing import tell
 from ..schemas.border.writing import rewrite
 from ..schemas.light_typing import TYPE_CHECKING
-from .lean import FINE, UNUSABLE
+from .exit_codes import FINE, UNUSABLE
 
 if TYPE_CHECKING:
     from ..schemas.diagnostic import Language
     from ..schemas.source import SourceText
-    from .lint import Report
+    from .linting import Report
 
 
 _WHOLE = 0

@@ -16,6 +16,7 @@ from ..schemas.suggestion import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any
 
     from ..mappings.tables import Row, Side
 
@@ -46,30 +47,47 @@ def named(word: str) -> Named | None:
     """What a word names; None where it names nothing that is known."""
     name = word.strip().partition("=")[0]
     arguments = _arguments(name)
-    key = _plain(name)
+    keys = {} if name.startswith("-") else dict.fromkeys(_paths_of_rows(_plain(name)))
+    own, related = _rows_of(arguments, keys)
+    own |= _named_so(name, by_ending=not own and not arguments)
+    if not name.startswith("-"):
+        keys.update((path, None) for path in known_keys() if _ends(_plain(path), _plain(name)))
+    mentioned = not own
+    if mentioned:
+        own = _mentioning(_plain(name), known=bool(arguments or keys))
+    if not own and not arguments and not keys:
+        return None
     rows = table().rows
+    found, beside = (tuple(rows[at] for at in sorted(places)) for places in (own, related - own))
+    return Named(name, arguments, tuple(keys), found, beside, mentioned and bool(own))
+
+
+def _rows_of(arguments: Iterable[str], keys: Iterable[str]) -> tuple[set[int], set[int]]:
+    """The rows of arguments and keys, and those that read them for something else."""
     own: set[int] = set()
     related: set[int] = set()
     for dest in arguments:
         _sort_in(own, related, _ranked(dest, megatron=True))
-    keys: dict[str, None] = {}
-    if not name.startswith("-"):
-        for path in _paths_of_rows(key):
-            keys[path] = None
-            _sort_in(own, related, _ranked(path, megatron=False))
-    own.update(at for at, row in enumerate(rows) if name in row.fields or _variable(row, name))
-    if not own and not arguments:
-        own.update(at for at, row in enumerate(rows) if any(field.endswith(f".{key}") for field in row.fields))
-    keys.update((path, None) for path in known_keys() if not name.startswith("-") and _ends(_plain(path), key))
-    mentioned = not own
-    if mentioned and (len(key) > _SHORT if not arguments and not keys else "_" in key):
-        own.update(at for at, row in enumerate(rows) if key in _words(row.en))
-    if not own and not arguments and not keys:
-        return None
-    found = tuple(rows[at] for at in sorted(own))
-    return Named(
-        name, arguments, tuple(keys), found, tuple(rows[at] for at in sorted(related - own)), mentioned and bool(own)
-    )
+    for path in keys:
+        _sort_in(own, related, _ranked(path, megatron=False))
+    return own, related
+
+
+def _named_so(name: str, *, by_ending: bool) -> set[int]:
+    """The rows of a field or variable of that name; `by_ending` where nothing else is called so."""
+    rows = table().rows
+    found = {at for at, row in enumerate(rows) if name in row.fields or _variable(row, name)}
+    if not found and by_ending:
+        ending = f".{_plain(name)}"
+        found = {at for at, row in enumerate(rows) if any(field.endswith(ending) for field in row.fields)}
+    return found
+
+
+def _mentioning(key: str, *, known: bool) -> set[int]:
+    """The rows whose notes speak of a key; a word of everyday English says nothing where it names something."""
+    if "_" not in key if known else len(key) <= _SHORT:
+        return set()
+    return {at for at, row in enumerate(table().rows) if key in _words(row.en)}
 
 
 def nearest_names(word: str) -> tuple[str, ...]:
@@ -111,13 +129,17 @@ def _static_keys(version: str) -> Iterator[str]:
     for section, registry in REGISTRIES.items():
         for entry in facts["registry"][registry].values():
             yield from (f"{section}.{key}" for key in entry["args"] if key not in _GIVEN_BY_TRAINER)
+    yield from (f"{MODEL_CONFIG}{key}" for key in _model_keys(facts))
+
+
+def _model_keys(facts: Mapping[str, Any]) -> Iterator[str]:
     for entry in facts["classes"].values():
         if not entry["legacy"]:
-            yield from (f"{MODEL_CONFIG}{key}" for key in (*entry["signature"], *entry["mf"]))
+            yield from (*entry["signature"], *entry["mf"])
     for converter in facts["converters"].values():
         for part in ("same", "rules", "mla_same", "mla_rules"):
-            yield from (f"{MODEL_CONFIG}{key}" for key in converter[part])
-    yield from (f"{MODEL_CONFIG}{key}" for key in (*facts["white"], *facts["meant"]))
+            yield from converter[part]
+    yield from (*facts["white"], *facts["meant"])
 
 
 def dynamic_defaults(version: str) -> dict[str, object]:

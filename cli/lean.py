@@ -1,18 +1,16 @@
-"""The entry point of `accmap`: finds the command, parses its words and runs it, importing only what it needs.
-
-Exit codes are the contract's: 0 fine, 1 the answer is bad, 2 wrong use or unreadable input, 3 a bug in accmap.
-"""
+"""The entry point of `accmap`: finds the command, parses its words and runs it, importing only what it needs."""
 
 from __future__ import annotations
 
 import os
 import sys
 
+from .exit_codes import FINE, UNUSABLE
+
 TYPE_CHECKING = False  # importing `typing` costs as much as starting Python
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FINE, BAD, UNUSABLE, BROKEN = 0, 1, 2, 3
 _UNREAD = 141
 """What a shell says of a program that SIGPIPE ended."""
 _WHERE_TO_LOOK = (
@@ -63,7 +61,8 @@ def _guarded(given: list[str]) -> int:
         from ..schemas.system_reasons import system_reason
         from .running import language_in
 
-        why, why_zh = system_reason(error)
+        reason = system_reason(error)
+        why, why_zh = str(reason), reason.zh
         chinese = language_in(given) == "zh"
         from ..schemas.border.outgoing import tell
 
@@ -111,6 +110,10 @@ def _main(words: list[str]) -> int:
         from .app import run_application
 
         return run_application(words)
+    return _run(words)
+
+
+def _run(words: list[str]) -> int:
     from .options import COMMANDS
 
     command = COMMANDS.get(words[0])

@@ -5,26 +5,26 @@ from __future__ import annotations
 import os
 import sys
 
-from ..schemas.border.incoming import decode, read_bytes, read_regular, read_standard_input, require_inside
+from ..schemas.border.incoming import require_inside
 from ..schemas.border.outgoing import emit, flush, tell
-from ..schemas.diagnostic import UnreadableError, causes_of, once
+from ..schemas.diagnostic import UnreadableError
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .branches import branches_of
-from .configuration import MAX_CONFIGURATION, Configuration, check_codes, configuration_text, find_configuration
-from .lean import BAD, BROKEN, FINE, UNUSABLE
+from .configuration import Configuration, check_codes, find_configuration
+from .exit_codes import BAD, BROKEN, FINE, UNUSABLE
+from .lint_inputs import Reader, Settings
+from .linting import Report, lint
 from .parsing import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Sequence
+    from typing import Any
 
-    from ..rules.engine import Selection
     from ..rules.rule import Rule
-    from ..rules.subject import Side, Subject
     from ..schemas.border.outgoing import Outgoing
-    from ..schemas.config import Basis, ReadOptions
-    from ..schemas.diagnostic import Diagnostic, Language
-    from ..schemas.source import SourceText
+    from ..schemas.config import ReadOptions
+    from ..schemas.diagnostic import Language
 
 _WITH_SUBJECTS = ("markdown", "csv")
 """The forms that print a checklist of each pair's values."""
@@ -33,159 +33,34 @@ _MANY = 64
 _RANKS = {"info": 0, "warning": 1, "error": 2, "never": 3}
 
 
-class Settings(NamedTuple):
-    """Everything that a run of the linter is told, from the command line and the configuration."""
+class Wishes(NamedTuple):
+    """What of the command line says what becomes of the findings, by the options' destinations."""
 
-    configuration: Configuration
-    options: ReadOptions
-    profile: str
-    select: tuple[str, ...]
-    ignore: tuple[str, ...]
-    plugins: tuple[Rule, ...] = ()
-
-
-class Report(NamedTuple):
-    """What a run of the linter has to say."""
-
-    diagnostics: tuple[Diagnostic, ...]
-    suppressed: int
-    files: tuple[str, ...]
-    pairs: tuple[tuple[str, str], ...]
-    sources: Mapping[str, SourceText]
-    subjects: tuple[Subject, ...]
-    unreadable: tuple[Diagnostic, ...]
-    """Why files could not be read."""
-    crashed: bool
-    settings: tuple[str, str | None] = ("align", None)
-    """The profile, and the configuration file that was used."""
-    shows_remarks: bool = False
-    """Whether a page for people lists what is advice."""
-    versions: tuple[tuple[str, Basis], ...] = ()
-    """Every file that was read, and the version whose facts were used for it."""
-
-    def counts(self) -> dict[str, int]:
-        """How many findings of each severity; what follows from another one is not another one."""
-        return _by_severity(
-            entry for entry, cause in zip(self.diagnostics, causes_of(self.diagnostics), strict=True) if cause is None
-        )
-
-    def following(self) -> dict[str, int]:
-        """How many of each severity follow from another one."""
-        return _by_severity(
-            entry
-            for entry, cause in zip(self.diagnostics, causes_of(self.diagnostics), strict=True)
-            if cause is not None
-        )
-
-
-def _by_severity(entries: Iterable[Diagnostic]) -> dict[str, int]:
-    found = {"error": 0, "warning": 0, "info": 0}
-    for entry in entries:
-        found[entry.kind.severity] += 1
-    return found
-
-
-class Reader:
-    """Reads files once, and remembers what was read or looked for."""
-
-    def __init__(
-        self,
-        stdin_name: str | None = None,
-        texts: Mapping[str, SourceText] | None = None,
-        *,
-        digests: bool = False,
-        encoding: str | None = None,
-    ) -> None:
-        self.stdin_name = stdin_name
-        self.encoding = encoding
-        self.texts = dict(texts or {})
-        self.read: dict[str, bytes | None] = {}
-        """A digest of every file that was read or looked for, which only an answer that is remembered needs."""
-        self._digests = digests
-        self.sources: dict[str, SourceText] = {}
-
-    def open(self, path: str, shown: str | None = None) -> SourceText:
-        """The text of a file that was asked for."""
-        known = self._known(path)
-        if known is not None:
-            return known
-        if path == "-":
-            return self._kept(read_standard_input(self.stdin_name, self.encoding))
-        return self._kept(decode(self._bytes(path, lambda: read_bytes(path, shown)), shown or path, self.encoding))
-
-    def open_named(self, path: str) -> SourceText:
-        """The text of a file that another file names."""
-        known = self._known(path)
-        return known or self._kept(decode(self._bytes(path, lambda: read_regular(path)), path))
-
-    def names(self, path: str) -> list[str] | None:
-        """The names in a directory."""
-        from ..schemas.shell.tree import listing
-
-        if self._digests:
-            from .cache import content_digest
-
-            absolute = os.path.abspath(path)
-            self.read[absolute] = content_digest(absolute)
-        return listing(path)
-
-    def within(self, root: str) -> Callable[[str], SourceText]:
-        """What opens the files that another file names, below a folder only."""
-
-        def opened(path: str) -> SourceText:
-            self.passed(path)
-            require_inside(path, root)
-            return self.open_named(path)
-
-        return opened
-
-    def text(self, path: str) -> str | None:
-        """The text of a configuration file; None where there is none."""
-        if not os.path.lexists(path):
-            self.read[os.path.abspath(path)] = None
-            return None
-        data = self._bytes(path, lambda: read_regular(path, limit=MAX_CONFIGURATION))
-        return configuration_text(path, data)
-
-    def passed(self, path: str) -> None:
-        """Note a path whose being there, or where it leads, decides something without the file being read."""
-        if self._digests:
-            from .cache import content_digest, leading_to
-
-            absolute = os.path.abspath(path)
-            self.read.setdefault(absolute, content_digest(absolute))
-            place = leading_to(absolute)
-            self.read[place] = content_digest(place)
+    format: str
+    output_file: str | None
+    statistics: bool
+    remarks: bool
+    fix: bool
+    unsafe: bool
+    diff: bool
+    add_ignores: bool
+    baseline: str | None
+    write_baseline: str | None
+    fail_on: str | None
+    no_cache: bool
+    jobs: int | None
+    watch: bool
+    force: bool = False
 
     @property
-    def digests(self) -> bool:
-        """Whether what is read is noted with its digest."""
-        return self._digests
+    def repeatable(self) -> bool:
+        """Whether the answer may be remembered."""
+        return not (self.no_cache or self.jobs or self.fix or self.diff or self.write_baseline or self.output_file)
 
-    def _known(self, path: str) -> SourceText | None:
-        known = self.texts.get(path) or self.sources.get(path)
-        if known is not None:
-            self.sources[path] = known
-        return known
-
-    def _kept(self, source: SourceText) -> SourceText:
-        self.sources[source.name] = source
-        return source
-
-    def _bytes(self, path: str, read: Callable[[], bytes]) -> bytes:
-        """What is read is what is remembered: an answer holds for these bytes."""
-        if not self._digests:
-            return read()
-        from .cache import content_digest, digest
-
-        absolute = os.path.abspath(path)
-        try:
-            data = read()
-        except UnreadableError:
-            self.read[absolute] = content_digest(absolute)
-            raise
-        self.read[absolute] = digest(data)
-        return data
+    @property
+    def needs_subjects(self) -> bool:
+        """Whether the form prints what was read, and not only what was found."""
+        return self.format in _WITH_SUBJECTS
 
 
 def run(
@@ -193,42 +68,24 @@ def run(
     *,
     options: ReadOptions,
     stdin_name: str | None,
-    format: str,  # noqa: A002 - the option's name
-    output_file: str | None,
-    statistics: bool,
-    remarks: bool,
-    fix: bool,
-    unsafe: bool,
-    diff: bool,
-    add_ignores: bool,
-    baseline: str | None,
-    write_baseline: str | None,
     profile: str | None,
     select: Sequence[str],
     ignore: Sequence[str],
     extend_select: Sequence[str],
-    fail_on: str | None,
     config: str | None,
     no_config: bool,
-    no_cache: bool,
-    jobs: int | None,
-    watch: bool,
-    force: bool = False,
     lang: Language,
+    **given: Any,
 ) -> int:
     """Lint, and answer with the exit code of the contract."""
-    if "-" in files and (fix or add_ignores):
-        raise UsageError(
-            "standard input cannot be changed; name the file instead of -", "无法修改标准输入；请给出文件名而不是 -"
-        )
-    if unsafe and not (fix or diff):
-        raise UsageError("--unsafe goes with --fix or --diff", "--unsafe 须与 --fix 或 --diff 合用")
-    repeatable = not (no_cache or jobs or fix or diff or write_baseline or output_file)
-    reader = Reader(stdin_name, digests=repeatable, encoding=options.encoding)
+    wishes = Wishes(**given)
+    _require_sense(files, wishes)
+    reader = Reader(stdin_name, digests=wishes.repeatable, encoding=options.encoding)
     start = files[0] if files[0] != "-" else stdin_name or ""
-    confine = options.confine is not None
     found = (
-        Configuration() if no_config else find_configuration(start, reader.text, config, reader.passed, confine=confine)
+        Configuration()
+        if no_config
+        else find_configuration(start, reader.text, config, reader.passed, confine=options.confine is not None)
     )
     settings = _settings(found, options, profile, select, ignore, extend_select)
     language = _language(found, lang)
@@ -236,48 +93,72 @@ def run(
         from .configuration import ignored_configurations
 
         tell(f"accmap lint: {ignored_configurations(found, language)}")
-        repeatable = False  # what is remembered would not say it
-    if watch:
+    if wishes.watch:
         from .watching import watched
 
-        return watched(
-            lambda: _once(
-                settings,
-                files,
-                stdin_name,
-                format,
-                statistics,
-                remarks,
-                fail_on or found.text("fail-on") or "error",
-                language,
-            ),
-            files,
-        )
-    if fix or diff:
-        from .mending import mend_files
-
-        def show(text: Outgoing) -> None:
-            _emit(text, output_file, force=force)
-
-        write = fix and not diff
-        reader, report = mend_files(settings, files, stdin_name, language, unsafe=unsafe, write=write, show=show)
-        if diff:
+        return watched(lambda: _once(settings, files, stdin_name, wishes, language), files)
+    if wishes.fix or wishes.diff:
+        reader, report = _mended(settings, files, stdin_name, wishes, language)
+        if wishes.diff:
             return report_diff(report, language)
     else:
-        processes = jobs or (1 if settings.plugins else _processes(len(files)))
-        report = lint(settings, files, reader, jobs=processes, with_subjects=format in _WITH_SUBJECTS)
-    if add_ignores:
+        report = _linted(settings, files, reader, wishes)
+    if wishes.add_ignores:
         from .ignoring import add_comments
 
         return add_comments(report, language)
-    report = _against_baseline(report, _baseline(found, baseline, confine=confine), write_baseline, force=force)
-    report = report._replace(shows_remarks=remarks)
-    text = rendered(report, format, language, statistics=statistics)
-    code = exit_code(report, fail_on or found.text("fail-on") or "error")
-    _emit(text, output_file, force=force)
-    if repeatable and code <= BAD and not settings.plugins:
+    return _answered(report, settings, reader, wishes, language)
+
+
+def _require_sense(files: Sequence[str], wishes: Wishes) -> None:
+    if "-" in files and (wishes.fix or wishes.add_ignores):
+        raise UsageError(
+            "standard input cannot be changed; name the file instead of -", "无法修改标准输入；请给出文件名而不是 -"
+        )
+    if wishes.unsafe and not (wishes.fix or wishes.diff):
+        raise UsageError("--unsafe goes with --fix or --diff", "--unsafe 须与 --fix 或 --diff 合用")
+
+
+def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wishes) -> Report:
+    jobs = wishes.jobs or (1 if settings.plugins else _processes(len(files)))
+    if jobs > 1:
+        from .spreading import spread
+
+        report = spread(files, settings, jobs, reader, with_subjects=wishes.needs_subjects)
+        if report is not None:
+            return report
+    return lint(settings, files, reader, with_subjects=wishes.needs_subjects)
+
+
+def _mended(
+    settings: Settings, files: Sequence[str], stdin_name: str | None, wishes: Wishes, language: Language
+) -> tuple[Reader, Report]:
+    from .mending import mend_files
+
+    def show(text: Outgoing) -> None:
+        _emit(text, wishes)
+
+    write = wishes.fix and not wishes.diff
+    return mend_files(settings, files, stdin_name, language, unsafe=wishes.unsafe, write=write, show=show)
+
+
+def _answered(report: Report, settings: Settings, reader: Reader, wishes: Wishes, language: Language) -> int:
+    """Write the report without what was accepted before, and remember it where it may be repeated."""
+    found = settings.configuration
+    baseline = _baseline(found, wishes.baseline, confine=settings.options.confine is not None)
+    report = _against_baseline(report, baseline, wishes)
+    report = report._replace(shows_remarks=wishes.remarks)
+    text = rendered(report, wishes.format, language, statistics=wishes.statistics)
+    code = exit_code(report, _limit(settings, wishes))
+    _emit(text, wishes)
+    # What was said of configurations that were passed over would not be said again.
+    if wishes.repeatable and code <= BAD and not settings.plugins and not found.ignored:
         _remember(reader, text, code)
     return code
+
+
+def _limit(settings: Settings, wishes: Wishes) -> str:
+    return wishes.fail_on or settings.configuration.text("fail-on") or "error"
 
 
 def _processes(files: int) -> int:
@@ -296,108 +177,12 @@ def report_diff(mended: Report, language: Language) -> int:
     return BROKEN if mended.crashed else UNUSABLE if mended.unreadable else FINE
 
 
-def _once(
-    settings: Settings,
-    files: Sequence[str],
-    stdin_name: str | None,
-    form: str,
-    statistics: bool,
-    remarks: bool,
-    fail_on: str,
-    language: Language,
-) -> int:
-    report = lint(
-        settings, files, Reader(stdin_name, encoding=settings.options.encoding), with_subjects=form in _WITH_SUBJECTS
-    )
-    emit(rendered(report._replace(shows_remarks=remarks), form, language, statistics=statistics))
+def _once(settings: Settings, files: Sequence[str], stdin_name: str | None, wishes: Wishes, language: Language) -> int:
+    reader = Reader(stdin_name, encoding=settings.options.encoding)
+    report = lint(settings, files, reader, with_subjects=wishes.needs_subjects)._replace(shows_remarks=wishes.remarks)
+    emit(rendered(report, wishes.format, language, statistics=wishes.statistics))
     flush()
-    return exit_code(report, fail_on)
-
-
-def lint(
-    settings: Settings, files: Sequence[str], reader: Reader, *, jobs: int = 1, with_subjects: bool = False
-) -> Report:
-    """Every finding about the files, in their pairs; what was read from them only `with_subjects`."""
-    from .pairing import Gathering
-
-    if jobs > 1:
-        from .spreading import spread
-
-        report = spread(files, settings, jobs, reader, with_subjects=with_subjects)
-        if report is not None:
-            return report
-    gathering = Gathering(files, settings, reader)
-    found: list[Diagnostic] = []
-    subjects: list[Subject] = []
-    crashed = False
-    versions: dict[str, Basis] = {}
-    for group in gathering.groups():
-        versions.update({side.config.file: side.config.basis for side in group})
-        outcome, failed = checked(group, settings)
-        found += outcome
-        crashed = crashed or failed
-        if with_subjects:
-            subjects.append(_subject(group, settings))
-    unreadable = gathering.unreadable
-    kept, suppressed = _silenced(once([*unreadable, *gathering.remarks, *found]), reader, settings)
-    return Report(
-        tuple(kept),
-        suppressed,
-        gathering.files,
-        tuple(gathering.pairs),
-        reader.sources,
-        tuple(subjects),
-        tuple(unreadable),
-        crashed or any(entry.kind.code == "SYN990" for entry in unreadable),
-        (settings.profile, settings.configuration.path and os.path.relpath(settings.configuration.path)),
-        versions=tuple(versions.items()),
-    )
-
-
-def checked(group: Sequence[Side], settings: Settings) -> tuple[list[Diagnostic], bool]:
-    """The findings of one pair or of a lone file, and whether a rule failed."""
-    from ..rules.engine import check
-
-    outcome = check(_subject(group, settings), _selection(settings), settings.plugins)
-    return list(outcome.diagnostics), outcome.crashed
-
-
-def _subject(group: Sequence[Side], settings: Settings) -> Subject:
-    from ..rules.subject import Subject
-
-    sides = {side.framework: side for side in group}
-    return Subject(
-        sides.get("megatron"), sides.get("mindformers"), settings.profile, settings.configuration.rule_options, {}
-    )
-
-
-def _selection(settings: Settings) -> Selection:
-    from ..rules.engine import Selection
-
-    return Selection(settings.select, settings.ignore, settings.configuration.severities)
-
-
-def _silenced(diagnostics: list[Diagnostic], reader: Reader, settings: Settings) -> tuple[list[Diagnostic], int]:
-    from ..rules.suppressions import silence, suppressions_in
-
-    configuration = settings.configuration
-    before = len(diagnostics)
-    if configuration.values.get("per-file-ignores"):
-        diagnostics = [
-            entry
-            for entry in diagnostics
-            if not any(
-                entry.kind.code.startswith(code) or code == "ALL" for code in configuration.ignored_for(entry.file)
-            )
-        ]
-    dropped = before - len(diagnostics)
-    comments = [comment for source in reader.sources.values() for comment in suppressions_in(source)]
-    if not comments:
-        return diagnostics, dropped
-    from ..rules.selection import every_code
-
-    kept, silent = silence(diagnostics, comments, every_code())
-    return kept, silent + dropped
+    return exit_code(report, _limit(settings, wishes))
 
 
 def _settings(
@@ -464,11 +249,11 @@ def _baseline(found: Configuration, given: str | None, *, confine: bool) -> str 
     return path
 
 
-def _against_baseline(report: Report, path: str | None, write: str | None, *, force: bool) -> Report:
-    if write is not None:
+def _against_baseline(report: Report, path: str | None, wishes: Wishes) -> Report:
+    if wishes.write_baseline is not None:
         from ..rules.baseline import written
 
-        _replace(write, written(report.diagnostics, report.sources), force=force)
+        _replace(wishes.write_baseline, written(report.diagnostics, report.sources), force=wishes.force)
         return report._replace(diagnostics=(), suppressed=report.suppressed + len(report.diagnostics))
     if path is None:
         return report
@@ -504,11 +289,11 @@ def exit_code(report: Report, fail_on: str) -> int:
     return BAD if any(_RANKS[entry.kind.severity] >= limit for entry in report.diagnostics) else FINE
 
 
-def _emit(text: Outgoing, output_file: str | None, *, force: bool) -> None:
-    if output_file is None:
+def _emit(text: Outgoing, wishes: Wishes) -> None:
+    if wishes.output_file is None:
         emit(text)
     else:
-        _replace(output_file, text, force=force)
+        _replace(wishes.output_file, text, force=wishes.force)
 
 
 def _replace(path: str, text: Outgoing, *, force: bool) -> None:

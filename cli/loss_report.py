@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ..mapper.translate.report import ReportRow
     from ..mapper.translate.starting import Obstacle
-    from ..mapper.translate.translation import Translation
+    from ..mapper.translate.target import Translation
     from ..schemas.config import Config
     from ..schemas.diagnostic import Diagnostic, Language
 

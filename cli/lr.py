@@ -17,8 +17,8 @@ from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import require_schedule
 from ..schemas.verdict import WORDS, Unseen, concluded, unseen_json
 from .curve_report import Report, Series
+from .exit_codes import BAD, FINE, UNUSABLE
 from .inputs import load
-from .lean import BAD, FINE, UNUSABLE
 from .parsing import UsageError
 
 if TYPE_CHECKING:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..schemas.border.outgoing import composed, emit, tell, visible
 from ..schemas.border.writing import rewrite
 from ..schemas.light_typing import TYPE_CHECKING
+from .lint_inputs import Reader
+from .linting import lint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +14,8 @@ if TYPE_CHECKING:
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
-    from .lint import Reader, Report, Settings
+    from .lint_inputs import Settings
+    from .linting import Report
 
 
 def mend_files(
@@ -27,7 +30,6 @@ def mend_files(
 ) -> tuple[Reader, Report]:
     """Fix the files (or show what would change), and lint what came out."""
     from ..rules.fixes import mend
-    from .lint import Reader, lint
 
     encoding = settings.options.encoding
     first = Reader(stdin_name, encoding=encoding)

@@ -494,12 +494,26 @@ COMMANDS: dict[str, Command] = {
         Command(
             "schema",
             "schema",
-            "The JSON Schema of an input or of a command's JSON.",
-            "输入文件或命令 JSON 输出的 JSON Schema。",
+            "The JSON Schema of an input or of a command's JSON; --check holds a file to it.",
+            "输入文件或命令 JSON 输出的 JSON Schema；--check 按其检查文件。",
             "[NAME]",
             0,
             1,
             (
+                Option(
+                    ("--check",),
+                    "Say what in a file is not as its schema says, and where: a configuration, a baseline, a table, a saved answer.",
+                    "指出文件中不符合其 schema 之处及位置：配置、基线、对应表或保存的 JSON 输出。",
+                    metavar="FILE",
+                ),
+                Option(
+                    ("--of",),
+                    "With --check: the schema's name, where the file does not say what it is.",
+                    "与 --check 合用：schema 的名称（文件自身无法表明类别时）。",
+                    metavar="NAME",
+                ),
+                output_format("text", "json"),
+                Option(("--stdin-filename",), "The name of standard input.", "标准输入的文件名。", metavar="NAME"),
                 Option(("--megatron",), "Version of the schema.", "模式的版本。", metavar="VERSION"),
                 Option(("--mindformers",), "Version of the schema.", "模式的版本。", metavar="VERSION"),
                 Option(

@@ -163,7 +163,7 @@ class LrJson(Open):
     first_step: int
     max_difference_of_peak: Number | None
     first_difference: int | None
-    tolerance: float
+    tolerance: float | None
 
 
 class TransformerFieldJson(Open):
@@ -312,7 +312,7 @@ class DivergenceJson(Open):
 class VerifyJson(Open):
     """`accmap verify`. A relative difference uses max(|a|, |b|, floor)."""
 
-    verdict: Literal["match", "mismatch", "not-verifiable"]
+    verdict: Literal["match", "partial", "mismatch", "not-verifiable"]
     sides: list[str]
     shrunk: dict[str, tuple[Any, Any]]
     inputs: list[InputsJson]
@@ -359,14 +359,113 @@ class DiffJson(Open):
     summary: dict[str, int]
 
 
+class SectionJson(Open):
+    """One heading of an explanation and what stands under it, in Markdown."""
+
+    heading: str
+    text: str
+
+
+class ExplainJson(Open):
+    """`accmap explain CODE`, one object a line."""
+
+    code: str
+    name: str
+    facts: list[str]
+    sections: list[SectionJson]
+
+
+class NamedFieldJson(Open):
+    """A recipe field that a row speaks of."""
+
+    field: str
+    meaning: str
+    type: str
+    unit: str | None
+    impact: Impact
+    neutral: Any
+
+
+class RowSideJson(Open):
+    """What one framework calls it."""
+
+    names: list[str]
+    aliases: list[str]
+
+
+class ExplainedRowJson(Open):
+    """One correspondence between the frameworks."""
+
+    fields: list[NamedFieldJson]
+    loss: str
+    loss_means: str
+    only: str | None
+    megatron: list[RowSideJson]
+    static: list[RowSideJson]
+    dynamic: list[RowSideJson]
+    note: str | None
+    caveats: list[str]
+    sources: list[str]
+
+
+class ArgumentHistoryJson(Open):
+    """An argument of Megatron-LM through its versions."""
+
+    argument: str
+    states: list[dict[str, Any]]
+
+
+class KeyHistoryJson(Open):
+    """A key of MindSpore Transformers through its versions."""
+
+    key: str
+    states: list[dict[str, Any]]
+    class_defaults: dict[str, Any]
+
+
+class ExplainKeyJson(Open):
+    """`accmap explain KEY`, one object a line."""
+
+    name: str
+    arguments: list[str]
+    keys: list[str]
+    mentioned_only: bool
+    rows: list[ExplainedRowJson]
+    related: list[list[str]]
+    reasons: list[Any]
+    megatron: list[ArgumentHistoryJson]
+    mindformers: list[KeyHistoryJson]
+
+
+class FaultJson(Open):
+    """One thing in a file that is not as its schema says; `key` is empty for the whole file."""
+
+    key: str
+    keyword: str
+    message: str
+    span: SpanJson | None
+
+
+class SchemaCheckJson(Open):
+    """`accmap schema --check`."""
+
+    file: str
+    kind: str
+    fits: bool
+    faults: list[FaultJson]
+
+
 OUTPUTS: dict[str, type[BaseModel]] = {
     "convert": ConvertJson,
     "diagnostic": DiagnosticJson,
     "diff": DiffJson,
+    "explain": ExplainJson,
+    "explain-key": ExplainKeyJson,
     "lint": LintJson,
     "lr": LrJson,
     "pair": PairJson,
     "rules": RulesJson,
+    "schema-check": SchemaCheckJson,
     "show": ShowJson,
     "verify": VerifyJson,
     **EVIDENCE_OUTPUTS,

@@ -16,8 +16,8 @@ from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import require_training
 from ..schemas.refused import require_accepted
 from .accepting import accepted_losses, close_report
+from .exit_codes import BAD
 from .inputs import load
-from .lean import BAD
 from .loss_report import print_obstacles, print_problems, print_report
 from .parsing import UsageError
 from .terminal import wants_colour

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..rules.subject import Side
-    from .lint import Reader, Settings
+    from .lint_inputs import Reader, Settings
 
 
 class Gathering:

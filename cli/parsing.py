@@ -59,20 +59,27 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
             continue
         if equals:
             taken = [attached]
-        elif option.kind == "rest":
-            end = at
-            last = len(words) if option.most is None else min(len(words), at + option.most)
-            while end < last and not (words[end].startswith("-") and words[end] != "-"):
-                end += 1
-            taken, at = list(words[at:end]), end
-            borrowed, lender = taken, option.dest
         else:
-            taken, at = list(words[at : at + 1]), at + 1
+            taken = _following(words, at, option)
+            at += len(taken)
+            if option.kind == "rest":
+                borrowed, lender = taken, option.dest
         if not taken:
             named = f" {option.metavar}" if option.metavar else ""
             raise UsageError(f"{name} needs a value{named}", f"{name} 需要一个值{named}")
         _store(values, option, name, taken)
     return Parsed(_operands(command, operands, borrowed, lender, values), values)
+
+
+def _following(words: Sequence[str], at: int, option: Option) -> list[str]:
+    """The words after an option that are its values."""
+    if option.kind != "rest":
+        return list(words[at : at + 1])
+    end = at
+    last = len(words) if option.most is None else min(len(words), at + option.most)
+    while end < last and not (words[end].startswith("-") and words[end] != "-"):
+        end += 1
+    return list(words[at:end])
 
 
 def _default(option: Option) -> object:

@@ -11,7 +11,7 @@ from ..schemas.diagnostic import Language, UnreadableError
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING
 from .branches import branches_of
-from .lean import BROKEN, UNUSABLE
+from .exit_codes import BROKEN, UNUSABLE
 from .options import Command, reading_of
 from .parsing import Parsed, UsageError, counts_from_one
 
@@ -49,7 +49,8 @@ def run_command(command: Command, parsed: Parsed) -> int:
             raise  # nobody reads the answer, or it cannot be written
         from ..schemas.system_reasons import system_reason
 
-        why, why_zh = system_reason(error)
+        reason = system_reason(error)
+        why, why_zh = str(reason), reason.zh
         chinese = values["lang"] == "zh"
         tell(f"accmap: {error.filename}{'：' if chinese else ': '}{why_zh if chinese else why}")
         return UNUSABLE

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 
 from ..schemas.border.regular import remember_input
 from ..schemas.diagnostic import once
 from ..schemas.light_typing import TYPE_CHECKING
+from .lint_inputs import Reader
+from .linting import lint
+from .pairing import Gathering
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from typing import Any
 
-    from .lint import Reader, Report, Settings
+    from .lint_inputs import Settings
+    from .linting import Report
 
 
 def spread(
@@ -43,9 +49,6 @@ def spread(
 
 def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ...]]:
     """The files as they belong together: a file with its configured partner, one pair of the others, or each alone."""
-    from .lint import Reader
-    from .pairing import Gathering
-
     configuration = settings.configuration
     absolute = {name: os.path.abspath(name) for name in reversed(files)}
     given = {place: name for name, place in absolute.items()}
@@ -72,22 +75,22 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
 def _one(
     settings: Settings, with_subjects: bool, digests: bool, group: tuple[str, ...]
 ) -> tuple[Report, dict[str, bytes | None]]:
-    from .lint import Reader, lint
-
     reader = Reader(digests=digests, encoding=settings.options.encoding)
     return lint(settings, group, reader, with_subjects=with_subjects), reader.read
 
 
 def _together(reports: Sequence[Report]) -> Report:
-    first = reports[0]
-    return first._replace(
-        diagnostics=tuple(once([entry for report in reports for entry in report.diagnostics])),
-        suppressed=sum(report.suppressed for report in reports),
-        files=tuple(dict.fromkeys(name for report in reports for name in report.files)),
-        pairs=tuple(dict.fromkeys(pair for report in reports for pair in report.pairs)),
+    def every(name: str) -> Iterator[Any]:
+        return chain.from_iterable(getattr(report, name) for report in reports)
+
+    return reports[0]._replace(
+        diagnostics=tuple(once(list(every("diagnostics")))),
+        suppressed=sum([report.suppressed for report in reports]),
+        files=tuple(dict.fromkeys(every("files"))),
+        pairs=tuple(dict.fromkeys(every("pairs"))),
         sources={name: source for report in reports for name, source in report.sources.items()},
-        subjects=tuple(subject for report in reports for subject in report.subjects),
-        unreadable=tuple(once([entry for report in reports for entry in report.unreadable])),
+        subjects=tuple(every("subjects")),
+        unreadable=tuple(once(list(every("unreadable")))),
         crashed=any(report.crashed for report in reports),
-        versions=tuple(dict(entry for report in reports for entry in report.versions).items()),
+        versions=tuple(dict(every("versions")).items()),
     )

@@ -15,8 +15,8 @@ from ..schemas.mindformers.unknown_class import unknown_class
 from ..schemas.purpose import require_training
 from ..schemas.reader import config_of
 from ..schemas.refused import require_accepted
+from .exit_codes import BAD, FINE, UNUSABLE
 from .inputs import read_input
-from .lean import BAD, FINE, UNUSABLE
 from .parsing import UsageError, counts_from_one
 
 if TYPE_CHECKING:

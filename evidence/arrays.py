@@ -18,9 +18,9 @@ import os
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..schemas.border.incoming import PROBLEMS as FILE_PROBLEMS
 from ..schemas.border.regular import open_regular
-from ..schemas.diagnostic import Kind, UnreadableError, finding
+from ..schemas.diagnostic import Kind, UnreadableError, finding, unreadable
+from ..schemas.messages_compiled import say as say_of_files
 from ..schemas.system_reasons import system_reason
 
 if TYPE_CHECKING:
@@ -157,8 +157,7 @@ def read_array(path: str) -> Array:
     except FileNotFoundError:
         raise UnreadableError(finding(PROBLEMS, "array-missing", path, path=path)) from None
     except OSError as error:
-        why, why_zh = system_reason(error)
-        raise UnreadableError(finding(FILE_PROBLEMS, "denied", path, path=path, why=why, why_zh=why_zh)) from None
+        raise unreadable(say_of_files.denied(path=path, why=system_reason(error)), path) from None
     except Exception as error:  # noqa: BLE001 - the header is Python text: its parser raises whatever garbage makes it
         raise _unreadable(path, _first_line(error)) from None
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..schemas.border.incoming import package_text
 from ..schemas.border.regular import open_regular
 from ..schemas.diagnostic import finding
+from ..schemas.house_yaml import house_yaml
 from ..schemas.system_reasons import system_reason
 from .environment_problems import PROBLEMS
 
@@ -67,9 +68,7 @@ class VersionSet(NamedTuple):
 @cache
 def version_table() -> Any:
     """`versions.yaml`, read once."""
-    import yaml
-
-    return yaml.safe_load(package_text(os.path.dirname(__file__), "versions.yaml"))
+    return house_yaml(package_text(os.path.dirname(__file__), "versions.yaml"))
 
 
 def version_sets() -> tuple[VersionSet, ...]:
@@ -143,7 +142,8 @@ def _from_files(row: Mapping[str, Any], root: str, problems: list[Diagnostic]) -
                 with open_regular(path) as stream:
                     text = stream.read(MOST_CHARACTERS).decode("utf-8", "replace")
             except OSError as error:
-                why, why_zh = (f"{path}: {said}" for said in system_reason(error))
+                reason = system_reason(error)
+                why, why_zh = f"{path}: {reason}", f"{path}: {reason.zh}"
                 problems.append(finding(PROBLEMS, "unreadable", HERE, None, name=row["name"], why=why, why_zh=why_zh))
                 continue
             given = re.search(row["expression"], text)

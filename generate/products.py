@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MAKERS = (
+    "schemas.compile_messages",
     "schemas.compile_versions",
     "schemas.compile_purposes",
     "schemas.megatron.compile_catalog",
@@ -22,8 +23,10 @@ MAKERS = (
     "schemas.mindformers.compile_static",
     "schemas.mindformers.compile_dynamic",
     "schemas.mindformers.compile_legacy",
+    "schemas.mindformers.compile_resolution",
     "mapper.recipe.compile_fields",
     "mapper.compile_names",
+    "mappings.compile_keys",
     "mappings.compile_stops",
     "mappings.compile_tables",
     "mappings.compile_transformer_config",
@@ -32,9 +35,13 @@ MAKERS = (
     "rules.pages",
     "mapper.matrix",
     "evidence.codes",
+    "cli.compile_schemas",
 )
-WHOLLY_MADE = ("docs/rules",)
-"""Folders of which every file is a product: one that nothing makes any more goes."""
+ONLY_MADE = (
+    "docs/rules/*",
+    *(f"{room}/**/*_compiled.py" for room in ("schemas", "mappings", "mapper", "rules", "evidence")),
+)
+"""Where every file is a product: one that nothing makes any more goes."""
 
 
 def made() -> Iterator[Mapping[str, str]]:
@@ -56,7 +63,7 @@ def write() -> list[str]:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(text, "utf-8")
                 changed.append(path)
-    for path in _in_folders():
+    for path in _there():
         if path not in every:
             (ROOT / path).unlink()
             changed.append(path)
@@ -68,7 +75,7 @@ def stale() -> list[str]:
     wanted = {path: text for products in made() for path, text in products.items()}
     return [
         *(path for path, text in wanted.items() if _stored(path) != text),
-        *(path for path in _in_folders() if path not in wanted),
+        *(path for path in _there() if path not in wanted),
     ]
 
 
@@ -77,5 +84,5 @@ def _stored(path: str) -> str | None:
     return target.read_text("utf-8") if target.is_file() else None
 
 
-def _in_folders() -> list[str]:
-    return [str(path.relative_to(ROOT)) for folder in WHOLLY_MADE for path in sorted((ROOT / folder).glob("*"))]
+def _there() -> list[str]:
+    return [str(path.relative_to(ROOT)) for pattern in ONLY_MADE for path in sorted(ROOT.glob(pattern))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..mappings.tables import table
 from ..schemas.config import Value, json_value
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from .recipe.reading import meaningful
+from .gates import meaningful
 from .recipe.vocabulary import vocabulary
 
 if TYPE_CHECKING:

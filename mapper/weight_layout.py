@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from ..mappings.keys_compiled import LAYOUT_SWITCHES
 from ..mappings.weights_compiled import NORM
 from .weights import Layout
 
@@ -54,9 +55,9 @@ def layout_of(recipe: Recipe, config: Config | None = None) -> Layout:
         q_lora=sizes.q_rank is not None,
         # The dynamic graph has one arrangement, whatever the file says: `pynative/transformers/mlp.py`,
         # `multi_latent_attention.py` of 2.1.
-        mlp_interleaved=dynamic or switch("use_interleaved_weight_layout_mlp"),
-        qkv_contiguous=not dynamic and not sizes.latent and switch("use_contiguous_weight_layout_attention"),
-        mla_concatenated=sizes.latent and (dynamic or switch("mla_qkv_concat")),
+        mlp_interleaved=dynamic or switch(LAYOUT_SWITCHES["gated"]),
+        qkv_contiguous=not dynamic and not sizes.latent and switch(LAYOUT_SWITCHES["grouped"]),
+        mla_concatenated=sizes.latent and (dynamic or switch(LAYOUT_SWITCHES["latent"])),
         dynamic=dynamic,
     )
 

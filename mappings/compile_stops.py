@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
-
+from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 from .model import StopsFile
 
@@ -15,7 +14,7 @@ SOURCE = Path(__file__).with_name("stops.yaml")
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    content = StopsFile.model_validate(yaml.safe_load(SOURCE.read_text("utf-8")))
+    content = StopsFile.model_validate(house_yaml(SOURCE.read_text("utf-8")))
     rows = tuple(
         (
             stop.name,

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import yaml
-
+from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 from ..schemas.megatron.catalog import VERSIONS, catalog
 from ..schemas.megatron.compile_validation import read_rows
 from .model import FamiliesFile, Skeleton, TableFile, UnmappedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 HERE = Path(__file__).parent
 TOPICS = (
@@ -34,16 +35,33 @@ def topics() -> list[Path]:
 def compiled() -> dict[str, Any]:
     """The constants of the compiled tables."""
     rows: list[Any] = []
+    gates: dict[str, Any] = {}
     for path in topics():
-        content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = house_yaml(path.read_text(encoding="utf-8"))
         TableFile.model_validate(content)
         rows.extend(_row(path.stem, row, content.get("only", [])) for row in content["rows"])
+        for row in content["rows"]:
+            gates.update({field: _gate(gate) for field, gate in row.get("gates", {}).items()})
     reasons, megatron, mindformers = _reasons(rows)
     derived = {row.target for row in read_rows()}
     misspelt = _keys(rows) - derived - {dest for version in VERSIONS for dest in catalog(version).by_dest}
     if misspelt:
         raise ValueError(f"no version of Megatron-LM has an argument of this name: {', '.join(sorted(misspelt))}")
-    return {"ROWS": tuple(rows), "REASONS": reasons, "MEGATRON_REASONS": megatron, "MINDFORMERS_REASONS": mindformers}
+    return {
+        "ROWS": tuple(rows),
+        "GATES": gates,
+        "REASONS": reasons,
+        "MEGATRON_REASONS": megatron,
+        "MINDFORMERS_REASONS": mindformers,
+    }
+
+
+def _gate(gate: dict[str, Any]) -> tuple[Any, ...]:
+    return (
+        _conditions(gate.get("counts", ())),
+        {side: _conditions(conditions) for side, conditions in gate.get("unless", {}).items()},
+        _conditions(gate.get("certain", ())),
+    )
 
 
 def _row(topic: str, row: dict[str, Any], only: list[Any]) -> tuple[Any, ...]:
@@ -59,14 +77,14 @@ def _row(topic: str, row: dict[str, Any], only: list[Any]) -> tuple[Any, ...]:
         row["loss"],
         row.get("write", "always" if model is not None else "differs"),
         row.get("impact"),
-        tuple(_condition(entry) for entry in row.get("only", only)),
+        _conditions(row.get("only", only)),
         _sides(row["megatron"], "", fields),
         _sides(static, _MODEL["static"] if "static" not in row and model is not None else "", fields),
         _sides(dynamic, _MODEL["dynamic"] if "dynamic" not in row and model is not None else "", fields),
         tuple(
             (
                 caveat.get("to"),
-                tuple(_condition(entry) for entry in caveat["when"]),
+                _conditions(caveat["when"]),
                 caveat["status"],
                 tuple(caveat.get("instead", {}).items()),
                 tuple(caveat.get("about", ())),
@@ -88,6 +106,10 @@ def _last_known(values: tuple[Any, ...]) -> tuple[Any, ...]:
     while values and values[-1] is None:
         values = values[:-1]
     return values
+
+
+def _conditions(entries: Iterable[list[Any]]) -> tuple[Any, ...]:
+    return tuple(_condition(entry) for entry in entries)
 
 
 def _condition(entry: list[Any]) -> tuple[Any, ...]:
@@ -128,7 +150,7 @@ def _side(side: dict[str, Any], prefix: str, fields: tuple[str, ...]) -> tuple[A
 
 
 def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
-    content = yaml.safe_load((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
+    content = house_yaml((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
     UnmappedFile.model_validate(content)
     mapped = _keys(rows)
     dests = sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - mapped)
@@ -157,7 +179,7 @@ def _keys(rows: list[Any]) -> set[str]:
 
 def compiled_families() -> dict[str, Any]:
     """The constants of the compiled families and skeletons."""
-    content = yaml.safe_load((HERE / "families.yaml").read_text(encoding="utf-8"))
+    content = house_yaml((HERE / "families.yaml").read_text(encoding="utf-8"))
     FamiliesFile.model_validate(content)
     families = {
         name: (
@@ -169,14 +191,14 @@ def compiled_families() -> dict[str, Any]:
             tuple(entry.get("needs", ())),
             {field: tuple(keys) for field, keys in entry.get("keys", {}).items()},
             entry.get("without_experts", {}),
-            tuple(_condition(condition) for condition in entry.get("prefers", ())),
+            _conditions(entry.get("prefers", ())),
             entry["source"],
             entry.get("in_dynamic", {}).get("fixes", {}),
             entry.get("in_dynamic", {}).get("without_experts", {}),
         )
         for name, entry in content["families"].items()
     }
-    skeletons = yaml.safe_load((HERE / "skeleton.yaml").read_text(encoding="utf-8"))
+    skeletons = house_yaml((HERE / "skeleton.yaml").read_text(encoding="utf-8"))
     for skeleton in skeletons.values():
         Skeleton.model_validate(skeleton)
     return {"WEIGHTS": content["weights"], "FAMILIES": families, "SKELETONS": skeletons}
@@ -190,14 +212,11 @@ def without_reason() -> list[str]:
 
 
 def products() -> dict[str, str]:
-    """Both compiled modules and the JSON Schema."""
-    from .model import json_schema
-
+    """Both compiled modules."""
     families = "Model families and the frames of written files; compiled from families.yaml and skeleton.yaml."
     return {
         "mappings/tables_compiled.py": literal_module(
             "The mapping tables; compiled from the YAML files.", **compiled()
         ),
         "mappings/families_compiled.py": literal_module(families, **compiled_families()),
-        "mappings/table.schema.json": json.dumps(json_schema(), indent=1) + "\n",
     }

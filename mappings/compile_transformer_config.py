@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
-
+from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 from .model import Harmless, TransformerConfigFile
 
@@ -15,7 +14,7 @@ SOURCE = Path(__file__).with_name("transformer_config.yaml")
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    content = TransformerConfigFile.model_validate(yaml.safe_load(SOURCE.read_text("utf-8")))
+    content = TransformerConfigFile.model_validate(house_yaml(SOURCE.read_text("utf-8")))
     reasons: list[Harmless] = list(content.reasons.values())
     places = {name: place for place, name in enumerate(content.reasons)}
     fields: list[tuple[Any, ...]] = []
@@ -44,7 +43,8 @@ def products() -> dict[str, str]:
             )
         )
     about = "The fields of both TransformerConfigs; compiled from transformer_config.yaml."
-    text = literal_module(about, REASONS=tuple(map(_reason, reasons)), FIELDS=tuple(fields))
+    closed = {name: (why.en, why.zh) for name, why in content.closed.items()}
+    text = literal_module(about, CLOSED=closed, REASONS=tuple(map(_reason, reasons)), FIELDS=tuple(fields))
     return {"mappings/transformer_config_compiled.py": text}
 
 

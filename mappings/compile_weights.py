@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 
 SOURCE = Path(__file__).with_name("weights.yaml")
@@ -16,7 +15,7 @@ _RECORDS = ("blocks", "parameters")
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    table: dict[str, Any] = yaml.safe_load(SOURCE.read_text("utf-8"))
+    table: dict[str, Any] = house_yaml(SOURCE.read_text("utf-8"))
     values = {name.upper(): tuple(table[name]) if name in _RECORDS else table[name] for name in _NAMES}
     about = "Parameters of both frameworks; compiled from weights.yaml."
     return {"mappings/weights_compiled.py": literal_module(about, **values)}

@@ -65,6 +65,14 @@ class Caveat(_Strict):
     zh: str
 
 
+class FieldGate(_Strict):
+    """When a difference in a field changes numbers, besides the row's `only`."""
+
+    counts: list[Condition] = []
+    unless: dict[Literal["megatron", "mindformers"], list[Condition]] = {}
+    certain: list[Condition] = []
+
+
 class Row(_Strict):
     """One correspondence between the frameworks."""
 
@@ -79,6 +87,7 @@ class Row(_Strict):
     write: Literal["always", "differs", "explicit", "never"] | None = None
     impact: Literal["numerics", "performance", "none"] | None = None
     only: list[Condition] | None = None
+    gates: dict[FieldName, FieldGate] = {}
     part_of: FieldName | None = None
     caveats: list[Caveat] = []
     sources: Annotated[list[str], Field(min_length=1)]
@@ -88,6 +97,8 @@ class Row(_Strict):
     def _complete(self) -> Row:
         if (self.field is None) == (self.fields is None):
             raise ValueError("a row has `field` or `fields`")
+        if not self.gates.keys() <= {self.field, *(self.fields or ())}:
+            raise ValueError("a row has gates of its own fields only")
         if self.model is None and self.mindformers is None and (self.static is None or self.dynamic is None):
             raise ValueError("a row says what MindFormers does: `model`, `mindformers`, or `static` and `dynamic`")
         return self
@@ -156,7 +167,15 @@ class Skeleton(_Strict):
     settings: dict[str, str | int | float | bool | list[str | int] | None]
 
 
-class Harmless(_Strict):
+class Closed(_Strict):
+    """Why nothing reads a field of the TransformerConfig whose gate is closed."""
+
+    en: str
+    zh: str
+    sources: Annotated[list[str], Field(min_length=1)]
+
+
+class Harmless(Closed):
     """Why a field of the TransformerConfig may differ without effect."""
 
     when: list[Condition]
@@ -165,9 +184,6 @@ class Harmless(_Strict):
     dialect: Literal["static", "dynamic"] | None = Field(default=None, alias="in")
     since: str | None = None
     until: str | None = None
-    en: str
-    zh: str
-    sources: Annotated[list[str], Field(min_length=1)]
 
 
 class SharedField(_Strict):
@@ -191,6 +207,8 @@ class SharedField(_Strict):
 class TransformerConfigFile(_Strict):
     """The fields that both frameworks' TransformerConfig have under one name."""
 
+    closed: dict[FieldName, Closed]
+    """By the field that a gate asks for."""
     reasons: dict[str, Harmless]
     fields: list[SharedField]
 
@@ -238,8 +256,3 @@ class StopsFile(_Strict):
     """Everything that is known to stop after it has loaded."""
 
     stops: list[Stop]
-
-
-def json_schema() -> dict[str, Any]:
-    """JSON Schema of an authored table."""
-    return TableFile.model_json_schema()

@@ -10,7 +10,7 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.versions import number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Literal, TypeAlias
 
     from ..schemas.config import Value
@@ -100,6 +100,17 @@ class Row(NamedTuple):
         return None
 
 
+class Gate(NamedTuple):
+    """When a difference in a field changes numbers, besides the row's `only`."""
+
+    counts: tuple[Condition, ...]
+    """It changes numbers only where these hold in both runs."""
+    unless: Mapping[str, tuple[Condition, ...]]
+    """It changes none where these hold, by framework, in every run."""
+    certain: tuple[Condition, ...]
+    """Where these hold in both runs it changes numbers for certain, though it need not in every run."""
+
+
 class Reason(NamedTuple):
     """Why keys have no row."""
 
@@ -120,6 +131,7 @@ class Table(NamedTuple):
     megatron_reasons: Mapping[str, int]
     mindformers_reasons: tuple[tuple[str, int], ...]
     """Path prefixes, the longest first."""
+    gates: Mapping[FieldName, Gate]
 
     def rows_naming(self, name: str) -> tuple[Row, ...]:
         """The rows that speak of a flag, a key, an alias or a field; by key first, else by what their notes mention."""
@@ -154,13 +166,14 @@ def field_named(value: object) -> FieldName:
 
 
 _tables: list[Table] = []
+_rows_of: dict[str, list[Row]] = {}
 _reasons: dict[str, Reason | None] = {}
 
 
 def table() -> Table:
     """The mapping tables."""
     if not _tables:
-        from .tables_compiled import MEGATRON_REASONS, MINDFORMERS_REASONS, REASONS, ROWS
+        from .tables_compiled import GATES, MEGATRON_REASONS, MINDFORMERS_REASONS, REASONS, ROWS
 
         _tables.append(
             Table(
@@ -168,9 +181,21 @@ def table() -> Table:
                 tuple(Reason(*reason) for reason in REASONS),
                 MEGATRON_REASONS,
                 MINDFORMERS_REASONS,
+                {field: Gate(*gate) for field, gate in GATES.items()},
             )
         )
     return _tables[0]
+
+
+def rows_of(name: str) -> Sequence[Row]:
+    """The rows that a recipe field belongs to."""
+    if not _rows_of:
+        found: dict[str, list[Row]] = {}
+        for row in table().rows:
+            for field in row.fields:
+                found.setdefault(field, []).append(row)
+        _rows_of.update(found)  # at once: another thread must not see half of it
+    return _rows_of.get(name, ())
 
 
 def _row(values: tuple) -> Row:  # type: ignore[type-arg]

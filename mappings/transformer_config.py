@@ -9,6 +9,7 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .tables import within
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from ..schemas.config import Value
@@ -67,6 +68,13 @@ def shared_fields() -> tuple[SharedField, ...]:
         reasons = tuple(Harmless(*reason) for reason in REASONS)
         _loaded.append(tuple(_field(values, reasons) for values in FIELDS))
     return _loaded[0]
+
+
+def closed_reasons() -> Mapping[FieldName, tuple[str, str]]:
+    """Why nothing reads a field, by what its gate asks for and a run does not have."""
+    from .transformer_config_compiled import CLOSED
+
+    return CLOSED
 
 
 def _field(values: tuple[Any, ...], reasons: tuple[Harmless, ...]) -> SharedField:

@@ -6,23 +6,23 @@ value back as Megatron-LM's.
 
 from __future__ import annotations
 
+from ..mappings.keys_compiled import MODEL_TYPE, RUN_LENGTH
+from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING
-from .comparison import equal
-from .places import places_of, rows_of
+from .comparators import equal
+from .places import places_of
 from .rule import Change, Repair, at_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..mapper.families import Family
+    from ..mapper.lenses.lens import Written
     from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Row
     from ..mappings.tables import Side as RowSide
     from ..schemas.config import Setting, Value
     from .subject import Side
-
-
-_LENGTH = "resolved.runner.total_steps"
 
 
 def agreement(name: FieldName, left: Side, right: Side) -> Repair | None:
@@ -33,7 +33,7 @@ def agreement(name: FieldName, left: Side, right: Side) -> Repair | None:
     if right.config.dialect == "legacy" or not _decided(name, left):
         return None
     dialect = side_of(right.config)
-    kind = right.config.value("model.model_type" if dialect == "dynamic" else "model.model_config.model_type")
+    kind = right.config.value(MODEL_TYPE[dialect])
     family = family_of(kind, dialect)
     if family is not None and name in family.fixes:
         return None
@@ -57,7 +57,7 @@ def _decided(name: FieldName, side: Side) -> bool:
 def _changes(
     name: FieldName, row: Row, wanted: RowSide, left: Side, right: Side, family: Family | None
 ) -> tuple[Change, ...]:
-    from ..mapper.lenses.lens import Omitted, Scope
+    from ..mapper.lenses.lens import Scope
     from ..mapper.lenses.registry import LENSES
     from ..mapper.recipe.reading import side_of
     from ..mapper.translate.yaml_text import scalar
@@ -70,35 +70,49 @@ def _changes(
     scope = Scope(side_of(right.config), right.config.framework_version, wanted.options, known)
     put = lens.put(tuple(left.value(field) for field in row.fields), scope)
     drives = lens.drives[place] if lens.drives else range(len(wanted.keys))
+    proposed = _proposed(wanted, put, drives, right)
+    if proposed is None:
+        return ()
     now = [_effective(number, wanted, right) for number in range(len(wanted.keys))]
-    read, changes = list(now), dict[int, Change]()
-    for number, key in enumerate(wanted.keys):
-        value = put[number] if number < len(put) else None
-        if isinstance(value, Omitted) or number not in drives:
-            if key == _LENGTH:
-                read[number] = None  # worked out again from what is written
-            continue
-        if "|" in key or "{" in key or isinstance(value, dict):
-            return ()
-        held = _held(key, wanted.aliases, value, right)
-        if held is None and _waits(key, right):
-            return ()
-        read[number] = value
+    read = [proposed[number][1] if number in proposed else value for number, value in enumerate(now)]
+    changes: dict[int, Change] = {}
+    for number, (held, value) in proposed.items():
         if not equal(now[number] if held is None else held.value, value):
-            path = _path(key, name, family) if held is None else held.key
+            path = _path(wanted.keys[number], name, family) if held is None else held.key
             changes[number] = Change("set", at_key("mindformers", path), scalar(value))
+    if RUN_LENGTH in wanted.keys:
+        read[wanted.keys.index(RUN_LENGTH)] = None  # worked out again from what is written
 
     def agrees() -> bool:
         got = lens.get(tuple(read), scope)
         return place < len(got) and equal(got[place], left.value(name))
 
-    for number in list(changes):  # what already is so by default need not be written
+    for number in [number for number in changes if right.explicit(wanted.keys[number]) is None]:
         read[number], wish = now[number], read[number]
-        if right.explicit(wanted.keys[number]) is None and agrees():
-            del changes[number]
-        else:
+        needed = not agrees()  # what already is so by default need not be written
+        if needed:
             read[number] = wish
+        else:
+            del changes[number]
     return tuple(changes.values()) if agrees() else ()
+
+
+def _proposed(
+    wanted: RowSide, put: Written, drives: Sequence[int] | range, right: Side
+) -> dict[int, tuple[Setting | None, Value]] | None:
+    """What the keys of a row would be, each with the setting that holds it now; None where one cannot be written."""
+    from ..mapper.lenses.lens import Omitted
+
+    found: dict[int, tuple[Setting | None, Value]] = {}
+    for number, key in enumerate(wanted.keys):
+        value = put[number] if number < len(put) else None
+        if isinstance(value, Omitted) or number not in drives:
+            continue
+        held = _held(key, wanted.aliases, value, right)
+        if "|" in key or "{" in key or isinstance(value, dict) or (held is None and _waits(key, right)):
+            return None
+        found[number] = held, value
+    return found
 
 
 def _effective(number: int, wanted: RowSide, side: Side) -> Value:

@@ -6,6 +6,7 @@ said here: a field that both have is compared.
 
 from __future__ import annotations
 
+from ..mappings.keys_compiled import RUN_MODE
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING, cast
 from .naming import shown
@@ -25,7 +26,7 @@ _LOST = ("dropped", "approximate")
 def not_carried_over(subject: Subject) -> Iterator[Found]:
     """Written settings with numeric impact that the other framework has no equal for."""
     for side in subject.sides:
-        if side.framework == "mindformers" and side.config.value("run_mode") not in _TRAINS:
+        if side.framework == "mindformers" and side.config.value(RUN_MODE) not in _TRAINS:
             continue
         other = next((one for one in subject.sides if one is not side), None)
         if other is not None and not _suspicious(side, other, subject.profile):
@@ -117,7 +118,7 @@ def _suspicious(side: Side, other: Side, profile: str) -> bool:
 
 def _may_be_lost(name: str) -> bool:
     """Whether the tables let a field change numbers when the other framework has no place for it."""
-    from .places import rows_of
+    from ..mappings.tables import rows_of
 
     return any(row.impact in (None, "numerics") and row.loss != "one-way" for row in rows_of(name))
 

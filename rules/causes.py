@@ -12,14 +12,14 @@ Nothing is dropped: a finding that follows says so (`because`), and a cause is a
 from __future__ import annotations
 
 from ..mapper.conditions import holds
+from ..mapper.gates import conditions_of
 from ..mapper.recipe.reading import RecipeReading, side_of
-from ..mappings.tables import table
+from ..mappings.tables import rows_of, table
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .catalog_compiled import CAUSES, COMPARED, RULES
-from .comparison import COMPARATORS, equal
-from .gates import conditions_of
+from .comparators import COMPARATORS, equal
 from .harmless import IDLE, key_of, names_of
-from .places import places_of, rows_of
+from .places import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -6,20 +6,20 @@ Which field belongs to which rule, how its values are compared and when it count
 
 from __future__ import annotations
 
-from math import isclose
-
 from ..mapper.conditions import holds
+from ..mapper.gates import certainly, counts, deciding
 from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
-from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from .catalog_compiled import CERTAIN
-from .gates import counts, deciding
-from .naming import describe_origin, shown, shown_in_both, spelled
-from .places import places_of, rows_of
+from ..mappings.tables import rows_of
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from .agreement import agreement
+from .comparators import COMPARATORS, equal
+from .naming import describe_origin, labels, shown, shown_in_both, spelled
+from .places import places_of
 from .rule import Found, Note, Place, on
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ..mapper.recipe.values import RecipeValue
     from ..mappings.names_compiled import FieldName
@@ -84,52 +84,57 @@ def _differing(
     right: Side,
 ) -> Found | None:
     """What is said of two values that differ; None where nobody wants to hear it."""
-    one, other = values
     written = [_written(field) for field in fields]
     counted = counts(name, left.recipe, right.recipe)
-    if counted is False:
-        return (
-            difference(name, one, other, left, right)._replace(variant="idle", severity="info")
-            if any(written)
-            else None
-        )
-    why = _same_numbers(name, other, left, right)
-    if why is not None:
-        found = difference(name, one, other, left, right)
-        said = {**found.values, "why": why.en, "why_zh": why.zh}
-        return found._replace(values=said, variant="alike", severity="info")
-    severity = _lowered(name, row.severity)
-    certain = CERTAIN.get(name)
-    if certain is not None and all(holds(condition, side.value) for condition in certain for side in (left, right)):
-        severity = "error"
-    if (row.how in ("names", "given") and (one is None or other is None)) or (
-        row.how in ("words", "derived") and one is None
-    ):
-        severity = "info"  # what one side gets in another way, not another value
-    if row.how == "assumed" and not all(written):
-        severity = "info"  # what one side does by default is not said by its catalog
-    if severity == "info" and name.startswith(_QUIET) and not any(written) and not _numeric(name):
-        return None  # two defaults that nobody chose, about files and logs
-    if severity == "info" and None not in fields and _aside(name, left, right):
+    if counted is False and not any(written):
         return None
-    found = difference(name, one, other, left, right)._replace(severity=severity)
+    why = None if counted is False else _same_numbers(name, values[1], left, right)
+    excused = _excused(row.how, values, written)
+    severity = "info" if excused else _severity(name, row, left, right)
+    heard = counted is False or why is not None or severity != "info"
+    if not heard and (_is_unasked(name, written) or (None not in fields and _aside(name, left, right))):
+        return None
+    found = difference(name, *values, left, right)
+    if counted is False:
+        return found._replace(variant="idle", severity="info")
+    if why is not None:
+        return found._replace(
+            values={**found.values, "why": why.en, "why_zh": why.zh}, variant="alike", severity="info"
+        )
+    found = found._replace(severity=severity)
     if severity == "info" and None in fields and name.startswith(_ASIDE):
-        given, without = (left, right) if fields[1] is None else (right, left)
-        if not places_of(without).spots(name):
-            found = found._replace(variant=f"only {given.framework}")
+        found = _one_sided(found, name, *((left, right) if fields[1] is None else (right, left)))
     if counted is None:
         found = _depending(found, name, left, right)
-    if severity != "info":
-        from .agreement import agreement
+    return found if severity == "info" else found._replace(repair=agreement(name, left, right))
 
-        found = found._replace(repair=agreement(name, left, right))
-    return found
+
+def _one_sided(found: Found, name: FieldName, given: Side, without: Side) -> Found:
+    """A setting about files, logs or devices that only one side can give."""
+    return found if places_of(without).spots(name) else found._replace(variant=f"only {given.framework}")
+
+
+def _excused(how: str, values: tuple[object, object], written: Sequence[bool]) -> bool:
+    """Whether a value that is not there is got in another way, or assumed: it is no other value."""
+    missing = [value is None for value in values]
+    if how in ("names", "given"):
+        return any(missing)
+    if how in ("words", "derived"):
+        return missing[0]
+    return how == "assumed" and not all(written)  # what one side does by default is not said by its catalog
+
+
+def _severity(name: FieldName, row: Compared, left: Side, right: Side) -> Severity:
+    return "error" if certainly(name, left.recipe, right.recipe) else _lowered(name, row.severity)
+
+
+def _is_unasked(name: FieldName, written: Sequence[bool]) -> bool:
+    """Whether these are two defaults that nobody chose, about files and logs."""
+    return name.startswith(_QUIET) and not any(written) and not _numeric(name)
 
 
 def _depending(found: Found, name: FieldName, left: Side, right: Side) -> Found:
     """A difference that counts only where a value that cannot be read lets it."""
-    from .registry import labels
-
     fields = deciding(name, left.recipe, right.recipe)
     told = [labels(field) for field in fields]
     said = {"gate": "; ".join(one[0] for one in told), "gate_zh": "；".join(one[1] for one in told)}
@@ -244,8 +249,6 @@ def difference(
     name: FieldName, first: object, second: object, left: Side, right: Side, *, main: Side | None = None
 ) -> Found:
     """The finding that says what each side has and where it comes from; it stands in `main`, or where one can write."""
-    from .registry import labels
-
     english, chinese = labels(name)
     values: dict[str, object] = {
         "field": name,
@@ -287,96 +290,3 @@ def _notes(side: Side, name: FieldName, spots: Sequence[Spot], *, primary: bool)
         else:
             value, value_zh = shown_in_both(spot.setting.value)
             yield Note(at, f"{key} is not given: its default is {value}", f"未给出 {key}：默认值为 {value_zh}")
-
-
-def equal(a: object, b: object) -> bool:
-    """The same value; numbers within the rounding of a double."""
-    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
-        return a == b or _near(a, b, 1e-9)
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        first, second = cast("Sequence[object]", a), cast("Sequence[object]", b)
-        return len(first) == len(second) and all(map(equal, first, second))
-    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
-        several, one = cast("tuple[Sequence[object], object]", (a, b) if isinstance(a, (list, tuple)) else (b, a))
-        return bool(several) and all(equal(entry, one) for entry in several)
-    return a == b
-
-
-def _near(a: float, b: float, share: float) -> bool:
-    try:
-        return isclose(a, b, rel_tol=share)
-    except OverflowError:  # a whole number of more than three hundred digits
-        return False
-
-
-def _same_words(a: object, b: object) -> bool:
-    return str(a).lower() == str(b).lower()
-
-
-def _same_names(a: object, b: object) -> bool:
-    """Paths are the same where their last parts are: two machines seldom share their directories."""
-    return equal(_last_parts(a), _last_parts(b))
-
-
-def _last_parts(value: object) -> object:
-    if isinstance(value, str):
-        name = value.rstrip("/").rpartition("/")[2]
-        for ending in (".bin", ".idx"):
-            name = name.removesuffix(ending)
-        return name
-    if isinstance(value, (list, tuple)):
-        return [_last_parts(entry) for entry in cast("Sequence[object]", value)]
-    return value
-
-
-def _same_blend(a: object, b: object) -> bool:
-    """The same data sets in the same shares: both builders divide the weights by their sum."""
-    return _same_names(_shares(a), _shares(b))
-
-
-def _shares(blend: object) -> object:
-    """A mix with weights that add up to 1; a weight of one data set alone stays what it is: a weight."""
-    pairs: Sequence[Sequence[object]] = (
-        cast("Sequence[Sequence[object]]", blend) if isinstance(blend, (list, tuple)) else ()
-    )
-    weights = [pair[0] for pair in pairs if isinstance(pair, (list, tuple)) and len(pair) == 2]
-    known = [weight for weight in weights if isinstance(weight, (int, float))]
-    whole = sum(known)
-    if not pairs or len(known) != len(pairs) or not 0 < whole < _MOST:
-        return cast("object", blend)
-    return [[weight / whole, pair[1]] for weight, pair in zip(known, pairs, strict=True)]
-
-
-_MOST = 1e300
-
-
-def _same_truth(a: object, b: object) -> bool:
-    """A switch that is not given is off."""
-    return bool(a) == bool(b)
-
-
-def _same_or_one(a: object, b: object) -> bool:
-    """A degree of parallelism that is not given is 1."""
-    return (1 if a is None else a) == (1 if b is None else b)
-
-
-def _same_count(a: object, b: object) -> bool:
-    """A number of samples, up to what a last incomplete batch makes of it."""
-    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
-        return _near(a, b, 1e-5)
-    return a is None or b is None or a == b
-
-
-COMPARATORS: Mapping[str, Callable[[object, object], bool]] = {
-    "equal": equal,
-    "words": _same_words,
-    "names": _same_names,
-    "paths": _same_names,
-    "blend": _same_blend,
-    "count": _same_count,
-    "degree": _same_or_one,
-    "truth": _same_truth,
-    "given": equal,
-    "assumed": equal,
-    "derived": equal,
-}

@@ -7,35 +7,31 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import yaml
-from pydantic import TypeAdapter
-
-from ..mappings.model import Condition
+from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 from ..schemas.mindformers.catalog import DEFAULT_STATIC
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..schemas.message import Kind
 
 ROOM = Path(__file__).resolve().parent
 CATALOG = ROOM / "catalog"
 PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN")
 READERS = (
-    "schemas.border.incoming",
-    "schemas.refused",
-    "schemas.reader",
-    "schemas.purpose",
+    "schemas",
     "schemas.shell.problems",
-    "schemas.yaml_text",
-    "schemas.megatron.problems",
-    "schemas.megatron.version_problems",
+    "schemas.megatron",
     "schemas.mindformers.problems",
     "schemas.mindformers.dynamic_problems",
-    "mapper.schedule.problems",
-    "mapper.translate.problems",
+    "mapper.schedule",
+    "mapper.translate",
 )
 """Modules whose `PROBLEMS` a reader raises: their codes are explained too."""
 
-_CONDITION: TypeAdapter[Any] = TypeAdapter(Condition)
 _SEVERITY = {"numerics": "error", "performance": "info", "none": "info"}
 _DIFFERS = (
     "{label}: {a} in Megatron-LM ({a_from}), but {b} in MindSpore Transformers ({b_from}).",
@@ -47,7 +43,7 @@ def catalog() -> dict[str, dict[str, Any]]:
     """Every authored rule by its code, in the order of the checklists."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted(CATALOG.glob("*.yaml")):
-        for code, entry in yaml.safe_load(path.read_text("utf-8")).items():
+        for code, entry in house_yaml(path.read_text("utf-8")).items():
             assert code not in found, f"{code} stands twice"
             found[code] = entry
     return dict(sorted(found.items(), key=lambda item: (PREFIXES.index(item[0][:3]), item[0])))
@@ -57,7 +53,7 @@ def recipe_fields() -> dict[str, dict[str, Any]]:
     """Every recipe field with its type, impact, neutral value and its meaning in both languages."""
     path = ROOM.parent / "mapper" / "recipe" / "fields.yaml"
     found: dict[str, dict[str, Any]] = {}
-    for topic, entries in yaml.safe_load(path.read_text("utf-8")).items():
+    for topic, entries in house_yaml(path.read_text("utf-8")).items():
         for name, row in entries.items():
             kind, impact, neutral, english, chinese = row[:5]
             found[f"{topic}.{name}"] = {
@@ -73,7 +69,7 @@ def recipe_fields() -> dict[str, dict[str, Any]]:
 def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, str]:
     """The code that compares each field: the rule that names it, else the rule that takes a topic's rest."""
     owners: dict[str, str] = {}
-    taken: set[str] = set(yaml.safe_load((ROOM / "not_compared.yaml").read_text("utf-8")))
+    taken: set[str] = set(house_yaml((ROOM / "not_compared.yaml").read_text("utf-8")))
     for code, rule in rules.items():
         if "check" in rule and not rule.get("owns"):
             continue
@@ -92,38 +88,9 @@ def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str
     return {name: owners[name] for name in fields if name in owners}
 
 
-def gates(fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """The conditions under which each field counts; a field's own line wins over that of the longest name above it."""
-    authored: dict[str, Any] = yaml.safe_load((ROOM / "gates.yaml").read_text("utf-8"))
-    del authored["unless"], authored["certain"]
-    found: dict[str, tuple[Any, ...]] = {}
-    for name in fields:
-        above = [prefix for prefix in authored if prefix == name or (prefix[-1] in "._" and name.startswith(prefix))]
-        if above:
-            found[name] = tuple(_frozen(condition) for condition in authored[max(above, key=len)])
-    for prefix in authored:
-        assert any(name.startswith(prefix) for name in fields), f"gates.yaml: there is no field {prefix}"
-    return {name: conditions for name, conditions in found.items() if conditions}
-
-
-def idle_fields() -> dict[str, dict[str, tuple[Any, ...]]]:
-    """The conditions, by side, under which a field counts in neither run."""
-    authored: dict[str, Any] = yaml.safe_load((ROOM / "gates.yaml").read_text("utf-8"))["unless"]
-    return {
-        name: {side: tuple(_frozen(condition) for condition in conditions) for side, conditions in sides.items()}
-        for name, sides in authored.items()
-    }
-
-
-def certain_fields() -> dict[str, tuple[Any, ...]]:
-    """The conditions under which a difference changes the numbers for certain."""
-    authored: dict[str, Any] = yaml.safe_load((ROOM / "gates.yaml").read_text("utf-8"))["certain"]
-    return {name: tuple(_frozen(condition) for condition in conditions) for name, conditions in authored.items()}
-
-
 def causes(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
     """What follows from a finding: fields, fields that are open, codes, and the words for it in both languages."""
-    authored: dict[str, Any] = yaml.safe_load((ROOM / "causes.yaml").read_text("utf-8"))
+    authored: dict[str, Any] = house_yaml((ROOM / "causes.yaml").read_text("utf-8"))
     found: dict[str, tuple[Any, ...]] = {}
     for code, row in authored.items():
         assert code in fields or code in rules or code[:3] in PREFIXES, f"causes.yaml: there is no code {code}"
@@ -137,16 +104,6 @@ def causes(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) 
             row.get("missing"),
         )
     return found
-
-
-def _frozen(condition: list[Any]) -> tuple[Any, ...]:
-    _CONDITION.validate_python(tuple(condition))
-    operand: Any = condition[2] if len(condition) > 2 else None
-    return condition[0], condition[1], _hashable(operand)
-
-
-def _hashable(operand: Any) -> Any:
-    return operand if operand is None or isinstance(operand, (str, int, float)) else tuple(operand)
 
 
 def _severity(rule: dict[str, Any], fields: dict[str, dict[str, Any]], name: str | None) -> Any:
@@ -203,11 +160,21 @@ def compiled_catalog() -> str:
         "The rules as a run needs them, compiled from catalog/*.yaml and the recipe's fields.",
         RULES=rows,
         COMPARED=compared,
-        GATES=gates(fields),
-        IDLE=idle_fields(),
-        CERTAIN=certain_fields(),
         CAUSES=causes(rules, fields),
+        KEYS=idle_keys(),
     )
+
+
+def idle_keys() -> dict[str, Any]:
+    """Keys that say nothing: by the kind of reason."""
+    authored: dict[str, Any] = house_yaml((ROOM / "keys.yaml").read_text("utf-8"))
+    switched = (
+        (row["switch"], row["flag"], tuple(row.get("is_off", (None, False))), tuple(row["keys"]))
+        for row in authored["switched"]
+    )
+    later = {name: (row["since"], tuple(row["alike"])) for name, row in authored["read_since"].items()}
+    together = tuple((key, other) for key, other in authored["together"])
+    return {**authored, "switched": tuple(switched), "together": together, "read_since": later}
 
 
 def compiled_pages() -> str:
@@ -229,7 +196,7 @@ def compiled_pages() -> str:
             "options": dict(rule.get("options", {})),
         }
     for module in READERS:
-        for kind in import_module(f"..{module}", __package__).PROBLEMS.values():
+        for kind in kinds(module):
             entry = pages.setdefault(
                 kind.code,
                 {"reader": kind.name, "severity": kind.severity, "messages": (), "sources": (f"accmap {module}",)},
@@ -240,6 +207,14 @@ def compiled_pages() -> str:
         "What explains the rules, compiled from catalog/*.yaml and the readers' problems.",
         PAGES={code: pages[code] for code in sorted(pages, key=lambda code: (PREFIXES.index(code[:3]), code))},
     )
+
+
+def kinds(module: str) -> Iterable[Kind]:
+    """What a reader can find wrong."""
+    try:
+        return import_module(f"..{module}.messages_compiled", __package__).say.kinds.values()
+    except ModuleNotFoundError:
+        return import_module(f"..{module}", __package__).PROBLEMS.values()
 
 
 def _written_to_agree(code: str, rule: dict[str, Any], owners: dict[str, str], fields: dict[str, Any]) -> bool:
@@ -256,7 +231,7 @@ def compiled_checklist() -> str:
     rules, fields = catalog(), recipe_fields()
     owners = compared_fields(rules, fields)
     rows: list[tuple[Any, ...]] = []
-    for identifier, key in yaml.safe_load((ROOM / "checklist.yaml").read_text("utf-8")).items():
+    for identifier, key in house_yaml((ROOM / "checklist.yaml").read_text("utf-8")).items():
         covering = [code for code, rule in rules.items() if identifier in rule.get("sources", ())]
         assert covering, f"no rule covers {identifier}"
         items = [code for code in covering if rules[code].get("kind") == "checklist-item"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..mappings.keys_compiled import DATA_LENGTH, DATA_LENGTHS, DATA_REQUIRED, LOADER, PARALLEL_SWITCHES, RUN_MODE
 from ..schemas.light_typing import TYPE_CHECKING
 from .rule import Change, Found, Note, Repair, at_key, on
 
@@ -22,18 +23,18 @@ def seed_ignored(subject: Subject) -> Iterator[Found]:
     if given.value == 0:
         yield Found(at_key("mindformers", "seed"), {"why_en": "when it is 0", "why_zh": "值为 0"})
         return
-    mode = side.config.value("parallel.parallel_mode")
-    if side.config.value("use_parallel") is True and str(mode).lower() in [str(entry) for entry in _PARALLEL_MODES]:
+    switch, kind = PARALLEL_SWITCHES
+    mode = side.config.value(kind)
+    if side.config.value(switch) is True and str(mode).lower() in [str(entry) for entry in _PARALLEL_MODES]:
         notes = tuple(
             Note(at_key("mindformers", given.key), f"{given.key} is {given.value}", f"{given.key} 为 {given.value}")
-            for key in ("use_parallel", "parallel.parallel_mode")
+            for key in PARALLEL_SWITCHES
             if (given := side.explicit(key)) is not None
         )
         values = {"why_en": f"in parallel mode {mode}", "why_zh": f"并行模式 {mode}"}
         yield Found(at_key("mindformers", "seed"), values, notes)
 
 
-_REQUIRED = ("reset_position_ids", "reset_attention_mask", "eod_mask_loss")
 _TOKENS = ("eod", "pad")
 _CONFIG = "train_dataset.data_loader.config."
 
@@ -41,16 +42,16 @@ _CONFIG = "train_dataset.data_loader.config."
 def data_keys_missing(subject: Subject) -> Iterator[Found]:
     """The Megatron data set is not built without some keys, and knows no special token without others."""
     side = subject.mindformers
-    if side is None or side.config.value("run_mode") not in (None, "train", "finetune"):
+    if side is None or side.config.value(RUN_MODE) not in (None, "train", "finetune"):
         return
     dynamic = side.config.dialect == "dynamic"
-    loader = "train_dataset.dataloader" if dynamic else "train_dataset.data_loader"
+    loader = LOADER["dynamic" if dynamic else "static"]
     if side.config.value(f"{loader}.type") != "BlendedMegatronDatasetDataLoader":
         return
-    for key in ("sizes", "config.seq_length"):
+    for key in DATA_LENGTHS:
         if side.config.value(f"{loader}.{key}") is None and f"{loader}.{key}" not in _undecided(side):
             yield Found(at_key("mindformers", f"{loader}.{key}"), {"key": f"{loader}.{key}"}, variant="length")
-    for name in (*(() if dynamic else _REQUIRED), *_TOKENS):
+    for name in (*(() if dynamic else DATA_REQUIRED), *_TOKENS):
         place = at_key("mindformers", f"{loader}.config.{name}")
         if side.config.value(place.name) is not None:
             continue
@@ -72,7 +73,7 @@ def two_sequence_lengths(subject: Subject) -> Iterator[Found]:
     if side is None:
         return
     dynamic = side.config.dialect == "dynamic"
-    data = side.explicit("train_dataset.dataloader.config.seq_length" if dynamic else _CONFIG + "seq_length")
+    data = side.explicit(f"{LOADER['dynamic' if dynamic else 'static']}.{DATA_LENGTH}")
     length = side.value("data.sequence_length")
     if data is not None and isinstance(data.value, int) and length is not None and data.value != length:
         note = Note(on("mindformers", "data.sequence_length"), f"the model has {length}", f"模型为 {length}")

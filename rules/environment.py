@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..mappings.keys_compiled import LOCAL_NORM, RUN_MODE
 from ..schemas.light_typing import TYPE_CHECKING
 from .naming import key_of, shown
 from .rule import Change, Found, Repair, at_environment, at_key, on
@@ -71,5 +72,5 @@ def local_norm_off(subject: Subject) -> Iterator[Found]:
     side = subject.mindformers
     if side is None or side.config.dialect == "dynamic" or side.value("gradient.local_norm") is True:
         return
-    if side.config.value("run_mode") in (None, "train", "finetune"):
-        yield Found(at_key("mindformers", "runner_wrapper.local_norm"))
+    if side.config.value(RUN_MODE) in (None, "train", "finetune"):
+        yield Found(at_key("mindformers", LOCAL_NORM))

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from math import inf
 
+from ..mappings.keys_compiled import (
+    EXPERTS,
+    EXPERTS_ONLY_CLASS,
+    GROUPED_EXPERTS,
+    MODEL_TYPE,
+    RESOLVED_EXPERTS,
+    RESOLVED_GROUPED,
+    SHARED_EXPERTS,
+)
 from ..schemas.light_typing import TYPE_CHECKING
 from .agreement import agreement
-from .comparison import difference, equal
+from .comparators import equal
+from .comparison import difference
 from .naming import key_of, shown
 from .rule import Change, Found, Note, Repair, at_key, on
 
@@ -97,8 +107,7 @@ def shared_size_disagrees(subject: Subject) -> Iterator[Found]:
         return
     section = "model" if side.config.dialect == "dynamic" else "model.model_config"
     total = side.explicit(f"{section}.moe_shared_expert_intermediate_size")
-    names = ("n_shared_experts", "shared_expert_num")
-    number = next((given for name in names if (given := side.explicit(f"{section}.{name}")) is not None), None)
+    number = next((given for name in SHARED_EXPERTS if (given := side.explicit(f"{section}.{name}")) is not None), None)
     width = side.value("moe.ffn_hidden_size")
     if total is None or number is None or not isinstance(width, int) or not isinstance(number.value, int):
         return
@@ -113,14 +122,14 @@ def dynamic_class_refuses(subject: Subject) -> Iterator[Found]:
     side = subject.mindformers
     if side is None or side.config.dialect != "dynamic":
         return
-    experts = side.setting("resolved.transformer.num_moe_experts")
+    experts = side.setting(RESOLVED_EXPERTS)
     if experts is None or not experts.decided:
         return
     if experts.value:
-        grouped = side.setting("resolved.transformer.moe_grouped_gemm")
+        grouped = side.setting(RESOLVED_GROUPED)
         if grouped is not None and grouped.decided and grouped.value is not True:
-            place = at_key("mindformers", "model.moe_grouped_gemm")
+            place = at_key("mindformers", GROUPED_EXPERTS)
             repair = Repair("safe", "Write True.", "改为 True。", (Change("set", place, "True"),))
             yield Found(place, repair=repair, variant="grouped")
-    elif side.config.value("model.model_type") == "deepseek_v3":
-        yield Found(at_key("mindformers", "model.n_routed_experts"), variant="experts")
+    elif side.config.value(MODEL_TYPE["dynamic"]) == EXPERTS_ONLY_CLASS:
+        yield Found(at_key("mindformers", EXPERTS), variant="experts")

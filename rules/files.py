@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..mappings.keys_compiled import DROPOUTS
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.mindformers.unknown_class import REASON as UNKNOWN_NETWORK
 from .naming import shown
@@ -15,13 +16,6 @@ if TYPE_CHECKING:
     from .subject import Side, Subject
 
 _MARKS = ("/path/to", "path/to/", "your_", "your-", "/your/", "todo", "fixme", "xxxx")
-_FLOATS = (
-    "hidden_dropout",
-    "attention_dropout",
-    "hidden_dropout_prob",
-    "attention_dropout_prob",
-    "attention_dropout_rate",
-)
 
 
 def unresolved_values(subject: Subject) -> Iterator[Found]:
@@ -118,7 +112,7 @@ def integer_where_float(subject: Subject) -> Iterator[Found]:
     side = subject.mindformers
     if side is None or side.config.dialect == "dynamic":
         return
-    for name in _FLOATS:
+    for name in DROPOUTS:
         key = f"model.model_config.{name}"
         given = side.explicit(key)
         if given is None or given.acceptance != "accepted" or isinstance(given.value, bool):

@@ -6,8 +6,8 @@ only where one of the fields that it means differs.
 
 from __future__ import annotations
 
+from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING
-from .places import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

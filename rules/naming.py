@@ -78,3 +78,11 @@ def describe_origin(side: Side, name: FieldName, spots: list[Spot]) -> tuple[str
     if field.origin == "explicit" and not _made_of(field.value, [spot for spot in spots if spot.written]):
         return keys, keys
     return f"from {keys}", f"由 {keys} 得出"
+
+
+def labels(field: FieldName) -> tuple[str, str]:
+    """What a recipe field is, in both languages."""
+    from ..mapper.recipe.vocabulary import vocabulary
+
+    found = vocabulary().get(field)
+    return (field, field) if found is None else (found.en, found.zh)

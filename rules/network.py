@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from ..mappings.keys_compiled import (
+    ACTIVATION,
+    FUSED_ACTIVATION,
+    INTERLEAVED_ROTARY,
+    OTHER_ACTIVATIONS,
+    VOCABULARY,
+    VOCABULARY_DIVISOR,
+)
 from ..schemas.light_typing import TYPE_CHECKING
 from .agreement import agreement
 from .comparison import difference
@@ -40,7 +48,7 @@ def _plain_rotary(side: Side) -> bool:
 def interleaved_rotary(subject: Subject) -> Iterator[Found]:
     """The static graph fails with interleaved rotary positions, or ignores them."""
     side = subject.mindformers
-    given = None if side is None else side.explicit("model.model_config.rotary_interleaved")
+    given = None if side is None else side.explicit(INTERLEAVED_ROTARY)
     if side is not None and given is not None and given.value is True and side.config.dialect != "dynamic":
         yield Found(at_key("mindformers", given.key), {"version": side.config.framework_version})
 
@@ -124,10 +132,8 @@ def swiglu_fusion(subject: Subject) -> Iterator[Found]:
     if left.value("activation.function") != "silu":
         return
     fused = left.value("fusion.bias_swiglu") is not False
-    function = right.config.value("model.model_config.hidden_act")
-    also = function == "fusedswiglu" or (
-        function == "swiglu" and right.config.value("resolved.transformer.bias_swiglu_fusion") is True
-    )
+    function = right.config.value(ACTIVATION)
+    also = function == "fusedswiglu" or (function == "swiglu" and right.config.value(FUSED_ACTIVATION) is True)
     if fused == also:
         return
     words = {True: ("fused", "融合算子"), False: ("several small operators", "多个小算子")}
@@ -151,7 +157,7 @@ def two_activations(subject: Subject) -> Iterator[Found]:
     side = subject.megatron
     if side is None or side.config.value("swiglu") is not True:
         return
-    for key in ("squared_relu", "quick_geglu"):
+    for key in OTHER_ACTIVATIONS:
         given = side.explicit(key)
         if given is not None and given.value is True:
             note = Note(at_key("megatron", "swiglu"), "SwiGLU is asked for here", "此处启用了 SwiGLU")
@@ -165,12 +171,12 @@ def vocabulary_padded(subject: Subject) -> Iterator[Found]:
         return
     size, padded = left.value("model.vocab_size"), left.value("model.padded_vocab_size")
     divisor = left.value("model.vocab_divisor")
-    at = at_key("megatron", "make_vocab_size_divisible_by")
+    at = at_key("megatron", VOCABULARY_DIVISOR)
     if padded is None:
         if left.explicit(at.name) is not None:
             yield Found(at, {"divisor": shown(divisor)}, variant="unknown")
         return
-    given = right.explicit("model.vocab_size" if right.config.dialect == "dynamic" else "model.model_config.vocab_size")
+    given = right.explicit(VOCABULARY["dynamic" if right.config.dialect == "dynamic" else "static"])
     if given is None or given.value != padded or not isinstance(size, int):
         return
     if padded == size + (left.value("tokenizer.type") == "NullTokenizer") and left.explicit(at.name) is None:
@@ -180,7 +186,7 @@ def vocabulary_padded(subject: Subject) -> Iterator[Found]:
     notes = (
         note,
         Note(
-            at_key("megatron", "make_vocab_size_divisible_by"),
+            at_key("megatron", VOCABULARY_DIVISOR),
             f"padded to a multiple of {divisor}",
             f"填充为 {divisor} 的倍数",
         ),

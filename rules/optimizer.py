@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..mappings.keys_compiled import DECAY_SCOPES, FUSED_OPTIMIZER, RUN_MODE, SCHEDULE
 from ..schemas.light_typing import TYPE_CHECKING
-from .comparison import equal
+from .comparators import equal
 from .naming import key_of, shown
 from .rule import Change, Found, Repair, at_key, on
 
@@ -39,16 +40,16 @@ def schedule_missing(subject: Subject) -> Iterator[Found]:
     side = subject.mindformers
     if side is None or side.config.dialect == "dynamic":
         return
-    if side.config.value("run_mode") not in (None, "train", "finetune"):
+    if side.config.value(RUN_MODE) not in (None, "train", "finetune"):
         return
     if not has_schedule(side):
-        yield Found(at_key("mindformers", "lr_schedule"), severity="info" if _same_rates(subject) else None)
+        yield Found(at_key("mindformers", SCHEDULE["static"]), severity="info" if _same_rates(subject) else None)
 
 
 def has_schedule(side: Side) -> bool:
     """Whether the file says which rates it trains with: `grouped_lr_schedule` stands in place of `lr_schedule`."""
     return any(
-        key.startswith(("lr_schedule", "grouped_lr_schedule")) and entry.origin == "explicit"
+        key.startswith((SCHEDULE["static"], f"grouped_{SCHEDULE['static']}")) and entry.origin == "explicit"
         for key, entry in side.config.settings.items()
     )
 
@@ -63,9 +64,9 @@ def _same_rates(subject: Subject) -> bool:
 def fused_first_steps(subject: Subject) -> Iterator[Found]:
     """The fused AdamW begins one step early."""
     side = subject.mindformers
-    fused = None if side is None else side.explicit("optimizer.use_fused")
+    fused = None if side is None else side.explicit(FUSED_OPTIMIZER)
     if fused is not None and fused.value is True:
-        place = at_key("mindformers", "optimizer.use_fused")
+        place = at_key("mindformers", FUSED_OPTIMIZER)
         repair = Repair("unsafe", "Use the plain AdamW.", "使用普通 AdamW。", (Change("set", place, "False"),))
         yield Found(place, repair=repair)
 
@@ -85,18 +86,10 @@ def unusual_values(subject: Subject) -> Iterator[Found]:
                 )
 
 
-_SCOPES = (
-    "no_weight_decay_cond_type",
-    "apply_wd_to_qk_layernorm",
-    "optimizer.weight_decay_include",
-    "optimizer.weight_decay_exclude",
-)
-
-
 def weight_decay_scope(subject: Subject) -> Iterator[Found]:
     """An argument of one side that changes which weights are decayed; no argument of the other side answers it."""
     for side in subject.sides:
-        for key in _SCOPES:
+        for key in DECAY_SCOPES:
             given = side.setting(key)
             written = given is not None and (
                 given.origin == "explicit" or given.raw is not None or given.span is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..mappings.keys_compiled import INTERLEAVED_COPIES, SEQUENCE_FLAG, SEQUENCE_PARALLEL, UNEVEN_STAGES
 from ..schemas.light_typing import TYPE_CHECKING
 from .naming import key_of, shown
 from .rule import Change, Found, Note, Repair, at_key, at_span, on
@@ -79,10 +80,10 @@ def sequence_without_tensor(subject: Subject) -> Iterator[Found]:
 def _sequence_asked_for(side: Side) -> Place | None:
     """Where sequence parallelism is switched on, whatever the framework makes of it."""
     if side.framework == "mindformers":
-        given = side.explicit("parallel_config.use_seq_parallel")
+        given = side.explicit(SEQUENCE_PARALLEL)
         return at_key("mindformers", given.key) if given is not None and given.value is True else None
     words = () if side.config.launch is None else side.config.launch.arguments
-    return next((at_span("megatron", word.span) for word in words if word.text == "--sequence-parallel"), None)
+    return next((at_span("megatron", word.span) for word in words if word.text == SEQUENCE_FLAG), None)
 
 
 def layers_do_not_divide(subject: Subject) -> Iterator[Found]:
@@ -101,23 +102,12 @@ def layers_do_not_divide(subject: Subject) -> Iterator[Found]:
             )
 
 
-_UNEVEN = (
-    "decoder_first_pipeline_num_layers",
-    "decoder_last_pipeline_num_layers",
-    "pipeline_model_parallel_layout",
-    "account_for_embedding_in_pipeline_split",
-    "account_for_loss_in_pipeline_split",
-    "model.model_config.offset",
-    "model.model_config.pp_interleave_num",
-)
-
-
 def _uneven_on_purpose(side: Side) -> bool:
     if side.value("parallel.pipeline_layers") is not None:
         return True
     if side.framework == "mindformers" and side.config.dialect != "static":
         return True  # only the static graph's layers refuse a remainder
-    return any(side.config.value(key) for key in _UNEVEN)
+    return any(side.config.value(key) for key in UNEVEN_STAGES)
 
 
 def dropout_with_recompute(subject: Subject) -> Iterator[Found]:
@@ -139,10 +129,10 @@ def dropout_with_recompute(subject: Subject) -> Iterator[Found]:
 def interleave_refused(subject: Subject) -> Iterator[Found]:
     """The mcore models know no interleaved copies."""
     side = subject.mindformers
-    given = None if side is None else side.explicit("micro_batch_interleave_num")
+    given = None if side is None else side.explicit(INTERLEAVED_COPIES)
     if side is None or given is None or side.config.dialect != "static":
         return
     if isinstance(given.value, int) and given.value > 1:
-        place = at_key("mindformers", "micro_batch_interleave_num")
+        place = at_key("mindformers", INTERLEAVED_COPIES)
         repair = Repair("unsafe", "Write 1.", "改为 1。", (Change("set", place, "1"),))
         yield Found(place, {"value": given.value}, repair=repair)

@@ -7,18 +7,18 @@ or after the last argument of the launch. `Places` answers for one file and is a
 from __future__ import annotations
 
 from ..mapper.recipe.reading import side_of
-from ..mappings.tables import field_named
+from ..mappings.tables import field_named, rows_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.mindformers.reading import parent
 from ..schemas.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from ..mapper.recipe.settings import SettingsView
     from ..mapper.recipe.values import RecipeValue
     from ..mappings.names_compiled import FieldName
-    from ..mappings.tables import Row, SideName
+    from ..mappings.tables import SideName
     from ..schemas.config import Setting
     from .rule import Place
     from .subject import Side
@@ -37,22 +37,6 @@ class Spot(NamedTuple):
     def written(self) -> bool:
         """Whether the file itself gives the key."""
         return self.setting is not None and self.setting.origin == "explicit"
-
-
-_rows: dict[str, list[Row]] = {}
-
-
-def rows_of(name: str) -> Sequence[Row]:
-    """The rows of the mapping tables that a recipe field belongs to."""
-    if not _rows:
-        from ..mappings.tables import table
-
-        found: dict[str, list[Row]] = {}
-        for row in table().rows:
-            for field in row.fields:
-                found.setdefault(field, []).append(row)
-        _rows.update(found)  # at once: another thread must not see half of it
-    return _rows.get(name, ())
 
 
 _written: dict[tuple[str, SideName, str], tuple[tuple[str, ...], ...]] = {}

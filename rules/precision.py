@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..mapper.lenses.scalars import dtype_name
+from ..mapper.lenses.general import dtype_name
+from ..mappings.keys_compiled import EMBEDDING_TYPES, SOFTMAX_TYPES
 from ..schemas.light_typing import TYPE_CHECKING
 from .naming import shown
 from .rule import Found, Note, at_key, on
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
 
     from .subject import Side, Subject
 
-_SOFTMAX_KEYS = ("softmax_compute_dtype", "softmax_compute_type", "attention_softmax_in_fp32")
-
 
 def softmax_dtype_without_effect(subject: Subject) -> Iterator[Found]:
     """Flash attention fixes the type of its own softmax."""
@@ -21,15 +20,12 @@ def softmax_dtype_without_effect(subject: Subject) -> Iterator[Found]:
     if side is None or side.value("attention.flash") is not True:
         return
     section = "model" if side.config.dialect == "dynamic" else "model.model_config"
-    for name in _SOFTMAX_KEYS:
+    for name in SOFTMAX_TYPES:
         key = f"{section}.{name}"
         given = side.explicit(key)
         if given is None or given.acceptance != "accepted" or dtype_name(given.value) in ("float32", True):
             continue  # float32 is what the kernel computes in
         yield Found(at_key("mindformers", key), {"key": name, "value": shown(given.value)})
-
-
-_EMBEDDING_KEYS = ("embedding_params_dtype", "embedding_init_type")
 
 
 def embedding_precision(subject: Subject) -> Iterator[Found]:
@@ -59,4 +55,4 @@ def embedding_precision(subject: Subject) -> Iterator[Found]:
 
 def _embedding_keys(side: Side) -> tuple[str, ...]:
     section = "model" if side.config.dialect == "dynamic" else "model.model_config"
-    return tuple(f"{section}.{name}" for name in _EMBEDDING_KEYS)
+    return tuple(f"{section}.{name}" for name in EMBEDDING_TYPES)

@@ -149,14 +149,6 @@ def compared(profile: str) -> dict[FieldName, Compared]:
 _compared: dict[str, dict[FieldName, Compared]] = {}
 
 
-def labels(field: FieldName) -> tuple[str, str]:
-    """What a recipe field is, in both languages."""
-    from ..mapper.recipe.vocabulary import vocabulary
-
-    found = vocabulary().get(field)
-    return (field, field) if found is None else (found.en, found.zh)
-
-
 def options(code: str) -> dict[str, object]:
     """The options of a rule, with their defaults."""
     return RULES[code][_OPTIONS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..mapper.recipe.run_length import open_because
+from ..mappings.keys_compiled import FUSED_OPTIMIZER, SCHEDULE, SCHEDULE_CLASS, SCHEDULE_PIECES, WARMUP_SHARE
 from ..schemas.light_typing import TYPE_CHECKING, cast
 from .agreement import agreement
 from .comparison import difference, equal
@@ -31,10 +32,10 @@ _DRAWN: tuple[FieldName, ...] = (
     "schedule.warmup_ratio",
 )
 _ADVICE = frozenset(
-    ("swallowed", "no-lr-schedule", "overridden", "fused", "from-checkpoint", "grouped", "rampup", "decoupled")
+    ("swallowed", "no_lr_schedule", "overridden", "fused", "from_checkpoint", "grouped", "rampup", "decoupled")
 )
 """Remarks that another rule or reader already makes, or that are no fault."""
-_HARMLESS = frozenset(("warmup-truncated", "warmup-fraction", "early-end", "lr-end2-zero", "not-clamped"))
+_HARMLESS = frozenset(("warmup_truncated", "warmup_fraction", "early_end", "lr_end2_zero", "not_clamped"))
 """Remarks that matter only where the two curves differ."""
 _STEPS = 1000
 """How many steps are compared where neither file says how long the run is, and no rate depends on it."""
@@ -61,13 +62,10 @@ def values_differ(subject: Subject) -> Iterator[Found]:
             yield found._replace(variant="alike", severity="info")
 
 
-_PIECES = ("keep_steps", "decay_steps", "decay_start_steps", "lr_end1", "num_cycles")
-
-
 def _pieces(side: Side) -> Iterator[Note]:
     """The written keys that shape a curve of several pieces."""
-    section = "lr_scheduler" if side.config.dialect == "dynamic" else "lr_schedule"
-    for name in _PIECES:
+    section = SCHEDULE["dynamic" if side.config.dialect == "dynamic" else "static"]
+    for name in SCHEDULE_PIECES:
         given = side.explicit(f"{section}.{name}")
         if given is not None:
             value = shown(given.value)
@@ -162,7 +160,7 @@ def _particular(subject: Subject) -> bool:
     assert right is not None
     assert left is not None
     style = right.value("schedule.style")
-    fused = right.config.value("optimizer.use_fused") is True
+    fused = right.config.value(FUSED_OPTIMIZER) is True
     return (
         style not in ("constant", "cosine", "linear")
         or fused
@@ -195,11 +193,11 @@ def _compared(subject: Subject) -> tuple[Comparison, Curve, Curve] | None:
 def _unusual(side: Side) -> bool:
     """Whether the schedule is one of those about which there is something to say."""
     if side.framework == "megatron":
-        return side.value("schedule.style") == "inverse-square-root" or bool(side.config.value("lr_warmup_fraction"))
-    kind = side.config.value("resolved.schedule.type")
+        return side.value("schedule.style") == "inverse-square-root" or bool(side.config.value(WARMUP_SHARE))
+    kind = side.config.value(SCHEDULE_CLASS)
     if kind not in ("ConstantWarmUpLR", "CosineWithWarmUpLR", "PolynomialWithWarmUpLR"):
         return True
-    return any(bool(side.config.value(f"{section}.warmup_ratio")) for section in ("lr_schedule", "lr_scheduler"))
+    return any(bool(side.config.value(f"{section}.warmup_ratio")) for section in SCHEDULE.values())
 
 
 def _schedule(subject: Subject, side: Side) -> Schedule | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..mapper.stopping import stopping
+from ..mappings.keys_compiled import RUN_MODE
 from ..schemas.light_typing import TYPE_CHECKING
 from .rule import Found, at_key
 
@@ -17,7 +18,7 @@ _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 def will_not_run(subject: Subject) -> Iterator[Found]:
     """What the framework stops at after it has loaded the file; what another rule says is left to it."""
     for side in subject.sides:
-        if side.framework == "mindformers" and side.config.value("run_mode") not in (None, "train", "finetune"):
+        if side.framework == "mindformers" and side.config.value(RUN_MODE) not in (None, "train", "finetune"):
             continue
         for one in stopping(side.config, side.recipe):
             if one.stop.rule is not None:

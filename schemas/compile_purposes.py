@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from .house_yaml import house_yaml
 from .literal_module import literal_module
 
 SOURCE = Path(__file__).with_name("purposes.yaml")
@@ -16,7 +15,7 @@ _NOTHING = ("", "")
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    content: dict[str, Any] = yaml.safe_load(SOURCE.read_text("utf-8"))
+    content: dict[str, Any] = house_yaml(SOURCE.read_text("utf-8"))
     mindformers = content["mindformers"]
     tables: dict[str, object] = {
         "PROGRAMS": tuple(_program(entry, "name") for entry in content["programs"]),

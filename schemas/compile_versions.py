@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from .house_yaml import house_yaml
 from .literal_module import literal_module
 
 SOURCE = Path(__file__).with_name("versions.yaml")
@@ -21,7 +20,7 @@ _MEMBERS = {"name", "number", "label", "tag", "wheel", "facts"}
 
 def read_versions() -> dict[str, list[dict[str, Any]]]:
     """The authored list by framework; ValueError where a line is malformed."""
-    content: dict[str, list[dict[str, Any]]] = yaml.safe_load(SOURCE.read_text("utf-8"))
+    content: dict[str, list[dict[str, Any]]] = house_yaml(SOURCE.read_text("utf-8"))
     if set(content) != set(DIALECTS):
         raise ValueError(f"{SOURCE}: {sorted(content)} are not {sorted(DIALECTS)}")
     for framework, entries in content.items():

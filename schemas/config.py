@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 
 from .light_typing import TYPE_CHECKING, NamedTuple
+from .message import NOTHING, Words, in_chinese, verbatim
+from .messages_compiled import say
+from .versions import Framework as Framework
 from .versions import label_of
 
 if TYPE_CHECKING:
@@ -16,13 +19,11 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from .diagnostic import Diagnostic, Language
-    from .purpose import Purpose
     from .source import Span
 
 Scalar: TypeAlias = "str | int | float | bool | None"
 Value: TypeAlias = "Scalar | Sequence[Value] | Mapping[str, Value]"
 Origin: TypeAlias = "Literal['explicit', 'derived', 'default']"
-Framework: TypeAlias = "Literal['megatron', 'mindformers']"
 Acceptance: TypeAlias = "Literal['accepted', 'ignored', 'unknown', 'conflict']"
 VersionOrigin: TypeAlias = "Literal['given', 'detected', 'assumed']"
 
@@ -71,11 +72,7 @@ class Unresolved(NamedTuple):
 
     def why(self, language: Language) -> str:
         """The reason, for a person."""
-        if language != "zh":
-            return self.reason
-        from .shell.reasons import in_chinese
-
-        return in_chinese(self.reason)
+        return in_chinese(self.reason) if language == "zh" else str(self.reason)
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's entry of `unresolved`."""
@@ -101,11 +98,16 @@ class Argument(NamedTuple):
     why: str = ""
     """Why it could not be decided, and what would decide it."""
 
-    def reasons(self) -> dict[str, str]:
+    def reason(self) -> Words:
         """The reason in both languages, for a message."""
-        from .shell.reasons import in_both
+        return reason_words(self.why)
 
-        return in_both(self.why)
+
+def reason_words(why: str) -> Words:
+    """Why a word could not be decided, for a message."""
+    if isinstance(why, Words) and why:
+        return why
+    return verbatim(why) if why else say.not_known()
 
 
 class Launch(NamedTuple):
@@ -135,13 +137,33 @@ class Launch(NamedTuple):
         }
 
 
+class Purpose(NamedTuple):
+    """What a file does instead of training a GPT model, or on top of it."""
+
+    kind: str
+    problem: Diagnostic
+    """The sentence that is said first."""
+    own_arguments: bool = False
+    """Whether the program declares arguments that the framework's parser does not know."""
+
+    @property
+    def trains_gpt(self) -> bool:
+        """Whether the file is to be compared and translated."""
+        return self.kind == "post-training"
+
+    @property
+    def reads_arguments(self) -> bool:
+        """Whether the program reads the framework's own arguments."""
+        return self.kind in ("post-training", "other-model", "outside")
+
+
 class Basis(NamedTuple):
     """What an answer about a file rests on: the version whose facts were used, where it comes from, and the purpose."""
 
     framework: Framework
     version: str
     origin: VersionOrigin
-    reason: tuple[str, str] = ("", "")
+    reason: Words = NOTHING
     purpose: Purpose | None = None
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
@@ -154,28 +176,29 @@ class Basis(NamedTuple):
         label = label_of(self.framework, self.version)
         if label is not None:
             found["version_label"] = label
-        if self.reason[0]:
-            found["version_reason"] = self.reason[language == "zh"]
+        if self.reason:
+            found["version_reason"] = self.reason.text(language)
         if self.purpose is not None:
             found["purpose"] = {"kind": self.purpose.kind, "message": self.purpose.problem.message(language)}
         return found
 
+    def _origin(self, language: Language) -> str:
+        said = {"given": say.given, "detected": say.detected, "assumed": say.assumed}
+        return said[self.origin]().text(language)
+
     def name(self, language: Language) -> str:
         """`megatron 0.12 assumed`."""
-        return f"{self.framework} {self.version} {_ORIGIN_WORDS[self.origin][language == 'zh']}"
+        return f"{self.framework} {self.version} {self._origin(language)}"
 
     def text(self, language: Language) -> str:
         """`megatron 0.12 (assumed)`, and by what a detected version was found."""
-        word = _ORIGIN_WORDS[self.origin][language == "zh"]
-        reason = self.reason[language == "zh"]
+        word = self._origin(language)
+        reason = self.reason.text(language)
         label = label_of(self.framework, self.version)
         version = f"{self.framework} {self.version}" + (f" = {label}" if label else "")
         if language == "zh":
             return f"{version}（{word}{'：' + reason if reason else ''}）"
         return f"{version} ({word}{': ' + reason if reason else ''})"
-
-
-_ORIGIN_WORDS = {"given": ("given", "给定"), "detected": ("detected", "检测"), "assumed": ("assumed", "假定")}
 
 
 class Config(NamedTuple):
@@ -191,8 +214,8 @@ class Config(NamedTuple):
     unresolved: tuple[Unresolved, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
     version_origin: VersionOrigin = "assumed"
-    version_reason: tuple[str, str] = ("", "")
-    """What a detected version was found by, in English and Chinese."""
+    version_reason: Words = NOTHING
+    """What a detected version was found by."""
     purpose: Purpose | None = None
     """What the file does where that is not plainly the training of a GPT model."""
 

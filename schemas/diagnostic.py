@@ -1,41 +1,28 @@
 """What accmap has to say about a place in a file, in both languages.
 
 A `Kind` is one sort of finding: its code, name, default severity and its message in English and Chinese, with
-`{name}` fields. Kinds stand in tables (`PROBLEMS` in each reader's `problems.py`, the rules later); a
-`Diagnostic` is one occurrence: the kind, the values that fill the message, and where.
+`{name}` fields. Kinds stand in the catalogues (`messages.yaml` of each folder) and in the rules; a `Diagnostic` is one
+occurrence: the kind, the values that fill the message, and where.
 """
 
 from __future__ import annotations
 
 from .light_typing import TYPE_CHECKING, NamedTuple
+from .message import Confidence as Confidence
+from .message import Kind as Kind
+from .message import Language as Language
+from .message import Problem, Words
+from .message import Severity as Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Literal, TypeAlias
+    from typing import Any, Literal, TypeAlias
 
     from .source import Span
 
     Mark: TypeAlias = "tuple[str, str, Span | None, str]"
 
-Severity: TypeAlias = "Literal['error', 'warning', 'info']"
-Confidence: TypeAlias = "Literal['high', 'medium', 'low']"
-Language: TypeAlias = "Literal['en', 'zh']"
-
-
 _EFFECTS = {"error": "stops", "warning": "depends", "info": "advice"}
-
-
-class Kind(NamedTuple):
-    """One sort of finding."""
-
-    code: str
-    name: str
-    severity: Severity
-    en: str
-    zh: str
-    confidence: Confidence = "high"
-    effect: str = ""
-    """What it does to the run, where the severity does not say it."""
 
 
 class Related(NamedTuple):
@@ -84,15 +71,11 @@ class Diagnostic(NamedTuple):
 
     def message(self, language: Language = "en") -> str:
         """The sentence for a person."""
-        if language != "zh":
-            return self.kind.en.format_map(dict(self.values))
-        from .phrases import SLOTS, in_chinese
+        return self.kind.message(dict(self.values), language)
 
-        words = {
-            name: in_chinese(value) if isinstance(value, str) and (name in SLOTS or value == "unset") else value
-            for name, value in self.values
-        }
-        return self.kind.zh.format_map(words)
+    def words(self) -> Words:
+        """The sentence in both languages, for another message that holds it."""
+        return Words(self.message(), self.message("zh"))
 
     @property
     def effect(self) -> str:
@@ -183,13 +166,20 @@ def causes_of(found: Sequence[Diagnostic]) -> list[int | None]:
 
 
 def finding(
-    kinds: Mapping[str, Kind],
-    name: str,
+    problem: Problem | Mapping[str, Kind],
     file: str,
-    span: Span | None = None,
-    related: tuple[Related, ...] = (),
+    span: Any = None,
+    related: Any = (),
+    more: Any = (),
     /,
     **values: object,
 ) -> Diagnostic:
-    """A diagnostic of the kind that `kinds` holds under `name`."""
-    return Diagnostic(kinds[name], file, span, tuple(values.items()), related)
+    """What is wrong, and where; a table, a name in it and a place are taken, too, until every room has a catalogue."""
+    if isinstance(problem, Problem):
+        return Diagnostic(problem.kind, file, span, problem.values, related)
+    return Diagnostic(problem[file], span, related or None, tuple(values.items()), more)
+
+
+def unreadable(problem: Problem, file: str, span: Span | None = None) -> UnreadableError:
+    """The same as the error of a file that cannot be read."""
+    return UnreadableError(finding(problem, file, span))

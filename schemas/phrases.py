@@ -205,11 +205,11 @@ _known: list[tuple[list[str], str]] = []
 def _patterns() -> list[tuple[list[str], str]]:
     """The table, and what is said of files that cannot be read, which other messages quote."""
     if not _known:
-        from .border.incoming import PROBLEMS
+        from .message_texts_compiled import PROBLEMS
 
         _known.extend((_parts(english), chinese) for english, chinese in PHRASES)
-        for kind in PROBLEMS.values():
-            english, chinese = _numbered(kind.en, kind.zh)
+        for row in PROBLEMS.values():
+            english, chinese = _numbered(row[3], row[4])
             _known.append((_parts(english), chinese))
             _known.append((_parts(english.rstrip(".")), chinese.rstrip("。")))
     return _known

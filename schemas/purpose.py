@@ -8,8 +8,11 @@ place in the other framework is named.
 
 from __future__ import annotations
 
-from .diagnostic import Kind, UnreadableError, finding
-from .light_typing import TYPE_CHECKING, NamedTuple, cast
+from .config import Purpose as Purpose
+from .diagnostic import UnreadableError, finding
+from .light_typing import TYPE_CHECKING, cast
+from .message import Words
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,53 +22,8 @@ if TYPE_CHECKING:
     from .diagnostic import Diagnostic
     from .source import SourceText, Span
 
-PROBLEMS = {
-    "no-training": Kind(
-        "SYN914",
-        "no-gpt-training-run",
-        "info",
-        "{name} {about}; this is no GPT training run, so nothing of it is checked, compared or translated.",
-        "{name} {about_zh}；这不是 GPT 训练，因此不检查、不比较、不转换。",
-    ),
-    "other-model": Kind(
-        "SYN914",
-        "no-gpt-training-run",
-        "info",
-        "{name} trains {about}; this is no GPT training run, so its model is not checked, compared or translated.",
-        "{name} 训练 {about_zh}；这不是 GPT 训练，因此不检查、不比较、不转换其模型。",
-    ),
-    "this-is": Kind(
-        "SYN914",
-        "no-gpt-training-run",
-        "info",
-        "This is {about}, and no GPT training run, so nothing of it is checked, compared or translated.",
-        "这是{about_zh}，不是 GPT 训练，因此不检查、不比较、不转换。",
-    ),
-    "outside": Kind(
-        "SYN914",
-        "no-gpt-training-run",
-        "info",
-        "Every value comes from the YAML that {name} names, which is not read here, so nothing of this run is known, "
-        "compared or translated.",
-        "所有值均来自 {name} 指定的 YAML，此处不读取，因此该运行的内容未知，不比较、不转换。",
-    ),
-    "other-yaml": Kind(
-        "SYN930",
-        "not-mindformers",
-        "info",
-        "This is {about}, not a configuration of MindSpore Transformers, so nothing of it is checked, compared or "
-        "translated.",
-        "这是{about_zh}，不是 MindSpore Transformers 的配置，因此不检查、不比较、不转换。",
-    ),
-    "post-training": Kind(
-        "SYN946",
-        "post-training",
-        "info",
-        "This is {about}: its model, optimizer and schedule are read and compared, and {lost} cannot be carried over.",
-        "这是{about_zh}：读取并比较其模型、优化器与学习率调度，但{lost_zh}无法转换。",
-    ),
-}
-SAID_FIRST = frozenset(kind.code for kind in PROBLEMS.values())
+_NO_TRAINING, _OTHER_YAML, _POST_TRAINING = "SYN914", "SYN930", "SYN946"
+SAID_FIRST = frozenset((_NO_TRAINING, _OTHER_YAML, _POST_TRAINING))
 TRAINING = "training"
 POST_TRAINING = "post-training"
 OTHER_MODEL = "other-model"
@@ -73,26 +31,6 @@ _WITH_SCHEDULE = (TRAINING, POST_TRAINING, OTHER_MODEL, "inference", "evaluation
 """What may state a schedule: a YAML for inference is often the one for training with another `run_mode`."""
 _FEW = 4
 _MODEL_SIZES = ("num_layers", "hidden_size", "encoder_num_layers", "use_checkpoint_args", "yaml_cfg", "model_config")
-
-
-class Purpose(NamedTuple):
-    """What a file does instead of training a GPT model, or on top of it."""
-
-    kind: str
-    problem: Diagnostic
-    """The sentence that is said first."""
-    own_arguments: bool = False
-    """Whether the program declares arguments that the framework's parser does not know."""
-
-    @property
-    def trains_gpt(self) -> bool:
-        """Whether the file is to be compared and translated."""
-        return self.kind == POST_TRAINING
-
-    @property
-    def reads_arguments(self) -> bool:
-        """Whether the program reads the framework's own arguments."""
-        return self.kind in (POST_TRAINING, OTHER_MODEL, "outside")
 
 
 def trains_gpt(config: Config) -> bool:
@@ -131,7 +69,7 @@ def purpose_of_recipe(path: str, mode: str, file: str) -> Purpose | None:
     from .purposes_compiled import RECIPES
 
     if mode == "inference":
-        return _purpose(("", "inference", "runs a model", "推理", "", "", "megatron"), file, None, name="The recipe")
+        return _purpose(_entry("inference", say.runs_a_model(), "megatron"), file, None, name="The recipe")
     folders = path.replace("\\", "/").split("/")
     if "test_cases" not in folders:
         return None
@@ -146,7 +84,7 @@ def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, fi
 
     cfg = given.get("yaml_cfg")
     if cfg is not None and cfg.origin == "explicit" and (cfg.value or not cfg.decided):
-        problem = finding(PROBLEMS, "outside", file, cfg.span, name=cfg.flag or "--yaml-cfg")
+        problem = finding(say.from_named_yaml(name=cfg.flag or "--yaml-cfg"), file, cfg.span)
         return Purpose("outside", problem)
     trains = launch is not None and program_kind(launch.script) == TRAINING
     for entry in ARGUMENTS:
@@ -174,15 +112,7 @@ def purpose_of_unknown_program(
         return None
     if 2 * sum(known) >= len(known) and sum(known) >= _FEW:
         return None
-    entry = (
-        "",
-        "tool",
-        "is given next to none of Megatron-LM's arguments",
-        "几乎没有 Megatron-LM 的参数",
-        "",
-        "",
-        "own",
-    )
+    entry = _entry("tool", say.next_to_no_arguments(), "own")
     return _purpose(entry, file, launch.span, name=_base(launch.script))
 
 
@@ -208,7 +138,7 @@ def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnost
     One that names a launcher or a training flag is taken for a launch that cannot be followed, and keeps its problem.
     """
     code = problem.kind.code
-    if code in (PROBLEMS["other-yaml"].code, PROBLEMS["this-is"].code):
+    if code in (_OTHER_YAML, _NO_TRAINING):
         return problem
     if source is not None and (code == "MAP050" or "SYN070" <= code <= "SYN082") and not may_be_mindformers(source):
         return unread_yaml(source.name).problem
@@ -226,8 +156,7 @@ def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnost
         return None
     if any(mark in text for mark in _TRAINING_WORDS) and (programs or _PROGRAM_WORDS.intersection(text.split())):
         return None
-    words = {"about": "starts no training", "about_zh": "不启动训练", "name": "This file"}
-    return finding(PROBLEMS, "no-training", problem.file, None, **words)
+    return finding(say.no_training(name="This file", about=say.starts_no_training()), problem.file)
 
 
 def _programs_in(text: str) -> dict[str, tuple[Any, ...] | None]:
@@ -306,12 +235,12 @@ def other_yaml(root: object, file: str) -> Purpose:
         for every, some, en, zh, own in OTHER_YAML:
             if (every and keys.issuperset(every)) or keys.intersection(some):
                 if own:
-                    return Purpose("conversion", finding(PROBLEMS, "this-is", file, None, about=en, about_zh=zh))
-                return _other_yaml(file, en, zh)
-        return _other_yaml(file, "a YAML of another program", "其他程序的 YAML")
+                    return Purpose("conversion", finding(say.this_is(about=Words(en, zh)), file, None))
+                return _other_yaml(file, Words(en, zh))
+        return unread_yaml(file)
     if isinstance(root, list):
-        return _other_yaml(file, "a YAML list", "YAML 列表")
-    return _other_yaml(file, "a YAML without keys", "没有键的 YAML")
+        return _other_yaml(file, say.yaml_list())
+    return _other_yaml(file, say.yaml_without_keys())
 
 
 def template(source: SourceText) -> Purpose | None:
@@ -319,12 +248,12 @@ def template(source: SourceText) -> Purpose | None:
     text = source.text
     if not any(mark in text for mark in ("{{", "{%", "<%")):
         return None
-    return _other_yaml(source.name, "a template that has still to be filled in", "尚未填写的模板")
+    return _other_yaml(source.name, say.unfilled_template())
 
 
 def unread_yaml(file: str) -> Purpose:
     """A YAML that PyYAML's safe_load refuses, and that is none of MindSpore Transformers'."""
-    return _other_yaml(file, "a YAML of another program", "其他程序的 YAML")
+    return _other_yaml(file, say.another_programs_yaml())
 
 
 def purpose_of_run_mode(run_mode: object, file: str, span: Span | None) -> Purpose | None:
@@ -336,7 +265,7 @@ def purpose_of_run_mode(run_mode: object, file: str, span: Span | None) -> Purpo
     found = next((entry for entry in RUN_MODES if str(run_mode).startswith(entry[0])), None)
     if found is None:
         return None
-    problem = finding(PROBLEMS, "this-is", file, span, about=found[2], about_zh=found[3])
+    problem = finding(say.this_is(about=Words(found[2], found[3])), file, span)
     return Purpose(found[1], problem)
 
 
@@ -355,8 +284,13 @@ def purpose_of_fine_tuning(
 # -------------------------------------------------------------------------------------------------------------------
 
 
-def _other_yaml(file: str, en: str, zh: str) -> Purpose:
-    return Purpose("foreign", finding(PROBLEMS, "other-yaml", file, None, about=en, about_zh=zh))
+def _other_yaml(file: str, about: Words) -> Purpose:
+    return Purpose("foreign", finding(say.other_yaml(about=about), file, None))
+
+
+def _entry(kind: str, about: Words, parser: str) -> tuple[str, ...]:
+    """A row as those of the tables."""
+    return "", kind, about, about.zh, "", "", parser
 
 
 def _program(script: str | None) -> tuple[Any, ...] | None:
@@ -406,6 +340,9 @@ def _purpose(entry: Sequence[Any], file: str, span: Span | None, *, name: str) -
     kind, en, zh, lost, lost_zh, parser = entry[1:7]
     if kind == TRAINING:
         return None
-    problem = {POST_TRAINING: POST_TRAINING, OTHER_MODEL: OTHER_MODEL}.get(kind, "no-training")
-    words = {"name": name, "about": en, "about_zh": zh, "lost": lost, "lost_zh": lost_zh}
-    return Purpose(kind, finding(PROBLEMS, problem, file, span, **words), parser == "own")
+    about = Words(en, zh)
+    if kind == POST_TRAINING:
+        problem = say.post_training(about=about, lost=Words(lost, lost_zh))
+    else:
+        problem = (say.other_model if kind == OTHER_MODEL else say.no_training)(name=name, about=about)
+    return Purpose(kind, finding(problem, file, span), parser == "own")

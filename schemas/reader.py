@@ -11,8 +11,9 @@ import os
 
 from .border.incoming import MAX_ARGUMENTS, confined, encoding_problem, read_named, read_text, refuse_larger
 from .config import Config, Launch, ReadOptions
-from .diagnostic import Kind, UnreadableError, finding
+from .diagnostic import UnreadableError, finding
 from .light_typing import TYPE_CHECKING
+from .messages_compiled import say
 from .purpose import may_be_mindformers, purpose_of_program, purpose_of_recipe
 from .tree_version import folders_of, tree_version
 
@@ -26,22 +27,6 @@ if TYPE_CHECKING:
 
 Format: TypeAlias = "Literal['script', 'arguments', 'json', 'log', 'recipe', 'mindformers']"
 
-PROBLEMS = {
-    "unknown": Kind(
-        "SYN910",
-        "unknown-format",
-        "error",
-        "This is neither a Megatron-LM launch script, argument list or log nor a MindSpore Transformers YAML: {why}.",
-        "这既不是 Megatron-LM 的启动脚本、参数列表或日志，也不是 MindSpore Transformers 的 YAML：{why}。",
-    ),
-    "no-yaml": Kind(
-        "SYN911",
-        "no-configuration-named",
-        "error",
-        "The launch of {script} names no --config, so there is no YAML to read.",
-        "启动 {script} 时未给出 --config，没有可读取的 YAML。",
-    ),
-}
 
 _SCRIPT_SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
 _YAML_SUFFIXES = (".yaml", ".yml")
@@ -130,8 +115,7 @@ def format_of(source: SourceText, path: str) -> Format:
 
     if looks_like_script(source):
         return "script"
-    why = "no launch, no --flag, no arguments block and no YAML mapping was found in it"
-    raise UnreadableError(finding(PROBLEMS, "unknown", source.name, why=why))
+    raise UnreadableError(finding(say.unknown(why=say.nothing_known_in_it()), source.name))
 
 
 def _recipe(
@@ -158,7 +142,7 @@ def _recipe(
             return config
         from .megatron.versions import Chosen
 
-        chosen = Chosen(config.framework_version, *config.version_reason)
+        chosen = Chosen(config.framework_version, config.version_reason)
         recipe = read_recipe(source, _with_version(options, chosen))
 
 
@@ -243,7 +227,7 @@ def _followed(
         for problem in problems:
             if problem.kind.name == "launch-config-undecided":
                 raise UnreadableError(problem)
-        raise UnreadableError(finding(PROBLEMS, "no-yaml", source.name, launch.span, script=launch.script))
+        raise UnreadableError(finding(say.no_yaml(script=launch.script), source.name, launch.span))
     if options.dialect is None and is_dynamic_launch(launch, version):
         options = options._replace(dialect="dynamic")
     text = _opened(yaml_path, path, open_file)

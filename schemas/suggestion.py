@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import count
 
 from .light_typing import TYPE_CHECKING
+from .message import Words
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,10 +50,16 @@ def _learnt(name: str) -> tuple[int, int]:
     return found
 
 
-def suggestion_in_both(name: str, known: Iterable[str]) -> tuple[str, str]:
-    """`; did you mean …?` in English and Chinese, or two empty texts."""
+def suggestion(name: str, known: Iterable[str]) -> Words:
+    """`; did you mean …?`, or an empty text."""
     found = closest(name, known)
-    return ("", "") if found is None else (f"; did you mean {found}?", f"；是否应为 {found}？")
+    return Words("", "") if found is None else say.did_you_mean(found=found)
+
+
+def suggestion_in_both(name: str, known: Iterable[str]) -> tuple[str, str]:
+    """The same as two texts."""
+    found = suggestion(name, known)
+    return str(found), found.zh
 
 
 def slip(name: str, other: str) -> bool:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from .light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .message import Words
+
 
 class UsageError(Exception):
     """Words, a file or a place that accmap cannot use, and what is wrong in both languages."""
 
-    def __init__(self, en: str, zh: str) -> None:
-        super().__init__(en)
-        self.en, self.zh = en, zh
+    def __init__(self, said: Words | str, zh: str | None = None) -> None:
+        from .message import Words
+
+        said = said if isinstance(said, Words) else Words(said, zh or said)
+        super().__init__(said)
+        self.said = said
+        self.en, self.zh = str(said), said.zh
 
     def message(self, language: str) -> str:
         """What is wrong, for a person."""
-        return self.zh if language == "zh" else self.en
+        return self.said.text(language)

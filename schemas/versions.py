@@ -12,8 +12,7 @@ from .versions_compiled import NUMBERS, VERSIONS
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    from .config import Framework
-
+Framework: TypeAlias = "Literal['megatron', 'mindformers']"
 Dialect: TypeAlias = "Literal['megatron', 'static', 'dynamic', 'legacy']"
 Use: TypeAlias = "Literal['default', 'read', 'write', 'verify']"
 

@@ -13,9 +13,23 @@ from .source import Span
 from .yaml_node import MAX_DEPTH, MAX_EXPANDED, Node
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Protocol
 
-    from .yaml_text import Reader
+    from .diagnostic import Diagnostic
+    from .source import SourceText
+
+    class Reader(Protocol):
+        """What of the whole reader (`yaml_text.Reader`) this one needs."""
+
+        source: SourceText
+        problems: list[Diagnostic]
+        anchors: dict[str, Node]
+        open_anchors: set[str]
+
+        def define(self, anchor: str, node: Node) -> None: ...  # noqa: D102
+        def merge(self, merged: dict[Any, Node], child: Node) -> None: ...  # noqa: D102
+        def plain_value(self, text: str, span: Span) -> Any: ...  # noqa: D102
+
 
 Row = tuple[int, int, str]
 """A line that says something: its number, its indentation, and its text from there on."""

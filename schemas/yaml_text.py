@@ -9,8 +9,10 @@ be held in bounded time and memory, is one `UnreadableError` with its place.
 
 from __future__ import annotations
 
-from .diagnostic import Kind, Related, UnreadableError, finding
+from .diagnostic import Related, UnreadableError, finding
 from .light_typing import TYPE_CHECKING, NamedTuple, cast
+from .message import Problem, Words, verbatim
+from .messages_compiled import say
 from .shell.scanning import is_whole_number
 from .source import Span
 from .yaml_node import MAX_DEPTH, MAX_EXPANDED, Node
@@ -25,149 +27,6 @@ if TYPE_CHECKING:
 MAX_TABBED_TEXT = 100_000
 """Up to this length a text with tabs is scanned a second time, as slowly as PyYAML does it."""
 
-PROBLEMS = {
-    "duplicate-key": Kind(
-        "SYN050",
-        "duplicate-key",
-        "warning",
-        "The key {key} is written twice in one mapping; PyYAML silently keeps the last one ({kept}). Delete the other.",
-        "键 {key} 在同一映射中出现两次；PyYAML 只保留最后一个（{kept}）。请删除其余的。",
-    ),
-    "number-like-string": Kind(
-        "SYN051",
-        "number-like-string",
-        "warning",
-        "{text} is a string to PyYAML (YAML 1.1), not a number: a float needs a dot and a signed exponent. "
-        "Write {better}.",
-        "{text} 在 PyYAML (YAML 1.1) 中是字符串而不是数字：浮点数需要小数点和带符号的指数。请写成 {better}。",
-    ),
-    "boolean-word": Kind(
-        "SYN052",
-        "boolean-word",
-        "info",
-        "{text} is the boolean {value} to PyYAML (YAML 1.1). Write {value}, or quote it if a word is meant.",
-        "{text} 在 PyYAML (YAML 1.1) 中是布尔值 {value}。请写 {value}；若确需字符串，请加引号。",
-    ),
-    "octal": Kind(
-        "SYN053",
-        "octal-integer",
-        "warning",
-        "{text} is octal to PyYAML (YAML 1.1): its value is {value}. Drop the leading zero if decimal is meant.",
-        "{text} 在 PyYAML (YAML 1.1) 中是八进制，值为 {value}。若为十进制，请去掉前导零。",
-    ),
-    "sexagesimal": Kind(
-        "SYN054",
-        "sexagesimal",
-        "warning",
-        "{text} counts in sixties to PyYAML (YAML 1.1): its value is {value}. Quote it if text is meant.",
-        "{text} 在 PyYAML (YAML 1.1) 中按六十进制解释，值为 {value}。若为文本，请加引号。",
-    ),
-    "date": Kind(
-        "SYN055",
-        "date-value",
-        "info",
-        "{text} is a date to PyYAML, not a string. Quote it if text is meant.",
-        "{text} 在 PyYAML 中是日期而不是字符串。若为文本，请加引号。",
-    ),
-    "not-a-string-key": Kind(
-        "SYN056",
-        "key-not-a-string",
-        "warning",
-        "The key {text} is read as {value} ({type}), not as a string; nothing that asks for {text} finds it. Quote it.",
-        "键 {text} 被读作 {value}（{type}）而不是字符串，按 {text} 查找将找不到它。请加引号。",
-    ),
-    "syntax": Kind(
-        "SYN070",
-        "yaml-syntax",
-        "error",
-        "This is not valid YAML: {why}{context}.",
-        "YAML 语法错误：{why}{context}。",
-    ),
-    "tab": Kind(
-        "SYN071",
-        "tab-indentation",
-        "error",
-        "A tab stands here, where PyYAML takes spaces only. Replace it by spaces.",
-        "此处有制表符；PyYAML 在此只接受空格。请改为空格。",
-    ),
-    "several-documents": Kind(
-        "SYN072",
-        "several-documents",
-        "error",
-        "A second document starts here; the file must hold one. Remove the --- or split the file.",
-        "第二个文档从这里开始；文件只能有一个文档。请删除 --- 或拆分文件。",
-    ),
-    "unsafe-tag": Kind(
-        "SYN073",
-        "unsupported-tag",
-        "error",
-        "PyYAML's safe_load refuses the tag {tag}. Remove it, or write a plain value.",
-        "PyYAML 的 safe_load 不接受标签 {tag}。请删除它，或写成普通值。",
-    ),
-    "bad-value": Kind(
-        "SYN074",
-        "unreadable-value",
-        "error",
-        "PyYAML cannot make a value of {text} ({why}). Quote it, or correct it.",
-        "PyYAML 无法解析 {text}（{why}）。请加引号或更正。",
-    ),
-    "unhashable-key": Kind(
-        "SYN075",
-        "unhashable-key",
-        "error",
-        "A list or a mapping cannot be a key.",
-        "列表或映射不能作为键。",
-    ),
-    "undefined-alias": Kind(
-        "SYN076",
-        "undefined-alias",
-        "error",
-        "There is no anchor &{anchor} before this alias.",
-        "此别名之前没有锚点 &{anchor}。",
-    ),
-    "recursive-alias": Kind(
-        "SYN077",
-        "recursive-alias",
-        "error",
-        "The alias *{anchor} stands inside its own anchor: the value would contain itself.",
-        "别名 *{anchor} 位于其自身锚点之内：该值会包含自己。",
-    ),
-    "duplicate-anchor": Kind(
-        "SYN078",
-        "duplicate-anchor",
-        "error",
-        "The anchor &{anchor} is defined a second time.",
-        "锚点 &{anchor} 被重复定义。",
-    ),
-    "bad-merge": Kind(
-        "SYN079",
-        "bad-merge",
-        "error",
-        "A merge key (<<) takes a mapping or a list of mappings.",
-        "合并键 (<<) 的值必须是映射或映射列表。",
-    ),
-    "too-deep": Kind(
-        "SYN080",
-        "too-deep",
-        "error",
-        "The file nests more than {limit} levels deep here; a configuration has a handful.",
-        "此处嵌套超过 {limit} 层；正常配置只有几层。",
-    ),
-    "alias-bomb": Kind(
-        "SYN081",
-        "too-many-values",
-        "error",
-        "The file has more than {limit} keys and values, aliases written out; a configuration has hundreds.",
-        "文件的键和值（别名展开后）超过 {limit} 个；正常配置只有几百个。",
-    ),
-    "not-printable": Kind(
-        "SYN082",
-        "not-printable",
-        "error",
-        "The character {character} is not allowed in YAML.",
-        "YAML 中不允许出现字符 {character}。",
-    ),
-}
 
 Step = "str | int"
 
@@ -334,7 +193,7 @@ class Reader:
                 node = self._alias(event)
             elif kind is mapping or kind is sequence:
                 if len(stack) >= MAX_DEPTH:
-                    self._refuse("too-deep", self._mark_span(event.start_mark, event.end_mark), limit=MAX_DEPTH)
+                    self._refuse(say.too_deep(limit=MAX_DEPTH), self._mark_span(event.start_mark, event.end_mark))
                 stack.append(self._frame(event, kind is mapping))
                 continue
             elif kind is mapping_end:
@@ -344,7 +203,7 @@ class Reader:
             elif kind is yaml.DocumentStartEvent:
                 documents += 1
                 if documents > 1:
-                    self._refuse("several-documents", self._mark_span(event.start_mark, event.end_mark))
+                    self._refuse(say.several_documents(), self._mark_span(event.start_mark, event.end_mark))
                 continue
             elif event is None or kind is yaml.StreamEndEvent:
                 return root
@@ -354,7 +213,7 @@ class Reader:
                 stack[-1].children.append(node)
                 stack[-1].size += node.size
                 if stack[-1].size > MAX_EXPANDED:
-                    self._refuse("alias-bomb", node.span, limit=MAX_EXPANDED)
+                    self._refuse(say.alias_bomb(limit=MAX_EXPANDED), node.span)
             else:
                 self._refuse_special(node)
                 root = node
@@ -385,7 +244,7 @@ class Reader:
         if first not in _NUMBER_STARTS:
             if text in _WORDS:
                 if text in _ODD_BOOLEANS:
-                    self._note("boolean-word", span, text=text, value=str(_WORDS[text]).lower())
+                    self._note(say.boolean_word(text=text, value=str(_WORDS[text]).lower()), span)
                 return _WORDS[text]
             return _Special("merge") if text == "<<" else _Special("value") if text == "=" else text
         if not _NUMBER_CHARACTERS.issuperset(text):
@@ -401,7 +260,7 @@ class Reader:
                 if dot and (not marked or (signed and exponent[1:].isdigit())):
                     return float(text)
                 if marked and (exponent[1:] if signed else exponent).isdigit():
-                    self._note("number-like-string", span, text=text, better=_as_yaml_float(text))
+                    self._note(say.number_like_string(text=text, better=_as_yaml_float(text)), span)
                     return text
         return self._odd_value(text, span)
 
@@ -413,7 +272,7 @@ class Reader:
             if pattern.match(text):
                 return self._implicit_value(tag, text, span)
         if re.fullmatch(_NUMBER_LIKE, text):
-            self._note("number-like-string", span, text=text, better=_as_yaml_float(text))
+            self._note(say.number_like_string(text=text, better=_as_yaml_float(text)), span)
         return text
 
     def _implicit_value(self, tag: str, text: str, span: Span) -> Any:
@@ -421,30 +280,30 @@ class Reader:
         value = self._construct(tag, text, span)
         if name in ("int", "float"):
             if ":" in text:
-                self._note("sexagesimal", span, text=text, value=value)
+                self._note(say.sexagesimal(text=text, value=value), span)
             elif (
                 name == "int"
                 and len(text.lstrip("+-")) > 1
                 and text.lstrip("+-")[1:2].isdigit()
                 and text.lstrip("+-")[0] == "0"
             ):
-                self._note("octal", span, text=text, value=value)
+                self._note(say.octal(text=text, value=value), span)
         elif name == "timestamp":
-            self._note("date", span, text=text)
+            self._note(say.date(text=text), span)
         return value
 
     def _tagged_value(self, tag: str, text: str, span: Span) -> Any:
         if tag in (_TAG + "merge", _TAG + "value"):
             return _Special(tag[len(_TAG) :])
         if tag not in self.yaml.SafeLoader.yaml_constructors:
-            self._refuse("unsafe-tag", span, tag=_shown_tag(tag))
+            self._refuse(say.unsafe_tag(tag=_shown_tag(tag)), span)
         return self._construct(tag, text, span)
 
     def _construct(self, tag: str, text: str, span: Span) -> Any:
         """The value that PyYAML's own constructor makes of a scalar."""
         if len(text) > _LONGEST_NUMBER and tag in (f"{_TAG}int", f"{_TAG}float"):
             # Neither framework counts so far, and to work a number out takes the square of its length.
-            self._refuse("bad-value", span, text=_shown(text), why=_TOO_LONG)
+            self._refuse(say.bad_value(text=_shown(text), why=say.number_too_long()), span)
         yaml = self.yaml
         maker = yaml.SafeLoader.yaml_constructors[tag]
         constructor = yaml.constructor.SafeConstructor()
@@ -452,11 +311,11 @@ class Reader:
             value = maker(constructor, yaml.ScalarNode(tag, text))
             if hasattr(value, "__next__"):
                 value = next(value)  # the collections' makers are generators, and refuse a scalar when advanced
-                self._refuse("bad-value", span, text=_shown(text), why=f"not a {_shown_tag(tag)}")
+                self._refuse(say.bad_value(text=_shown(text), why=say.not_of_tag(tag=_shown_tag(tag))), span)
         except yaml.YAMLError as error:
-            self._refuse("bad-value", span, text=_shown(text), why=str(getattr(error, "problem", error)))
+            self._refuse(say.bad_value(text=_shown(text), why=say.foreign(str(getattr(error, "problem", error)))), span)
         except (ValueError, LookupError, OverflowError, TypeError, ArithmeticError, AttributeError) as error:
-            self._refuse("bad-value", span, text=_shown(text), why=str(error))
+            self._refuse(say.bad_value(text=_shown(text), why=verbatim(error)), span)
         return value
 
     def _alias(self, event: Any) -> Node:
@@ -464,8 +323,8 @@ class Reader:
         node = self.anchors.get(event.anchor)
         if node is None:
             if event.anchor in self.open_anchors:
-                self._refuse("recursive-alias", span, anchor=event.anchor)
-            self._refuse("undefined-alias", span, anchor=event.anchor)
+                self._refuse(say.recursive_alias(anchor=event.anchor), span)
+            self._refuse(say.undefined_alias(anchor=event.anchor), span)
         return node._replace(span=span, anchor_span=node.span, anchor=None)
 
     def _frame(self, event: Any, mapping: bool) -> _Frame:
@@ -474,14 +333,14 @@ class Reader:
         if tag is not None and tag != "!":
             name = tag[len(_TAG) :] if tag.startswith(_TAG) else tag
             if tag not in self.yaml.SafeLoader.yaml_constructors:
-                self._refuse("unsafe-tag", self._mark_span(event.start_mark, event.end_mark), tag=_shown_tag(tag))
+                self._refuse(say.unsafe_tag(tag=_shown_tag(tag)), self._mark_span(event.start_mark, event.end_mark))
             if name not in (("map", "set") if mapping else ("seq", "omap", "pairs")):
                 place = self._mark_span(event.start_mark, event.end_mark)
-                self._refuse("bad-value", place, text=_shown_tag(tag), why="the tag does not fit this kind of value")
+                self._refuse(say.bad_value(text=_shown_tag(tag), why=say.wrong_kind_for_tag()), place)
         if event.anchor is not None:
             if event.anchor in self.anchors or event.anchor in self.open_anchors:
                 place = self._mark_span(event.start_mark, event.end_mark)
-                self._refuse("duplicate-anchor", place, anchor=event.anchor)
+                self._refuse(say.duplicate_anchor(anchor=event.anchor), place)
             self.open_anchors.add(event.anchor)
         return _Frame(event, name)
 
@@ -494,7 +353,7 @@ class Reader:
             value = []
             for child in frame.children:
                 if child.kind != "mapping" or len(child.items) != 1:
-                    self._refuse("bad-value", child.span, text="!!" + frame.tag, why="expected mappings of one key")
+                    self._refuse(say.bad_value(text="!!" + frame.tag, why=say.mappings_of_one_key()), child.span)
                 value.extend(child.value.items())
         node = Node(
             "sequence",
@@ -522,11 +381,11 @@ class Reader:
                     continue
                 name = "="
             if key.kind != "scalar":
-                self._refuse("unhashable-key", key.span)
+                self._refuse(say.unhashable_key(), key.span)
             self._refuse_special(child)
             if not isinstance(name, str):
                 shown = key.text or ""
-                self._note("not-a-string-key", key.span, text=shown, value=name, type=type(name).__name__)
+                self._note(say.not_a_string_key(text=shown, value=name, type=type(name).__name__), key.span)
             if name in own:
                 self._duplicate(key, own[name], child)
             own[name] = child._replace(key_span=key.span)
@@ -553,27 +412,22 @@ class Reader:
         sources = child.entries[::-1] if child.kind == "sequence" else (child,)
         for one in sources:
             if one.kind != "mapping":
-                self._refuse("bad-merge", one.span)
+                self._refuse(say.bad_merge(), one.span)
             merged.update(one.items)
 
     def _duplicate(self, key: Node, earlier: Node, kept: Node) -> None:
-        related = Related(self.source.name, earlier.key_span, "the value that is dropped", "被丢弃的值")
+        note = say.dropped_value()
+        related = Related(self.source.name, earlier.key_span, str(note), note.zh)
         self.problems.append(
             finding(
-                PROBLEMS,
-                "duplicate-key",
-                self.source.name,
-                key.span,
-                (related,),
-                key=key.text,
-                kept=_shown(repr(kept.value)),
+                say.duplicate_key(key=key.text, kept=_shown(repr(kept.value))), self.source.name, key.span, (related,)
             )
         )
 
     def define(self, anchor: str, node: Node) -> None:
         """Remember what an anchor names."""
         if anchor in self.anchors:
-            self._refuse("duplicate-anchor", node.span, anchor=anchor)
+            self._refuse(say.duplicate_anchor(anchor=anchor), node.span)
         self.open_anchors.discard(anchor)
         self.anchors[anchor] = node
 
@@ -601,13 +455,13 @@ class Reader:
 
     def _refuse_special(self, node: Node) -> None:
         if type(node.value) is _Special:
-            self._refuse("bad-value", node.span, text=node.text, why="a lone << or = has no value; quote it")
+            self._refuse(say.bad_value(text=node.text, why=say.lone_mark()), node.span)
 
-    def _note(self, problem: str, span: Span, **values: Any) -> None:
-        self.problems.append(finding(PROBLEMS, problem, self.source.name, span, **values))
+    def _note(self, problem: Problem, span: Span) -> None:
+        self.problems.append(finding(problem, self.source.name, span))
 
-    def _refuse(self, problem: str, span: Span, **values: Any) -> NoReturn:
-        raise UnreadableError(finding(PROBLEMS, problem, self.source.name, span, **values))
+    def _refuse(self, problem: Problem, span: Span) -> NoReturn:
+        raise UnreadableError(finding(problem, self.source.name, span))
 
     def _refuse_syntax(self, error: Any) -> NoReturn:
         mark = error.problem_mark or error.context_mark
@@ -621,16 +475,18 @@ class Reader:
                 span = Span(last, len(self.source.line(last)) + 1, last, len(self.source.line(last)) + 1)
             line = self.source.line(span.line)
             if self.source.text[mark.index : mark.index + 1] == "\t":
-                self._refuse("tab", Span(span.line, span.column, span.line, span.column + 1))
+                self._refuse(say.tab(), Span(span.line, span.column, span.line, span.column + 1))
             tab = line.find("\t")
             if tab >= 0 and not line[:tab].strip(" -"):
-                self._refuse("tab", Span(span.line, tab + 1, span.line, tab + 2))
-        context = error.context or ""
-        if context and error.context_mark is not None:
-            context += f" (line {self._line_of(error.context_mark)})"
+                self._refuse(say.tab(), Span(span.line, tab + 1, span.line, tab + 2))
+        context = Words("", "")
+        if error.context and error.context_mark is not None:
+            context = say.yaml_context_at(context=say.foreign(error.context), line=self._line_of(error.context_mark))
+        elif error.context:
+            context = say.yaml_context(context=say.foreign(error.context))
         if mark is not None:
             span = self._cause(span, error)
-        self._refuse("syntax", span, why=problem, context=f", {context}" if context else "")
+        self._refuse(say.syntax(why=say.foreign(problem), context=context), span)
 
     def _cause(self, seen: Span, error: Any) -> Span:
         """The line that is wrong, where the scanner notices it a line later."""
@@ -669,7 +525,7 @@ class Reader:
         at = min(max(index, 0), max(len(self.source.text) - 1, 0))
         bad = next((i for i, c in enumerate(self.source.text) if not _printable(c)), at)
         character = f"U+{ord(self.source.text[bad]):04X}" if self.source.text else "?"
-        self._refuse("not-printable", self.source.span(bad, bad + 1), character=character)
+        self._refuse(say.not_printable(character=character), self.source.span(bad, bad + 1))
 
 
 class _Special:
@@ -682,7 +538,6 @@ class _Special:
 
 
 _LONGEST_NUMBER = 300
-_TOO_LONG = "a number of more than 300 characters"
 _NUMBER_STARTS = frozenset("+-.0123456789")
 _NUMBER_CHARACTERS = frozenset("0123456789_.+-:eE xXabcdfABCDF infINF naNA tTzZ\t")
 """What a number, an infinity, not-a-number or a date of YAML 1.1 is written with."""

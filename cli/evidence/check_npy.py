@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.config import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
-from ..lean import BAD, FINE, UNUSABLE
+from ..exit_codes import BAD, FINE, UNUSABLE
 from ..parsing import UsageError
 from ..running import report
 from ..terminal import wants_colour

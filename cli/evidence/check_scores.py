@@ -12,7 +12,7 @@ from ...evidence.scores import TOLERANCE, check_scores, read_scores
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.config import json_value
 from ...schemas.verdict import WORDS, Unseen, concluded, unseen_json
-from ..lean import BAD, FINE
+from ..exit_codes import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import wants_colour
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.border.outgoing import emit, json_text, tell
 from ...schemas.config import json_value
 from ...schemas.diagnostic import UnreadableError
+from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import load
-from ..lean import BAD, FINE, UNUSABLE
 from ..parsing import UsageError, counts_from_one
 from ..running import report as report_unreadable
 

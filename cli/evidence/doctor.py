@@ -9,8 +9,8 @@ from ...evidence.environment import HERE, installed, judged, version_sets
 from ...schemas.border.outgoing import emit, json_text, page, painted, say
 from ...schemas.reader import config_of
 from ...schemas.verdict import concluded
+from ..exit_codes import BAD, FINE
 from ..inputs import read_input
-from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import wants_colour
 
@@ -53,13 +53,7 @@ def run(
     """1 where a set does not belong together, or a rule about the environment finds an error in the files."""
     sources = [read_input(name, stdin_name) for name in files]
     configs = [config_of(source, options, path=source.name) for source in sources]
-    if len({config.framework for config in configs}) < len(configs):
-        side = configs[0].framework
-        raise UsageError(
-            f"both files are of {side}; doctor takes one file of each framework",
-            f"两个文件都属于 {side}；doctor 对每个框架各取一个文件",
-        )
-    sides = [side for side in _SIDES if not configs or any(config.framework == side for config in configs)]
+    sides = _sides(configs)
     if print_env or print_seed_code:
         lines = export_lines(sides, lang) if print_env else []
         if print_seed_code:
@@ -88,6 +82,18 @@ def run(
     return FINE if verdict == "fine" else BAD
 
 
+def _sides(configs: Sequence[Config]) -> list[str]:
+    """The frameworks that are asked about: those of the files, or both; UsageError for two files of one."""
+    named = [config.framework for config in configs]
+    if len(set(named)) < len(named):
+        side = named[0]
+        raise UsageError(
+            f"both files are of {side}; doctor takes one file of each framework",
+            f"两个文件都属于 {side}；doctor 对每个框架各取一个文件",
+        )
+    return [side for side in _SIDES if not named or side in named]
+
+
 def _rules(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Diagnostic, ...]:
     """What the linter's rules about the environment say of the files, as for an accuracy comparison."""
     if not configs:
@@ -103,6 +109,15 @@ def _rules(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Di
     }
     found = check(Subject(sides.get("megatron"), sides.get("mindformers"), "align", {}, {})).diagnostics
     return tuple(one for one in found if one.kind.code.startswith("ENV") and rule(one.kind.code).check)
+
+
+def _say_set(belongs: VersionSet, language: Language, colour: bool) -> None:
+    parts = (("with", belongs.exact), ("needs", belongs.needs), ("reference", belongs.reference))
+    for label, values in parts:
+        if values:
+            listed = ", ".join(f"{name} {value}" for name, value in values.items())
+            say(f"  {belongs.owner} {belongs.version} {_WORDS[label][language == 'zh']} {listed}")
+    say(f"    {painted(belongs.source, 'dim', colour)}")
 
 
 def _page(
@@ -121,12 +136,7 @@ def _page(
     if sets:
         say(painted(word("sets"), "bold", colour))
     for belongs in sets:
-        parts = (("with", belongs.exact), ("needs", belongs.needs), ("reference", belongs.reference))
-        for label, values in parts:
-            if values:
-                listed = ", ".join(f"{name} {value}" for name, value in values.items())
-                say(f"  {belongs.owner} {belongs.version} {word(label)} {listed}")
-        say(f"    {painted(belongs.source, 'dim', colour)}")
+        _say_set(belongs, language, colour)
     for found in findings:
         name = word("here") if found.file == HERE else found.file
         place = name if found.span is None else f"{found.file}:{found.span.line}:{found.span.column}"

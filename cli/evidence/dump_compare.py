@@ -8,7 +8,7 @@ to stderr.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ...evidence.dump.compare_next import next_dump, settings_behind
@@ -18,7 +18,7 @@ from ...schemas.border.writing import standing_already, write_text
 from ...schemas.config import json_value
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.verdict import Unseen, concluded, unseen_json
-from ..lean import BAD, FINE, UNUSABLE
+from ..exit_codes import BAD, FINE, UNUSABLE
 from ..parsing import UsageError, counts_from_one
 
 if TYPE_CHECKING:
@@ -139,11 +139,7 @@ def _dump_answer(
     from ...evidence.dump.trees import find_places, read_tree
 
     for name in (a, b):
-        if name.lower().endswith(_TABLES) and os.path.basename(name) != "statistic.csv":
-            raise UsageError(
-                f"{name} is a result table: name it alone, or name two dumps",
-                f"{name} 是比对结果表：请单独给出，或给出两份 dump",
-            )
+        _require_dump(name)
     names = None if chosen.mapping is None else read_mapping(chosen.mapping)
     pairs, beside = _common(a, b, find_places(a), find_places(b), chosen)
     parts: list[dict[str, Any]] = []
@@ -153,9 +149,7 @@ def _dump_answer(
             chosen.progress(f"step {one.step}, rank {one.rank}")
         trees = [inside(read_tree(place), chosen.only) for place in (one, other)]
         for name, tree in zip((a, b), trees, strict=True):
-            if not tree.units and chosen.only:
-                listed = ", ".join(chosen.only)
-                raise UsageError(f"{name} has no unit in {listed}", f"{name} 中没有属于 {listed} 的单元")
+            _require_units(name, tree, chosen.only)
         found = compare_trees(*trees, mapping=names, judge=judge, jobs=chosen.jobs, progress=chosen.progress)
         parts.append(_comparison_json(found, configs, chosen.language))
         diverged = diverged or found.divergence is not None
@@ -168,6 +162,20 @@ def _dump_answer(
     if beside is not None:
         answer["other_places"] = beside
     return answer, BAD if diverged else UNUSABLE if unreadable else FINE if verdict == "match" else BAD
+
+
+def _require_dump(name: str) -> None:
+    if name.lower().endswith(_TABLES) and os.path.basename(name) != "statistic.csv":
+        raise UsageError(
+            f"{name} is a result table: name it alone, or name two dumps",
+            f"{name} 是比对结果表：请单独给出，或给出两份 dump",
+        )
+
+
+def _require_units(name: str, tree: Tree, only: Sequence[str]) -> None:
+    if not tree.units and only:
+        listed = ", ".join(only)
+        raise UsageError(f"{name} has no unit in {listed}", f"{name} 中没有属于 {listed} 的单元")
 
 
 def _unseen(parts: Sequence[dict[str, Any]]) -> list[Unseen]:
@@ -193,14 +201,7 @@ def _common(
     """The steps and ranks that both dumps have, and those that one has; two single ones go together anyhow."""
     if len(ours) == len(theirs) == 1 and chosen.step is None and chosen.rank is None:
         return [(ours[0], theirs[0])], None
-    known = {(place.step, place.rank, place.order): place for place in theirs}
-    pairs = [
-        (place, known[place.step, place.rank, place.order])
-        for place in ours
-        if (place.step, place.rank, place.order) in known
-        and chosen.step in (None, place.step)
-        and chosen.rank in (None, place.rank)
-    ]
+    pairs = list(_matching(ours, theirs, chosen))
     if not pairs:
         told = {"a": _told(ours), "b": _told(theirs)}
         raise UnreadableError(finding(PROBLEMS, "no-common-rank", f"{a}, {b}", None, **told))
@@ -212,6 +213,14 @@ def _common(
     ]
     beside = {"a": _names(alone[0]), "b": _names(alone[1])} if any(alone) else None
     return pairs, beside
+
+
+def _matching(ours: Sequence[Place], theirs: Sequence[Place], chosen: _Chosen) -> Iterator[tuple[Place, Place]]:
+    known = {(place.step, place.rank, place.order): place for place in theirs}
+    for place in ours:
+        other = known.get((place.step, place.rank, place.order))
+        if other is not None and chosen.step in (None, place.step) and chosen.rank in (None, place.rank):
+            yield place, other
 
 
 def _names(places: Sequence[Place]) -> list[str]:

@@ -12,8 +12,8 @@ from ...evidence.dump.config_request import DumpKind, Request, record_of, spans_
 from ...evidence.dump.config_subject import subject_of
 from ...schemas.border.outgoing import emit, json_text, painted, say
 from ...schemas.border.writing import write_folder
+from ..exit_codes import BAD, FINE
 from ..inputs import load
-from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import wants_colour
 

@@ -7,48 +7,30 @@ Exit code 0 says that every run is within what the experiment demands, 1 that on
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
-from ...evidence.logs.comparing import Comparison, compare
 from ...evidence.logs.reading import read_run
-from ...evidence.logs.verdict import usable_alone
 from ...schemas.border.outgoing import clear_screen, composed, emit, flush, json_text
 from ...schemas.border.writing import standing_already, write_text
 from ...schemas.diagnostic import UnreadableError
-from ..lean import BAD, FINE
+from ..exit_codes import BAD, FINE
 from ..parsing import UsageError
 from ..running import report as tell
+from .logs_report import report_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ...evidence.logs.following import Followed
     from ...evidence.logs.run import Run
-    from ...evidence.logs.verdict import Criterion, Experiment
+    from ...evidence.logs.verdict import Experiment
     from ...mapper.recipe.values import Recipe
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
+    from .logs_report import Report
 
-Answer = Literal["match", "mismatch", "partial", "undecided"]
 _LOGS = (".log", ".txt", ".out", ".gz")
 _PAUSE = 0.5
-
-
-class Report(NamedTuple):
-    """Everything `logs` has to say, whatever the format."""
-
-    runs: tuple[Run, ...]
-    comparisons: tuple[Comparison, ...]
-    alone: tuple[Criterion, ...]
-    """What a single log has to meet."""
-    experiment: str
-    answer: Answer
-    language: Language
-
-    def letter(self, run: Run) -> str:
-        """The letter that a run goes by."""
-        place = next((place for place, other in enumerate(self.runs) if other is run), 0)
-        return chr(ord("A") + place) if place < 26 else f"#{place + 1}"
 
 
 def run(
@@ -122,27 +104,6 @@ def _recipe(name: str) -> Recipe:
     from ..inputs import load
 
     return recipe_of(load(name, ReadOptions()))
-
-
-def report_of(
-    runs: Sequence[Run],
-    twins: Sequence[Run],
-    experiment: Experiment,
-    recipes: Sequence[Recipe] = (),
-    language: Language = "en",
-) -> Report:
-    """Judge every run but the first against the first."""
-    comparisons = tuple(compare(runs[0], other, experiment, recipes, twins) for other in runs[1:])
-    alone = usable_alone(runs[0]) if len(runs) == 1 else ()
-    answers = [comparison.verdict.answer for comparison in comparisons]
-    answer: Answer = "match"
-    if "mismatch" in answers or any(criterion.status == "fail" for criterion in alone):
-        answer = "mismatch"
-    elif "undecided" in answers or any(criterion.status == "undecided" for criterion in alone):
-        answer = "undecided"
-    elif "partial" in answers:
-        answer = "partial"
-    return Report(tuple(runs), comparisons, alone, "benchmark" if twins else experiment, answer, language)
 
 
 def _followed(answer: Callable[[Callable[[str], Run]], int], names: Sequence[str], language: Language) -> int:

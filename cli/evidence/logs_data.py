@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...evidence.logs.verdict import Criterion
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
-    from .logs import Report
+    from .logs_report import Report
 
 _END = 1 << 62
 POINTS = 2000

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...evidence.logs.comparing import Comparison
     from ...evidence.logs.run import Run
     from ...evidence.logs.verdict import Criterion
-    from .logs import Report
+    from .logs_report import Report
 
 _STYLE = """
 :root { --s0: #0b62c4; --s1: #c2540a; --s2: #7a3fb8; --s3: #1f7a3d; --s4: #8a6d00; --s5: #b3246e; --good: #1f7a3d }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...evidence.logs.run import Run
     from ...evidence.logs.verdict import Criterion
     from ...schemas.border.outgoing import Outgoing
-    from .logs import Report
+    from .logs_report import Report
 
 COLUMNS, ROWS, SMALL_ROWS, MARGIN = 68, 12, 5, 10
 _WORDS = {

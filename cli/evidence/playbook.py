@@ -18,8 +18,8 @@ from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.incoming import read_regular
 from ...schemas.border.outgoing import emit, json_text, say
 from ...schemas.border.writing import write_folder, write_text
+from ..exit_codes import BAD, FINE
 from ..inputs import load
-from ..lean import BAD, FINE
 from ..parsing import UsageError
 
 if TYPE_CHECKING:

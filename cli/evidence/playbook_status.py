@@ -16,7 +16,7 @@ from ...schemas.border.incoming import read_json
 from ...schemas.border.outgoing import emit, json_text, painted, say
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.verdict import Unseen, concluded, unseen_json
-from ..lean import BAD, FINE
+from ..exit_codes import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import wants_colour
 from ..wide_text import columns

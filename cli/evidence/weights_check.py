@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.border.outgoing import emit, json_text, painted, say, tell, transient
 from ...schemas.config import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
+from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
-from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import in_bytes, shortened, wants_colour
 
@@ -83,20 +83,11 @@ def run(
     lang: Language = "en",
 ) -> int:
     """Compare, and say what does not agree."""
-    from ...evidence.weights.places import checkpoint_at
-
     if not files and log is None:
         raise UsageError("weights check needs a checkpoint, or --log FILE", "weights check 需要一份权重，或 --log FILE")
     if not 0 <= tolerance < math.inf:
         raise UsageError("--tolerance is a share, 0 or above", "--tolerance 是不小于 0 的比例")
-    names = [*files, *config]
-    checkpoints = [name for name in files if checkpoint_at(name) is not None]
-    others = [name for name in names if name not in checkpoints]
-    unclear = [name for name in others if os.path.isdir(name) or name.endswith((".ckpt", ".bin"))]
-    if unclear or (files and log is None and not checkpoints):
-        from ...evidence.weights.places import checkpoint_or_stop
-
-        checkpoint_or_stop((unclear or list(files))[0])
+    checkpoints, others = _sorted_out(files, config, needed=log is None)
     if log is not None and checkpoints and format == "json":
         raise UsageError(
             "--format json gives one answer: about the checkpoint, or with --log about the log",
@@ -109,6 +100,18 @@ def run(
         if not checkpoints:
             return code
     return max(code, _checkpoints(checkpoints, configs, options, tolerance, lang, format, everything=all))
+
+
+def _sorted_out(files: Sequence[str], config: Sequence[str], *, needed: bool) -> tuple[list[str], list[str]]:
+    """Checkpoints and configurations; stops at what looks like a checkpoint and is none."""
+    from ...evidence.weights.places import checkpoint_at, checkpoint_or_stop
+
+    checkpoints = [name for name in files if checkpoint_at(name) is not None]
+    others = [name for name in (*files, *config) if name not in checkpoints]
+    unclear = [name for name in others if os.path.isdir(name) or name.endswith((".ckpt", ".bin"))]
+    if unclear or (files and needed and not checkpoints):
+        checkpoint_or_stop((unclear or list(files))[0])
+    return checkpoints, others
 
 
 def _checkpoints(

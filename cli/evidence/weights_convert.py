@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from ...schemas.border.outgoing import emit, json_text, say, tell
 from ...schemas.system_reasons import system_reason
+from ..exit_codes import BAD, FINE
 from ..inputs import load
-from ..lean import BAD, FINE
 from ..parsing import UsageError
 from ..terminal import in_bytes
 
@@ -115,7 +115,8 @@ def run(
             _complain(diagnostic, lang)
         return BAD
     except OSError as error:
-        why, why_zh = system_reason(error)
+        reason = system_reason(error)
+        why, why_zh = str(reason), reason.zh
         name = error.filename or output
         raise UsageError(f"{name} cannot be written: {why}", f"无法写入 {name}：{why_zh}") from None
     for diagnostic in done.findings:

@@ -10,7 +10,7 @@ from .places import place_of
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
-    from ..lint import Report
+    from ..linting import Report
 
 
 def write(report: Report, language: Language) -> Outgoing:

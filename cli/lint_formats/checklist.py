@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ...mappings.names_compiled import FieldName
     from ...rules.subject import Subject
     from ...schemas.diagnostic import Diagnostic, Language
-    from ..lint import Report
+    from ..linting import Report
 
 STATES = {
     "found": ("differs", "有发现"),

@@ -9,7 +9,7 @@ from .checklist import lines
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
-    from ..lint import Report
+    from ..linting import Report
 
 _HEAD = ("files", "id", "checklist", "key", "state", "codes", "megatron", "mindformers", "what")
 

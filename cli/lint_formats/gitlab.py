@@ -9,7 +9,7 @@ from .following import messages
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
-    from ..lint import Report
+    from ..linting import Report
 
 _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 

@@ -9,7 +9,7 @@ from ...schemas.light_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
-    from ..lint import Report
+    from ..linting import Report
 
 
 def write(report: Report, language: Language) -> Outgoing:

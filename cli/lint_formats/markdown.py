@@ -11,7 +11,7 @@ from .places import place_of, summary_line
 if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
-    from ..lint import Report
+    from ..linting import Report
 
 _WORDS = {
     "findings": ("Findings", "发现"),

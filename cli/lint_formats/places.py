@@ -7,7 +7,7 @@ from ...schemas.light_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ...schemas.diagnostic import Language
     from ...schemas.source import Span
-    from ..lint import Report
+    from ..linting import Report
 
 
 def place_of(file: str, span: Span | None) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Diagnostic, Fix, Language
     from ...schemas.source import Span
-    from ..lint import Report
+    from ..linting import Report
 
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText, Span
-    from ..lint import Report
+    from ..linting import Report
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "blue"}
 _WORDS = {"fix": ("fix", "修复"), "unsafe": ("fix (unsafe)", "修复（不安全）")}

@@ -87,7 +87,7 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
         parted is None or parted.sample >= agreement.restart * (a.plan.global_batch or 1)
     )
     if parted is not None and not parted.same_set and not begins_again:
-        why, why_zh = suggestion(a, b)
+        why, why_zh = suggestion(a.plan, b.plan, (a.draws, b.draws))
         found.append(
             told(
                 "samples",

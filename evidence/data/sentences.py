@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .agreement import Difference
     from .draws import Draws
-    from .pairing import Side
     from .plan import Plan
 
 NAMES = {
@@ -34,25 +33,26 @@ def setting_sentence(difference: Difference, a: Plan, b: Plan, *, harmless: bool
     return what, what_zh
 
 
-def suggestion(a: Side, b: Side) -> tuple[str, str]:
+def suggestion(a: Plan, b: Plan, drawn: tuple[Draws | None, Draws | None]) -> tuple[str, str]:
     """Why two orders part, where the indices tell, and what makes them equal; each begins with a space or is empty."""
-    if a.draws is None or b.draws is None:
+    first, second = drawn
+    if first is None or second is None:
         return "", ""
-    if a.plan.seed != b.plan.seed:
+    if a.seed != b.seed:
         return " The seeds differ; give both the same.", "随机种子不同，请设为相同。"
-    if a.plan.sample_length != b.plan.sample_length:
+    if a.sample_length != b.sample_length:
         return " The sample lengths differ; give both the same.", "样本长度不同，请设为相同。"
-    if "cyclic" in (a.plan.loader, b.plan.loader):
+    if "cyclic" in (a.loader, b.loader):
         return (
             " --dataloader-type cyclic shuffles once more; single takes the order of the index, as both sides can.",
             "--dataloader-type cyclic 会再次打乱；single 按索引顺序读取，两侧均支持。",
         )
-    left, right = _epochs(a.draws), _epochs(b.draws)
+    left, right = _epochs(first), _epochs(second)
     if left == right:
         return "", ""
-    said = f" {_told(left)} in {a.plan.file}, {_told(right)} in {b.plan.file}."
-    said_zh = f"{a.plan.file} 使用 {_told_zh(left)}，{b.plan.file} 使用 {_told_zh(right)}。"
-    if a.plan.samples == b.plan.samples and _weighted(a.plan) != _weighted(b.plan):
+    said = f" {_told(left)} in {a.file}, {_told(right)} in {b.file}."
+    said_zh = f"{a.file} 使用 {_told_zh(left)}，{b.file} 使用 {_told_zh(right)}。"
+    if a.samples == b.samples and _weighted(a) != _weighted(b):
         en = "A prefix with a weight is asked for 0.5% more samples. Write none on both sides, or the weight 1 on both."
         zh = "带权重的前缀会多请求 0.5% 的样本。请在两侧都不写权重，或都写权重 1。"
         return f"{said} {en}", f"{said_zh}{zh}"

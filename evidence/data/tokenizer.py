@@ -131,7 +131,8 @@ def _said(file: str) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        why, why_zh = system_reason(error)
+        reason = system_reason(error)
+        why, why_zh = str(reason), reason.zh
         unreadable("tokenizer", file, path=file, why=why, why_zh=why_zh)
     except UnicodeDecodeError as error:
         unreadable(

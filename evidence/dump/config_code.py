@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.border.incoming import package_text
+from ...schemas.house_yaml import house_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +60,4 @@ def _of(block: str, side: Side, config: str, model: str = "") -> Iterator[Insert
 
 @cache
 def _table() -> Any:
-    import yaml
-
-    return yaml.safe_load(package_text(os.path.dirname(__file__), "insertions.yaml"))
+    return house_yaml(package_text(os.path.dirname(__file__), "insertions.yaml"))

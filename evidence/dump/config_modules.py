@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...mapper.weight_layout import UndecidedSizeError, layout_of
 from ...mapper.weights import WeightTable
 from ...schemas.border.incoming import package_text
+from ...schemas.house_yaml import house_yaml
 from ...schemas.versions import number_of
 from .config_subject import LayoutUnknownError
 
@@ -47,9 +48,7 @@ class ApiPair(NamedTuple):
 @cache
 def module_table() -> Any:
     """`modules.yaml`, read once."""
-    import yaml
-
-    return yaml.safe_load(package_text(os.path.dirname(__file__), "modules.yaml"))
+    return house_yaml(package_text(os.path.dirname(__file__), "modules.yaml"))
 
 
 def switches_of(subject: Subject) -> dict[str, bool]:

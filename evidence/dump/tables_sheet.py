@@ -65,7 +65,8 @@ def broken(path: str, why: str, why_zh: str) -> UnreadableError:
 def why_unreadable(error: Exception) -> tuple[str, str]:
     """Why a table cannot be read, in English and Chinese."""
     if isinstance(error, OSError):
-        return system_reason(error)
+        reason = system_reason(error)
+        return str(reason), reason.zh
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is not UTF-8", f"第 {error.start} 字节不是 UTF-8"
     return f"it cannot be read ({error})", f"无法读取（{error}）"

@@ -223,7 +223,8 @@ def _numbers(path: str, above: int) -> tuple[int | None, int | None]:
 
 
 def _cannot(path: str, error: OSError) -> UnreadableError:
-    why, why_zh = system_reason(error)
+    reason = system_reason(error)
+    why, why_zh = str(reason), reason.zh
     return UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why, why_zh=why_zh))
 
 

@@ -78,7 +78,8 @@ def read_torch(path: str) -> Any:
     try:
         stream = open_regular(path)
     except OSError as error:
-        raise _refused(path, *system_reason(error)) from None
+        reason = system_reason(error)
+        raise _refused(path, str(reason), reason.zh) from None
     try:
         with stream:
             return _mapped(np, path, stream)

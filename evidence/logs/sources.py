@@ -11,16 +11,15 @@ import re
 import sys
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
-from ...schemas.border.incoming import PROBLEMS as FILE_PROBLEMS
 from ...schemas.border.incoming import is_pipe, open_given
-from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.diagnostic import unreadable
+from ...schemas.messages_compiled import say as say_of_files
 from ...schemas.system_reasons import system_reason
 from .problems import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader
-    from typing import NoReturn
 
 CHUNK = 1 << 20
 _LONGEST_LINE = 1 << 26
@@ -105,8 +104,7 @@ def _files(name: str) -> Iterator[tuple[str, str]]:
 
 def _unlisted(error: OSError) -> None:
     path = str(error.filename)
-    why, why_zh = system_reason(error)
-    _refuse("denied", path, path=path, why=why, why_zh=why_zh)
+    raise unreadable(say_of_files.denied(path=path, why=system_reason(error)), path)
 
 
 def is_event_file(path: str) -> bool:
@@ -174,16 +172,11 @@ def _file(path: str) -> BufferedReader:
     try:
         return open_given(path)
     except FileNotFoundError:
-        _refuse("missing", path, path=path)
+        raise unreadable(say_of_files.missing(path=path), path) from None
     except IsADirectoryError:
-        _refuse("directory", path, path=path)
+        raise unreadable(say_of_files.directory(path=path), path) from None
     except (OSError, ValueError) as error:
-        why, why_zh = system_reason(error)
-        _refuse("denied", path, path=path, why=why, why_zh=why_zh)
-
-
-def _refuse(name: str, file: str, **values: object) -> NoReturn:
-    raise UnreadableError(finding(FILE_PROBLEMS, name, file, **values))
+        raise unreadable(say_of_files.denied(path=path, why=system_reason(error)), path) from None
 
 
 def pieces(stream: BinaryIO, size: int = CHUNK) -> Iterator[Piece]:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.border.incoming import package_text
+from ...schemas.house_yaml import house_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,9 +75,7 @@ class Stage(NamedTuple):
 @cache
 def stages() -> tuple[Stage, ...]:
     """The whole table, read once."""
-    import yaml
-
-    content: Any = yaml.safe_load(package_text(os.path.dirname(__file__), "stages.yaml"))
+    content: Any = house_yaml(package_text(os.path.dirname(__file__), "stages.yaml"))
     return tuple(_stage(number, row) for number, row in enumerate(content["stages"], start=1))
 
 

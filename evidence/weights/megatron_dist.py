@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -19,14 +20,14 @@ from ..stranger_json import bytes_of
 from .megatron_torch import arguments_of
 from .model import Amount, Model, View, count
 from .number_types import STORED
-from .pickled import Record, Tensor, read_pickle
+from .pickled import Pieces, Places, Record, read_pickle
 from .problems import denied, garbled, said_twice, unreadable
-from .scattered import Chunk, Scattered
+from .scattered import Archived, Chunk, Scattered
 from .torch_file import TorchFile
 from .weight import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ...mapper.weight_names import Beside
     from .places import Found
@@ -70,34 +71,37 @@ class MegatronDist:
         except OSError as error:
             denied(path, error)
         metadata = read_pickle(data, path)
+        del data
         entries = metadata.get("state_dict_metadata") if isinstance(metadata, Record) else None
         places = metadata.get("storage_data") if isinstance(metadata, Record) else None
         if not isinstance(entries, dict) or not isinstance(places, dict):
             garbled(path, "it does not say what the checkpoint holds", "其中没有说明权重的内容")
         try:
-            where = dict(self._places(cast("dict[Any, Any]", places)))
+            where = cast("dict[Any, Places]", places)
+            self._check_places(where)
             return dict(self._scattered(cast("dict[str, Any]", entries), where))
         except (AttributeError, TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
             garbled(path, f"an entry is not as expected ({error})", f"其中有条目不符合预期（{error}）")
 
-    def _places(self, places: Mapping[Any, Any]) -> Iterator[tuple[tuple[str, Shape | None], tuple[str, int, int]]]:
+    def _check_places(self, places: Mapping[Any, Places]) -> None:
+        """UnreadableError where a file that holds a weight is not there, or ends before it."""
         sizes: dict[str, int] = {}
-        for index, info in places.items():
-            name, offset = _word(index.get("fqn")), index.get("offset")
-            file = os.path.join(self.folder, os.path.basename(_word(info.get("relative_path"))))
-            start, length = int(info.get("offset")), int(info.get("length"))
-            if beside_the_weights("megatron", name) is None:
-                if file not in sizes:
-                    if not os.path.isfile(file):
-                        unreadable("missing-shard", file, file=file, needed=name)
-                    sizes[file] = os.path.getsize(file)
-                if start + length > sizes[file]:
-                    unreadable("truncated", file, file=file, tensor=name, needed=start + length, size=sizes[file])
-            yield (name, None if offset is None else tuple(offset)), (file, start, length)
+        for (name, _), held in places.items():
+            if beside_the_weights("megatron", name) is not None:
+                continue
+            for file, start, length in map(held.__getitem__, range(len(held))):
+                path = self._path(file)
+                if path not in sizes:
+                    if not os.path.isfile(path):
+                        unreadable("missing-shard", path, file=path, needed=name)
+                    sizes[path] = os.path.getsize(path)
+                if start + length > sizes[path]:
+                    unreadable("truncated", path, file=path, tensor=name, needed=start + length, size=sizes[path])
 
-    def _scattered(
-        self, entries: Mapping[str, Any], places: Mapping[tuple[str, Shape | None], tuple[str, int, int]]
-    ) -> Iterator[tuple[str, Scattered]]:
+    def _path(self, file: str) -> str:
+        return os.path.join(self.folder, os.path.basename(file))
+
+    def _scattered(self, entries: Mapping[str, Any], places: Mapping[Any, Places]) -> Iterator[tuple[str, Scattered]]:
         for name, entry in entries.items():
             what = beside_the_weights("megatron", name)
             if what is not None:
@@ -105,28 +109,37 @@ class MegatronDist:
                 width = 0 if size is None else STORED[_dtype_of(entry.get("properties"))][1]
                 count(self._beside, what, prod(size or ()) * width)
                 continue
-            chunks: Any = entry.get("chunks")
-            if chunks is None:
+            pieces: Any = entry.get("chunks")
+            if pieces is None:
                 continue
             shape = tuple(entry.get("size"))
             dtype = _dtype_of(entry.get("properties"))
-            found: list[Chunk] = []
-            for chunk in chunks:
-                offsets, size = tuple(chunk.get("offsets")), tuple(chunk.get("sizes"))
-                place = places.get((name, offsets)) or places.get((name, None))
-                if place is None:
-                    unreadable("missing-shard", self.folder, file=f"{name} {list(offsets)}", needed=name)
-                file, start, length = place
-                if prod(size) * STORED[dtype][1] > length:
-                    garbled(
-                        os.path.join(self.folder, ".metadata"),
-                        f"a piece {list(size)} of {name} in {dtype} is said to take {length} bytes",
-                        f"{name} 的 {dtype} 分片 {list(size)} 只占 {length} 字节",
-                    )
-                found.append(Chunk(offsets, size, file, _opener(name, file, start, length)))
-            whole = Scattered(name, dtype, shape, found)
+            whole = Scattered(name, dtype, shape, self._chunks(name, dtype, pieces, places))
             whole.check_whole(self.folder)
             yield name, whole
+
+    def _chunks(self, name: str, dtype: str, pieces: Pieces, places: Mapping[Any, Places]) -> _Chunks:
+        """The pieces of a parameter with their places; UnreadableError where one has none that it fits into."""
+        whole = places.get((name, None))
+        axes = len(pieces[0][0]) if pieces else 0
+        found = places.get((name, axes))
+        rows = array("q")
+        for number, (offsets, size) in enumerate(pieces):
+            row = None if found is None else found.row_of(offsets, number)
+            held = (whole, len(whole) - 1) if row is None and whole is not None else (found, row)
+            if held[0] is None or held[1] is None:
+                unreadable("missing-shard", self.folder, file=f"{name} {list(offsets)}", needed=name)
+            length = held[0][held[1]][2]
+            if prod(size) * STORED[dtype][1] > length:
+                garbled(
+                    os.path.join(self.folder, ".metadata"),
+                    f"a piece {list(size)} of {name} in {dtype} is said to take {length} bytes",
+                    f"{name} 的 {dtype} 分片 {list(size)} 只占 {length} 字节",
+                )
+            rows.append(-1 if row is None else row)
+        if found is not None:
+            found.settle()
+        return _Chunks(self._path, name, pieces, found, whole, rows)
 
     def shapes(self) -> Mapping[str, Shape]:
         return {name: weight.shape for name, (_, weight) in self._named().items()}
@@ -171,37 +184,51 @@ class MegatronDist:
         return found
 
 
+class _Chunks:
+    """The pieces of a parameter, each made when it is asked for: there can be a million of them."""
+
+    __slots__ = ("_found", "_name", "_path", "_pieces", "_rows", "_whole")
+
+    def __init__(
+        self,
+        path: Callable[[str], str],
+        name: str,
+        pieces: Pieces,
+        found: Places | None,
+        whole: Places | None,
+        rows: array[int],
+    ) -> None:
+        self._path = path
+        self._name = name
+        self._pieces = pieces
+        self._found = found
+        self._whole = whole
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for (offsets, size), row in zip(self._pieces, self._rows, strict=True):
+            held = self._found if row >= 0 else self._whole
+            assert held is not None
+            file, start, length = held[row if row >= 0 else len(held) - 1]
+            path = self._path(file)
+            yield Chunk(offsets, size, path, Archived(path, start, length, self._name))
+
+
 def _unstacked(name: str, weight: Scattered) -> Iterator[tuple[str, Scattered]]:
     stacked = _STACKED.search(name) is not None or _EXPERTS.search(name) is not None
     if stacked and weight.count and weight.shape[0] > _MOST_STACKED:
         garbled(weight.file, f"{name} stacks {weight.shape[0]} layers", f"{name} 堆叠了 {weight.shape[0]} 层")
     if _STACKED.search(name) is not None and weight.count:
-        for layer in range(weight.shape[0]):
-            inner = _STACKED.sub(lambda found, layer=layer: f"{found[1]}{layer}.", name, count=1)
-            yield from _unstacked(inner, weight.at(layer, inner))
+        for inner in weight.along(lambda layer: _STACKED.sub(lambda found: f"{found[1]}{layer}.", name, count=1)):
+            yield from _unstacked(inner.name, inner)
     elif _EXPERTS.search(name) is not None and weight.count:
-        for expert in range(weight.shape[0]):
-            inner = _EXPERTS.sub(f".mlp.experts.local_experts.{expert}.", name, count=1)
-            yield inner, weight.at(expert, inner)
+        for inner in weight.along(lambda expert: _EXPERTS.sub(f".mlp.experts.local_experts.{expert}.", name, count=1)):
+            yield inner.name, inner
     else:
         yield name, weight
-
-
-def _word(value: object) -> str:
-    """A name. What is none is not shown: tuples of a pickle that share their parts are longer than any memory."""
-    if not isinstance(value, str):
-        raise TypeError(f"a name is a {type(value).__name__}")
-    return value
-
-
-def _opener(name: str, file: str, start: int, length: int) -> Any:
-    def open_chunk() -> Weight:
-        opened = TorchFile(file, start, length)
-        if not isinstance(opened.content, Tensor):
-            garbled(file, f"no tensor stands where {name} should", f"{name} 所在位置不是张量")
-        return opened.weight(name, opened.content)
-
-    return open_chunk
 
 
 def _dtype_of(properties: Any) -> str:

@@ -92,12 +92,11 @@ class MegatronTorch:
 
     def _same_iteration(self) -> int | None:
         """The iteration that all shards are of."""
-        known = [(file.path, file.content.get("iteration")) for file in self._files.values()]
+        known = [(file.path, _iteration(file.content.get("iteration"))) for file in self._files.values()]
         for path, iteration in known[1:]:
             if iteration != known[0][1]:
                 unreadable("mixed", path, first=known[0][0], a=known[0][1], second=path, b=iteration)
-        iteration = known[0][1]
-        return iteration if isinstance(iteration, int) else None
+        return known[0][1]
 
     def _ranks_named(self) -> dict[Rank, TorchFile]:
         """Without pipeline parallelism the second number of a folder counts experts."""
@@ -249,6 +248,11 @@ class MegatronTorch:
                 name = with_expert(name, expert + rank.expert * local)
             for each, part in _ungrouped(name, weight, rank.expert * local, local):
                 yield _Piece(each, written, part), stage
+
+
+def _iteration(found: object) -> int | None:
+    """The number; anything else may be too much to compare."""
+    return found if isinstance(found, int) else None
 
 
 def _in_order(pieces: Mapping[Rank, _Piece]) -> list[Weight]:

@@ -2,23 +2,23 @@
 
 A pickle is a program that calls what it names. Here a name never leads to an import: tensors, storages, types and
 containers are put together by the functions below, any other class that checkpoints are known to hold becomes an
-inert `Record` of what it was made with, and a name outside those packages refuses the whole file.
+inert `Record` of what it was made with, and a name outside those packages refuses the whole file. What
+`torch.distributed.checkpoint` says of the pieces of a checkpoint, which can be millions of objects, is kept as numbers.
 """
 
 from __future__ import annotations
 
-import collections
-import functools
-import io
-import pickle
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from array import array
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .number_types import TORCH, TORCH_STORAGES
-from .pickle_sizes import check_sizes
+from .pickle_machine import Known, Named, PickleError, Record, attribute, run
 from .problems import garbled, unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+__all__ = ["Pieces", "Places", "Record", "Storage", "Tensor", "read_pickle"]
 
 _PACKAGES = frozenset((
     "apex", "argparse", "datetime", "enum", "megatron", "mindspeed", "modelopt", "numpy", "nvidia_resiliency_ext",
@@ -35,48 +35,11 @@ _NAMES = frozenset((
 ))  # fmt: skip
 """Single names of other packages that are as harmless; they become a `Record` too."""
 
+_DISTRIBUTED = "torch.distributed.checkpoint."
+_FREE = 70 << 20
+"""What a pickle's objects may take beyond the size of its file; the rest of 150 MB is this program's."""
 
-class Record:
-    """An object of a class that is not there: what it was called with, and the state it was given."""
-
-    name = ""
-    args: tuple[object, ...]
-    kwargs: dict[str, object]
-    state: Any
-    items: list[object]
-    entries: dict[object, object]
-
-    def __new__(cls, *args: object, **kwargs: object) -> Record:
-        """A pickle may make an object without its initialiser, so nothing is left to that."""
-        self = super().__new__(cls)
-        self.args, self.kwargs = args, kwargs
-        self.state, self.items, self.entries = None, [], {}
-        return self
-
-    def __setstate__(self, state: object) -> None:
-        self.state = state
-
-    def append(self, item: object) -> None:
-        """An element, of a class that is a list."""
-        self.items.append(item)
-
-    def extend(self, items: object) -> None:
-        """Elements, of a class that is a list."""
-        self.items.extend(items)  # pyright: ignore[reportArgumentType]
-
-    def add(self, item: object) -> None:
-        """An element, of a class that is a set."""
-        self.items.append(item)
-
-    def __setitem__(self, key: object, value: object) -> None:
-        self.entries[key] = value
-
-    def get(self, name: str) -> Any:
-        """An attribute out of the state."""
-        state = self.state
-        if isinstance(state, tuple) and len(state) == 2:  # pyright: ignore[reportUnknownArgumentType]
-            state = state[0] if isinstance(state[0], dict) else state[1]  # pyright: ignore[reportUnknownVariableType]
-        return state.get(name) if isinstance(state, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+Shape = tuple[int, ...]
 
 
 class Storage(NamedTuple):
@@ -93,19 +56,112 @@ class Tensor(NamedTuple):
     storage: Storage
     dtype: str
     offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
+    shape: Shape
+    strides: Shape
 
 
-class _RefusedError(Exception):
-    pass
+class _Index(NamedTuple):
+    """A `MetadataIndex`: which piece of what."""
+
+    name: str
+    offsets: Shape | None
 
 
-def read_pickle(data: bytes, file: str) -> Any:
-    """What a pickle describes; UnreadableError where it is garbled or asks for more than data."""
+class _Stored(NamedTuple):
+    """A `_StorageInfo`: where a piece lies."""
+
+    file: str
+    start: int
+    length: int
+
+
+class _Piece(NamedTuple):
+    """A `ChunkStorageMetadata`: which part of the whole a piece is."""
+
+    offsets: Shape
+    sizes: Shape
+
+
+class Pieces:
+    """The pieces of a parameter: where each begins in the whole, and how large it is."""
+
+    __slots__ = ("_axes", "_count", "_numbers")
+
+    def __init__(self, axes: int) -> None:
+        self._axes = axes
+        self._count = 0
+        self._numbers = array("q")
+
+    def gather(self, pieces: list[_Piece]) -> None:
+        """Further pieces."""
+        for offsets, sizes in pieces:
+            if not len(offsets) == len(sizes) == self._axes:
+                raise PickleError("pieces with several numbers of axes")
+            self._numbers.extend(offsets)
+            self._numbers.extend(sizes)
+        self._count += len(pieces)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[tuple[Shape, Shape]]:
+        return (self[at] for at in range(self._count))
+
+    def __getitem__(self, at: int) -> tuple[Shape, Shape]:
+        middle = (2 * at + 1) * self._axes
+        return tuple(self._numbers[middle - self._axes : middle]), tuple(self._numbers[middle : middle + self._axes])
+
+
+class Places:
+    """Where the pieces of one parameter lie, by their offsets."""
+
+    __slots__ = ("_axes", "_count", "_files", "_numbers", "_rows")
+
+    def __init__(self, axes: int, files: list[str]) -> None:
+        self._axes = axes
+        self._files = files
+        self._count = 0
+        self._numbers = array("q")
+        self._rows: dict[Shape, int] | None = None
+
+    def gather(self, offsets: Shape, file: int, start: int, length: int) -> None:
+        """A further place."""
+        self._numbers.extend((*offsets, file, start, length))
+        self._count += 1
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, row: int) -> tuple[str, int, int]:
+        """The file, where it begins there, and how many bytes it takes."""
+        at = row * (self._axes + 3) + self._axes
+        file, start, length = self._numbers[at : at + 3]
+        return self._files[file], start, length
+
+    def row_of(self, offsets: Shape, likely: int) -> int | None:
+        """Which place that of a piece is: it is looked for at `likely` first, because all stand in one order."""
+        if likely < self._count and self._offsets(likely) == offsets:
+            return likely
+        if self._rows is None:
+            self._rows = {self._offsets(row): row for row in range(self._count)}
+        return self._rows.get(offsets)
+
+    def settle(self) -> None:
+        """Nothing is looked for any more."""
+        self._rows = None
+
+    def _offsets(self, row: int) -> Shape:
+        at = row * (self._axes + 3)
+        return tuple(self._numbers[at : at + self._axes])
+
+
+def read_pickle(data: bytes, file: str, size: int = 0) -> Any:
+    """What a pickle describes; UnreadableError where it is garbled or asks for more than data.
+
+    What it describes takes no more than the file that it stands in, of `size` bytes, and what any program needs.
+    """
     try:
-        careful = check_sizes(data) > _MOST_SHARED
-        return (_CarefulReader if careful else _Reader)(io.BytesIO(data)).load()
+        return run(data, _Checkpoint(), max(size, len(data)) + _FREE)
     except _RefusedError as refused:
         unreadable("refused", file, file=file, name=str(refused))
     except RecursionError:
@@ -115,86 +171,69 @@ def read_pickle(data: bytes, file: str) -> Any:
         garbled(file, f"its pickle is damaged ({why})", f"其 pickle 已损坏（{why}）")
 
 
-class _Finding:
-    """What a pickle may name, and what it gets for it."""
-
-    def __init__(self, stream: io.BytesIO) -> None:
-        super().__init__(stream)  # pyright: ignore[reportCallIssue] - that of the reader beside it
-        self._classes: dict[str, Any] = {}
-
-    def find_class(self, module_name: str, global_name: str) -> Any:
-        name = f"{module_name}.{global_name}"
-        found = _MADE.get(name)
-        if found is not None:
-            # What a pickle sets on the object it was given must not reach the next file's.
-            return found if isinstance(found, type) else functools.partial(found)
-        if module_name == "torch" and global_name in TORCH_STORAGES:
-            return TORCH_STORAGES[global_name]
-        if module_name == "torch.storage" and global_name in TORCH_STORAGES:
-            return TORCH_STORAGES[global_name]
-        if module_name == "torch" and global_name in TORCH:
-            return TORCH[global_name]
-        if name not in _NAMES and module_name.partition(".")[0] not in _PACKAGES:
-            raise _RefusedError(name)
-        if name not in self._classes:
-            # A class of this file alone: what the pickle does to it touches nobody else's.
-            self._classes[name] = type(global_name.rpartition(".")[2], (Record,), {"name": name})
-        return self._classes[name]
-
-    def persistent_load(self, pid: Any) -> Storage:
-        kind, dtype, key, _location, count = pid
-        if kind != "storage" or not isinstance(dtype, str) or not isinstance(key, str) or not _is_count(count):
-            raise pickle.UnpicklingError("an unknown kind of storage")
-        return Storage(dtype, key, count)
-
-
-class _Reader(_Finding, pickle.Unpickler):
+class _RefusedError(Exception):
     pass
 
 
-class _CarefulReader(_Finding, pickle._Unpickler):  # type: ignore[name-defined,misc]  # noqa: SLF001
-    """Python's own unpickler, slower, which can be asked how large each tuple is once it is written out."""
+class _Checkpoint:
+    """What names and containers stand for in a checkpoint."""
 
-    def __init__(self, stream: io.BytesIO) -> None:
-        super().__init__(stream)
-        self._weights: dict[int, int] = {}
-        self._kept: list[Any] = []
+    def __init__(self) -> None:
+        self._files: list[str] = []
+        self._file_numbers: dict[str, int] = {}
 
-    def weigh(self, made: Any) -> int:
-        """How many objects a tuple holds, those that are shared as often as they stand in it."""
-        if not isinstance(made, tuple):
-            return 1
-        parts = cast("tuple[Any, ...]", made)
-        known = self._weights.get(id(parts))
-        if known is None:
-            known = 1 + sum(map(self.weigh, parts))
-            if known > _HEAVIEST:
-                raise pickle.UnpicklingError(f"a tuple that holds more than {_HEAVIEST} others")
-            self._weights[id(parts)] = known
-            self._kept.append(parts)  # so that its number stays its own
-        return known
+    def named(self, module: str, name: str) -> Any:
+        """What a name stands for."""
+        whole = f"{module}.{name}"
+        made = _MADE.get(whole)
+        if made is not None:
+            return made
+        if module in ("torch", "torch.storage") and name in TORCH_STORAGES:
+            return TORCH_STORAGES[name]
+        if module == "torch" and name in TORCH:
+            return TORCH[name]
+        if whole not in _NAMES and module.partition(".")[0] not in _PACKAGES:
+            raise _RefusedError(whole)
+        if module == f"{_DISTRIBUTED}planner":
+            return Known(whole, _nothing, 0)
+        return Named(whole)
 
+    def stored(self, identity: Any) -> Storage:
+        """The storage of this name in the container."""
+        kind, dtype, key, _location, count = identity
+        if kind != "storage" or not isinstance(dtype, str) or not isinstance(key, str) or not _is_count(count):
+            raise PickleError("an unknown kind of storage")
+        return Storage(dtype, key, count)
 
-def _weighed(load: Any) -> Any:
-    def loaded(reader: Any) -> None:
-        load(reader)
-        reader.weigh(reader.stack[-1])
+    def put(self, table: dict[Any, Any], key: Any, value: Any) -> bool:
+        """Put the place of a piece to those of its parameter."""
+        if key.__class__ is not _Index or value.__class__ is not _Stored:
+            return False
+        axes = None if key.offsets is None else len(key.offsets)
+        places = table.get((key.name, axes))
+        if places is None:
+            places = table[key.name, axes] = Places(axes or 0, self._files)
+        number = self._file_numbers.get(value.file)
+        if number is None:
+            number = self._file_numbers[value.file] = len(self._files)
+            self._files.append(value.file)
+        places.gather(key.offsets or (), number, value.start, value.length)
+        return True
 
-    return loaded
-
-
-_MOST_SHARED, _HEAVIEST = 24, 1_000_000
-_CarefulReader.dispatch = {
-    code: _weighed(load) if code in b"t\x85\x86\x87R\x81" else load
-    for code, load in pickle._Unpickler.dispatch.items()  # type: ignore[attr-defined]  # noqa: SLF001
-}
+    def gathered(self, items: list[Any]) -> Pieces | None:
+        """The pieces of a parameter."""
+        if not items or items[0].__class__ is not _Piece:
+            return None
+        pieces = Pieces(len(items[0].offsets))
+        pieces.gather(items)
+        return pieces
 
 
 def _tensor(
     storage: Storage,
     offset: int,
-    size: tuple[int, ...],
-    stride: tuple[int, ...],
+    size: Shape,
+    stride: Shape,
     _requires_grad: bool = False,
     _hooks: object = None,
     _metadata: object = None,
@@ -205,8 +244,8 @@ def _tensor(
 def _typed_tensor(
     storage: Storage,
     offset: int,
-    size: tuple[int, ...],
-    stride: tuple[int, ...],
+    size: Shape,
+    stride: Shape,
     _requires_grad: bool,
     _hooks: object,
     dtype: str,
@@ -215,10 +254,10 @@ def _typed_tensor(
     return _view(storage, dtype, offset, size, stride)
 
 
-def _view(storage: Storage, dtype: str, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
+def _view(storage: Storage, dtype: str, offset: int, size: Shape, stride: Shape) -> Tensor:
     numbers = (offset, *size, *stride)
     if len(size) != len(stride) or not all(_is_count(number) for number in numbers):
-        raise pickle.UnpicklingError("a tensor with impossible sizes")
+        raise PickleError("a tensor with impossible sizes")
     return Tensor(storage, dtype, offset, tuple(size), tuple(stride))
 
 
@@ -226,8 +265,14 @@ def _is_count(number: object) -> bool:
     return isinstance(number, int) and number >= 0
 
 
-def _sizes(sizes: tuple[int, ...] = ()) -> tuple[int, ...]:
+def _sizes(sizes: Shape = ()) -> Shape:
     return tuple(sizes)
+
+
+def _ordered(pairs: Any = ()) -> dict[Any, Any]:
+    if not all(key.__class__ is str for key, _ in pairs):
+        raise PickleError("keys that are no names")
+    return dict(pairs)
 
 
 def _parameter(data: object, *_rest: object) -> object:
@@ -235,15 +280,48 @@ def _parameter(data: object, *_rest: object) -> object:
 
 
 def _typed_storage(*_args: object, **_kwargs: object) -> object:
-    raise pickle.UnpicklingError("a storage inside the pickle")
+    raise PickleError("a storage inside the pickle")
 
 
 def _of_type(function: Callable[..., object], _kind: object, args: tuple[object, ...], _state: object) -> object:
+    if function not in (_tensor, _typed_tensor):
+        raise PickleError("a tensor that is made by something else")
     return function(*args)
 
 
+def _index_of(state: Any) -> _Index:
+    found = _Index(attribute(state, "fqn"), attribute(state, "offset"))
+    _expected(holds=found.name.__class__ is str and (found.offsets is None or _are_numbers(found.offsets)))
+    return found
+
+
+def _stored_of(state: Any) -> _Stored:
+    found = _Stored(attribute(state, "relative_path"), attribute(state, "offset"), attribute(state, "length"))
+    _expected(holds=found.file.__class__ is str and _are_numbers(found[1:]))
+    return found
+
+
+def _piece_of(state: Any) -> _Piece:
+    found = _Piece(attribute(state, "offsets"), attribute(state, "sizes"))
+    _expected(holds=_are_numbers(found.offsets) and _are_numbers(found.sizes))
+    return found
+
+
+def _are_numbers(found: Any) -> bool:
+    return found.__class__ is tuple and all(number.__class__ is int and 0 <= number < 1 << 63 for number in found)
+
+
+def _expected(*, holds: bool) -> None:
+    if not holds:
+        raise PickleError("an entry is not as expected")
+
+
+def _nothing(_state: Any) -> None:
+    """A plan by which a checkpoint was written says nothing of what is in it."""
+
+
 _MADE: dict[str, Any] = {
-    "collections.OrderedDict": collections.OrderedDict,
+    "collections.OrderedDict": _ordered,
     "torch.Size": _sizes,
     "torch._utils._rebuild_tensor_v2": _tensor,
     "torch._utils._rebuild_tensor_v3": _typed_tensor,
@@ -252,4 +330,7 @@ _MADE: dict[str, Any] = {
     "torch._tensor._rebuild_from_type_v2": _of_type,
     "torch.storage._load_from_bytes": _typed_storage,
     "torch.nn.parameter.Parameter": _parameter,
+    f"{_DISTRIBUTED}metadata.MetadataIndex": Known("MetadataIndex", _index_of, 40),
+    f"{_DISTRIBUTED}metadata.ChunkStorageMetadata": Known("ChunkStorageMetadata", _piece_of, 60),
+    f"{_DISTRIBUTED}filesystem._StorageInfo": Known("_StorageInfo", _stored_of, 24),
 }

@@ -184,7 +184,8 @@ def garbled(file: str, why: str, why_zh: str) -> NoReturn:
 
 def denied(file: str, error: OSError) -> NoReturn:
     """Stop at a file that the system does not give, or that is no file."""
-    garbled(file, *system_reason(error))
+    reason = system_reason(error)
+    garbled(file, str(reason), reason.zh)
 
 
 def said_twice(file: str, first: str, second: str) -> NoReturn:

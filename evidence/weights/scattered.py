@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import itertools
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .number_types import STORED
+from .pickled import Tensor
 from .problems import garbled, unreadable
+from .torch_file import TorchFile
 from .weight import Shape, Weight
 
 if TYPE_CHECKING:
@@ -19,13 +21,46 @@ if TYPE_CHECKING:
     Array = Any
 
 
+class Archived(NamedTuple):
+    """A tensor in an archive of its own within a file; called, it is opened."""
+
+    file: str
+    start: int
+    length: int
+    name: str
+    """What it is a piece of, for messages."""
+
+    def __call__(self) -> Weight:
+        opened = TorchFile(self.file, self.start, self.length)
+        if not isinstance(opened.content, Tensor):
+            garbled(self.file, f"no tensor stands where {self.name} should", f"{self.name} 所在位置不是张量")
+        return opened.weight(self.name, opened.content)
+
+
 class Chunk(NamedTuple):
-    """One piece: where it belongs, how large it is, and how to open it."""
+    """One piece: where it belongs, how large it is, and what opens it."""
 
     offsets: Shape
     shape: Shape
     file: str
-    open: Callable[[], Weight]
+    whole: Callable[[], Weight]
+    inside: Shape = ()
+    """Where only one index of each of its first axes is meant, which ones."""
+
+    def open(self) -> Weight:
+        """The piece."""
+        weight = self.whole()
+        for index in self.inside:
+            weight = _Row(weight, index)
+        return weight
+
+
+class Chunks(Protocol):
+    """Pieces that can be gone through, and counted."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Chunk]: ...
 
 
 class Scattered(Weight):
@@ -33,10 +68,10 @@ class Scattered(Weight):
 
     __slots__ = ("chunks", "name")
 
-    def __init__(self, name: str, dtype: str, shape: Shape, chunks: Sequence[Chunk]) -> None:
-        super().__init__(dtype, shape, chunks[0].file if chunks else name)
+    def __init__(self, name: str, dtype: str, shape: Shape, chunks: Chunks) -> None:
+        super().__init__(dtype, shape, next(iter(chunks)).file if len(chunks) else name)
         self.name = name
-        self.chunks = tuple(chunks)
+        self.chunks = chunks
 
     def check_whole(self, folder: str) -> None:
         """UnreadableError where the chunks do not make up the whole."""
@@ -73,7 +108,7 @@ class Scattered(Weight):
         return bool(self.shape)
 
     def read(self) -> Array:
-        return self._box(0, self.shape[0]) if self.shape else self._read(self.chunks[0])
+        return self._box(0, self.shape[0]) if self.shape else self._read(next(iter(self.chunks)))
 
     def rows(self, start: int, stop: int) -> Array:
         return self._box(start, stop)
@@ -86,19 +121,15 @@ class Scattered(Weight):
         for start, stop in itertools.pairwise(bounds):
             yield self._box(start, stop)
 
-    def at(self, index: int, name: str) -> Scattered:
-        """What stands at one index of the first axis, as a parameter of its own."""
-        chunks = [
-            Chunk(
-                chunk.offsets[1:],
-                chunk.shape[1:],
-                chunk.file,
-                lambda chunk=chunk: _Row(chunk, index - chunk.offsets[0]),
-            )
-            for chunk in self.chunks
-            if chunk.offsets[0] <= index < chunk.offsets[0] + chunk.shape[0]
-        ]
-        return Scattered(name, self.dtype, self.shape[1:], chunks)
+    def along(self, name_of: Callable[[int], str]) -> Iterator[Scattered]:
+        """What stands at each index of the first axis, as a parameter of its own."""
+        held: list[list[Chunk]] = [[] for _ in range(self.shape[0])]
+        for chunk in self.chunks:
+            first, offsets, shape = chunk.offsets[0], chunk.offsets[1:], chunk.shape[1:]
+            for index in range(first, first + chunk.shape[0]):
+                held[index].append(chunk._replace(offsets=offsets, shape=shape, inside=(*chunk.inside, index - first)))
+        for index, chunks in enumerate(held):
+            yield Scattered(name_of(index), self.dtype, self.shape[1:], chunks)
 
     def _box(self, start: int, stop: int) -> Array:
         import numpy as np
@@ -131,16 +162,15 @@ class Scattered(Weight):
 class _Row(Weight):
     """One index of the first axis of a chunk."""
 
-    __slots__ = ("_chunk", "_index")
+    __slots__ = ("_index", "_whole")
 
-    def __init__(self, chunk: Chunk, index: int) -> None:
-        opened = chunk.open()
-        super().__init__(opened.dtype, opened.shape[1:], chunk.file)
-        self._chunk = opened
+    def __init__(self, whole: Weight, index: int) -> None:
+        super().__init__(whole.dtype, whole.shape[1:], whole.file)
+        self._whole = whole
         self._index = index
 
     def read(self) -> Array:
-        return self._chunk.rows(self._index, self._index + 1)[0]
+        return self._whole.rows(self._index, self._index + 1)[0]
 
 
 _MOST_WORK = 10_000_000

@@ -73,7 +73,7 @@ class TorchFile:
                 f"it is no whole file of torch.save ({error})",
                 f"不是完整的 torch.save 文件（{error}）",
             )
-        self.content: Any = read_pickle(data, self.path)
+        self.content: Any = read_pickle(data, self.path, window.length)
 
     def _data_offsets(self, window: Window) -> dict[str, tuple[int, int]]:
         """Where the bytes of each storage begin, and how many there are."""

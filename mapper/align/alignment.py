@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...schemas.config import json_value
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ..conditions import holds
+from ..gates import says_something
 from ..recipe.values import Recipe, RecipeValue
 from ..recipe.vocabulary import vocabulary
 from .rules import RULES, Situation
@@ -143,7 +143,7 @@ class _Simplifying:
         return None if found is None else found.value
 
     def _simplify(self, line: Simplification) -> None:
-        if not all(holds(condition, self.source.value) for condition in line.when):
+        if says_something(line.field, self.source) is False:
             return
         entry = self.fields.get(line.field)
         before = None if entry is None else entry.value

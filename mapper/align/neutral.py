@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
     from ..translate.report import ReportRow
-    from ..translate.translation import Translation
+    from ..translate.target import Translation
 
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _SOURCES = ("proc.data.same",)

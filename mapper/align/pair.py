@@ -12,7 +12,8 @@ from ..translate.megatron_file import megatron_text
 from ..translate.mindformers_file import mindformers_text
 from ..translate.report import summary
 from ..translate.shared_fields import with_shared_fields
-from ..translate.translation import TargetSetting, Translation, translate_recipe
+from ..translate.target import TargetSetting, Translation
+from ..translate.translation import translate_recipe
 from .alignment import Alignment, Change, align, experiment, with_paths
 from .neutral import read_back, without_losses
 from .table import alignment_table

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from functools import cache
 
+from ...mappings.keys_compiled import OUTPUT
 from ...schemas.border.incoming import package_text
 from ...schemas.border.outgoing import markdown, markdown_code
 from ...schemas.config import json_value
+from ...schemas.house_yaml import house_yaml
 from ...schemas.light_typing import TYPE_CHECKING
 from .pair import CONFIGURATION, INITIAL, SCRIPT
 from .table import alignment_table
@@ -79,7 +81,7 @@ class _Readme:
         if self.pair.megatron.recipe.value("run.deterministic"):
             yield from ("", self._say("seeds"))
         if self.pair.mindformers.recipe.value("gradient.local_norm"):
-            yield from ("", self._say("local_norm"))
+            yield from ("", self._say("norms"))
 
     def _exports(self) -> Iterator[str]:
         alignment = self.pair.alignment
@@ -116,7 +118,7 @@ class _Readme:
         dynamic = self.pair.mindformers.dialect == "dynamic"
         load = "`checkpoint.load_path: DIR`" if dynamic else "`load_checkpoint: DIR`"
         settings = {setting.key: setting.value for setting in self.pair.mindformers.settings}
-        folder = settings.get("checkpoint.save_path" if dynamic else "output_dir", "./output")
+        folder = settings.get(OUTPUT[self.pair.mindformers.dialect], "./output")
         made, hint, *rest = self.words["weights_steps"]
         yield from ("", self._say("weights"), "", self._say("weights_text"), "")
         first = hint if self.pair.initial is None else made
@@ -158,9 +160,7 @@ _NAMES = {"script": SCRIPT, "yaml": CONFIGURATION, "initial": INITIAL}
 
 @cache
 def _words() -> Any:
-    import yaml
-
-    return yaml.safe_load(package_text(os.path.dirname(__file__), "readme.yaml"))
+    return house_yaml(package_text(os.path.dirname(__file__), "readme.yaml"))
 
 
 def _cell(value: Value) -> str:

@@ -6,6 +6,7 @@ import os
 from functools import cache
 
 from ...schemas.border.incoming import package_text
+from ...schemas.house_yaml import house_yaml
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...mappings.names_compiled import FieldName
-    from ...mappings.tables import Condition
     from ...schemas.config import Value
     from ...schemas.diagnostic import Language
 
@@ -40,7 +40,6 @@ class Simplification(NamedTuple):
     value: Value
     rule: str | None
     back: str
-    when: tuple[Condition, ...]
     sources: tuple[str, ...]
     en: str
     zh: str
@@ -69,9 +68,7 @@ class AlignmentTable(NamedTuple):
 @cache
 def alignment_table() -> AlignmentTable:
     """The table, read once."""
-    import yaml
-
-    content: Any = yaml.safe_load(package_text(os.path.dirname(__file__), "alignment.yaml"))
+    content: Any = house_yaml(package_text(os.path.dirname(__file__), "alignment.yaml"))
     return AlignmentTable(
         tuple(Step(**step) for step in content["steps"]),
         tuple(_simplification(row) for row in content["settings"]),
@@ -90,9 +87,6 @@ def _simplification(row: dict[str, Any]) -> Simplification:
         row.get("value"),
         row.get("rule"),
         row["back"],
-        tuple(
-            (field, comparison, operand[0] if operand else None) for field, comparison, *operand in row.get("when", [])
-        ),
         tuple(row["sources"]),
         row["en"],
         row["zh"],

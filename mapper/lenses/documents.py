@@ -17,6 +17,7 @@ embedding reads them:
 
 from __future__ import annotations
 
+from ...mappings.tables import within
 from ...schemas.light_typing import TYPE_CHECKING
 from .lens import OMIT, Lens, integer, items
 
@@ -97,7 +98,27 @@ def _positions_put(values: Values, scope: Scope) -> Written:
     return OMIT, (True if _learned(scope) or values[0] is True else OMIT)
 
 
+def _null_end_get(values: Values, scope: Scope) -> Values:
+    """Of all tokenizers only the null one is described by the launch: it ends documents behind its vocabulary."""
+    kind, given, size = values
+    if kind != "NullTokenizer":
+        return (None,)
+    whole = integer(size)
+    if given is not None or whole is None:
+        return (given,)
+    since = scope.options.get("counted_since")
+    counted = isinstance(since, str) and within(scope.version, since, None)
+    return (whole - 1 if counted else whole,)
+
+
+def _not_placed(values: Values, scope: Scope) -> Written:
+    """None of the lens's own three keys says it alone."""
+    del values, scope
+    return OMIT, OMIT, OMIT
+
+
 LENSES = {
+    "null_end": Lens(_null_end_get, _not_placed),
     "megatron_document_mask": Lens(_megatron_mask_get, _megatron_mask_put, ((0,),)),
     "document_mask": Lens(_mask_get, _mask_put, ((0, 1, 2, 3),)),
     "learned_document_positions": Lens(_learned_positions_get, _learned_positions_put),

@@ -13,8 +13,8 @@ from __future__ import annotations
 from math import ceil, log, pi
 
 from ...schemas.light_typing import TYPE_CHECKING
+from .general import as_float
 from .lens import OMIT, Lens, integer, number
-from .scalars import as_float
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
@@ -40,7 +40,7 @@ def temperature(factor: Value, mscale: Value) -> float | None:
 
 def _scale_get(values: Values, scope: Scope) -> Values:
     """The option `by` says which of the two coefficients the version's latent attention reads."""
-    by = 2 if scope.options.get("by") == "mscale_all_dim" else 1
+    by = 2 if scope.options.get("by") == "all_dimensions" else 1
     found = temperature(values[0], values[by])
     return (None if found is None else found * found,)
 
@@ -56,7 +56,7 @@ def _scale_put(values: Values, scope: Scope) -> Written:
         # Without stretching there is no scale, whatever the coefficients say.
         return 1.0, OMIT, OMIT
     own = _coefficient(scale, factor)
-    if scope.options.get("by") == "mscale_all_dim":
+    if scope.options.get("by") == "all_dimensions":
         return factor, OMIT, own
     return factor, own, (own if scope.options.get("yarn_only") is True else OMIT)
 

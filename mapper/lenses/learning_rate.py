@@ -1,36 +1,83 @@
 """The lens of the learning rate: Megatron-LM's style and lengths against a MindSpore Transformers class.
 
 The recipe speaks of a style, a peak, a minimum, a warm-up and an end in steps. Styles that the other side has not are
-handed to the schedule engine, which finds the nearest settings.
+handed to the schedule engine, which finds the nearest settings. What a class of MindSpore Transformers computes is said
+by the row's options: `classes` by name, `written` by what the recipe asks for.
 """
 
 from __future__ import annotations
 
 from math import isfinite
 
-from ...schemas.light_typing import TYPE_CHECKING
-from .lens import OMIT, Lens, Omitted, integer, number
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.versions import names
+from .lens import OMIT, Lens, Omitted, entries, integer, items, number
 from .run import counts_samples
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from ...schemas.config import Value
     from .lens import Scope, Values, Written
 
-STYLES = {
-    "ConstantWarmUpLR": "constant", "constant_with_warmup": "constant", "constant": "constant",
-    "CosineWithWarmUpLR": "cosine", "cosine": "cosine",
-    "LinearWithWarmUpLR": "linear", "linear": "linear",
-    "PolynomialWithWarmUpLR": "linear", "polynomial": "linear",
-    "WarmUpStableDecayLR": "WSD", "ConstantWithCoolDownLR": "WSD",
-}  # fmt: skip
-"""Which style of the recipe a class computes."""
-_NO_MINIMUM = ("LinearWithWarmUpLR", "linear", "ConstantWarmUpLR", "constant_with_warmup", "constant")
-_MINIMA = {"PolynomialWithWarmUpLR": 1e-7, "polynomial": 1e-7, "WarmUpStableDecayLR": 1e-7}
 MEGATRON_STYLES = ("constant", "linear", "cosine", "inverse-square-root", "WSD")
-_KEYS = (
-    "type", "learning_rate", "lr_end", "warmup_steps", "warmup_ratio", "warmup_lr_init", "total_steps",
-    "decay_start_steps", "keep_steps", "decay_steps", "lr_end1", "power", "num_cycles", "decay_ratio",
-)  # fmt: skip
+
+
+class _Rate(NamedTuple):
+    """The fields of the recipe."""
+
+    style: Value = None
+    peak: Value = None
+    low: Value = None
+    warmup: Value = None
+    start: Value = None
+    last: Value = None
+    tail: Value = None
+    tail_style: Value = None
+    power: Value = 1.0
+    cycles: Value = 0.5
+    share: Value = None
+    """The warm-up's share of a run whose length is open."""
+
+
+class _Launch(NamedTuple):
+    """The keys of Megatron-LM; lengths in iterations, and in samples."""
+
+    style: Value | Omitted = OMIT
+    peak: Value | Omitted = OMIT
+    low: Value | Omitted = OMIT
+    warmup: Value | Omitted = OMIT
+    warmup_share: Value | Omitted = OMIT
+    warmup_samples: Value | Omitted = OMIT
+    start: Value | Omitted = OMIT
+    last: Value | Omitted = OMIT
+    last_samples: Value | Omitted = OMIT
+    tail: Value | Omitted = OMIT
+    tail_samples: Value | Omitted = OMIT
+    tail_style: Value | Omitted = OMIT
+    run: Value | Omitted = OMIT
+    run_samples: Value | Omitted = OMIT
+    batch: Value | Omitted = OMIT
+
+
+class _Class(NamedTuple):
+    """The arguments of a class of MindSpore Transformers."""
+
+    name: Value
+    peak: Value
+    low: Value
+    warmup: Value
+    warmup_share: Value
+    start: Value
+    total: Value
+    falls_from: Value
+    held: Value
+    falling: Value
+    rest: Value
+    """The rate after the fall, where a class has another name for it."""
+    power: Value
+    cycles: Value
+    falling_share: Value
 
 
 def _float(value: Value) -> float | None:
@@ -66,155 +113,173 @@ def _whole_steps(warmup: int | float) -> int:
 
 
 def _megatron_get(values: Values, scope: Scope) -> Values:
-    style, peak, low, warmup, fraction, warmup_samples, initial, end, end_samples = values[:9]
-    tail, tail_samples, tail_style, run, run_samples, batch = values[9:]
-    whole = integer(batch)
-    last = integer(end) or integer(run)
-    if last is None and whole:
-        samples = integer(end_samples) or integer(run_samples)
-        last = None if samples is None else samples // whole
-    if last is None:
-        last = integer(scope.field("run.train_steps"))
-    share = _float(fraction)
-    if share is not None:
-        warm = None if last is None else _steps(share * last)
-    elif integer(warmup_samples) and whole:
-        warm = _steps((integer(warmup_samples) or 0) / whole)
-    else:
-        warm = number(warmup)
-    stable = style == "WSD"
-    length = integer(tail)
-    if stable and length is None and whole and integer(tail_samples):
-        length = (integer(tail_samples) or 0) // whole
-    return (
-        style,
-        _float(peak),
-        0.0 if style == "constant" else _float(low),
-        warm,
-        _float(initial),
+    at = _Launch(*values)
+    whole = _count(at.batch)
+
+    def steps(iterations: Value | Omitted, *samples: Value | Omitted) -> int | None:
+        """A length in iterations, else from the first of some lengths in samples."""
+        counted = next((known for one in samples if (known := _count(one))), None)
+        return _count(iterations) or (counted // whole if counted and whole else None)
+
+    last = _count(at.last) or _count(at.run) or steps(None, at.last_samples, at.run_samples)
+    last = integer(scope.field("run.train_steps")) if last is None else last
+    tail = _count(at.tail)
+    tail = steps(None, at.tail_samples) if tail is None else tail
+    stable = at.style == "WSD"
+    return _Rate(
+        values[0],
+        _float(values[1]),
+        0.0 if at.style == "constant" else _float(values[2]),
+        _megatron_warmup(at, last, whole),
+        _float(values[6]),
         last,
-        length if stable else None,
-        tail_style if stable else None,
-        1.0,
-        0.5,
-        share if last is None else None,
+        tail if stable else None,
+        values[11] if stable else None,
+        share=None if last is not None or isinstance(at.warmup_share, Omitted) else _float(at.warmup_share),
     )
+
+
+def _count(value: Value | Omitted) -> int | None:
+    return None if isinstance(value, Omitted) else integer(value)
+
+
+def _megatron_warmup(at: _Launch, last: int | None, whole: int | None) -> int | float | None:
+    share, samples = (
+        None if isinstance(at.warmup_share, Omitted) else _float(at.warmup_share),
+        _count(at.warmup_samples),
+    )
+    if share is not None:
+        return None if last is None else _steps(share * last)
+    if samples and whole:
+        return _steps(samples / whole)
+    return None if isinstance(at.warmup, Omitted) else number(at.warmup)
 
 
 def _megatron_put(values: Values, scope: Scope) -> Written:
-    style, peak, low, warmup, initial, last, length, tail_style, power, cycles, share = values
-    written: list[Value | Omitted] = [OMIT] * 15
-    if style is None and peak is None:
-        return tuple(written)
-    if style not in MEGATRON_STYLES:
-        found = _nearest_megatron(values, scope)
-        for place, name in enumerate(
-            ("lr_decay_style", "lr", "min_lr", "lr_warmup_iters", "", "", "lr_warmup_init", "lr_decay_iters", "",
-             "lr_wsd_decay_iters", "", "lr_wsd_decay_style")
-        ):  # fmt: skip
-            if name in found:
-                written[place] = found[name]  # type: ignore[assignment]  # pyright: ignore[reportArgumentType, reportCallIssue]
-        return tuple(written)
-    del power, cycles
-    written[0], written[1] = style, peak
-    written[2] = OMIT if style == "constant" else low
-    warm = number(warmup)
-    if warm is not None:
-        if integer(warm) is None and integer(last):
-            written[4] = warm / (integer(last) or 1)
-        else:
-            written[3] = integer(warm)
-    elif _float(share) is not None:
-        written[4] = share
-    written[6] = initial
-    written[7] = OMIT if last is None or last == scope.field("run.train_steps") else last
-    if style == "WSD":
-        written[9], written[11] = OMIT if length is None else length, tail_style
-    return _in_samples(written, number(warmup), scope) if counts_samples(scope) else tuple(written)
+    rate = _Rate(*values)
+    if rate.style is None and rate.peak is None:
+        return _Launch()
+    last: Value | Omitted = OMIT if rate.last is None or rate.last == scope.field("run.train_steps") else rate.last
+    if rate.style not in MEGATRON_STYLES:
+        return _nearest_megatron(rate, last)
+    warm = number(rate.warmup)
+    share = warm is not None and integer(warm) is None and bool(integer(rate.last))
+    written = _Launch(
+        style=rate.style,
+        peak=rate.peak,
+        low=OMIT if rate.style == "constant" else rate.low,
+        warmup=OMIT if warm is None or share else integer(warm),
+        warmup_share=warm / (integer(rate.last) or 1) if warm is not None and share else rate.share or OMIT,
+        start=rate.start,
+        last=last,
+    )
+    if rate.style == "WSD":
+        written = written._replace(tail=OMIT if rate.tail is None else rate.tail, tail_style=rate.tail_style)
+    return _in_samples(written, warm, scope) if counts_samples(scope) else written
 
 
-def _in_samples(written: list[Value | Omitted], warmup: int | float | None, scope: Scope) -> Written:
+def _in_samples(written: _Launch, warmup: int | float | None, scope: Scope) -> Written:
     """The same lengths in samples of the full batch; a run in samples refuses iterations."""
     batch = integer(scope.field("batch.global_size")) or 1
-    for steps, samples in ((3, 5), (7, 8), (9, 10)):
-        length = warmup if steps == 3 else written[steps]
-        if not isinstance(length, Omitted) and (known := number(length)) is not None:
-            written[samples] = round(known * batch)
-        written[steps] = OMIT
-    written[4] = OMIT
-    return tuple(written)
+
+    def samples(steps: Value | Omitted) -> Value | Omitted:
+        known = None if isinstance(steps, Omitted) else number(steps)
+        return OMIT if known is None else round(known * batch)
+
+    return written._replace(
+        warmup=OMIT, warmup_share=OMIT, warmup_samples=samples(warmup),
+        last=OMIT, last_samples=samples(written.last), tail=OMIT, tail_samples=samples(written.tail),
+    )  # fmt: skip
 
 
-def _nearest_megatron(values: Values, scope: Scope) -> dict[str, object]:
-    peak, low, warmup, initial, last = (_float(value) for value in values[1:6])
-    return {
-        "lr_decay_style": "cosine",
-        "lr": peak,
-        "min_lr": low or 0.0,
-        **({} if warmup is None else {"lr_warmup_iters": _whole(warmup)}),
-        "lr_warmup_init": initial or 0.0,
-        **({} if last is None or last == scope.field("run.train_steps") else {"lr_decay_iters": _whole(last)}),
-    }
+def _nearest_megatron(rate: _Rate, last: Value | Omitted) -> Written:
+    warm, end = _float(rate.warmup), None if isinstance(last, Omitted) else _float(last)
+    return _Launch(
+        style="cosine",
+        peak=_float(rate.peak),
+        low=_float(rate.low) or 0.0,
+        warmup=OMIT if warm is None else _whole(warm),
+        start=_float(rate.start) or 0.0,
+        last=OMIT if end is None else _whole(end),
+    )
 
 
 def _mindformers_get(values: Values, scope: Scope) -> Values:
-    at = dict(zip(_KEYS, values, strict=True))
-    kind = at["type"]
-    if not isinstance(kind, str):
+    at = _Class(*values)
+    if not isinstance(at.name, str):
         return (None,) * 11
-    style = STYLES.get(kind, kind)
-    last = integer(at["total_steps"])
-    if last is not None and last <= 0:
-        last = None
-    run = integer(scope.field("run.train_steps"))
-    last = run if last is None else last
-    warm = number(at["warmup_steps"])
-    share = _float(at["warmup_ratio"])
-    if share is not None and (warm is None or share):
-        warm = None if last is None else _steps_of(share, last)
-    elif warm is None and kind not in STYLES:
-        warm = 0  # a class without a warm-up
-    low = _float(at["lr_end"])
-    if kind in _NO_MINIMUM:
-        low = 0.0
-    elif low is None:
-        low = _MINIMA.get(kind, 0.0)
-    length: int | None = None
-    tail_style: str | None = None
-    if kind == "WarmUpStableDecayLR":
-        start = integer(at["decay_start_steps"])
-        length = None if start is None or last is None else last - start
-        tail_style = "linear"
-    elif kind == "ConstantWithCoolDownLR":
-        low = _float(at["lr_end1"]) or 0.0
-        length, tail_style = integer(at["decay_steps"]), "cosine"
-        held = integer(at["keep_steps"]) or 0
-        if length is not None:
-            last = None if warm is None else _whole(warm) + held + length
-            if not held:
-                # Nothing is held: a cosine that ends where it likes, whatever the run's length.
-                style, length, tail_style = "cosine", None, None
-    elif kind in ("PolynomialWithWarmUpLR", "polynomial"):
-        falling = integer(at["decay_steps"])
-        if warm is not None and falling is not None and last is not None and _whole(warm) + falling >= last:
-            # The line goes on to an end that the run does not reach.
-            last = _whole(warm) + falling
-    elif style == "cosine" and _is_cut_off(at["decay_steps"], at["decay_ratio"], last, run):
-        style = kind
-    power, cycles = _float(at["power"]), _float(at["num_cycles"])
-    return (
-        style,
-        _float(at["learning_rate"]),
-        low,
-        None if warm is None else _steps(warm),
-        _float(at["warmup_lr_init"]) or 0.0,
-        last,
-        length,
-        tail_style,
-        1.0 if power is None or style != "linear" else power,
-        0.5 if cycles is None or style != "cosine" else cycles,
-        share if warm is None else None,
+    known = entries((entries(scope.options.get("classes")) or {}).get(at.name))
+    facts = known or {"style": at.name}
+    run, total = integer(scope.field("run.train_steps")), integer(at.total)
+    last = run if total is None or total <= 0 else total
+    warm = _class_warmup(at, last, has_one=known is not None)
+    low = _float(dict(at._asdict()).get(str(facts.get("low", "low"))))
+    power, cycles = _float(at.power), _float(at.cycles)
+    rate = _Rate(
+        style=facts["style"],
+        peak=_float(at.peak),
+        low=facts.get("otherwise", 0.0) if low is None else low,
+        warmup=None if warm is None else _steps(warm),
+        start=_float(at.start) or 0.0,
+        last=last,
+        tail_style=facts.get("tail"),
     )
+    fall = _FALLS.get(str(facts.get("falls")))
+    rate = rate if fall is None else fall(rate, at, warm, run)
+    return rate._replace(
+        power=1.0 if power is None or rate.style != "linear" else power,
+        cycles=0.5 if cycles is None or rate.style != "cosine" else cycles,
+        share=_float(at.warmup_share) if warm is None else None,
+    )
+
+
+def _class_warmup(at: _Class, last: int | None, *, has_one: bool) -> int | float | None:
+    warm, share = number(at.warmup), _float(at.warmup_share)
+    if share is not None and (warm is None or share):
+        return None if last is None else _steps_of(share, last)
+    return warm if warm is not None or has_one else 0
+
+
+def _falls_from(rate: _Rate, at: _Class, warm: int | float | None, run: int | None) -> _Rate:
+    """From a step on to the end."""
+    del warm, run
+    first, last = integer(at.falls_from), integer(rate.last)
+    return rate._replace(tail=None if first is None or last is None else last - first)
+
+
+def _falls_after_hold(rate: _Rate, at: _Class, warm: int | float | None, run: int | None) -> _Rate:
+    """So many steps long after so many at the peak."""
+    del run
+    length, held = integer(at.falling), integer(at.held) or 0
+    if length is None:
+        return rate
+    rate = rate._replace(last=None if warm is None else _whole(warm) + held + length, tail=length)
+    # Nothing is held: a cosine that ends where it likes, whatever the run's length.
+    return rate if held else rate._replace(style=rate.tail_style, tail=None, tail_style=None)
+
+
+def _falls_on(rate: _Rate, at: _Class, warm: int | float | None, run: int | None) -> _Rate:
+    """Along a line to an end that the run may not reach."""
+    del run
+    falling, last = integer(at.falling), integer(rate.last)
+    if warm is not None and falling is not None and last is not None and _whole(warm) + falling >= last:
+        return rate._replace(last=_whole(warm) + falling)
+    return rate
+
+
+def _falls_off(rate: _Rate, at: _Class, warm: int | float | None, run: int | None) -> _Rate:
+    """Along a cosine that may be cut off: then it is no style but the class's own."""
+    del warm
+    cut = _is_cut_off(at.falling, at.falling_share, integer(rate.last), run)
+    return rate._replace(style=at.name) if cut else rate
+
+
+_FALLS: Mapping[str, Callable[[_Rate, _Class, int | float | None, int | None], _Rate]] = {
+    "from": _falls_from,
+    "after_hold": _falls_after_hold,
+    "on": _falls_on,
+    "off": _falls_off,
+}
 
 
 def _is_cut_off(steps: Value, share: Value, last: int | None, run: int | None) -> bool:
@@ -225,89 +290,112 @@ def _is_cut_off(steps: Value, share: Value, last: int | None, run: int | None) -
     return (last is None or falling < last) and (run is None or falling < run)
 
 
-def _warming(warmup: Value, warm: int, share: Value, initial: Value) -> dict[str, Value]:
-    """The warm-up in whole steps; a share of a length that is open stays a share, which both frameworks take of it."""
-    is_share = warmup is None and _float(share) is not None
-    found: dict[str, Value] = {"warmup_ratio": share} if is_share else {"warmup_steps": warm}
-    if _float(initial) and (warm or is_share):
-        found["warmup_lr_init"] = initial
-    return found
-
-
 def _mindformers_put(values: Values, scope: Scope) -> Written:
-    style, peak, low, warmup, initial, last, length, tail_style, power, cycles, share = values
-    if peak is None and style is None:
-        return (OMIT,) * len(_KEYS)
-    highest, lowest = _float(peak), _float(low) or 0.0
-    warm = _whole_steps(number(warmup) or 0)
-    settings: dict[str, Value] = {"learning_rate": peak, **_warming(warmup, warm, share, initial)}
-    if last is not None and scope.side != "dynamic":
-        settings["total_steps"] = last
-    end, tail = integer(last), integer(length)
+    rate = _Rate(*values)
+    if rate.peak is None and rate.style is None:
+        return (OMIT,) * len(_Class._fields)
+    warm = _whole_steps(number(rate.warmup) or 0)
+    # A share of a length that is open stays a share: both frameworks take it of the length that they will have.
+    is_share = rate.warmup is None and rate.share is not None
+    settings: dict[str, Value] = {"peak": rate.peak, **({"warmup_share": rate.share} if is_share else {"warmup": warm})}
+    if _float(rate.start) and (warm or is_share):
+        settings["start"] = rate.start
+    if rate.last is not None and scope.side != "dynamic":
+        settings["total"] = rate.last
+    settings.update(_shape(rate, warm, scope) or _nearest_mindformers(rate, scope))
+    return tuple(settings.get(name, OMIT) for name in _Class._fields)
+
+
+class _Ends(NamedTuple):
+    """Where a schedule's parts end, in steps."""
+
+    warm: int
+    end: int
+    run: int | None
+    lowest: float
+    names: Mapping[str, Value]
+
+    @property
+    def apart(self) -> bool:
+        """Whether the fall ends elsewhere than the run."""
+        return self.run is not None and self.end != self.run and self.end > self.warm
+
+
+def _shape(rate: _Rate, warm: int, scope: Scope) -> Mapping[str, Value] | None:
+    """The class that computes what is wanted, and what it alone is told; None where none does."""
+    highest, lowest, end = _float(rate.peak), _float(rate.low) or 0.0, integer(rate.last)
     # The dynamic graph's schedules end with the run, but for those that count their own steps.
     run = integer(scope.field("run.train_steps")) if scope.side == "dynamic" else end
-    apart = end is not None and run is not None and end != run and end > warm
-    if style == "constant" or (highest is not None and highest <= lowest):
-        settings["type"] = "ConstantWarmUpLR"
-    elif style == "cosine" and apart:
-        settings.update(type="ConstantWithCoolDownLR", lr_end1=lowest, keep_steps=0, decay_steps=(end or 0) - warm)
-        if cycles not in (None, 0.5):
-            settings["num_cycles"] = cycles
-    elif style == "cosine":
-        settings.update(type="CosineWithWarmUpLR", lr_end=lowest)
-        if cycles not in (None, 0.5):
-            settings["num_cycles"] = cycles
-    elif style == "linear":
-        settings.update(type="PolynomialWithWarmUpLR", lr_end=lowest, power=1.0 if power is None else power)
-        if apart and (end or 0) > (run or 0):
-            settings["decay_steps"] = (end or 0) - warm
-    elif style == "WSD" and end is not None and tail is not None and tail_style == "cosine":
-        settings.update(
-            type="ConstantWithCoolDownLR",
-            lr_end1=lowest,
-            keep_steps=max(0, end - tail - warm),
-            decay_steps=max(1, tail),
-        )
-    elif style == "WSD" and end is not None and tail is not None:
-        settings.update(type="WarmUpStableDecayLR", lr_end=lowest, decay_start_steps=end - tail)
-        if not warm:
-            # Without a warm-up this class is NaN at its first step: one step that starts at the peak mends it.
-            settings.update(warmup_steps=1, warmup_lr_init=peak)
-    else:
-        settings.update(_nearest_mindformers(values, scope))
-    return tuple(settings.get(name, OMIT) for name in _KEYS)
+    names = entries(scope.options.get("written")) or {}
+    if rate.style == "constant" or (highest is not None and highest <= lowest):
+        return {"name": names["constant"]}
+    shape = _SHAPES.get(str(rate.style))
+    return None if shape is None else shape(rate, _Ends(warm, end or 0, None if end is None else run, lowest, names))
 
 
-def _nearest_mindformers(values: Values, scope: Scope) -> dict[str, Value]:
+def _cosine(rate: _Rate, at: _Ends) -> Mapping[str, Value]:
+    cycles: dict[str, Value] = {} if rate.cycles in (None, 0.5) else {"cycles": rate.cycles}
+    if at.apart:
+        return {"name": at.names["held"], "rest": at.lowest, "held": 0, "falling": at.end - at.warm, **cycles}
+    return {"name": at.names["cosine"], "low": at.lowest, **cycles}
+
+
+def _line(rate: _Rate, at: _Ends) -> Mapping[str, Value]:
+    longer: dict[str, Value] = {"falling": at.end - at.warm} if at.apart and at.end > (at.run or 0) else {}
+    power = 1.0 if rate.power is None else rate.power
+    return {"name": at.names["linear"], "low": at.lowest, "power": power, **longer}
+
+
+def _stable(rate: _Rate, at: _Ends) -> Mapping[str, Value] | None:
+    tail = integer(rate.tail)
+    if rate.last is None or tail is None:
+        return None
+    if rate.tail_style == "cosine":
+        held = max(0, at.end - tail - at.warm)
+        return {"name": at.names["held"], "rest": at.lowest, "held": held, "falling": max(1, tail)}
+    # Without a warm-up this class is NaN at its first step: one step that starts at the peak mends it.
+    first: dict[str, Value] = {} if at.warm else {"warmup": 1, "start": rate.peak}
+    return {"name": at.names["WSD"], "low": at.lowest, "falls_from": at.end - tail, **first}
+
+
+_SHAPES: Mapping[str, Callable[[_Rate, _Ends], Mapping[str, Value] | None]] = {
+    "cosine": _cosine,
+    "linear": _line,
+    "WSD": _stable,
+}
+
+
+def _nearest_mindformers(rate: _Rate, scope: Scope) -> Mapping[str, Value]:
     """What the schedule engine finds; a cosine where it cannot say."""
     from ..schedule.curve import UndecidedError
     from ..schedule.equivalents import nearest_mindformers
     from ..schedule.megatron import MegatronParameters, megatron_schedule
 
-    style, peak, low, warmup, initial, last, length, tail_style = values[:8]
-    fallback: dict[str, Value] = {"type": "CosineWithWarmUpLR", "lr_end": _float(low) or 0.0}
-    run = integer(scope.field("run.train_steps")) or integer(last)
-    if run is None or style not in MEGATRON_STYLES:
+    names_written = entries(scope.options.get("written")) or {}
+    fallback: dict[str, Value] = {"name": names_written["cosine"], "low": _float(rate.low) or 0.0}
+    run = integer(scope.field("run.train_steps")) or integer(rate.last)
+    if run is None or rate.style not in MEGATRON_STYLES:
         return fallback
     try:
         schedule = megatron_schedule(
             MegatronParameters(
-                lr=_float(peak) or 0.0,
-                min_lr=_float(low) or 0.0,
-                lr_decay_style=str(style),
-                lr_decay_iters=integer(last),
-                lr_warmup_iters=_whole(number(warmup)),
-                lr_warmup_init=_float(initial) or 0.0,
-                lr_wsd_decay_style=str(tail_style or "exponential"),
-                lr_wsd_decay_iters=integer(length),
+                lr=_float(rate.peak) or 0.0,
+                min_lr=_float(rate.low) or 0.0,
+                lr_decay_style=str(rate.style),
+                lr_decay_iters=integer(rate.last),
+                lr_warmup_iters=_whole(number(rate.warmup)),
+                lr_warmup_init=_float(rate.start) or 0.0,
+                lr_wsd_decay_style=str(rate.tail_style or "exponential"),
+                lr_wsd_decay_iters=integer(rate.tail),
                 train_iters=run,
-                version="0.16",
+                version=names("megatron")[-1],
             )
         )
         found = nearest_mindformers(schedule, run)
     except (UndecidedError, ValueError, ZeroDivisionError, OverflowError):
         return fallback
-    return dict(found.settings)  # type: ignore[arg-type]  # pyright: ignore[reportReturnType]
+    own = dict(zip(items(scope.options.get("arguments")) or (), _Class._fields, strict=True))
+    return {own[name]: value for name, value in found.settings.items() if name in own}  # type: ignore[misc]  # pyright: ignore
 
 
 LENSES = {

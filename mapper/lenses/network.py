@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
+from .general import dtype_name, enum_key, float_list, looked_up
 from .latent import stretches
 from .lens import OMIT, Lens, integer, items
-from .scalars import dtype_name, enum_key, float_list, looked_up
 
 if TYPE_CHECKING:
     from ...schemas.config import Value

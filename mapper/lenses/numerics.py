@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
+from .general import dtype_name
 from .lens import OMIT, Lens, entries, number
-from .scalars import dtype_name
 
 if TYPE_CHECKING:
     from ...schemas.config import Value

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
-from . import documents, latent, layout, learning_rate, network, numerics, run, scalars, stages
+from . import (
+    checkpoints,
+    documents,
+    general,
+    latent,
+    layout,
+    learning_rate,
+    network,
+    numerics,
+    optimizer,
+    run,
+    stages,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from .lens import Lens
 
 LENSES: dict[str, Lens] = {
-    **scalars.LENSES,
+    **general.LENSES,
+    **checkpoints.LENSES,
+    **optimizer.LENSES,
     **network.LENSES,
     **numerics.LENSES,
     **documents.LENSES,

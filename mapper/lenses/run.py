@@ -196,13 +196,9 @@ def _data_get(values: Values, scope: Scope) -> Values:
 
 
 def _data_put(values: Values, scope: Scope) -> Written:
-    del scope
-    return (OMIT if values[0] is None else _flat(values[0])), values[1]
-
-
-def _blended_put(values: Values, scope: Scope) -> Written:
-    del scope
-    return (OMIT if values[0] is None else _flat(values[0])), ("1,0,0" if values[1] is None else values[1])
+    """A framework that asks for shares takes the option `split` where there are none."""
+    shares = scope.options.get("split") if values[1] is None else values[1]
+    return (OMIT if values[0] is None else _flat(values[0])), shares
 
 
 LENSES = {
@@ -213,5 +209,4 @@ LENSES = {
     "epochs_and_sizes": Lens(_epochs_get, _epochs_put),
     "dynamic_steps": Lens(_steps_get, _steps_put, ((0,), (0, 1))),
     "data_path": Lens(_data_get, _data_put, ((0,), (1,))),
-    "blended_dataset": Lens(_data_get, _blended_put, ((0,), (1,))),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.validation_functions import layout_chunks
 from ...schemas.shell.scanning import is_whole_number
-from .lens import OMIT, Lens, integer, items
+from .lens import OMIT, Lens, Omitted, integer, items
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
@@ -64,7 +64,7 @@ def _ends(chunks: list[int], size: int) -> tuple[int, int, int] | None:
 
 def _megatron_get(values: Values, scope: Scope) -> Values:
     first, last, layers, stages = (integer(value) for value in values[:4])
-    embedding, loss = bool(values[4]), bool(values[5])
+    embedding, loss = (bool(value) for value in values[4:6])
     layout = values[6] if len(values) > 6 else None
     if layers is None or not stages or not 1 < stages <= _MOST_STAGES:
         return (None,)
@@ -75,47 +75,69 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
             return (None,)
     rounds = integer(scope.field("parallel.virtual_pipeline_size")) or 1
     if first is not None or last is not None:
-        inner = stages - (first is not None) - (last is not None)
-        each = (layers - (first or 0) - (last or 0)) // inner if inner else 0
-        row = [*([] if first is None else [first]), *[each] * inner, *([] if last is None else [last])]
-        if rounds > 1 and any(stage % rounds for stage in row):
-            return (None,)
-        row = [stage // rounds for stage in row]
-        return ([row] * rounds if rounds > 1 else row,)
+        return (_told(first, last, layers, stages, rounds),)
+    return (_counted(layers, stages, rounds, embedding=embedding, loss=loss),)
+
+
+def _told(first: int | None, last: int | None, layers: int, stages: int, rounds: int) -> Value:
+    """Where the first stage's layers or the last one's are told, the others share the rest."""
+    inner = stages - (first is not None) - (last is not None)
+    each = (layers - (first or 0) - (last or 0)) // inner if inner else 0
+    row = [*([] if first is None else [first]), *[each] * inner, *([] if last is None else [last])]
+    if rounds <= 1:
+        return [*row]
+    return None if any(stage % rounds for stage in row) else [[stage // rounds for stage in row]] * rounds
+
+
+def _counted(layers: int, stages: int, rounds: int, *, embedding: bool, loss: bool) -> Value:
+    """Where the embedding or the loss counts as a layer, its chunk has one less."""
     whole = layers + embedding + loss
     if whole == layers or rounds > _MOST_STAGES or whole % (stages * rounds):
-        return (None,)
+        return None
     chunks = [whole // (stages * rounds)] * (stages * rounds)
     chunks[0] -= embedding
     chunks[-1] -= loss
-    return (_shaped(chunks, stages),)
+    return _shaped(chunks, stages)
 
 
 def _megatron_put(values: Values, scope: Scope) -> Written:
     laid_out = scope.options.get("layout") is True
-    rest = (OMIT,) * (1 if laid_out else 0)
-    nothing = (OMIT, OMIT, OMIT, OMIT, OMIT, OMIT, *rest)
     layers, size = integer(scope.field("model.num_layers")), integer(scope.field("parallel.pipeline_size"))
     if layers is None or not size or not 1 < size <= _MOST_STAGES:
-        return nothing
-    chunks = chunks_of(values[0])
-    if chunks is None or len(chunks) % size or sum(chunks) != layers:
-        rounds = integer(scope.field("parallel.virtual_pipeline_size")) or 1
-        if not layers % (size * rounds):
-            return nothing
-        chunks = _spread(layers, size)
-    ends = _ends(chunks, size)
-    if ends is None and (said := accounted(chunks)) is not None:
-        return OMIT, OMIT, OMIT, OMIT, said[0] or OMIT, said[1] or OMIT, *rest
+        return _arguments(laid_out)
+    chunks = _wanted(values[0], layers, size, scope)
+    if chunks is None:
+        return _arguments(laid_out)
+    ends, said = _ends(chunks, size), accounted(chunks)
+    if ends is None and said is not None:
+        return _arguments(laid_out, embedding=said[0] or OMIT, loss=said[1] or OMIT)
     if ends is None and laid_out:
-        return (*nothing[:-1], _layout(chunks, integer(scope.field("mtp.num_layers")) or 0))
-    if ends is None:
-        ends = _nearest_ends(layers, size)
-    first, usual, last = ends
-    if first == usual == last:
-        return nothing
+        return _arguments(laid_out, layout=_layout(chunks, integer(scope.field("mtp.num_layers")) or 0))
+    first, usual, last = ends or _nearest_ends(layers, size)
     # Of two stages only one is told: Megatron-LM 0.12 divides what is left among the others.
-    return OMIT if first == usual else first, OMIT if last == usual else last, OMIT, OMIT, OMIT, OMIT, *rest
+    return _arguments(laid_out, first=OMIT if first == usual else first, last=OMIT if last == usual else last)
+
+
+def _wanted(value: Value, layers: int, size: int, scope: Scope) -> list[int] | None:
+    """The chunks to write; None where equal ones, which need no word, do."""
+    chunks = chunks_of(value)
+    if chunks is not None and not len(chunks) % size and sum(chunks) == layers:
+        return chunks
+    rounds = integer(scope.field("parallel.virtual_pipeline_size")) or 1
+    return _spread(layers, size) if layers % (size * rounds) else None
+
+
+def _arguments(
+    laid_out: bool,
+    *,
+    first: Value | Omitted = OMIT,
+    last: Value | Omitted = OMIT,
+    embedding: Value | Omitted = OMIT,
+    loss: Value | Omitted = OMIT,
+    layout: Value | Omitted = OMIT,
+) -> Written:
+    """What is told, in the order of the row's keys; a version without layouts has no key for one."""
+    return (first, last, OMIT, OMIT, embedding, loss, *((layout,) if laid_out else ()))
 
 
 def _spread(layers: int, stages: int) -> list[int]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from ...schemas.house_yaml import house_yaml
 from ...schemas.literal_module import literal_module
 
 SOURCE = Path(__file__).with_name("fields.yaml")
@@ -14,7 +13,7 @@ SOURCE = Path(__file__).with_name("fields.yaml")
 
 def products() -> dict[str, str]:
     """The compiled module."""
-    topics: dict[str, dict[str, list[Any]]] = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))
+    topics: dict[str, dict[str, list[Any]]] = house_yaml(SOURCE.read_text(encoding="utf-8"))
     fields: dict[str, tuple[Any, ...]] = {}
     for topic, entries in topics.items():
         for name, entry in entries.items():

@@ -6,10 +6,10 @@ user wrote and no row takes up is `unmapped`, with the reason: nothing disappear
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import MODEL_DIRECTORY, MODEL_TYPE, OLDER_CLASS
 from ...mappings.tables import field_named, table
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.mindformers.unknown_class import unknown_class
-from ..conditions import all_hold
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
 from .plan import plan_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...mappings.names_compiled import FieldName
-    from ...mappings.tables import Row, Side, SideName, Table
+    from ...mappings.tables import Side, SideName, Table
     from ...schemas.config import Config, Origin, Setting, Value
     from .plan import Network, PlannedRow
     from .settings import Found
@@ -208,7 +208,7 @@ class RecipeReading:
                 self.entries.pop(field, None)
 
     def _model_type(self) -> Value:
-        found = self.view.find("model.model_type" if self.side == "dynamic" else "model.model_config.model_type")
+        found = self.view.find(MODEL_TYPE[self.side])
         return None if found is None else found.value
 
     # --- one row ---
@@ -262,15 +262,14 @@ class RecipeReading:
             return self._absent(row) if row.fallback is None else dict(row.fallback)
         scope = Scope(self.side, self.config.framework_version, side.options, self._asked_for)
         values = tuple([None if entry is None else entry.value for entry in found])
-        open_ones = [entry for entry in found if entry is not None and not entry.decided]
         whole = len(found) == 1 or self.network == "unknown"
-        held_back = bool(open_ones) and (whole or any(one.overridable for entry in open_ones for one in entry.settings))
+        held_back = _is_held_back(found, whole=whole)
         got: tuple[Value, ...] = (None,) * len(row.fields) if held_back and whole else row.lens.get(values, scope)
         for place, field in enumerate(row.fields):
             drivers = [entry for at in row.drivers[place] if at < len(found) and (entry := found[at]) is not None]
-            value = got[place] if place < len(got) else None
-            if held_back and not all(entry.decided for entry in drivers):
-                value = None  # what is open may be replaced: only what it has no part in is known
+            # What is open may be replaced: only what it has no part in is known.
+            open_ = held_back and not all(entry.decided for entry in drivers)
+            value = None if open_ or place >= len(got) else got[place]
             entries[field] = self._by_family(field, self._entry(value, drivers, row))
         return entries
 
@@ -316,7 +315,7 @@ class RecipeReading:
         names: Sequence[str] = row.names
         if self.network == "legacy":
             # The class says which of its arguments decide: they need no names in the tables.
-            names = [*names, *(key for one in settings for key in one.derived_from if key != _CLASS)]
+            names = [*names, *(key for one in settings for key in one.derived_from if key != OLDER_CLASS)]
         written = self.view.written(settings, names)
         decided = value is not None or all(entry.decided for entry in entries)
         keys = dict.fromkeys([one.key for one in written or settings])
@@ -340,10 +339,10 @@ class RecipeReading:
         if self.config.framework == "mindformers" and not any(
             problem.kind.name == "model-directory-unreadable" for problem in self.config.problems
         ):
-            own.add("pretrained_model_dir")  # its config.json was read
+            own.add(MODEL_DIRECTORY)  # its config.json was read
         if self.network == "legacy":
             resolved = (one for key, one in settings.items() if key.startswith("resolved.transformer."))
-            own = {*own, _CLASS, *(key for one in resolved for key in one.derived_from)}
+            own = {*own, OLDER_CLASS, *(key for one in resolved for key in one.derived_from)}
 
         def taken(key: str) -> bool:
             if key in names or key in own:
@@ -404,9 +403,6 @@ class RecipeReading:
         return not setting.decided or (setting.value == wanted if wanted else bool(setting.value))
 
 
-_CLASS = "model.model_config.type"
-
-
 def _network_of(config: Config) -> Network:
     if config.framework == "megatron":
         return "usual"
@@ -422,14 +418,18 @@ _MOST_REMEMBERED = 3
 _made = RecipeValue._make
 
 
+def _is_held_back(found: Sequence[Found | None], *, whole: bool) -> bool:
+    """Whether something among the keys of a row is open, and what is read of the others is not to be trusted."""
+    return any(
+        whole or any(one.overridable for one in entry.settings)
+        for entry in found
+        if entry is not None and not entry.decided
+    )
+
+
 def _by_default(found: Found) -> bool:
     return all(setting.origin == "default" for setting in found.settings)
 
 
 def _origin(settings: Sequence[Setting]) -> Origin:
     return "derived" if any(setting.origin == "derived" for setting in settings) else "default"
-
-
-def meaningful(row: Row, recipe: Recipe) -> bool | None:
-    """Whether a row says anything for this run; None where that depends on what cannot be read."""
-    return all_hold(row.only, recipe)

@@ -1,35 +1,24 @@
 """Why a value that follows the run's length is open, and what settles it.
 
-MindSpore Transformers counts steps from the data set (`schemas/mindformers/run_length.py`), and a launch script may
+MindSpore Transformers counts steps from the data set (`schemas/mindformers/resolution.yaml`), and a launch script may
 leave `--train-iters` to a variable: what stands on that length is then null, for one and the same reason everywhere.
 """
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import FOLLOWS_LENGTH, ITERATIONS, LENGTH_SOURCES
 from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config
     from .values import Recipe
 
-_FOLLOW: dict[FieldName, tuple[str, ...]] = {
-    "run.train_steps": ("resolved.runner.total_steps",),
-    "run.train_samples": ("resolved.runner.total_steps",),
-    "schedule.warmup_steps": ("resolved.schedule.warmup_steps",),
-    "schedule.decay_steps": (
-        "resolved.schedule.total_steps",
-        "resolved.schedule.decay_steps",
-        "resolved.schedule.warmup_steps",
-    ),
-    "schedule.stable_decay_steps": (
-        "resolved.schedule.total_steps",
-        "resolved.schedule.decay_start_steps",
-        "resolved.schedule.decay_steps",
-    ),
-}
+_FOLLOW: Mapping[FieldName, tuple[str, ...]] = FOLLOWS_LENGTH
 """The fields that may follow the run's length, and the values of MindSpore Transformers that say whether they do."""
-_SOURCES = frozenset(("runner_config.epochs", "train_dataset.data_loader.type"))
+_SOURCES = frozenset(LENGTH_SOURCES)
 _REASON = (
     "It follows the run's length, which depends on the data set; --steps N settles it, or --dataset-size N (samples).",
     "它取决于训练长度，而训练长度取决于数据集；可用 --steps N 或 --dataset-size N（样本数）确定。",
@@ -45,7 +34,7 @@ def settled_by(config: Config, field: FieldName) -> tuple[str, str] | None:
     if field not in _FOLLOW:
         return None
     if config.framework == "megatron":
-        length = config.settings.get("train_iters")
+        length = config.settings.get(ITERATIONS)
         return _COUNTED if length is not None and not length.decided else None
     for key in _FOLLOW[field]:
         setting = config.settings.get(key)

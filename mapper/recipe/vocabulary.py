@@ -54,8 +54,10 @@ def vocabulary() -> Mapping[FieldName, Field]:
 
 _JSON_TYPES = {
     "int": ["integer", "null"], "float": ["number", "string", "null"], "number": ["number", "null"],
-    "bool": ["boolean", "null"], "str": ["string", "null"], "dtype": ["string", "null"], "list": ["array", "null"],
+    "bool": ["boolean", "null"], "str": ["string", "null"], "dtype": ["string", "null"],
+    "list": ["array", "integer", "null"],
 }  # fmt: skip
+"""A list that is one of each layer may be a frequency where the number of layers is not known."""
 
 
 def json_schema() -> dict[str, object]:

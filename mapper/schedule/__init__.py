@@ -12,7 +12,7 @@ module             what to call
 `explanation`      `explain(a, b, comparison)`: why they part; `summary(...)`: the sentence for a person
 `equivalents`      `nearest_mindformers(schedule)`, `nearest_megatron(schedule)`: the equal settings, or the nearest
 `curve`            `Curve`, `Schedule`, `Traits`: the shared types; `shared_steps`, `sample_steps`
-`problems`         `PROBLEMS`: what can be wrong or worth knowing, in both languages
+`problems`         what can be wrong or worth knowing: messages with numbers as a person writes them
 =================  ===========================================================================================
 
 A curve is known in two ways. `Curve.value(step)` computes in the framework's own arithmetic and order (float64 in

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from .messages_compiled import say
 from .pieces import Constant, Cosine, Line, Piece, Power
 from .problems import problem
 
@@ -126,7 +127,7 @@ def shared_steps(schedules: Sequence[Schedule], asked: int | None = None) -> int
     runs = [schedule.steps for schedule in schedules if schedule.steps]
     totals = [schedule.total for schedule in schedules if schedule.total]
     if not runs and not totals:
-        raise UndecidedError((problem("missing", what="the number of steps", remedy="give `--steps N`"),))
+        raise UndecidedError((problem(say.missing, what=say.number_of_steps(), remedy=say.give_steps()),))
     return min(runs) if runs else max(totals)
 
 

@@ -16,6 +16,7 @@ from .comparison import Comparison, compare
 from .curve import Schedule, UndecidedError
 from .explanation import explain
 from .megatron import MegatronParameters, megatron_schedule
+from .messages_compiled import say
 from .mindformers import MindFormersParameters, mindformers_schedule
 from .problems import Note, note
 
@@ -219,7 +220,7 @@ def mindformers_weight_decay(schedule: Schedule, steps: int | None = None) -> Qu
         return QuantityEquivalent({"weight_decay": high}, True, 0.0, 0, ())
     middle = (low + high) / 2
     error = (high - low) / 2 / high
-    return QuantityEquivalent({"weight_decay": middle}, False, error, at, (note("no-growing-weight-decay"),))
+    return QuantityEquivalent({"weight_decay": middle}, False, error, at, (note(say.no_growing_weight_decay),))
 
 
 def _span(curve: Curve, steps: int) -> tuple[float, float, int]:
@@ -235,9 +236,9 @@ def mindformers_loss_scale(parameters: MegatronParameters) -> QuantityEquivalent
         return QuantityEquivalent({"scale_sense": 1.0}, True, 0.0, 0, ())
     notes: list[Note] = []
     if parameters.hysteresis != 1:
-        notes.append(note("hysteresis", hysteresis=parameters.hysteresis))
+        notes.append(note(say.hysteresis, hysteresis=parameters.hysteresis))
     if parameters.min_loss_scale != 1.0:
-        notes.append(note("minimum-scale", minimum=parameters.min_loss_scale))
+        notes.append(note(say.minimum_scale, minimum=parameters.min_loss_scale))
     sense = {
         "type": "DynamicLossScaleUpdateCell",
         "loss_scale_value": parameters.initial_loss_scale,

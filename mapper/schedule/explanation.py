@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...schemas.light_typing import TYPE_CHECKING
+from .messages_compiled import say
 from .problems import Note, note
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def explain(a: Schedule, b: Schedule, comparison: Comparison) -> tuple[Note, ...
     if comparison.same:
         return ()
     found = [*_beginning(a, b), *_phases(a, b), *_ending(a, b, comparison)]
-    return tuple(found) or (note("unnamed"),)
+    return tuple(found) or (note(say.unnamed),)
 
 
 def _side(schedule: Schedule, other: Schedule) -> str:
@@ -31,57 +32,57 @@ def _side(schedule: Schedule, other: Schedule) -> str:
 def _beginning(a: Schedule, b: Schedule) -> list[Note]:
     one, two = a.traits, b.traits
     found = [
-        note("offset", side=_side(this, other))
+        note(say.offset, side=_side(this, other))
         for this, other in ((a, b), (b, a))
         if this.traits.offset and not other.traits.offset
     ]
     found += [
-        note("undefined", side=_side(this, other), step=this.traits.undefined)
+        note(say.undefined, side=_side(this, other), step=this.traits.undefined)
         for this, other in ((a, b), (b, a))
         if this.traits.undefined is not None and other.traits.undefined is None
     ]
     if not _close(one.initial, two.initial) and max(one.warmup, two.warmup) > 0:
         both = min(one.warmup, two.warmup) > 0
         if both:
-            found.append(note("initial", a=one.initial, b=two.initial))
+            found.append(note(say.initial, a=one.initial, b=two.initial))
     if not _close(one.warmup, two.warmup):
         found.append(_warmup(one, two))
     if not _close(one.peak, two.peak):
-        found.append(note("peak", a=one.peak, b=two.peak))
+        found.append(note(say.peak, a=one.peak, b=two.peak))
     return found
 
 
 def _warmup(one: Traits, two: Traits) -> Note:
     """Why the warm-ups differ: a truncated ratio says more than two numbers."""
     for this, other in ((one, two), (two, one)):
-        if this.warmup_note is not None and this.warmup_note.name == "warmup-truncated":
-            return note("warmup-because", why=this.warmup_note, other=other.warmup)
+        if this.warmup_note is not None and this.warmup_note.name == "warmup_truncated":
+            return note(say.warmup_because, why=this.warmup_note.said, other=other.warmup)
     for this, other in ((one, two), (two, one)):
         if this.warmup_note is not None and other.warmup_note is None:
-            return note("warmup-because", why=this.warmup_note, other=other.warmup)
-    return note("warmup", a=one.warmup, b=two.warmup)
+            return note(say.warmup_because, why=this.warmup_note.said, other=other.warmup)
+    return note(say.warmup, a=one.warmup, b=two.warmup)
 
 
 def _phases(a: Schedule, b: Schedule) -> list[Note]:
     one, two = a.traits, b.traits
     found: list[Note] = []
     if one.shape != two.shape:
-        found.append(note("shape", a=one.shape, b=two.shape))
+        found.append(note(say.shape, a=one.shape, b=two.shape))
     if not _close(one.hold_end, two.hold_end) and not _follows_warmup(one, two):
-        found.append(note("hold", a=one.hold_end, b=two.hold_end))
+        found.append(note(say.hold, a=one.hold_end, b=two.hold_end))
     # A constant rate has no end: that its shape is another one says it all.
     if not _close(one.end, two.end) and None not in (one.end, two.end):
-        found.append(note("end", a=one.end, b=two.end))
+        found.append(note(say.end, a=one.end, b=two.end))
     if not _close(one.final, two.final) and None not in (one.final, two.final):
         found.append(_final(a, b))
     extras = {**dict(one.extra), **dict(two.extra)}
     for name in extras:
         values = dict(one.extra).get(name), dict(two.extra).get(name)
         if values[0] != values[1] and None not in values:
-            found.append(note("extra", argument=name, a=values[0], b=values[1]))
+            found.append(note(say.extra, argument=name, a=values[0], b=values[1]))
         elif values[0] != values[1] and one.shape == two.shape:
             default = _DEFAULT_EXTRAS.get(name, "none")
-            found.append(note("extra", argument=name, a=_or(values[0], default), b=_or(values[1], default)))
+            found.append(note(say.extra, argument=name, a=_or(values[0], default), b=_or(values[1], default)))
     return found
 
 
@@ -91,11 +92,16 @@ def _final(a: Schedule, b: Schedule) -> Note:
         for remark in schedule.notes:
             values = dict(remark.values)
             if remark.name == "swallowed" and values["argument"] in ("lr_end", "min_lr"):
-                return note("final-swallowed", **values, a=a.traits.final, b=b.traits.final)
-    return note("final", a=a.traits.final, b=b.traits.final)
+                return note(
+                    say.final_swallowed,
+                    type=values["type"],
+                    argument=values["argument"],
+                    a=a.traits.final,
+                    b=b.traits.final,
+                )
+    return note(say.final, a=a.traits.final, b=b.traits.final)
 
 
-_AFTER = {"continues": "after", "zero": "after-zero", "rises": "after-rises"}
 _DEFAULT_EXTRAS: dict[str, object] = {"num_cycles": 0.5, "power": 1.0}
 
 
@@ -110,7 +116,8 @@ def _ending(a: Schedule, b: Schedule, comparison: Comparison) -> list[Note]:
         if traits.after == other.traits.after or traits.end is None or comparison.steps <= traits.end + 1:
             continue
         if traits.after != "final":
-            found.append(note(_AFTER[traits.after], side=_side(this, other), step=traits.end))
+            said = {"continues": say.after, "zero": say.after_zero, "rises": say.after_rises}[traits.after]
+            found.append(note(said, side=_side(this, other), step=traits.end))
     return found
 
 

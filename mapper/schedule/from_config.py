@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.message import Words, verbatim
 from ...schemas.mindformers.shape import is_mapping
 from .curve import UndecidedError
+from .messages_compiled import say
 from .problems import Note, note, problem
 
 if TYPE_CHECKING:
@@ -17,15 +19,14 @@ if TYPE_CHECKING:
     from .megatron import MegatronParameters
     from .mindformers import MindFormersParameters
 
-_REMEDIES = {
-    "train_iters": "give --train-iters or --train-samples, or `--steps N` here",
-    "train_samples": "give --train-iters or --train-samples, or `--steps N` here",
-    "global_batch_size": "write it, or give `--world-size N`, from which Megatron-LM derives it",
-    "data_parallel_size": "give `--world-size N`",
-}
-_EPOCH = "the steps of one epoch"
-_REMEDIES[_EPOCH] = "warmup_epochs counts them; give `--dataset-size N`, the samples of one epoch"
-_OTHERWISE = "write it, or give what it comes from with `--var NAME=VALUE`, `--arg VALUE` or `--branch`"
+
+def _remedy(name: str) -> Words:
+    """What settles a value that the file does not say."""
+    if name in ("train_iters", "train_samples"):
+        return say.give_train_iters()
+    if name == "global_batch_size":
+        return say.give_batch_or_world_size()
+    return say.give_world_size() if name == "data_parallel_size" else say.write_or_give()
 
 
 def schedule_of(config: Config, steps: int | None = None) -> Schedule:
@@ -58,13 +59,13 @@ def mindformers_schedule(config: Config, steps: int | None = None) -> Schedule:
     if config.dialect != "dynamic" and not any(
         key.startswith(_section(config)) and setting.origin == "explicit" for key, setting in config.settings.items()
     ):
-        found.append(note("no-lr-schedule"))
+        found.append(note(say.no_lr_schedule))
     elif config.dialect != "dynamic":
         ignored = config.settings.get("optimizer.learning_rate")
         if ignored is not None and ignored.origin == "explicit" and ignored.value is not None:
-            found.append(note("overridden", value=ignored.value))
+            found.append(note(say.overridden, value=ignored.value))
     if any(key.startswith("grouped_lr_schedule.") for key in config.settings):
-        found.append(note("grouped"))
+        found.append(note(say.grouped))
     return schedule._replace(notes=(*found, *schedule.notes))
 
 
@@ -83,6 +84,7 @@ _WEIGHT_DECAY = ("weight_decay", "start_weight_decay", "end_weight_decay", "weig
 _LOSS_SCALE = ("fp16", "loss_scale", "initial_loss_scale", "min_loss_scale", "loss_scale_window", "hysteresis")
 _BATCH = ("global_batch_size", "micro_batch_size", "data_parallel_size", "seq_length")
 _LENGTH = ("train_iters", "train_samples")
+_DECAY = ("lr_decay_iters", "lr_decay_samples")
 
 
 def megatron_parameters(config: Config, steps: int | None = None) -> MegatronParameters:
@@ -93,36 +95,41 @@ def megatron_parameters(config: Config, steps: int | None = None) -> MegatronPar
     """
     from .megatron import MegatronParameters
 
-    values: dict[str, object] = {}
-    undecided: dict[str, Setting] = {}
-    for name in MegatronParameters._fields:
-        setting = config.settings.get(name)
-        if setting is None:
-            continue
-        if not setting.decided:
-            if setting.raw is not None or name not in ("lr_decay_iters", "lr_decay_samples"):
-                undecided[name] = setting  # the decay's default, the run's length, is derived here again
-        elif setting.value is not None:
-            values[name] = setting.value
+    known = {name: config.settings[name] for name in MegatronParameters._fields if name in config.settings}
+    values: dict[str, object] = {
+        name: setting.value for name, setting in known.items() if setting.decided and setting.value is not None
+    }
+    undecided = {
+        name: setting for name, setting in known.items() if not setting.decided and not _follows(name, setting)
+    }
     values["version"] = config.framework_version
     if values.get("train_iters") and values.get("train_samples") and not _explicit(config, "train_iters"):
         del values["train_iters"]  # derived from the samples by the reader, as the run does later
     if steps is not None and not any(values.get(name) for name in _LENGTH):
         values["train_iters"] = steps
-    needed = _needed(values)
-    missing = [_undecided(config, setting, name) for name, setting in undecided.items() if name in needed]
-    if not any(values.get(name) for name in _LENGTH):
-        missing += [_undecided(config, undecided[name], name) for name in _LENGTH if name in undecided]
-        if not any(name in undecided for name in _LENGTH):
-            missing.append(_missing(config, "train_iters"))
-    absent = needed.intersection(("lr", *_BATCH)) - values.keys() - undecided.keys()
-    missing += [_missing(config, name) for name in sorted(absent)]
+    missing = _lacking(config, values, undecided)
     if missing:
         raise UndecidedError(tuple({entry.values: entry for entry in missing}.values()))
     ramp = values.get("rampup_batch_size")
     if isinstance(ramp, (list, tuple)):
-        values["rampup_batch_size"] = _ramp(config, [str(part) for part in ramp])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        values["rampup_batch_size"] = _ramp([str(part) for part in ramp])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return MegatronParameters(**values)  # type: ignore[arg-type]  # pyright: ignore
+
+
+def _follows(name: str, setting: Setting) -> bool:
+    """Whether it is the decay's default, the run's length, which is derived here again."""
+    return setting.raw is None and name in _DECAY
+
+
+def _lacking(config: Config, values: Mapping[str, object], undecided: Mapping[str, Setting]) -> list[Diagnostic]:
+    """What the curve depends on and the file does not say."""
+    needed = _needed(values)
+    missing = [_undecided(config, setting, name) for name, setting in undecided.items() if name in needed]
+    if not any(values.get(name) for name in _LENGTH):
+        lengths = [_undecided(config, undecided[name], name) for name in _LENGTH if name in undecided]
+        missing += lengths or [_missing(_LENGTH[0])]
+    absent = needed.intersection(("lr", *_BATCH)) - values.keys() - undecided.keys()
+    return missing + [_missing(name) for name in sorted(absent)]
 
 
 def _needed(values: Mapping[str, object]) -> frozenset[str]:
@@ -141,12 +148,15 @@ def _needed(values: Mapping[str, object]) -> frozenset[str]:
     return frozenset(needed)
 
 
-def _ramp(config: Config, words: list[str]) -> tuple[int, ...]:
+def _ramp(words: list[str]) -> tuple[int, ...]:
     try:
         return tuple(int(word) for word in words)
     except ValueError:
         found = problem(
-            "wrong-type", config.file, what="rampup_batch_size", found=" ".join(words), expected="three whole numbers"
+            say.wrong_type,
+            what=verbatim("rampup_batch_size"),
+            found=" ".join(words),
+            expected=say.three_whole_numbers(),
         )
         raise UndecidedError((found,)) from None
 
@@ -156,8 +166,8 @@ def _explicit(config: Config, key: str) -> bool:
     return setting is not None and setting.origin == "explicit"
 
 
-def _missing(config: Config, name: str) -> Diagnostic:
-    return problem("missing", config.file, what=name, remedy=_REMEDIES.get(name, _OTHERWISE))
+def _missing(name: str) -> Diagnostic:
+    return problem(say.missing, what=verbatim(name), remedy=_remedy(name))
 
 
 def _source_text(config: Config, setting: Setting) -> str | None:
@@ -171,8 +181,8 @@ def _source_text(config: Config, setting: Setting) -> str | None:
 def _undecided(config: Config, setting: Setting, name: str) -> Diagnostic:
     text = " ".join(setting.raw) if setting.raw else _source_text(config, setting)
     if text is None:
-        return _missing(config, name)
-    found = problem("undecided", config.file, what=name, text=text, remedy=_REMEDIES.get(name, _OTHERWISE))
+        return _missing(name)
+    found = problem(say.undecided, what=verbatim(name), text=text, remedy=_remedy(name))
     return found._replace(span=setting.span)
 
 
@@ -195,7 +205,7 @@ def mindformers_parameters(config: Config, steps: int | None = None) -> MindForm
         if setting.decided:
             arguments[name] = setting.value
         elif f"{section}warmup_epochs" in setting.derived_from:
-            missing.append(problem("missing", config.file, what=_EPOCH, remedy=_REMEDIES[_EPOCH]))
+            missing.append(problem(say.missing, what=say.steps_of_an_epoch(), remedy=say.give_epoch_samples()))
         elif name not in _COUNTED or (written is not None and not written.decided):
             missing.append(_undecided(config, setting if written is None else written, section + name))
     for name, setting in _members(config, section):
@@ -204,7 +214,7 @@ def mindformers_parameters(config: Config, steps: int | None = None) -> MindForm
             arguments[name] = setting.value
     kind = arguments.pop("type", None)
     if not isinstance(kind, str):
-        missing.append(_missing(config, section + "type"))
+        missing.append(_missing(section + "type"))
     if missing:
         raise UndecidedError(tuple(missing))
     if arguments.get("total_steps") is None and steps is not None:

@@ -14,10 +14,12 @@ import math
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.catalog import DEFAULT_VERSION
+from ...schemas.message import verbatim
 from ...schemas.versions import number_of
 from .curve import Curve, Schedule, Traits, UndecidedError, constant_curve
 from .float32 import single
 from .loss_scale import growing_scale
+from .messages_compiled import say
 from .pieces import Constant, Cosine, Halving, InverseRoot, Line, Piece, Root
 from .problems import LARGEST, Note, note, problem, shown
 from .samples import Consumption, Stretch, constant_batch, parse_step_schedule, ramped_batch, stepped_batch
@@ -25,6 +27,7 @@ from .samples import Consumption, Stretch, constant_batch, parse_step_schedule, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ...schemas.message import Words
     from .pieces import Formula
 
 STYLES = ("constant", "linear", "cosine", "inverse-square-root", "WSD")
@@ -114,14 +117,14 @@ def megatron_schedule(parameters: MegatronParameters) -> Schedule:
     )
 
 
-def _refuse(why: str) -> UndecidedError:
-    return UndecidedError((problem("refused", framework="Megatron-LM", why=why),))
+def _refuse(why: Words) -> UndecidedError:
+    return UndecidedError((problem(say.refused, framework="Megatron-LM", why=why),))
 
 
 def _check_numbers(p: MegatronParameters) -> None:
     """Infinite, not-a-number and absurdly large values have no curve, whatever argparse accepts."""
     failed = tuple(
-        problem("wrong-type", what=name, found=str(value), expected="a finite number")
+        problem(say.wrong_type, what=verbatim(name), found=str(value), expected=say.finite_number())
         for name, value in p._asdict().items()
         if isinstance(value, (int, float)) and not abs(value) < LARGEST
     )
@@ -132,43 +135,48 @@ def _check_numbers(p: MegatronParameters) -> None:
 def _batches(p: MegatronParameters) -> tuple[Consumption, int]:
     """Samples by iteration, and how many iterations the run makes."""
     if not p.train_iters and not p.train_samples:
-        raise UndecidedError(
-            (
-                problem(
-                    "missing", what="train_iters", remedy="give --train-iters or --train-samples, or `--steps N` here"
-                ),
-            )
-        )
+        raise UndecidedError((problem(say.missing, what=verbatim("train_iters"), remedy=say.give_train_iters()),))
     if p.train_iters and p.train_samples:
-        raise _refuse("--train-iters and --train-samples are both given")
+        raise _refuse(say.length_twice())
     unit = (p.micro_batch_size or 1) * (p.data_parallel_size or 1)
-    least = p.global_batch_size if p.rampup_batch_size is None or p.newer_batches else p.rampup_batch_size[0]
+    ramp = None if p.newer_batches else p.rampup_batch_size
+    least = p.global_batch_size if ramp is None else ramp[0]
     if p.decrease_batch_size_if_needed and least < unit:
-        raise _refuse(f"a batch of {least} is smaller than micro-batch-size times data-parallel size, {unit}")
+        raise _refuse(say.batch_too_small(least=least, unit=unit))
 
     def running(batch: int) -> int:
         return batch // unit * unit if p.decrease_batch_size_if_needed else batch
 
     if p.newer_batches and p.step_batch_size_schedule is not None:
-        try:
-            pairs = parse_step_schedule(p.step_batch_size_schedule, p.seq_length)
-        except ValueError:
-            raise _refuse(f"--step-batch-size-schedule {p.step_batch_size_schedule!r} cannot be parsed") from None
-        if not pairs or pairs[0][0] != 0 or any(batch < 1 for _, batch in pairs):
-            raise _refuse("--step-batch-size-schedule must start at 0 and have positive batch sizes")
-        consumption = stepped_batch(pairs)
-        return consumption, p.train_iters or consumption.first_after((p.train_samples or 0) - 1)
-    if p.rampup_batch_size is None or p.newer_batches:
-        consumption = constant_batch(max(1, running(p.global_batch_size)))
-        return consumption, p.train_iters or (p.train_samples or 0) // p.global_batch_size
+        return _stepped(p, p.step_batch_size_schedule)
+    if ramp is not None:
+        return _ramped(p, ramp, running)
+    consumption = constant_batch(max(1, running(p.global_batch_size)))
+    return consumption, p.train_iters or (p.train_samples or 0) // p.global_batch_size
+
+
+def _stepped(p: MegatronParameters, given: str) -> tuple[Consumption, int]:
+    """A batch that changes after so many samples."""
+    try:
+        pairs = parse_step_schedule(given, p.seq_length)
+    except ValueError:
+        raise _refuse(say.step_schedule_unparsed(given=given)) from None
+    if not pairs or pairs[0][0] != 0 or any(batch < 1 for _, batch in pairs):
+        raise _refuse(say.step_schedule_start())
+    consumption = stepped_batch(pairs)
+    return consumption, p.train_iters or consumption.first_after((p.train_samples or 0) - 1)
+
+
+def _ramped(
+    p: MegatronParameters, ramp: tuple[int, int, int], running: Callable[[int], int]
+) -> tuple[Consumption, int]:
+    """A batch that grows to its full size."""
     if p.train_iters:
-        raise _refuse("--rampup-batch-size needs --train-samples")
-    first, increment, over = p.rampup_batch_size
+        raise _refuse(say.rampup_needs_samples())
+    first, increment, over = ramp
     last, samples = p.global_batch_size, p.train_samples or 0
-    if first <= 0 or increment <= 0 or over <= 0 or first >= last or (last - first) % increment:
-        raise _refuse(
-            f"--rampup-batch-size {first} {increment} {over} does not lead up to a global batch size of {last}"
-        )
+    if min(first, increment, over) <= 0 or first >= last or (last - first) % increment:
+        raise _refuse(say.rampup_not_reached(given=f"{first} {increment} {over}", last=last))
     consumption, nominal = ramped_batch(first, increment, over, last, running)
     reached = nominal.first_after(min(over, samples))
     return consumption, reached + max(0, samples - nominal.samples(reached)) // last
@@ -196,36 +204,48 @@ def _check(p: MegatronParameters, counted: _Counted) -> None:
     by_iterations = bool(p.train_iters)
     given_warmup = p.lr_warmup_iters if by_iterations else p.lr_warmup_samples
     start, end = _weight_decay_ends(p)
-    claims = (
-        (p.lr_decay_style in STYLES, f"--lr-decay-style {p.lr_decay_style} is not one of {', '.join(STYLES)}"),
-        (p.min_lr >= 0.0, f"--min-lr {shown(p.min_lr)} is negative"),
-        (p.lr >= p.min_lr, f"--min-lr {shown(p.min_lr)} is above --lr {shown(p.lr)}"),
-        (p.lr_warmup_init <= p.lr, f"--lr-warmup-init {shown(p.lr_warmup_init)} is above --lr {shown(p.lr)}"),
-        (counted.decay > 0, "the decay has no steps"),
+    claims: tuple[tuple[bool, Callable[[], Words]], ...] = (
+        (p.lr_decay_style in STYLES, lambda: say.style_unknown(style=p.lr_decay_style, known=", ".join(STYLES))),
+        (p.min_lr >= 0.0, lambda: say.min_negative(low=shown(p.min_lr))),
+        (p.lr >= p.min_lr, lambda: say.min_above(low=shown(p.min_lr), peak=shown(p.lr))),
+        (p.lr_warmup_init <= p.lr, lambda: say.init_above(start=shown(p.lr_warmup_init), peak=shown(p.lr))),
+        (counted.decay > 0, lambda: say.decay_empty()),
         (
             counted.warmup < counted.decay,
-            f"the warm-up of {shown(counted.warmup)} samples is not shorter than the decay of {shown(counted.decay)}",
+            lambda: say.warmup_too_long(warmup=shown(counted.warmup), decay=shown(counted.decay)),
         ),
-        (not (by_iterations and p.lr_decay_samples is not None), "--lr-decay-samples goes with --train-samples"),
-        (not (by_iterations and p.lr_warmup_samples), "--lr-warmup-samples goes with --train-samples"),
-        (by_iterations or p.lr_decay_iters is None, "--lr-decay-iters goes with --train-iters"),
-        (by_iterations or not p.lr_warmup_iters, "--lr-warmup-iters goes with --train-iters"),
-        (p.lr_warmup_fraction is None or not given_warmup, "--lr-warmup-fraction excludes the other warm-up arguments"),
+        (
+            not (by_iterations and p.lr_decay_samples is not None),
+            lambda: say.goes_with(flag="--lr-decay-samples", length="--train-samples"),
+        ),
+        (
+            not (by_iterations and p.lr_warmup_samples),
+            lambda: say.goes_with(flag="--lr-warmup-samples", length="--train-samples"),
+        ),
+        (
+            by_iterations or p.lr_decay_iters is None,
+            lambda: say.goes_with(flag="--lr-decay-iters", length="--train-iters"),
+        ),
+        (
+            by_iterations or not p.lr_warmup_iters,
+            lambda: say.goes_with(flag="--lr-warmup-iters", length="--train-iters"),
+        ),
+        (p.lr_warmup_fraction is None or not given_warmup, lambda: say.fraction_alone()),
         (
             p.lr_decay_style != "WSD" or counted.wsd is not None,
-            f"WSD needs --lr-wsd-decay-{'iters' if by_iterations else 'samples'}",
+            lambda: say.wsd_needs(flag=f"--lr-wsd-decay-{'iters' if by_iterations else 'samples'}"),
         ),
         (
             p.lr_decay_style != "WSD" or p.lr_wsd_decay_style in _wsd_styles(p.version),
-            f"{p.version} has no WSD decay style {p.lr_wsd_decay_style}",
+            lambda: say.wsd_style(version=p.version, style=p.lr_wsd_decay_style),
         ),
-        (start >= 0.0 and end >= start, "the weight decay may not be negative or fall"),
+        (start >= 0.0 and end >= start, lambda: say.weight_decay_falls()),
         (
             not (p.use_checkpoint_opt_param_scheduler and p.override_opt_param_scheduler),
-            "--override-opt_param-scheduler and --use-checkpoint-opt_param-scheduler are both given",
+            lambda: say.scheduler_twice(),
         ),
     )
-    failed = tuple(problem("refused", framework="Megatron-LM", why=why) for holds, why in claims if not holds)
+    failed = tuple(problem(say.refused, framework="Megatron-LM", why=why()) for holds, why in claims if not holds)
     if failed:
         raise UndecidedError(failed)
 
@@ -357,9 +377,7 @@ def _weight_decay_ends(p: MegatronParameters) -> tuple[float, float]:
     if p.weight_decay_incr_style == "constant":
         return p.weight_decay, p.weight_decay
     if p.start_weight_decay is None or p.end_weight_decay is None:
-        raise _refuse(
-            f"--weight-decay-incr-style {p.weight_decay_incr_style} needs --start-weight-decay and --end-weight-decay"
-        )
+        raise _refuse(say.weight_decay_ends(flag=f"--weight-decay-incr-style {p.weight_decay_incr_style}"))
     return p.start_weight_decay, p.end_weight_decay
 
 
@@ -391,7 +409,7 @@ def _loss_scale(p: MegatronParameters) -> Curve | None:
     if not p.fp16:
         return None
     if p.min_loss_scale <= 0 or p.min_loss_scale > p.initial_loss_scale or p.loss_scale_window <= 0 or p.hysteresis < 1:
-        raise _refuse("the loss scale's minimum, window or hysteresis is out of range")
+        raise _refuse(say.loss_scale_range())
     if float(p.loss_scale_window).is_integer():
         return growing_scale(p.initial_loss_scale, 2.0, int(p.loss_scale_window))
     return constant_curve(single(p.initial_loss_scale), "float64")  # a window of 2.5 is never hit exactly
@@ -420,7 +438,7 @@ def _traits(p: MegatronParameters, counted: _Counted, consumption: Consumption) 
         hold = _steps_at(consumption, counted.decay - (counted.wsd or 0))
     because: Note | None = None
     if p.lr_warmup_fraction is not None:
-        because = note("warmup-fraction", ratio=p.lr_warmup_fraction, total=end, steps=warmup)
+        because = note(say.warmup_fraction, ratio=p.lr_warmup_fraction, total=end, steps=warmup)
     return Traits(
         shape,
         float(p.lr),
@@ -436,14 +454,14 @@ def _traits(p: MegatronParameters, counted: _Counted, consumption: Consumption) 
 def _notes(p: MegatronParameters, counted: _Counted, consumption: Consumption, curve: Curve) -> tuple[Note, ...]:
     found: list[Note] = []
     if p.use_checkpoint_opt_param_scheduler:
-        found.append(note("from-checkpoint"))
+        found.append(note(say.from_checkpoint))
     if p.newer_batches and p.rampup_batch_size is not None:
-        found.append(note("rampup-ignored", version=p.version))
+        found.append(note(say.rampup_ignored, version=p.version))
     stretches = consumption.stretches
     if len(stretches) > 1:
-        found.append(note("rampup", first=stretches[0].batch, last=stretches[-1].batch, steps=stretches[-1].start))
+        found.append(note(say.rampup, first=stretches[0].batch, last=stretches[-1].batch, steps=stretches[-1].start))
     if p.decoupled_lr is not None:
-        found.append(note("decoupled", value=p.decoupled_lr))
+        found.append(note(say.decoupled, value=p.decoupled_lr))
     if p.lr_decay_style == "inverse-square-root" and counted.warmup <= 0:
-        found.append(note("samples-no-warmup", second=curve.value(1)))
+        found.append(note(say.samples_no_warmup, second=curve.value(1)))
     return tuple(found)

@@ -15,6 +15,7 @@ from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.mindformers.catalog import DEFAULT_STATIC
 from .curve import Curve, Schedule, constant_curve
 from .loss_scale import LossScale, loss_scale_curve
+from .messages_compiled import say
 from .mindformers_arguments import swallowed
 from .mindformers_classes import build
 from .pieces import Constant, Piece, Sampled
@@ -51,9 +52,11 @@ def mindformers_schedule(parameters: MindFormersParameters) -> Schedule:
     traits = built.traits._replace(offset=offset)
     if traits.undefined is not None:
         traits = traits._replace(undefined=traits.undefined - offset)
-    notes = [note("swallowed", type=built.type, argument=name) for name in swallowed(built.type, parameters.arguments)]
+    notes = [
+        note(say.swallowed, type=built.type, argument=name) for name in swallowed(built.type, parameters.arguments)
+    ]
     if parameters.use_fused:
-        notes.append(note("fused"))
+        notes.append(note(say.fused))
     decay = parameters.weight_decay
     return Schedule(
         "mindformers",

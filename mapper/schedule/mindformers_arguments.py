@@ -7,8 +7,10 @@ Sources: mindformers/core/lr/lr_schedule.py (signatures, `_get_lr_steps`), mindf
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.message import Words, verbatim
 from .curve import Traits, UndecidedError
 from .float32 import quotient, single
+from .messages_compiled import say
 from .pieces import Constant, Line
 from .problems import LARGEST, Note, note, problem
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from .pieces import Formula
 
 REQUIRED = "required"
-LENGTH_REMEDY = "it depends on the data set: give `--steps N`, or `--dataset-size N`, the samples of one epoch"
 """What settles a total that stands for the run's length (trainer/base_trainer.py:create_lr_scheduler)."""
 
 ALIASES = {
@@ -154,20 +155,20 @@ class Arguments:
         for name, value in self.values.items():
             if value is REQUIRED or (value is None and accepted[name] is REQUIRED):
                 raise UndecidedError(
-                    (problem("missing", what=f"lr_schedule.{name}", remedy=f"{type_name} cannot do without it"),)
+                    (problem(say.missing, what=verbatim(f"lr_schedule.{name}"), remedy=say.needed_by(type=type_name)),)
                 )
             if isinstance(value, bool) or not isinstance(value, (int, float, type(None), Inner)):
-                raise _wrong(name, value, "a number (YAML 1.1 reads 1e-5 as text; write 1.e-5)")
+                raise _wrong(name, value, say.number_as_text())
             if isinstance(value, (int, float)) and not abs(value) < LARGEST:
-                raise _wrong(name, value, "a finite number")
+                raise _wrong(name, value, say.finite_number())
             if name in _STEPS and isinstance(value, float):
-                raise _wrong(name, value, "a whole number")
+                raise _wrong(name, value, say.whole_number())
 
     def number(self, name: str) -> float:
         """A number as it is, an integer staying one."""
         value = self.values[name]
         if not isinstance(value, (int, float)):
-            raise _wrong(name, value, "a number")
+            raise _wrong(name, value, say.number())
         return value
 
     def optional(self, name: str) -> float | None:
@@ -184,7 +185,7 @@ class Arguments:
         """`total_steps`, without which most classes fail."""
         total = self.count("total_steps")
         if total is None:
-            raise UndecidedError((problem("missing", what="the run's length", remedy=LENGTH_REMEDY),))
+            raise UndecidedError((problem(say.missing, what=say.run_length(), remedy=say.give_dataset_size()),))
         return total
 
     def steps(self, phase: str) -> int:
@@ -193,17 +194,19 @@ class Arguments:
         if ratio is None:
             steps = self.count(f"{phase}_steps")
             if steps is None:
-                raise self.refuse(f"neither {phase}_steps nor {phase}_ratio is given")
+                raise self.refuse(say.neither_given(first=f"{phase}_steps", second=f"{phase}_ratio"))
             if steps < 0:
-                raise self.refuse(f"{phase}_steps is negative")
+                raise self.refuse(say.negative(name=f"{phase}_steps"))
             return steps
         if not 0.0 <= ratio <= 1.0:
-            raise self.refuse(f"{phase}_ratio {ratio} is not between 0 and 1")
+            raise self.refuse(say.not_a_share(name=f"{phase}_ratio", value=ratio))
         return int(self.total() * ratio)
 
-    def refuse(self, why: str) -> UndecidedError:
+    def refuse(self, why: Words) -> UndecidedError:
         """The error for arguments that the class does not take."""
-        return UndecidedError((problem("refused", framework="MindSpore Transformers", why=f"{self.type}: {why}"),))
+        return UndecidedError(
+            (problem(say.refused, framework="MindSpore Transformers", why=say.of_class(type=self.type, why=why)),)
+        )
 
     def warmup(self) -> WarmUp:
         """The warm-up phase, which all classes of MindSpore Transformers' own share."""
@@ -212,15 +215,21 @@ class Arguments:
         because = None
         if ratio is not None:
             exact = self.total() * ratio
-            name = "warmup-fraction" if exact == steps else "warmup-truncated"
-            because = note(name, ratio=ratio, total=self.total(), steps=steps)
+            because = note(
+                say.warmup_fraction if exact == steps else say.warmup_truncated,
+                ratio=ratio,
+                total=self.total(),
+                steps=steps,
+            )
         return WarmUp(
             steps, self.number("warmup_lr_init"), self.number("learning_rate"), self.version.startswith("1.6"), because
         )
 
 
-def _wrong(name: str, value: object, expected: str) -> UndecidedError:
-    return UndecidedError((problem("wrong-type", what=f"lr_schedule.{name}", found=repr(value), expected=expected),))
+def _wrong(name: str, value: object, expected: Words) -> UndecidedError:
+    return UndecidedError(
+        (problem(say.wrong_type, what=verbatim(f"lr_schedule.{name}"), found=repr(value), expected=expected),)
+    )
 
 
 class WarmUp(NamedTuple):

@@ -11,6 +11,7 @@ import math
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .curve import Traits, UndecidedError
 from .float32 import quotient, single
+from .messages_compiled import say
 from .mindformers_arguments import ARGUMENTS, BUILTIN, Arguments, Inner, Region, canonical_type
 from .pieces import Constant, Cosine, Line, Power, Sampled
 from .problems import Note, note, problem
@@ -41,12 +42,12 @@ def build(type_name: str, arguments: Mapping[str, object], version: str) -> Buil
     """The schedule that a class of the registry computes from its arguments; UndecidedError where it refuses them."""
     name = canonical_type(type_name)
     if name in BUILTIN:
-        why = f"{name} takes no total_steps, which the trainer always hands over"
-        raise UndecidedError((problem("refused", framework=MINDFORMERS, why=why),))
+        why = say.no_total_steps(type=name)
+        raise UndecidedError((problem(say.refused, framework=MINDFORMERS, why=why),))
     if name not in ARGUMENTS:
         known = ", ".join(ARGUMENTS)
         raise UndecidedError(
-            (problem("unknown-type", framework=MINDFORMERS, version=version, type=type_name, known=known),)
+            (problem(say.unknown_type, framework=MINDFORMERS, version=version, type=type_name, known=known),)
         )
     return _BUILDERS[name](Arguments(name, arguments, version))
 
@@ -88,7 +89,7 @@ def _polynomial(a: Arguments) -> Built:
     length = max(1, total - warm.steps) if given is None else max(1, given)
     final, power = a.number("lr_end"), a.number("power")
     if not warm.peak > final:
-        raise a.refuse(f"lr_end {final} is not below learning_rate {warm.peak}")
+        raise a.refuse(say.end_not_below(end=final, peak=warm.peak))
     peak, low, end, steps, since = single(warm.peak), single(final), single(total), single(length), single(warm.steps)
     drop = single(peak - low)
 
@@ -129,7 +130,7 @@ def _power(base: float, exponent: float) -> float:
 
 
 def _early(end: float, total: int, final: float) -> tuple[Note, ...]:
-    return (note("early-end", decay=end, total=total, final=final),) if end < total else ()
+    return (note(say.early_end, decay=end, total=total, final=final),) if end < total else ()
 
 
 def _cosine_value(low: float, drop: float, phase: float) -> float:
@@ -281,7 +282,7 @@ def _cool_down(a: Arguments) -> Built:
     extra: list[tuple[str, object]] = [] if cycles == 0.5 else [("num_cycles", cycles)]
     if ultimate != final:
         extra.append(("lr_end1", final))
-    notes = () if a.optional("lr_end2") != 0 or not final else (note("lr-end2-zero", value=final),)
+    notes = () if a.optional("lr_end2") != 0 or not final else (note(say.lr_end2_zero, value=final),)
     return Built(a.type, a.values, rate, regions, traits._replace(extra=tuple(extra)), a.count("total_steps"), notes)
 
 
@@ -289,7 +290,7 @@ def _stable_decay(a: Arguments) -> Built:
     warm, total, start = a.warmup(), a.total(), a.steps("decay_start")
     final = a.number("lr_end")
     if not warm.peak > final:
-        raise a.refuse(f"lr_end {final} is not below learning_rate {warm.peak}")
+        raise a.refuse(say.end_not_below(end=final, peak=warm.peak))
     begin, peak, low = single(start), single(warm.peak), single(final)
     length = single(total - begin)
     drop = single(peak - low)
@@ -307,7 +308,7 @@ def _stable_decay(a: Arguments) -> Built:
     undefined = None
     if start > 0 and not warm.steps:
         undefined = 0
-        notes.append(note("nan", peak=warm.peak))
+        notes.append(note(say.nan, peak=warm.peak))
         regions += [Region(0, Constant(warm.peak)), Region(1, Constant(math.nan))]
     regions.append(Region(start, Constant(warm.peak)))
     if total == start:
@@ -315,7 +316,7 @@ def _stable_decay(a: Arguments) -> Built:
         undefined = start if undefined is None else undefined
     else:
         regions.append(Region(math.inf, Line(warm.peak, (final - warm.peak) / (total - start), start)))
-    notes.append(note("not-clamped", step=total, final=final))
+    notes.append(note(say.not_clamped, step=total, final=final))
     traits = warm.traits("linear", total, final, max(start, warm.steps))
     traits = traits._replace(after="continues", undefined=undefined, hold_end=start)
     return Built(a.type, a.values, rate, regions, traits, total, tuple(notes))
@@ -324,7 +325,7 @@ def _stable_decay(a: Arguments) -> Built:
 def _annealing(a: Arguments) -> Built:
     peak, final, length = a.number("base_lr"), a.number("eta_min"), a.count("t_max") or 0
     if length < 1:
-        raise a.refuse(f"t_max {length} is not positive")
+        raise a.refuse(say.not_positive(name="t_max", value=length))
     low, drop, half_turn, steps = single(final), single(peak - final), single(math.pi), single(length)
 
     def rate(step: int) -> float:
@@ -339,7 +340,7 @@ def _warm_restarts(a: Arguments) -> Built:
     peak, final = a.number("base_lr"), a.number("eta_min")
     first, factor = a.count("t_0") or 0, a.count("t_mult") or 0
     if first < 1 or factor < 1:
-        raise a.refuse("t_0 and t_mult must be positive")
+        raise a.refuse(say.restarts_not_positive())
     low, drop, half_turn, length = single(final), single(peak - final), single(math.pi), single(first)
     growth = single(math.log(factor))
 
@@ -384,7 +385,7 @@ def _warm_restarts(a: Arguments) -> Built:
 def _layer_wise(a: Arguments) -> Built:
     base, scale = a.values["base_lr"], a.number("lr_scale")
     if not isinstance(base, Inner):
-        raise a.refuse("base_lr must be another schedule, which a YAML cannot give")
+        raise a.refuse(say.base_must_be_schedule())
     built = build(base.type, base.arguments, a.version)
     rounded = single(scale)
     regions = [Region(region.until, _scaled(region.formula, scale)) for region in built.regions]

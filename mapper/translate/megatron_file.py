@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import TOKENIZER_FLAGS
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import catalog
-from .translation import TOKENIZER
+from .target import TOKENIZER
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
     from ...schemas.megatron.catalog import ArgumentFact
-    from .translation import TargetSetting, Translation
+    from .target import TargetSetting, Translation
 
 _ARRAYS = {
     "model": "MODEL_ARGS", "attention": "MODEL_ARGS", "position": "MODEL_ARGS", "norm": "MODEL_ARGS",
@@ -78,9 +79,9 @@ def _arguments(translation: Translation) -> list[tuple[str, list[str], str]]:
     if translation.source_framework == "mindformers":
         # MindSpore Transformers reads token ids; Megatron-LM asks for the tokenizer they were made with.
         found.append(
-            ("DATA_ARGS", ["--tokenizer-type", "HuggingFaceTokenizer"], "the tokenizer the data were made with")
+            ("DATA_ARGS", [TOKENIZER_FLAGS[0], "HuggingFaceTokenizer"], "the tokenizer the data were made with")
         )
-        found.append(("DATA_ARGS", ["--tokenizer-model", TOKENIZER], ""))
+        found.append(("DATA_ARGS", [TOKENIZER_FLAGS[1], TOKENIZER], ""))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import DATASET, DATASET_TASK
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.versions import number_of
@@ -13,7 +14,10 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
-    from .translation import Translation
+    from .target import Translation
+
+
+_BALANCING = "TopkBiasBalanceCallback"
 
 
 def mindformers_settings(translation: Translation) -> dict[str, Value]:
@@ -26,7 +30,7 @@ def mindformers_settings(translation: Translation) -> dict[str, Value]:
     for setting in translation.settings:
         settings[setting.key] = setting.value
     if _value(translation, "moe.router.expert_bias") and _value(translation, "moe.num_experts"):
-        settings["callbacks{TopkBiasBalanceCallback}.type"] = "TopkBiasBalanceCallback"
+        settings[f"callbacks{{{_BALANCING}}}.type"] = _BALANCING
     for key in list(settings):
         if "{" in key:
             name = key.partition("{")[2].partition("}")[0]
@@ -72,14 +76,14 @@ def mindformers_document(translation: Translation) -> tuple[dict[str, Any], dict
         names[key] = path
         _put(document, path, settings[key])
     ordered = {section: document[section] for section in sorted(document, key=lambda name: places.get(name, 99))}
-    if translation.dialect == "static" and "train_dataset_task" in ordered:
-        ordered["train_dataset"] = Anchored("train_dataset", ordered["train_dataset"])
-        ordered["train_dataset_task"]["dataset_config"] = Alias("train_dataset")
+    if translation.dialect == "static" and DATASET_TASK in ordered:
+        ordered[DATASET] = Anchored(DATASET, ordered[DATASET])
+        ordered[DATASET_TASK]["dataset_config"] = Alias(DATASET)
     return ordered, names
 
 
 def _callback_rank(key: str) -> int:
-    order = ("MFLossMonitor", "TopkBiasBalanceCallback", "CheckpointMonitor", "TrainCallBack")
+    order = ("MFLossMonitor", _BALANCING, "CheckpointMonitor", "TrainCallBack")
     name = key.partition("{")[2].partition("}")[0]
     return order.index(name) if name in order else len(order)
 

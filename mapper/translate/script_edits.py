@@ -48,20 +48,21 @@ class ScriptEditor:
             yield from self.drop(key)
             return
         words = list(target.raw or ())
-        if setting is not None and setting.origin == "explicit" and same(setting.value, target.value):
+        if setting is None or setting.origin != "explicit":
+            yield from self._append(target.flag, words, key)
             return
-        written = None if setting is None or setting.origin != "explicit" else self._written(setting)
-        if written is None:
-            if setting is None or setting.origin != "explicit":
-                yield from self._append(target.flag, words, key)
-            return
+        written = None if same(setting.value, target.value) else self._written(setting)
+        if written is not None:
+            yield from self._changed(written, target.flag, words, key)
+
+    def _changed(self, written: _Written, name: str, words: list[str], key: str) -> Iterator[Edit]:
+        """Edits after which an argument that is given has other words."""
         flag = written.flag
         if "=" in flag.text and not written.words and len(words) == 1:
-            name = flag.text.partition("=")[0]
-            yield self._replaced(flag.span, f"{name}={words[0]}", key)
+            yield self._replaced(flag.span, f"{flag.text.partition('=')[0]}={words[0]}", key)
         elif not words and not written.words:
-            if flag.text != target.flag:
-                yield Edit(*self._range(flag.span), target.flag, key)
+            if flag.text != name:
+                yield Edit(*self._range(flag.span), name, key)
         elif len(words) == len(written.words):
             yield from self._words(written, words, key)
         elif words and written.words:

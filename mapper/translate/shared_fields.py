@@ -7,25 +7,27 @@ report, either at the row that says what is lost, or in a row of its own that sa
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import LATENT
 from ...mappings.tables import within
-from ...mappings.transformer_config import shared_fields
-from ...schemas.border.incoming import PROBLEMS
+from ...mappings.transformer_config import closed_reasons, shared_fields
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import catalog
+from ...schemas.messages_compiled import say
 from ...schemas.mindformers.effective import mindformers_config
 from ...schemas.source import SourceText
 from ..conditions import holds
+from ..gates import closed_by
 from .mindformers_file import mindformers_text
 from .report import FieldValues, ReportRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...mappings.transformer_config import Harmless, SharedField
+    from ...mappings.transformer_config import SharedField
     from ...schemas.config import Config, Setting, Value
-    from .translation import Translation
+    from .target import Translation
 
 _PREFIX = "resolved.transformer."
 _TOLD = ("exact", "made-explicit")
@@ -49,7 +51,7 @@ def with_shared_fields(translation: Translation, megatron: Config) -> Translatio
     for field in shared_fields():
         if not within(megatron.framework_version, field.since, field.until):
             continue
-        if field.latent and megatron.value("multi_latent_attention") is not True:
+        if field.latent and megatron.value(LATENT) is not True:
             continue
         there = mindformers.settings.get(_PREFIX + field.name)
         taken = _taken(field, megatron)
@@ -79,7 +81,7 @@ def _as_read(translation: Translation) -> Config:
 
 def _no_other(path: str) -> SourceText:
     """What is written is not on the disk, and nothing beside it is read."""
-    raise UnreadableError(finding(PROBLEMS, "missing", path, None, path=path))
+    raise UnreadableError(finding(say.missing(path=path), path))
 
 
 def _told(field: SharedField, rows: Sequence[ReportRow]) -> int | None:
@@ -99,8 +101,8 @@ def _own_row(
     mindformers: Config,
     there: Setting,
 ) -> ReportRow:
-    reason = _reason(translation, field, values)
-    why = _NO_REASON if reason is None else (reason.en, reason.zh)
+    reason = _closed(translation, field) or _reason(translation, field, values)
+    why = reason or _NO_REASON
     arguments = [setting for setting in _settings(field, megatron) if setting is not None]
     written = (key for key in there.derived_from if _is_written(mindformers, key))
     en, zh = (
@@ -127,7 +129,17 @@ def _is_written(config: Config, key: str) -> bool:
     return setting is not None and setting.origin == "explicit"
 
 
-def _reason(translation: Translation, field: SharedField, values: FieldValues) -> Harmless | None:
+def _closed(translation: Translation, field: SharedField) -> tuple[str, str] | None:
+    """Why nothing reads the field: what the gate of its recipe field asks for and the run does not have."""
+    reasons = closed_reasons()
+    for name in field.about:
+        for missing in closed_by(name, translation.recipe):
+            if missing in reasons:
+                return reasons[missing]
+    return None
+
+
+def _reason(translation: Translation, field: SharedField, values: FieldValues) -> tuple[str, str] | None:
     """Why the difference has no effect in this run; None where nothing is known."""
     for reason in field.harmless:
         if (
@@ -136,7 +148,7 @@ def _reason(translation: Translation, field: SharedField, values: FieldValues) -
             and _is_among(values.mindformers, reason.mindformers)
             and all(holds(condition, translation.recipe.value) for condition in reason.when)
         ):
-            return reason
+            return reason.en, reason.zh
     return None
 
 

@@ -6,10 +6,10 @@ later, are the reasons why the file loads into no run, or into one that stops.
 
 from __future__ import annotations
 
-from ...schemas.border.incoming import PROBLEMS
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.messages_compiled import say
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
 from ..recipe.reading import recipe_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...schemas.diagnostic import Language
-    from .translation import Translation
+    from .target import Translation
 
 _NAMES = {"megatron": "written.sh", "mindformers": "written.yaml"}
 
@@ -74,4 +74,4 @@ def _found(text: str, name: str, options: ReadOptions, *, whole: bool) -> Iterat
 
 def _no_other(path: str) -> SourceText:
     """What is written is not on the disk, and nothing beside it is read."""
-    raise UnreadableError(finding(PROBLEMS, "missing", path, None, path=path))
+    raise UnreadableError(finding(say.missing(path=path), path))

@@ -6,9 +6,10 @@ into a YAML or a script, and the rows of the loss report.
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import LOADER, MODEL_TYPE_NAME, TOKENIZER_MODEL
 from ...mappings.tables import field_named, table
 from ...schemas.diagnostic import UnreadableError, finding
-from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog, normalise_version
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ...schemas.mindformers.unknown_class import unknown_class
@@ -16,13 +17,16 @@ from ...schemas.purpose import require_training
 from ...schemas.versions import names
 from ..conditions import holds
 from ..families import ALL_LAYERS, Choice, choose
+from ..gates import meaningful
 from ..lenses.lens import Omitted, Scope
 from ..lenses.registry import LENSES
-from ..recipe.reading import meaningful, recipe_of, side_of
+from ..recipe.reading import recipe_of, side_of
 from ..recipe.run_length import settled_by
 from ..recipe.vocabulary import vocabulary
-from .problems import PROBLEMS
-from .report import ReportRow, summary
+from .messages_compiled import say
+from .report import ReportRow
+from .shared_fields import with_shared_fields
+from .target import TOKENIZER, TargetSetting, Translation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,64 +34,13 @@ if TYPE_CHECKING:
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Caveat, Impact, Row, Side, SideName, Status
     from ...schemas.config import Config, Framework, Value
-    from ...schemas.diagnostic import Language
     from ...schemas.megatron.catalog import ArgumentFact
     from ..lenses.lens import Written
     from ..recipe.values import Recipe, RecipeValue
 
-TOKENIZER = "/path/to/tokenizer"
-"""Stands for the tokenizer that MindSpore Transformers does not know."""
 DEFAULT_MINDFORMERS = {"static": DEFAULT_STATIC, "dynamic": DEFAULT_DYNAMIC}
 WRITTEN = {dialect: names("mindformers", dialect, "write") for dialect in ("static", "dynamic")}
 """The versions of MindSpore Transformers that can be written, by dialect."""
-
-
-class TargetSetting(NamedTuple):
-    """One key of the written file."""
-
-    key: str
-    value: Value
-    fields: tuple[str, ...]
-    explicit: bool
-    """Whether the source names it; otherwise a default is made explicit."""
-    notes: tuple[str, ...]
-    """The source's own names for it, for the comment."""
-
-
-class Translation(NamedTuple):
-    """Everything that is known of one translation."""
-
-    source: str
-    source_framework: Framework
-    target_framework: Framework
-    version: str
-    dialect: str
-    settings: tuple[TargetSetting, ...]
-    rows: tuple[ReportRow, ...]
-    recipe: Recipe
-    family: Choice | None = None
-    target_given: bool = False
-    """Whether somebody named the version to write."""
-
-    def versions(self, language: Language) -> list[dict[str, object]]:
-        """Both frameworks' versions, and where each comes from."""
-        basis = self.recipe.basis
-        target: dict[str, object] = {
-            "framework": self.target_framework,
-            "framework_version": self.version,
-            "version_origin": "given" if self.target_given else "assumed",
-        }
-        return [*([] if basis is None else [{"file": self.source, **basis.to_json(language)}]), target]
-
-    def to_json(self, language: Language = "en") -> dict[str, object]:
-        """The contract's `convert --report`."""
-        return {
-            "source": self.source,
-            "target": f"{self.target_framework} {self.version} ({self.dialect})",
-            "versions": self.versions(language),
-            "rows": [row.to_json(language) for row in self.rows],
-            "summary": summary(self.rows),
-        }
 
 
 def translate(
@@ -100,8 +53,6 @@ def translate(
     """The other framework's settings for a configuration; of model classes that are equally near, `family`."""
     translation = translate_recipe(recipe_of(config), config, to, version, dialect, family)
     if config.framework == "megatron" and translation.target_framework == "mindformers":
-        from .shared_fields import with_shared_fields
-
         return with_shared_fields(translation, config)
     return translation
 
@@ -136,9 +87,7 @@ def _written_version(given: str, dialect: str) -> str:
     version = minor_version(given)
     if version not in WRITTEN.get(dialect, ()):
         known = "; ".join(f"{name}: {', '.join(versions)}" for name, versions in WRITTEN.items())
-        raise UnreadableError(
-            finding(PROBLEMS, "unknown-target", "--mindformers", given=given, dialect=dialect, known=known)
-        )
+        raise UnreadableError(finding(say.unknown_target(given=given, dialect=dialect, known=known), "--mindformers"))
     return version
 
 
@@ -261,7 +210,7 @@ class _Translating:
 
     def _row(self, row: Row) -> None:
         entries = [self.recipe.fields.get(field) for field in row.fields]
-        if row.side(self.source_side, self.config.framework_version) is None:
+        if self._source(row) is None:
             return
         if all(entry is None for entry in entries):
             self._unsaid(row)
@@ -295,10 +244,10 @@ class _Translating:
         """Whether the other side could be told, and there is nothing to tell: a default, or what it has no word for."""
         if target.lens != "switched_off":
             return False
-        if not any(entry is not None and entry.origin == "explicit" for entry in entries):
+        if not _is_named(entries):
             return True
         values = tuple(None if entry is None else entry.value for entry in entries)
-        put = LENSES[target.lens].put(values, Scope(self.side, self.version, target.options, self._field))
+        put = LENSES[target.lens].put(values, self._scope(target))
         return all(isinstance(value, Omitted) for value in put)
 
     def _inert(self, row: Row, entries: list[RecipeValue | None]) -> None:
@@ -331,33 +280,33 @@ class _Translating:
         return () if entry is None else entry.keys
 
     def _without_place(self, row: Row, entries: list[RecipeValue | None], target: Side | None) -> None:
-        note = (row.en, row.zh) if row.en else _NO_PLACE
         for field, entry in zip(row.fields, entries, strict=True):
             if entry is None:
                 continue
             alike = target is not None and _does_unasked(target, entry.value)
             told = self._tells(row, field, entry) or (alike and self._matters(row, field, entry))
-            if entry.origin != "explicit" and not told:
-                continue
-            if alike:
-                self._report(field, entry, (), "exact", self._impact(row, field), _ALWAYS, reversible=True)
-                continue
-            impact = "none" if _mode(row, target) == "never" and row.loss == "one-way" else self._impact(row, field)
-            source = row.side(self.source_side, self.config.framework_version)
-            if source is not None and source.lens == "alias_of" and self._is_alias(entry, source):
-                self._report(field, entry, (), "exact", self._impact(row, field), _ONLY_READ, reversible=True)
-                continue
-            caveat = self._caveat(row, field)
-            if caveat is not None:
-                text = (caveat.en, caveat.zh)
-                self._report(field, entry, (), caveat.status, self._impact(row, field), text, reversible=False)
-                continue
-            told = source is not None and source.lens != "nothing"
-            if told and entry.decided and _same(entry.value, vocabulary()[field].default):
-                kept = self._returns(entry) and _mode(row, source) != "always"
-                self._report(field, entry, (), "exact", impact, note, reversible=kept)
-            else:
-                self._report(field, entry, (), "dropped", impact, note, reversible=False)
+            if told or entry.origin == "explicit":
+                if alike:
+                    self._report(field, entry, (), "exact", self._impact(row, field), _ALWAYS, reversible=True)
+                else:
+                    self._placeless(row, field, entry, target)
+
+    def _placeless(self, row: Row, field: FieldName, entry: RecipeValue, target: Side | None) -> None:
+        """What the other side has no place for: another argument says it, or a caveat, or it is lost."""
+        impact, source, caveat = self._impact(row, field), self._source(row), self._caveat(row, field)
+        if source is not None and source.lens == "alias_of" and self._is_alias(entry, source):
+            self._report(field, entry, (), "exact", impact, _ONLY_READ, reversible=True)
+            return
+        if caveat is not None:
+            self._report(field, entry, (), caveat.status, impact, (caveat.en, caveat.zh), reversible=False)
+            return
+        note = (row.en, row.zh) if row.en else _NO_PLACE
+        if _mode(row, target) == "never" and row.loss == "one-way":
+            impact = "none"
+        told = source is not None and source.lens != "nothing"
+        neutral = told and entry.decided and _same(entry.value, vocabulary()[field].default)
+        kept = neutral and self._returns(entry) and _mode(row, source) != "always"
+        self._report(field, entry, (), "exact" if neutral else "dropped", impact, note, reversible=kept)
 
     def _is_alias(self, entry: RecipeValue, side: Side) -> bool:
         """Whether another argument, which is translated, holds the same value."""
@@ -401,7 +350,7 @@ class _Translating:
 
     def _comes_back(self, row: Row, field: FieldName, entry: RecipeValue, fixed: tuple[Value, ...]) -> bool:
         """Whether the source can only mean its own value, even where it is told what the target does."""
-        source = row.side(self.source_side, self.config.framework_version)
+        source = self._source(row)
         if source is None or source.fixed is not None or len(row.fields) > 1 or not entry.decided:
             return False
         lens, scope = (
@@ -413,68 +362,64 @@ class _Translating:
         return _same(_back(got, row.fields.index(field)), entry.value)
 
     def _put(self, row: Row, entries: list[RecipeValue | None], target: Side) -> None:
-        caveats = [self._caveat(row, field) for field in row.fields]
-        fields = list(row.fields)
-        values = tuple(self._wanted(entry, field) for entry, field in zip(entries, fields, strict=True))
         instead = self._instead(row)
-        values = tuple(instead.get(field, value) for field, value in zip(fields, values, strict=True))
-        lens = LENSES[target.lens]
-        scope = Scope(self.side, self.version, target.options, self._field)
+        values = tuple(
+            instead.get(field, self._wanted(entry, field)) for field, entry in zip(row.fields, entries, strict=True)
+        )
+        lens, scope = LENSES[target.lens], self._scope(target)
         put = lens.put(values, scope)
         names = self._names(row, target)
         refused = [name for place, name in enumerate(names) if name is not None and self._refused(name, put, place)]
         put = self._accepted(put, refused, names, target)
-        explicit = any(entry is not None and entry.origin == "explicit" for entry in entries)
-        written: dict[int, str] = {}
-        for place, value in enumerate(put):
-            name = names[place] if place < len(names) else None
-            if name is None or isinstance(value, Omitted) or name.startswith("resolved."):
-                continue
-            if self._is_written(row, name, value, entries, explicit) and not self._refused(name, put, place):
-                written[place] = name
-        undecided = [
-            entry for entry in entries if entry is not None and not entry.decided and entry.origin == "explicit"
-        ]
-        if undecided and len(row.fields) == 1:
-            written = {}
-        notes = self._notes(entries)
-        taken: str | None = None
-        for place, name in written.items():
-            value = put[place]
-            if isinstance(value, Omitted):
-                continue
-            if name in self.settings:
-                if not _same(self.settings[name].value, value):
-                    taken = name
-                continue
-            self.settings[name] = TargetSetting(name, value, row.fields, explicit, notes)
-        gone = [name for name in target.keys if self._gone(name)]
-        gone += refused
-        got = lens.get(
-            tuple(
-                None if isinstance(value, Omitted) or name is None else value
-                for value, name in zip(put, names, strict=False)
-            ),
-            scope,
-        )
-        for place, (field, entry) in enumerate(zip(fields, entries, strict=True)):
+        written = {} if _stays_open(entries) else self._chosen(row, entries, names, put)
+        taken = self._write(row, entries, written)
+        gone = any(self._gone(name) for name in target.keys) or bool(refused)
+        got = lens.get(_as_read(put, names), scope)
+        for place, (field, entry) in enumerate(zip(row.fields, entries, strict=True)):
             if entry is None:
                 continue
-            keys = self._keys_of(place, lens.drives, written)
             if taken is not None and (entry.origin == "explicit" or self._impact(row, field) == "numerics"):
                 text = _filled(_TAKEN, {"key": taken, "other": self.settings[taken].fields[0]})
                 self._report(field, entry, (taken,), "conditional", self._impact(row, field), text, reversible=False)
                 continue
-            back = _back(got, place)
-            missing = bool(gone) and (not keys or bool(refused)) and not _by_launch(target, field)
+            keys, back = _keys_of(place, lens.drives, written), _back(got, place)
+            missing = gone and (not keys or bool(refused)) and not _by_launch(target, field)
             if missing and not refused and back is not None and _same(back, values[place]):
                 missing = False  # the argument that is gone is not the one that says this
-            self._outcome(row, field, entry, values[place], keys, caveats[place], missing, back)
+            self._outcome(row, field, entry, values[place], keys, missing, back)
 
-    def _keys_of(self, place: int, drives: tuple[tuple[int, ...], ...], written: dict[int, str]) -> tuple[str, ...]:
-        if drives and place < len(drives) and drives[place]:
-            return tuple(name for at, name in written.items() if at in drives[place])
-        return tuple(written.values())
+    def _scope(self, side: Side) -> Scope:
+        """What the lens of a side of the written file may ask."""
+        return Scope(self.side, self.version, side.options, self._field)
+
+    def _chosen(
+        self, row: Row, entries: list[RecipeValue | None], names: tuple[str | None, ...], put: Written
+    ) -> dict[int, tuple[str, Value]]:
+        """The keys that are written, by their place in the row."""
+        explicit = _is_named(entries)
+        return {
+            place: (name, value)
+            for place, (name, value) in enumerate(zip(names, put, strict=False))
+            if name is not None
+            and not isinstance(value, Omitted)
+            and not name.startswith("resolved.")
+            and self._is_written(row, name, value, entries, explicit)
+            and not self._refused(name, put, place)
+        }
+
+    def _write(self, row: Row, entries: list[RecipeValue | None], written: dict[int, tuple[str, Value]]) -> str | None:
+        """Set the keys; the last one that another row has set to something else is left, and returned."""
+        taken: str | None = None
+        explicit, notes = (
+            _is_named(entries),
+            self._notes(entries),
+        )
+        for name, value in written.values():
+            if name not in self.settings:
+                self.settings[name] = TargetSetting(name, value, row.fields, explicit, notes)
+            elif not _same(self.settings[name].value, value):
+                taken = name
+        return taken
 
     def _outcome(
         self,
@@ -483,15 +428,11 @@ class _Translating:
         entry: RecipeValue,
         wanted: Value,
         keys: tuple[str, ...],
-        caveat: Caveat | None,
         missing: bool,
         back: Value,
     ) -> None:
+        impact, caveat, misfit = self._impact(row, field), self._caveat(row, field), self.misfits.get(field)
         explicit = entry.origin == "explicit"
-        impact = self._impact(row, field)
-        misfit = self.misfits.get(field)
-        source = row.side(self.source_side, self.config.framework_version)
-        kept = _same(back, wanted) and not (row.loss == "one-way" and _mode(row, source) == "never")
         length = None if entry.decided else settled_by(self.config, field)
         if length is not None or (not entry.decided and (explicit or (impact == "numerics" and caveat is None))):
             text = length or self._open(field, entry)
@@ -504,23 +445,35 @@ class _Translating:
             whole = caveat.status != "dropped" and bool(keys) and _same(back, entry.value)
             self._report(field, entry, keys, caveat.status, impact, (caveat.en, caveat.zh), reversible=whole)
         elif missing and not _same(entry.value, vocabulary()[field].default):
-            known = all(not self._gone(name) for name in self._target_keys(row))
-            words = {**self.words, "value": _shown(entry.value)}
-            text = _filled(_NOT_TAKEN if known else _NO_ARGUMENT, words)
-            if row.en and row.loss == "unsupported":
-                text = (row.en, row.zh)
             if explicit or (impact == "numerics" and entry.value is not None):
-                self._report(field, entry, keys, "dropped", impact, text, reversible=False)
-        elif explicit:
-            said = (
-                ("", "") if source is None else (str(source.options.get("en", "")), str(source.options.get("zh", "")))
-            )
-            self._report(field, entry, keys, "exact", impact, said, reversible=kept)
+                self._report(field, entry, keys, "dropped", impact, self._why_missing(row, entry), reversible=False)
+        else:
+            self._carried(row, field, entry, keys, same=_same(back, wanted))
+
+    def _why_missing(self, row: Row, entry: RecipeValue) -> tuple[str, str]:
+        """What to say where the version has no argument for a value, or its argument does not take it."""
+        if row.en and row.loss == "unsupported":
+            return row.en, row.zh
+        known = not any(self._gone(name) for name in self._target_keys(row))
+        return _filled(_NOT_TAKEN if known else _NO_ARGUMENT, {**self.words, "value": _shown(entry.value)})
+
+    def _carried(self, row: Row, field: FieldName, entry: RecipeValue, keys: tuple[str, ...], *, same: bool) -> None:
+        """What is carried over as it is; a default of the source is told where it is written, or matters."""
+        impact, source = self._impact(row, field), self._source(row)
+        kept = same and not (row.loss == "one-way" and _mode(row, source) == "never")
+        if entry.origin == "explicit":
+            said = ("", "") if source is None else (source.options.get("en", ""), source.options.get("zh", ""))
+            text = (str(said[0]), str(said[1]))
+            self._report(field, entry, keys, "exact", impact, text, reversible=kept)
         elif keys and not (entry.value is None and len(row.fields) > 1):
             self._report(field, entry, keys, "made-explicit", impact, ("", ""), reversible=kept)
         elif not keys and self._matters(row, field, entry) and self._neutral(row, field, entry):
             text = _ONLY_READ if len(row.fields) > 1 else _SAME_DEFAULT
             self._report(field, entry, keys, "exact", impact, text, reversible=kept)
+
+    def _source(self, row: Row) -> Side | None:
+        """The source's own side of a row."""
+        return row.side(self.source_side, self.config.framework_version)
 
     def _matters(self, row: Row, field: FieldName, entry: RecipeValue) -> bool:
         """Whether a default of the source is worth a line: it is a value there, and something depends on it."""
@@ -638,7 +591,7 @@ class _Translating:
     def _model_type(self, choice: Choice) -> None:
         prefix = "model.model_config." if self.side == "static" else "model."
         family = choice.family
-        for name, value in (("model_type", family.name), ("architectures", family.architecture)):
+        for name, value in ((MODEL_TYPE_NAME, family.name), ("architectures", family.architecture)):
             self.settings[prefix + name] = TargetSetting(prefix + name, value, (), False, ())
         if self._field("moe.num_experts") is None:
             for name, value in family.without_experts.items():
@@ -765,12 +718,12 @@ def stand_ins(side: SideName, source: str) -> Iterator[tuple[FieldName, str, Val
     """Fields, keys and values that are there only so that a written file is complete."""
     if side == "megatron":
         if source == "mindformers":
-            yield "tokenizer.model", "tokenizer_model", TOKENIZER
+            yield "tokenizer.model", TOKENIZER_MODEL, TOKENIZER
         return
     from ...mappings.families_compiled import SKELETONS
 
     frame = SKELETONS[side]["settings"]
-    loader = {"static": "train_dataset.data_loader", "dynamic": "train_dataset.dataloader"}[side]
+    loader = LOADER[side]
     yield "data.blend", f"{loader}.config.data_path", frame[f"{loader}.config.data_path"][-1]
     if side == "static":
         yield "run.train_steps", f"{loader}.sizes", frame[f"{loader}.sizes"]
@@ -817,6 +770,31 @@ def row_allows_null(row: Row, side: SideName, version: str) -> bool:
     """Whether null is a value of its own, which the class's default would otherwise replace."""
     found = row.side(side, version)
     return found is not None and found.options.get("nullable") is True
+
+
+def _is_named(entries: list[RecipeValue | None]) -> bool:
+    """Whether the source names any of them."""
+    return any(entry is not None and entry.origin == "explicit" for entry in entries)
+
+
+def _stays_open(entries: list[RecipeValue | None]) -> bool:
+    """Whether the one field of a row has a written value that cannot be read."""
+    return len(entries) == 1 and any(
+        entry is not None and not entry.decided and entry.origin == "explicit" for entry in entries
+    )
+
+
+def _keys_of(place: int, drives: tuple[tuple[int, ...], ...], written: dict[int, tuple[str, Value]]) -> tuple[str, ...]:
+    """The written keys that decide the field at a place."""
+    mine = drives[place] if place < len(drives) and drives[place] else written
+    return tuple(name for at, (name, _) in written.items() if at in mine)
+
+
+def _as_read(put: Written, names: tuple[str | None, ...]) -> tuple[Value, ...]:
+    """What the other side's reader finds."""
+    return tuple(
+        None if isinstance(value, Omitted) or name is None else value for value, name in zip(put, names, strict=False)
+    )
 
 
 def _back(got: tuple[Value, ...], place: int) -> Value:

@@ -7,6 +7,7 @@ new text is read again, and what still differs is said instead of guessed.
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import OLDER_CLASS, PARALLEL_SWITCHES, RESOLVED_SECTIONS
 from ...mappings.tables import Row, Side, table
 from ...schemas.config import Config, ReadOptions
 from ...schemas.diagnostic import UnreadableError, finding
@@ -15,14 +16,15 @@ from ...schemas.reader import config_of
 from ...schemas.source import SourceText
 from ..differences import same
 from ..families import family_of, misfits_of
-from ..recipe.reading import meaningful, recipe_of, side_of
+from ..gates import meaningful
+from ..recipe.reading import recipe_of, side_of
 from ..recipe.vocabulary import vocabulary
 from .edits import Edit, applied
 from .megatron_file import megatron_text
+from .messages_compiled import say
 from .mindformers_file import mindformers_document, mindformers_settings, mindformers_text
-from .problems import PROBLEMS
 from .script_edits import ScriptEditor
-from .translation import TargetSetting, Translation
+from .target import TargetSetting, Translation
 from .yaml_edits import YamlEditor
 
 if TYPE_CHECKING:
@@ -45,18 +47,11 @@ _DECIDED_BY = {"model.vocab_size": "model.padded_vocab_size", "model.vocab_divis
 """Fields that count only through another one."""
 _ENABLERS = {
     "static": {
-        "parallel": ("use_parallel", "parallel.parallel_mode"),
-        "batch": ("use_parallel", "parallel.parallel_mode"),
+        "parallel": PARALLEL_SWITCHES,
+        "batch": PARALLEL_SWITCHES,
     },
 }
 """Keys without which the keys of a topic do nothing."""
-_RESOLVED = {
-    "lr_schedule": "resolved.schedule",
-    "lr_scheduler": "resolved.schedule",
-    "optimizer": "resolved.optimizer",
-    "runner_wrapper": "resolved.wrapper",
-}
-"""Where the readers keep what a section's class makes of it."""
 _DEVICES = (
     "The launch starts {found} devices, {wanted} are wanted; change its launch line.",
     "启动命令使用 {found} 个设备，应为 {wanted} 个；请修改启动命令。",
@@ -143,20 +138,20 @@ class _Updating:
     def _check(self, text: str) -> None:
         config, translation = self.config, self.translation
         wanted = "megatron" if translation.target_framework == "megatron" else translation.dialect
-        if self.side != wanted or (config.dialect == "legacy" and _OLDER in config.settings):
+        if self.side != wanted or (config.dialect == "legacy" and OLDER_CLASS in config.settings):
             raise UnreadableError(
                 finding(
-                    PROBLEMS,
-                    "other-target",
+                    say.other_target(
+                        found=f"{config.framework} ({config.dialect})",
+                        wanted=f"{translation.target_framework} ({translation.dialect})",
+                    ),
                     config.file,
-                    found=f"{config.framework} ({config.dialect})",
-                    wanted=f"{translation.target_framework} ({translation.dialect})",
                 )
             )
         script = self.side == "megatron"
         launch = config.launch
         if (launch is None or launch.script is None) if script else launch is not None or text.startswith("#!"):
-            raise UnreadableError(finding(PROBLEMS, "no-text", config.file))
+            raise UnreadableError(finding(say.no_text(), config.file))
 
     def _read(self, text: str) -> Config:
         return config_of(SourceText(self.config.file, text), self.options, path=self.config.file)
@@ -340,9 +335,9 @@ class _Updating:
     def _in_effect(self, key: str) -> Value:
         """What a new file has for a key: what it says, or what its class takes where it says nothing."""
         section, _, name = key.partition(".")
-        if key in self.wanted.settings or section not in _RESOLVED:
+        if key in self.wanted.settings or section not in RESOLVED_SECTIONS:
             return self.wanted.value(key)
-        return self.wanted.value(f"{_RESOLVED[section]}.{name}")
+        return self.wanted.value(f"{RESOLVED_SECTIONS[section]}.{name}")
 
     def _own(self, side: Side) -> list[str]:
         """The keys that belong to a row and to no other."""
@@ -496,8 +491,6 @@ def _shown(value: Value) -> str:
     return "unknown" if value is None else str(value)
 
 
-_OLDER = "model.model_config.type"
-"""The key that names an older model class, whose keys are not those that are written."""
 _NO_SIDE = Side((), "same", {}, (), (), None, None, None, None, None)
 _FAMILY = Row("model", ("model.family",), "exact", "always", "numerics", (), (), (), (), (), (), "", "")
 """Stands for the model class, which no row of the tables writes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...schemas.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .translation import Translation
+    from .target import Translation
 
 
 def text_of(translation: Translation, *, comments: bool = True) -> str:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import os
 import sys
 
-from ..diagnostic import Kind, UnreadableError, finding
+from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING
+from ..messages_compiled import say
 from ..source import SourceText, Span
 from .regular import NotRegularError, open_regular, read_at_once, remember_input
 
@@ -23,93 +24,11 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ..diagnostic import Diagnostic
+    from ..message import Problem
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_ARGUMENTS = 1_000_000
 """Characters of an argument list, a recipe or a log's arguments block; a real one has some ten thousand."""
-
-PROBLEMS = {
-    "missing": Kind("SYN900", "file-missing", "error", "There is no file {path}.", "文件 {path} 不存在。"),
-    "dangling": Kind(
-        "SYN901",
-        "dangling-link",
-        "error",
-        "{path} is a link to {target}, which does not exist.",
-        "{path} 是指向 {target} 的链接，但目标不存在。",
-    ),
-    "directory": Kind(
-        "SYN902",
-        "is-a-directory",
-        "error",
-        "{path} is a directory; name a file in it.",
-        "{path} 是目录，请指定其中的文件。",
-    ),
-    "not-regular": Kind(
-        "SYN903", "not-a-file", "error", "{path} cannot be read: {why}.", "无法读取 {path}：{why_zh}。"
-    ),
-    "denied": Kind("SYN904", "unreadable", "error", "{path} cannot be read: {why}.", "无法读取 {path}：{why_zh}。"),
-    "too-large": Kind(
-        "SYN905",
-        "too-large",
-        "error",
-        "The file has {size} bytes; a configuration has at most {limit}. Is this a data file?",
-        "文件有 {size} 字节；配置文件最多 {limit} 字节。这是数据文件吗？",
-    ),
-    "not-utf8": Kind(
-        "SYN906",
-        "not-utf8",
-        "error",
-        "Byte {offset} (0x{byte:02x}) is not UTF-8. Save the file as UTF-8.",
-        "第 {offset} 字节 (0x{byte:02x}) 不是 UTF-8。请将文件保存为 UTF-8。",
-    ),
-    "not-utf8-but": Kind(
-        "SYN906",
-        "not-utf8",
-        "error",
-        "Byte {offset} (0x{byte:02x}) is not UTF-8, as which MindSpore Transformers opens the file; it is read here as "
-        "{encoding}. Save it as UTF-8.",
-        "第 {offset} 字节 (0x{byte:02x}) 不是 UTF-8，而 MindSpore Transformers 以 UTF-8 打开该文件；"
-        "此处按 {encoding} 读取。请保存为 UTF-8。",
-    ),
-    "not-encoded-so": Kind(
-        "SYN912",
-        "not-in-encoding",
-        "error",
-        "Byte {offset} (0x{byte:02x}) is not {encoding}, which --encoding asks for.",
-        "第 {offset} 字节 (0x{byte:02x}) 不是 --encoding 指定的 {encoding}。",
-    ),
-    "utf16": Kind(
-        "SYN928",
-        "utf-16",
-        "error",
-        "The file is UTF-16, which neither bash nor MindSpore Transformers reads. Save it as UTF-8.",
-        "文件是 UTF-16 编码，bash 和 MindSpore Transformers 都无法读取。请保存为 UTF-8。",
-    ),
-    "other-encoding": Kind(
-        "SYN936",
-        "read-as-gb18030",
-        "info",
-        "Byte {offset} (0x{byte:02x}) is not UTF-8; the file is read as {encoding}, and bash takes its bytes as they "
-        "are. --encoding names another.",
-        "第 {offset} 字节 (0x{byte:02x}) 不是 UTF-8；文件按 {encoding} 读取，bash 则按原字节处理。"
-        "可用 --encoding 指定。",
-    ),
-    "outside": Kind(
-        "SYN944",
-        "outside-confinement",
-        "error",
-        "{path} is outside {root}, to which --confine keeps what is read.",
-        "{path} 位于 {root} 之外，而 --confine 只允许读取该目录内的文件。",
-    ),
-    "binary": Kind(
-        "SYN907",
-        "binary",
-        "error",
-        "Byte {offset} is NUL: this is a binary file, not a script or a configuration.",
-        "第 {offset} 字节是 NUL：这是二进制文件，不是脚本或配置。",
-    ),
-    "empty": Kind("SYN908", "empty", "error", "The file is empty.", "文件是空的。"),
-}
 
 
 ENCODINGS = ("utf-8", "gb18030", "gbk")
@@ -161,19 +80,18 @@ def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) ->
         with open_regular(path) as stream:
             size = os.fstat(stream.fileno()).st_size
             if size > limit:
-                _refuse("too-large", name, size=size, limit=limit)
+                _refuse(say.too_large(size=size, limit=limit), name)
             return _bounded(read_at_once(stream, limit + 1), name, limit)
     except FileNotFoundError:
         if os.path.islink(path):
-            _refuse("dangling", name, path=name, target=os.readlink(path))
-        _refuse("missing", name, path=name)
+            _refuse(say.dangling(path=name, target=os.readlink(path)), name)
+        _refuse(say.missing(path=name), name)
     except IsADirectoryError:
-        _refuse("directory", name, path=name)
+        _refuse(say.directory(path=name), name)
     except NotRegularError as error:
         from ..system_reasons import system_reason
 
-        why, why_zh = system_reason(error)
-        _refuse("not-regular", name, path=name, why=why, why_zh=why_zh)
+        _refuse(say.not_regular(path=name, why=system_reason(error)), name)
     except (OSError, ValueError) as error:
         _deny(name, error)
 
@@ -225,7 +143,7 @@ def confined(open_file: Callable[[str], SourceText], root: str) -> Callable[[str
 def require_inside(path: str, root: str, shown: str | None = None) -> None:
     """UnreadableError for a path that leads, links and all, to something outside of a folder."""
     if not is_inside(path, root):
-        _refuse("outside", shown or path, path=shown or path, root=root)
+        _refuse(say.outside(path=shown or path, root=root), shown or path)
 
 
 def require_no_way_out(path: str, root: str) -> None:
@@ -242,17 +160,17 @@ def is_inside(path: str, root: str) -> bool:
 def decode(data: bytes, name: str, encoding: str | None = None) -> SourceText:
     """Bytes as a source text, or UnreadableError; a byte-order mark is dropped."""
     if data.startswith(_UTF_16):
-        _refuse("utf16", name, Span(1, 1, 1, 1))
+        _refuse(say.utf16(), name, Span(1, 1, 1, 1))
     nul = data.find(b"\0")
     if nul >= 0:
-        _refuse("binary", name, _place(data, nul, "utf-8"), offset=nul)
+        _refuse(say.binary(offset=nul), name, _place(data, nul, "utf-8"))
     if encoding is not None and encoding != "utf-8":
         try:
             return _source(name, data.decode(encoding), encoding)
         except UnicodeDecodeError as error:
             at = error.start
             place = _place(data, at, encoding)
-            _refuse("not-encoded-so", name, place, offset=at, byte=data[at], encoding=encoding)
+            _refuse(say.not_encoded_so(offset=at, byte=data[at], encoding=encoding), name, place)
     mark = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
     try:
         return _source(name, data[mark:].decode("utf-8"), "utf-8-sig" if mark else "utf-8")
@@ -261,7 +179,7 @@ def decode(data: bytes, name: str, encoding: str | None = None) -> SourceText:
     place = _place(data, at, "utf-8")
     text = None if encoding is not None or mark else _chinese(data)
     if text is None:
-        _refuse("not-utf8", name, place, offset=at, byte=data[at])
+        _refuse(say.not_utf8(offset=at, byte=data[at]), name, place)
     found = _source(name, text, "gb18030")
     found.strange = (at, data[at], place)
     return found
@@ -273,7 +191,8 @@ def encoding_problem(source: SourceText, *, must_be_utf8: bool) -> Diagnostic | 
         return None
     offset, byte, place = source.strange
     told = {"offset": offset, "byte": byte, "encoding": source.encoding.upper()}
-    return finding(PROBLEMS, "not-utf8-but" if must_be_utf8 else "other-encoding", source.name, place, **told)
+    said = say.not_utf8_but(**told) if must_be_utf8 else say.other_encoding(**told)
+    return finding(said, source.name, place)
 
 
 def _chinese(data: bytes) -> str | None:
@@ -285,13 +204,13 @@ def _chinese(data: bytes) -> str | None:
 
 def _source(name: str, text: str, encoding: str) -> SourceText:
     if not text.strip():
-        _refuse("empty", name)
+        _refuse(say.empty(), name)
     return SourceText(name, text, encoding)
 
 
 def _bounded(data: bytes, name: str, limit: int) -> bytes:
     if len(data) > limit:
-        _refuse("too-large", name, size=len(data), limit=limit)
+        _refuse(say.too_large(size=len(data), limit=limit), name)
     return data
 
 
@@ -304,22 +223,21 @@ def _whole_number(digits: str) -> int:
 def refuse_larger(name: str, size: int, limit: int) -> None:
     """UnreadableError for a text that is too long to be what it seems."""
     if size > limit:
-        _refuse("too-large", name, size=size, limit=limit)
+        _refuse(say.too_large(size=size, limit=limit), name)
 
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-def _refuse(problem: str, name: str, span: Span | None = None, **values: object) -> NoReturn:
-    raise UnreadableError(finding(PROBLEMS, problem, name, span, **values))
+def _refuse(problem: Problem, name: str, span: Span | None = None) -> NoReturn:
+    raise UnreadableError(finding(problem, name, span))
 
 
 def _deny(name: str, error: Exception) -> NoReturn:
     from ..system_reasons import system_reason
 
-    why, why_zh = system_reason(error)
-    _refuse("denied", name, path=name, why=why, why_zh=why_zh)
+    _refuse(say.denied(path=name, why=system_reason(error)), name)
 
 
 def _place(data: bytes, offset: int, encoding: str) -> Span:

@@ -14,23 +14,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from io import BufferedReader
 
+    from ..message import Words
+
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
-_KINDS = (
-    (stat.S_ISFIFO, "it is a pipe, not a regular file", "是管道，而不是普通文件"),
-    (stat.S_ISCHR, "it is a device, not a regular file", "是设备，而不是普通文件"),
-    (stat.S_ISBLK, "it is a device, not a regular file", "是设备，而不是普通文件"),
-    (stat.S_ISSOCK, "it is a socket, not a regular file", "是套接字，而不是普通文件"),
-)
-_OTHER = "it is not a regular file", "不是普通文件"
 _opened: set[tuple[int, int]] = set()
 
 
 class NotRegularError(OSError):
     """Something else than a file of the disk stands at the path."""
 
-    def __init__(self, why: str, why_zh: str, path: str) -> None:
-        super().__init__(errno.EINVAL, why, path)
-        self.why_zh = why_zh
+    def __init__(self, words: Words, path: str) -> None:
+        super().__init__(errno.EINVAL, str(words), path)
+        self.words = words
 
 
 def open_regular(path: str, *, remember: bool = True) -> BufferedReader:
@@ -76,5 +71,10 @@ def _require_regular(status: os.stat_result, path: str) -> None:
         return
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    why, why_zh = next(((why, why_zh) for test, why, why_zh in _KINDS if test(mode)), _OTHER)
-    raise NotRegularError(why, why_zh, path)
+    from ..messages_compiled import say
+
+    if stat.S_ISFIFO(mode):
+        raise NotRegularError(say.is_a_pipe(), path)
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise NotRegularError(say.is_a_device(), path)
+    raise NotRegularError(say.is_a_socket() if stat.S_ISSOCK(mode) else say.is_not_regular(), path)

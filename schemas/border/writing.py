@@ -11,6 +11,8 @@ import os
 import stat
 
 from ..light_typing import TYPE_CHECKING
+from ..message import Words
+from ..messages_compiled import say
 from ..system_reasons import system_reason
 from ..usage import UsageError
 from .regular import is_input
@@ -26,14 +28,13 @@ _MARK = ".accmap-"
 
 def standing_already(*names: str) -> UsageError:
     """The refusal to write over files unasked."""
-    return UsageError(f"{', '.join(names)} exists; --force overwrites it", f"{'、'.join(names)} 已存在；--force 可覆盖")
+    return UsageError(say.already_there(names=Words(", ".join(names), "、".join(names))))
 
 
 def one_file(first: str, second: str) -> UsageError:
     """The refusal to write two answers to one place."""
     return UsageError(
-        f"{first} and {second} are one file; give each answer its own",
-        f"{first} 与 {second} 是同一文件；请为每个结果指定各自的文件",
+        say.one_file(first=first, second=second),
     )
 
 
@@ -53,8 +54,7 @@ def rewrite(source: SourceText, text: str) -> None:
         data = text.encode(source.encoding)
     except UnicodeEncodeError:
         raise UsageError(
-            f"{source.name} cannot be written: what is new in it does not exist in {source.encoding}",
-            f"无法写入 {source.name}：新内容无法用 {source.encoding} 表示",
+            say.not_in_encoding(name=source.name, encoding=source.encoding),
         ) from None
     _write({source.name: data}, force=True, over_inputs=True)
 
@@ -70,10 +70,7 @@ def write_folder(directory: str, files: Mapping[str, str], *, force: bool = Fals
         for folder in reversed(made):
             os.rmdir(folder)
         if isinstance(error, OSError):
-            why, why_zh = system_reason(error)
-            raise UsageError(
-                f"{error.filename} cannot be made: {why}", f"无法创建 {error.filename}：{why_zh}"
-            ) from None
+            raise UsageError(say.cannot_be_made(path=error.filename, why=system_reason(error))) from None
         raise
 
 
@@ -147,8 +144,7 @@ def remove_leftovers(folder: str) -> None:
 def _write(files: Mapping[str, bytes], *, force: bool, over_inputs: bool) -> None:
     if "-" in files:
         raise UsageError(
-            "- would be a file of that name, not standard output; write ./- if it is meant",
-            "- 会成为同名文件而不是标准输出；若确实如此，请写作 ./-",
+            say.dash_is_a_file(),
         )
     streams = {path for path in files if _is_stream(path)}
     _refuse_places([path for path in files if path not in streams], force=force, over_inputs=over_inputs)
@@ -168,8 +164,7 @@ def _write(files: Mapping[str, bytes], *, force: bool, over_inputs: bool) -> Non
         for new in waiting:
             new.place()
     except OSError as error:
-        why, why_zh = system_reason(error)
-        raise UsageError(f"{current} cannot be written: {why}", f"无法写入 {current}：{why_zh}") from None
+        raise UsageError(say.cannot_be_written(path=current, why=system_reason(error))) from None
     finally:
         for new in waiting:
             new.discard()
@@ -188,8 +183,7 @@ def _refuse_places(paths: list[str], *, force: bool, over_inputs: bool) -> None:
             continue
         if is_input(status):
             raise UsageError(
-                f"{path} is what this answer is made from; write to another file",
-                f"{path} 是本次输出的来源；请写到另一个文件",
+                say.is_an_input(path=path),
             )
     standing = [] if force else [path for path in paths if os.path.lexists(path)]
     if standing:
@@ -219,9 +213,7 @@ def _encoded(path: str, text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        raise UsageError(
-            f"{path} cannot be written: a name in it is not UTF-8", f"无法写入 {path}：其中有名称不是 UTF-8"
-        ) from None
+        raise UsageError(say.name_not_utf8(path=path)) from None
 
 
 def _keep_mode(handle: int, target: str) -> None:

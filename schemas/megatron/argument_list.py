@@ -9,7 +9,8 @@ from __future__ import annotations
 from ..config import Argument
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING
-from .problems import PROBLEMS
+from ..message import Words
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +63,7 @@ def _word(source: SourceText, at: int) -> tuple[str, int]:
         if character == "'":
             end = text.find("'", at + 1)
             if end < 0:
-                _refuse(source, at, "a quote (') is not closed", "单引号未闭合")
+                _refuse(source, at, say.quote_open())
             parts.append(text[at + 1 : end])
             at = end + 1
         elif character == '"':
@@ -96,7 +97,7 @@ def _double_quoted(source: SourceText, start: int) -> tuple[str, int]:
             parts.append(text[at])
             at += 1
     if at >= len(text):
-        _refuse(source, start, 'a quote (") is not closed', "双引号未闭合")
+        _refuse(source, start, say.double_quote_open())
     return "".join(parts), at + 1
 
 
@@ -115,7 +116,7 @@ def json_words(source: SourceText) -> tuple[Argument, ...]:
             try:
                 value, end = scan(text, at + 1, True)
             except decoder.JSONDecodeError as error:
-                _refuse(source, min(error.pos, len(text) - 1), error.msg, "字符串有误")
+                _refuse(source, min(error.pos, len(text) - 1), Words(error.msg, "字符串有误"))
         else:
             end = at
             while end < len(text) and text[end] not in ",]" + _BLANK:
@@ -123,20 +124,20 @@ def json_words(source: SourceText) -> tuple[Argument, ...]:
             value = text[at:end]
             if not value or value[0] in "[{}" or not _is_number(value):
                 shown = value[:20] or text[at : at + 1]
-                _refuse(source, at, f"{shown} is not a string or number", f"{shown} 不是字符串或数字")
+                _refuse(source, at, say.neither_string_nor_number(shown=shown))
         words.append(Argument(value, source.span(at, end)))
         at = _skip(text, end)
         if text[at : at + 1] == ",":
             at = _skip(text, at + 1)
             if text[at : at + 1] == "]":
-                _refuse(source, at, "a value is missing after the last comma", "最后一个逗号后缺少值")
+                _refuse(source, at, say.nothing_after_comma())
         elif text[at : at + 1] != "]":
-            _refuse(source, min(at, len(text) - 1), "a comma or ] is missing", "缺少逗号或 ]")
+            _refuse(source, min(at, len(text) - 1), say.comma_or_end_missing())
     if at >= len(text):
-        _refuse(source, len(text) - 1, "the list is not closed", "列表未闭合")
+        _refuse(source, len(text) - 1, say.list_open())
     rest = _skip(text, at + 1)
     if rest < len(text):
-        _refuse(source, rest, "something follows the list", "列表之后还有内容")
+        _refuse(source, rest, say.more_after_list())
     return tuple(words)
 
 
@@ -154,6 +155,6 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _refuse(source: SourceText, at: int, why: str, why_zh: str) -> NoReturn:
+def _refuse(source: SourceText, at: int, why: Words) -> NoReturn:
     span = source.span(at, at + 1)
-    raise UnreadableError(finding(PROBLEMS, "not-a-list", source.name, span, why=why, why_zh=why_zh))
+    raise UnreadableError(finding(say.not_a_list(why=why), source.name, span))

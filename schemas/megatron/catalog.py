@@ -12,7 +12,7 @@ from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..version_text import minor_of
 from ..versions import default_name, known_names, names
-from .problems import PROBLEMS
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -82,5 +82,5 @@ def normalise_version(text: str, where: str = "--megatron") -> str:
     """`0.12` for `0.12`, `0.12.3`, `core_r0.12.0`, `core_v0.12.1`, and `main`; UnreadableError for one not known."""
     version = minor_of(text) or text.strip()
     if version not in VERSIONS:
-        raise UnreadableError(finding(PROBLEMS, "unknown-version", where, given=text, known=known_names("megatron")))
+        raise UnreadableError(finding(say.unknown_version(given=text, known=known_names("megatron")), where))
     return version

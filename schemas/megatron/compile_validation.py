@@ -6,13 +6,13 @@ values, so that nothing is parsed or evaluated when a file is read. One module a
 
 from __future__ import annotations
 
-import ast
 import os
 from typing import Any, NamedTuple
 
+from ..compile_rows import LINE, Names, TableError, read_table
 from ..version_sets import versions_in
 from . import validation_functions
-from .catalog import VERSIONS
+from .catalog import VERSIONS, catalog
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "validation.yaml")
@@ -33,22 +33,20 @@ class Row(NamedTuple):
     stage: str
     hardware: str
     source: str
+    line: int
 
 
 def read_rows() -> list[Row]:
     """Every row of the table in order; ValueError where one is malformed."""
-    import yaml
-
-    with open(SOURCE, encoding="utf-8") as stream:
-        sections = yaml.safe_load(stream)
+    sections = read_table(SOURCE)
     return [_row(raw, section) for section in sections for raw in section["rows"]]
 
 
 def _row(raw: dict[str, Any], section: dict[str, Any]) -> Row:
     actions = [action for action in ACTIONS if action in raw]
-    extra = set(raw) - {*ACTIONS, "to", "when", "versions", "hardware"}
+    extra = set(raw) - {*ACTIONS, "to", "when", "versions", "hardware", LINE}
     if len(actions) != 1 or extra or ("to" in raw) != (actions[0] in ("set", "respell", "let")):
-        raise ValueError(f"{section['section']}: {raw}")
+        raise TableError("schemas/megatron/validation.yaml", raw, f"this is no row: {raw}")
     action = actions[0]
     target = "" if action == "require" else raw[action]
     to = str(raw["require"] if action == "require" else raw.get("to", ""))
@@ -61,43 +59,26 @@ def _row(raw: dict[str, Any], section: dict[str, Any]) -> Row:
         section.get("stage", "validation"),
         raw.get("hardware", ""),
         section["source"],
+        raw[LINE],
     )
 
 
-def names_in(expression: str) -> set[str]:
-    """The values that an expression reads."""
-    return {
-        node.id
-        for node in ast.walk(ast.parse(expression, mode="eval"))
-        if isinstance(node, ast.Name) and not _is_function(node.id)
-    }
+def names(rows: list[Row]) -> Names:
+    """What the expressions may call and read: the arguments of every version, and what the rows write."""
+    known = {dest for version in VERSIONS for dest in catalog(version).by_dest} | {row.target for row in rows}
+
+    def place(name: str) -> str | None:
+        return name if name in known or name == "rank" else None
+
+    return Names(validation_functions, CONTEXT, BUILTINS, place)
 
 
-def _is_function(name: str) -> bool:
-    return name in CONTEXT or name in BUILTINS or hasattr(validation_functions, name)
-
-
-class _Compiler(ast.NodeTransformer):
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        run = ast.Name("v", ast.Load())
-        if node.id in CONTEXT:
-            return ast.Attribute(run, node.id, ast.Load())
-        if node.id in BUILTINS:
-            return node
-        if hasattr(validation_functions, node.id):
-            return ast.Attribute(ast.Name("f", ast.Load()), node.id, ast.Load())
-        return ast.Subscript(run, ast.Constant(node.id), ast.Load())
-
-
-def _function(expression: str) -> str:
-    if not expression:
-        return "None"
-    tree = ast.fix_missing_locations(_Compiler().visit(ast.parse(expression, mode="eval")))
-    return f"lambda v: {ast.unparse(tree)}"
-
-
-def module_text(version: str, rows: list[Row]) -> str:
+def module_text(version: str, rows: list[Row], known: Names) -> str:
     """The source of the compiled module of one version."""
+
+    def function(text: str) -> str:
+        return known.compiled(text) if text else "None"
+
     lines = [
         f'"""Validation of Megatron-LM {version}; compiled from validation.yaml, do not edit."""',
         "",
@@ -108,15 +89,19 @@ def module_text(version: str, rows: list[Row]) -> str:
     for row in rows:
         if version not in row.versions:
             continue
-        texts = ", ".join(repr(text) for text in (row.action, row.target, row.to, row.when, row.stage, row.hardware))
-        lines.append(f"    ({texts}, {_function(row.to)}, {_function(row.when)}),")
+        more = (row.to, row.when, row.stage, row.hardware)
+        try:
+            lines.append(f"    ({row.action!r}, {row.target!r}, {function(row.to)}, {function(row.when)}, {more!r}),")
+        except ValueError as error:
+            raise TableError("schemas/megatron/validation.yaml", {LINE: row.line}, str(error)) from error
     return "\n".join([*lines, ")", ""])
 
 
 def products() -> dict[str, str]:
     """The compiled module of every version."""
     rows = read_rows()
+    known = names(rows)
     return {
-        f"schemas/megatron/validation_{version.replace('.', '_')}_compiled.py": module_text(version, rows)
+        f"schemas/megatron/validation_{version.replace('.', '_')}_compiled.py": module_text(version, rows, known)
         for version in VERSIONS
     }

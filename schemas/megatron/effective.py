@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..config import Config, Setting
 from ..light_typing import TYPE_CHECKING
+from ..message import NOTHING
 from ..purpose import program_kind, purpose_of_arguments, purpose_of_unknown_program
 from .catalog import DEFAULT_VERSION, catalog, normalise_version
 from .outside_values import with_overridable
@@ -102,7 +103,7 @@ def megatron_config(
         unresolved,
         found_problems,
         "given" if options.megatron is not None else "assumed" if chosen is None else "detected",
-        ("", "") if chosen is None else (chosen.en, chosen.zh),
+        NOTHING if chosen is None else chosen.reason,
         purpose,
     )
 

@@ -13,11 +13,12 @@ from ..border.incoming import MAX_ARGUMENTS, refuse_larger
 from ..config import Config, Setting
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..message import NOTHING
 from ..purpose import purpose_of_arguments
 from .catalog import VERSIONS, catalog, normalise_version
 from .converters import pattern
 from .log_marks import BLOCK_END, BLOCK_START
-from .problems import PROBLEMS
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from ..config import ReadOptions, Value
@@ -54,7 +55,7 @@ def block_entries(source: SourceText) -> tuple[tuple[LogEntry, ...], tuple[Diagn
             if closed is None:
                 closed = number
                 break
-            problems.append(finding(PROBLEMS, "log-line", source.name, whole, text=line.strip()[:80]))
+            problems.append(finding(say.log_line(text=line.strip()[:80]), source.name, whole))
             continue
         which = 1 if found.group(1) else 2
         span = whole._replace(column=found.start(which) + 1, end_column=found.end(3) + 1)
@@ -62,7 +63,7 @@ def block_entries(source: SourceText) -> tuple[tuple[LogEntry, ...], tuple[Diagn
     if _end_missing(source):
         last = entries[-1].span if entries else None
         line = start if last is None else last.line
-        problems.append(finding(PROBLEMS, "log-cut", source.name, last, line=line))
+        problems.append(finding(say.log_cut(line=line), source.name, last))
     return tuple(entries), tuple(problems)
 
 
@@ -70,8 +71,7 @@ def _last_block(source: SourceText) -> tuple[int, int | None]:
     """The line that starts the last block, and the one that ends it (None where the log breaks off)."""
     at = source.text.rfind(BLOCK_START)
     if at < 0:
-        why, why_zh = "its arguments block has no first line", "参数块缺少首行"
-        raise UnreadableError(finding(PROBLEMS, "not-a-list", source.name, why=why, why_zh=why_zh))
+        raise UnreadableError(finding(say.not_a_list(why=say.no_first_line()), source.name))
     start = source.position(at)[0]
     end = source.text.find(BLOCK_END, at)
     refuse_larger(source.name, (len(source.text) if end < 0 else end) - at, MAX_ARGUMENTS)
@@ -111,7 +111,7 @@ def log_config(source: SourceText, options: ReadOptions) -> Config:
     purpose = purpose_of_arguments(settings, None, source.name)
     if purpose is not None:
         problems = (purpose.problem, *problems)
-    origin, reason = ("given", ("", "")) if options.megatron is not None else ("detected", _BY_NAMES)
+    origin, reason = ("given", NOTHING) if options.megatron is not None else ("detected", say.by_names())
     return Config(
         source.name,
         "megatron",
@@ -123,9 +123,6 @@ def log_config(source: SourceText, options: ReadOptions) -> Config:
         version_reason=reason,
         purpose=purpose,
     )
-
-
-_BY_NAMES = ("the version whose arguments the log names", "日志所列参数对应的版本")
 
 
 def logged_value(text: str, fact: ArgumentFact | None) -> Value:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
-from .problems import PROBLEMS
+from .messages_compiled import say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..config import Setting
     from ..diagnostic import Diagnostic
+    from ..message import Words
 
 
 class Outside(NamedTuple):
     """One argument that reads values from elsewhere."""
 
-    where: str
-    where_zh: str
+    where: Callable[[], Words]
     always: frozenset[str] | None
     """The values it replaces; None for all of them."""
     unset: frozenset[str] = frozenset()
@@ -120,14 +122,14 @@ _RETRO = frozenset(
     ]
 )
 OUTSIDE = {
-    "use_checkpoint_args": Outside("the checkpoint", "检查点", _FROM_CHECKPOINT, _WHERE_UNSET),
-    "use_mp_args_from_checkpoint_args": Outside("the checkpoint", "检查点", _PARALLEL),
-    "yaml_cfg": Outside("the YAML it names", "其指定的 YAML", None),
-    "retro_project_dir": Outside("the project's config.json", "项目的 config.json", _RETRO),
-    "result_rejected_tracker_filename": Outside("the file it names", "其指定的文件", frozenset({"iterations_to_skip"})),
-    "data_args_path": Outside("the file it names", "其指定的文件", frozenset({"data_path"})),
+    "use_checkpoint_args": Outside(lambda: say.the_checkpoint(), _FROM_CHECKPOINT, _WHERE_UNSET),
+    "use_mp_args_from_checkpoint_args": Outside(lambda: say.the_checkpoint(), _PARALLEL),
+    "yaml_cfg": Outside(lambda: say.the_yaml(), None),
+    "retro_project_dir": Outside(lambda: say.the_project(), _RETRO),
+    "result_rejected_tracker_filename": Outside(lambda: say.the_file(), frozenset({"iterations_to_skip"})),
+    "data_args_path": Outside(lambda: say.the_file(), frozenset({"data_path"})),
     "per_split_data_args_path": Outside(
-        "the file it names", "其指定的文件", frozenset({"train_data_path", "valid_data_path", "test_data_path"})
+        lambda: say.the_file(), frozenset({"train_data_path", "valid_data_path", "test_data_path"})
     ),
 }
 
@@ -139,10 +141,7 @@ def with_overridable(settings: dict[str, Setting], file: str) -> tuple[dict[str,
         setting = settings.get(dest)
         if setting is None or (setting.decided and not setting.value):
             continue
-        where, where_zh = outside.where, outside.where_zh
-        problems.append(
-            finding(PROBLEMS, "outside-values", file, setting.span, flag=setting.flag, where=where, where_zh=where_zh)
-        )
+        problems.append(finding(say.outside_values(flag=setting.flag, where=outside.where()), file, setting.span))
         settings = {
             key: entry._replace(overridable=True) if _replaces(outside, entry) else entry
             for key, entry in settings.items()

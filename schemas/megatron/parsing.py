@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..message import Problem, Words, verbatim
 from .catalog import ArgumentFact
 from .converters import EXPECTED, convert
-from .problems import PROBLEMS
+from .messages_compiled import say
 from .suggestions import suggestion
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _declared(text: str) -> ArgumentFact:
     if dest and count == "0" and kind in TYPES:
         return ArgumentFact((flag,), dest, None, None, None, False, None, "true", "declared")
     if not dest or kind not in TYPES or not (count in ("", "?", "*", "+") or (count.isdecimal() and len(count) < 10)):
-        raise UnreadableError(finding(PROBLEMS, "bad-declaration", "--declare", text=text))
+        raise UnreadableError(finding(say.bad_declaration(text=text), "--declare"))
     several = count if count in ("?", "*", "+") else None if count in ("", "1") else int(count)
     return ArgumentFact((flag,), dest, kind, several, None, None, None, "store", "declared")  # type: ignore[arg-type]
 
@@ -182,10 +183,10 @@ class _Parser:
         for word in words:
             if word.resolved and word.text[:1] in _DASHES and word.text.strip(_DASHES)[:1].isalpha():
                 written = "--" + word.text.lstrip(_DASHES)
-                self.report("other-dash", word.span, text=word.text, flag=flag, written=written)
+                self.report(say.other_dash(text=word.text, flag=flag, written=written), word.span)
         if fact.action != "store":
             if explicit:
-                self.report("value-not-taken", span, flag=flag, text=raw[0])
+                self.report(say.value_not_taken(flag=flag, text=raw[0]), span)
                 self.keep(Given(flag, fact.dest, fact, None, raw, span, decided=False))
                 return
             value = fact.action == "true" or (fact.action == "switch" and not flag.startswith("--no-"))
@@ -197,7 +198,8 @@ class _Parser:
         undecided = next((word for word in words if not word.resolved), None)
         if undecided is not None:
             self.report(
-                "undecided-value", undecided.span, flag=flag, text=undecided.text, key=fact.dest, **undecided.reasons()
+                say.undecided_value(flag=flag, text=undecided.text, key=fact.dest, why=undecided.reason()),
+                undecided.span,
             )
             self.keep(Given(flag, fact.dest, fact, None, raw, span, decided=False))
             if any(word.may_split and not word.resolved for word in words[1:]):
@@ -220,26 +222,26 @@ class _Parser:
         try:
             value = convert(fact.type, text, self.known.version)
         except ValueError:
-            expected = EXPECTED.get(fact.type or "", fact.type or "")
-            self.report("invalid-value", word.span, flag=flag, expected=expected, text=text)
+            expected = verbatim(EXPECTED.get(fact.type or "", fact.type or ""))
+            self.report(say.invalid_value(flag=flag, expected=expected, text=text), word.span)
             return None, False
         if choices is not None and value not in choices:
             names = ", ".join(str(choice) for choice in choices if choice is not None)
-            self.report("invalid-choice", word.span, flag=flag, choices=names, text=text)
+            self.report(say.invalid_choice(flag=flag, choices=names, text=text), word.span)
             return None, False
         return value, True
 
     def short(self, flag: str, fact: ArgumentFact, word: Argument, values: Sequence[Argument]) -> None:
         """Too few values: argparse stops here; whatever stands there is shown."""
         found = " ".join(value.text for value in values) or "–"
-        self.report("missing-value", word.span, flag=flag, expected=_expected(fact), found=found)
+        self.report(say.missing_value(flag=flag, expected=_expected(fact), found=found), word.span)
         raw = tuple(value.text for value in values)
         self.keep(Given(flag, fact.dest, fact, None, raw, word.span, decided=False))
 
     def unknown(self, at: int, end: int, flag: str, explicit: str | None) -> tuple[str, int]:
         word = self.arguments[at]
         if flag.startswith("-h") or flag == "--help":
-            self.report("help", word.span, flag=flag)
+            self.report(say.help(flag=flag), word.span)
             return flag, at + 1
         values = [word._replace(text=explicit)] if explicit is not None else list(self.arguments[at + 1 : end])
         dest = destination(flag) or flag
@@ -247,23 +249,20 @@ class _Parser:
             dest = flag  # `--num_layers`: what the parser has under this name stays what it is
         span = word.span if explicit is not None else _through(word, values)
         better = suggestion(flag, self.known)
-        self.report(
-            "unknown-argument",
-            word.span,
+        problem = say.unknown_argument(
             version=self.known.version,
             flag=flag,
             key=dest,
             count=len(values),
             nargs="0" if not values else "1" if len(values) == 1 else "+",
-            near=better or "",
-            suggestion=f" (closest: {better})" if better else "",
-            suggestion_zh=f"（最接近的是 {better}）" if better else "",
+            suggestion=say.closest(near=better) if better else "",
         )
+        self.report(problem._replace(values=(*problem.values, ("near", better or ""))), word.span)
         decided = all(value.resolved for value in values)
         raw = tuple(value.text for value in values)
         for value in values:
             if not value.resolved:
-                self.report("undecided-value", value.span, flag=flag, text=value.text, key=dest, **value.reasons())
+                self.report(say.undecided_value(flag=flag, text=value.text, key=dest, why=value.reason()), value.span)
         value: Value = None if not decided else list(raw) if values else True
         self.keep(Given(flag, dest, None, value, raw, span, decided))
         split = next((entry for entry in values if entry.may_split and not entry.resolved), None)
@@ -276,25 +275,25 @@ class _Parser:
             self.open(word)
             return
         fact = self.known.by_option.get(flag)
-        expected = "–" if fact is None else _expected(fact)
-        self.report("stray-argument", word.span, text=word.text, flag=flag or "argparse", expected=expected)
+        expected = verbatim("–") if fact is None else _expected(fact)
+        self.report(say.stray_argument(text=word.text, flag=flag or "argparse", expected=expected), word.span)
 
     def open(self, word: Argument) -> None:
-        self.report("undecided-argument", word.span, text=word.text, **word.reasons())
+        self.report(say.undecided_argument(text=word.text, why=word.reason()), word.span)
         self.after_open = set()
 
     def keep(self, given: Given) -> None:
         before = self.given.pop(given.dest, None)
         if before is not None and (before.value != given.value or before.decided != given.decided):
-            shown = given.value if given.decided else "undecided"
-            value = before.value if before.decided else "undecided"
-            self.report("repeated", given.span, flag=given.flag, key=given.dest, value=shown, before=value)
+            shown = given.value if given.decided else say.undecided()
+            value = before.value if before.decided else say.undecided()
+            self.report(say.repeated(flag=given.flag, key=given.dest, value=shown, before=value), given.span)
         self.given[given.dest] = given
         if self.after_open is not None:
             self.after_open.add(given.dest)
 
-    def report(self, problem: str, span: Span, **values: object) -> None:
-        self.problems.append(finding(PROBLEMS, problem, self.file, span, **values))
+    def report(self, problem: Problem, span: Span) -> None:
+        self.problems.append(finding(problem, self.file, span))
 
 
 def _how_many(fact: ArgumentFact, available: int) -> int | None:
@@ -313,11 +312,11 @@ def _how_many(fact: ArgumentFact, available: int) -> int | None:
     return nargs if available >= nargs else None
 
 
-def _expected(fact: ArgumentFact) -> str:
+def _expected(fact: ArgumentFact) -> Words:
     if fact.action != "store":
-        return "0"
+        return verbatim("0")
     kind = EXPECTED.get(fact.type or "", fact.type or "str")
-    return f"1 {kind}" if fact.nargs is None else f"{fact.nargs} {kind}"
+    return verbatim(f"{1 if fact.nargs is None else fact.nargs} {kind}")
 
 
 def _through(flag: Argument, values: Sequence[Argument]) -> Span:

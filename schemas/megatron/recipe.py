@@ -11,12 +11,14 @@ from __future__ import annotations
 from ..config import Argument, Launch, Unresolved
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..message import Problem, Words, verbatim
+from ..messages_compiled import say as say_of_files
 from ..shell.scanning import is_whole_number
 from ..source import Span
 from ..versions import number_of
 from .argument_list import split_words
 from .catalog import DEFAULT_VERSION, catalog, normalise_version
-from .problems import PROBLEMS
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +68,7 @@ class _Reader:
         top = self.mapping(self.root(), "the file")
         model = top.get("MODEL_ARGS")
         if model is None:
-            self.refuse("there is no MODEL_ARGS", None)
+            self.refuse(say.no_model_args(), None)
         env: dict[str, str | None] = {}
         spans: dict[str, Span] = {}
         if "ENV_VARS" in top and type(top["ENV_VARS"]).__name__ != "ScalarNode":
@@ -80,7 +82,7 @@ class _Reader:
             for key, node in self.pairs(model):
                 self.argument(key, node, words)
         elif model is None or not model.tag.endswith(":null"):
-            self.refuse("MODEL_ARGS is not a mapping", model)
+            self.refuse(say.not_a_mapping(what=verbatim("MODEL_ARGS")), model)
         nodes_open = "NUM_NODES" not in env and "NUM_NODES" not in self.options.variables
         size, span = self.world_size(env), self.span(model)
         launch = Launch("torchrun", None, tuple(words), size, env, span, spans, nodes_open=nodes_open)
@@ -99,13 +101,13 @@ class _Reader:
         except (yaml.YAMLError, RecursionError, ValueError) as error:
             mark = getattr(error, "problem_mark", None)
             span = None if mark is None else Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
-            why = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
-            raise UnreadableError(finding(PROBLEMS, "recipe-unreadable", self.source.name, span, why=why)) from error
+            why = say_of_files.foreign(getattr(error, "problem", None) or str(error).split("\n", 1)[0])
+            raise UnreadableError(finding(say.recipe_unreadable(why=why), self.source.name, span)) from error
         return node
 
     def mapping(self, node: Any, what: str) -> dict[str, Any]:
         if not _is_mapping(node):
-            self.refuse(f"{what} is not a mapping", node)
+            self.refuse(say.not_a_mapping(what=verbatim(what)), node)
         return {_scalar(key): value for key, value in self.pairs(node)}
 
     def pairs(self, node: Any) -> list[tuple[Any, Any]]:
@@ -125,7 +127,7 @@ class _Reader:
         flag = _scalar(key)
         span = self.span(key)
         if type(node).__name__ == "MappingNode":
-            self.problem("recipe-value", node, key=flag, why="it is a mapping", why_zh="它是映射")
+            self.problem(say.recipe_value(key=flag, why=say.it_is_a_mapping()), node)
             return
         if type(node).__name__ == "SequenceNode":
             words.append(Argument(flag, span))
@@ -140,9 +142,7 @@ class _Reader:
             return
         values = self.words(node, len(words), again=self.re_read)
         if len(values) == 1 and " " in values[0].text and self._takes_several(flag):
-            why = f'it hands over "{text}" as one word; write "[{text}]"'
-            why_zh = f'"{text}" 会作为一个词传递；请写作 "[{text}]"'
-            self.problem("recipe-value", node, key=flag, why=why, why_zh=why_zh)
+            self.problem(say.recipe_value(key=flag, why=say.one_word(text=text)), node)
         words.extend(values)
 
     def _takes_several(self, flag: str) -> bool:
@@ -156,12 +156,12 @@ class _Reader:
         text, open_names = self.substituted(raw)
         if open_names:
             splits = not again
-            reason = f"{', '.join(open_names)} is set nowhere"
+            reason = say.set_nowhere(names=", ".join(open_names))
             self.unresolved.append(Unresolved(raw, reason, span, index, splits))
             return [Argument(raw, span, resolved=False, may_split=splits, why=reason)]
         found = self.read_again(text) if again else text.split()
         if found is None:
-            self.problem("recipe-value", node, key=raw, why="a quote is not closed", why_zh="引号未闭合")
+            self.problem(say.recipe_value(key=raw, why=say.a_quote_is_not_closed()), node)
             return []
         return [Argument(word, span) for word in found]
 
@@ -218,12 +218,12 @@ class _Reader:
         start, end = node.start_mark, node.end_mark
         return Span(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
-    def problem(self, name: str, node: Any, **values: object) -> None:
-        self.problems.append(finding(PROBLEMS, name, self.source.name, self.span(node), **values))
+    def problem(self, problem: Problem, node: Any) -> None:
+        self.problems.append(finding(problem, self.source.name, self.span(node)))
 
-    def refuse(self, why: str, node: Any) -> None:
+    def refuse(self, why: Words, node: Any) -> None:
         span = None if node is None else self.span(node)
-        raise UnreadableError(finding(PROBLEMS, "recipe-unreadable", self.source.name, span, why=why))
+        raise UnreadableError(finding(say.recipe_unreadable(why=why), self.source.name, span))
 
 
 def _is_mapping(node: Any) -> bool:

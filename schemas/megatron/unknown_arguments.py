@@ -5,9 +5,8 @@ from __future__ import annotations
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING
 from ..suggestion import slip
-from .problems import PROBLEMS
+from .messages_compiled import say
 from .suggestions import glued
-from .version_problems import PROBLEMS as VERSION_PROBLEMS
 
 if TYPE_CHECKING:
     from ..diagnostic import Diagnostic
@@ -39,16 +38,14 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bo
         versions = versions_of(flag)
         if versions:
             known = ", ".join(versions)
-            kind = "other-version" if certain else "other-version-assumed"
+            said = say.other_version if certain else say.other_version_assumed
             later.append(len(told) - 1)
-            told[-1] = finding(VERSION_PROBLEMS, kind, file, problem.span, version=version, flag=flag, known=known)
+            told[-1] = finding(said(version=version, flag=flag, known=known), file, problem.span)
         elif near and slip(flag, near):
-            kind = "misspelt-or-own" if own else "misspelt"
-            told[-1] = finding(PROBLEMS, kind, file, problem.span, version=version, flag=flag, near=near)
+            said = say.misspelt_or_own if own else say.misspelt
+            told[-1] = finding(said(version=version, flag=flag, near=near), file, problem.span)
         elif (apart := glued(flag, catalog(version))) is not None:
-            told[-1] = finding(
-                PROBLEMS, "misspelt", file, problem.span, version=version, flag=flag, near=" ".join(apart)
-            )
+            told[-1] = finding(say.misspelt(version=version, flag=flag, near=" ".join(apart)), file, problem.span)
         else:
             strange.append(len(told) - 1)
     if len(strange) < FORK:
@@ -61,7 +58,5 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bo
     declare = ", ".join(f'"{values["flag"]}:{values["nargs"]}"' for values in unknown[:2])
     place = told[first].span
     named = ", ".join(flags[:_NAMED])
-    told[first] = finding(
-        PROBLEMS, "fork", file, place, version=version, count=len(flags), named=named, declare=declare
-    )
+    told[first] = finding(say.fork(version=version, count=len(flags), named=named, declare=declare), file, place)
     return tuple(entry for at, entry in enumerate(told) if at not in dropped)

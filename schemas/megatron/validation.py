@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from .. import rows
 from ..config import ReadOptions, Setting
 from ..diagnostic import Related, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..message import Problem, Words, verbatim
+from ..rows import TOO_ODD, Row, UndecidedError
 from ..shell.scanning import is_whole_number
-from .problems import PROBLEMS
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,15 +45,10 @@ SCRIPT_DEFAULTS = {
 }
 _OF_THE_LAUNCH = frozenset(("world_size", "rank"))
 """Values that come from how the script is launched: an argument that does not suit them is the one to look at."""
-_TOO_ODD = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 _SHOWN = 60
 
 
 _NO_OPTIONS = ReadOptions()
-
-
-class UndecidedError(Exception):
-    """A row needs a value that reading alone cannot decide."""
 
 
 class Validated(NamedTuple):
@@ -60,17 +58,13 @@ class Validated(NamedTuple):
     problems: tuple[Diagnostic, ...]
 
 
-class Row(NamedTuple):
-    """One compiled row."""
+class Said(NamedTuple):
+    """A row's texts, and where it counts: `Row.more`."""
 
-    action: str
-    target: str
     to: str
     when: str
     stage: str
     hardware: str
-    value: Callable[[Run], Any]
-    condition: Callable[[Run], Any] | None
 
 
 def validate(
@@ -85,7 +79,7 @@ def validate(
     """The values as they stand when training starts."""
     run = Run(dict(settings), version, file, options, launch)
     for row in _rows(version):
-        if row.stage in stages:
+        if row.more.stage in stages:
             run.apply(row)
     return Validated(run.settings, tuple(run.problems))
 
@@ -97,11 +91,16 @@ def _rows(version: str) -> tuple[Row, ...]:
     found = _known.get(version)
     if found is None:
         module = import_module(f".validation_{version.replace('.', '_')}_compiled", __package__)
-        found = _known[version] = tuple(map(Row._make, module.ROWS))
+        found = _known[version] = tuple(
+            [
+                Row(action, target, value, condition, Said._make(more))
+                for action, target, value, condition, more in module.ROWS
+            ]
+        )
     return found
 
 
-class Run:
+class Run(rows.Run):
     """The values of one launch while the rows are applied to them."""
 
     def __init__(
@@ -157,7 +156,7 @@ class Run:
         if plain and model_size == 1:
             return 1
         span = None if launch is None else launch.span
-        self.problems.append(finding(PROBLEMS, "no-world-size", self.file, span, size=model_size))
+        self.problems.append(finding(say.no_world_size(size=model_size), self.file, span))
         raise UndecidedError
 
     def given(self, dest: str) -> bool:
@@ -182,44 +181,37 @@ class Run:
     # Applying rows.
 
     def apply(self, row: Row) -> None:
-        """Apply one row."""
+        """Apply one row, and remember what it reads."""
         self.reads = {}
-        try:
-            if row.condition is not None and not row.condition(self):
-                return
-            value = row.value(self) if row.to else None
-        except UndecidedError:
-            self.leave_open(row)
-            return
-        except _TOO_ODD:
-            self.stop(row)
-            return
-        if row.action == "let":
-            self.locals[row.target] = value, tuple(self.reads)
-        elif row.action == "require":
-            if not value:
-                self.refuse(row)
-        elif row.action == "ignored":
-            self.ignore(row)
-        else:
-            self.write(row, value)
+        self.follow((row,))
 
-    def leave_open(self, row: Row) -> None:
+    def let(self, row: Row, value: Any) -> None:
+        """Keep a value for the rows below."""
+        self.locals[row.target] = value, tuple(self.reads)
+
+    def require(self, row: Row, value: Any) -> None:
+        """Report what does not hold."""
+        if not value:
+            self.refuse(row)
+
+    def leave_open(self, row: Row) -> bool:
         """The condition or the value of a row is undecided, and so its target, unless nothing can change."""
         if row.action == "let":
             self.locals[row.target] = None
-            return
-        if row.action not in ("set", "respell"):
-            return
+        elif row.action in ("set", "respell"):
+            self._open(row)
+        return True
+
+    def _open(self, row: Row) -> None:
         before = self.settings.get(row.target)
         reads = self.reads
         if before is not None:
             if not before.decided:
                 return
             try:
-                if row.value(self) == before.value:
+                if row.value is not None and row.value(self) == before.value:
                     return
-            except (UndecidedError, *_TOO_ODD):
+            except (UndecidedError, *TOO_ODD):
                 pass
         derived_from = tuple(name for name in reads if name != row.target)
         base = before or Setting(row.target, None, "derived")
@@ -227,7 +219,7 @@ class Run:
             value=None, origin="derived", derived_from=derived_from, decided=False
         )
 
-    def write(self, row: Row, value: Any) -> None:
+    def set(self, row: Row, value: Any) -> None:
         """Write a value with where it comes from; one that the user gave otherwise is reported."""
         before = self.settings.get(row.target)
         derived_from = tuple(name for name in self.reads if name != row.target)
@@ -236,43 +228,44 @@ class Run:
             return
         if before.decided and before.value == value and type(before.value) is type(value):
             return
-        if row.action == "respell":
-            self.settings[row.target] = before._replace(value=value)
-            return
         if before.raw is not None and before.flag is not None:
-            self.report(
-                "overruled",
-                row,
-                before,
-                flag=before.flag,
-                given=_shown(before.value),
-                used=_shown(value),
-            )
+            given, used = _shown(before.value), _shown(value)
+            said = say.overruled(flag=before.flag, given=given, used=used, version=self.version, when=_when(row))
+            self.report(said, before)
         self.settings[row.target] = before._replace(
             value=value, origin="derived", derived_from=derived_from, decided=True
         )
 
-    def stop(self, row: Row) -> None:
-        """Megatron-LM fails on values of a kind it does not expect; named where nothing was refused before."""
-        if row.action == "let" or self.refused:
-            return
-        self.refuse(row, "stops")
+    def respell(self, row: Row, value: Any) -> None:
+        """Write a value in another form."""
+        before = self.settings.get(row.target)
+        if before is None:
+            self.set(row, value)
+        elif not (before.decided and before.value == value and type(before.value) is type(value)):
+            self.settings[row.target] = before._replace(value=value)
 
-    def ignore(self, row: Row) -> None:
+    def stop(self, row: Row) -> bool:
+        """Megatron-LM fails on values of a kind it does not expect; named where nothing was refused before."""
+        if row.action != "let" and not self.refused:
+            self.refuse(row, say.stops)
+        return True
+
+    def ignored(self, row: Row, _: Any) -> None:
         """Report an argument that has no effect."""
         setting = self.settings.get(row.target)
         if setting is not None and setting.origin == "explicit":
-            self.report("no-effect", row, setting, flag=setting.flag)
+            self.report(say.no_effect(flag=setting.flag, version=self.version, when=_when(row)), setting)
 
-    def refuse(self, row: Row, problem: str = "refused") -> None:
+    def refuse(self, row: Row, said: Callable[..., Problem] | None = None) -> None:
         """Report a requirement that does not hold, at the first of its values that the user gave."""
         self.refused = True
         places = self._blamed(row)
         facts = ", ".join(f"{name} = {_shown(self[name])}" for name in list(self.reads))
-        if row.hardware:
-            problem = "refused-on-hardware"
+        if row.more.hardware or said is None:
+            said = say.refused_on_hardware if row.more.hardware else say.refused
         at = None if self._misspelt(row) is not None else next(iter(places), None)
-        self.report(problem, row, at, condition=row.to, facts=facts)
+        problem = said(condition=row.more.to, facts=facts, version=self.version, when=_when(row))
+        self.report(problem, at, at.span if at is not None else self._misspelt(row))
 
     def _blamed(self, row: Row) -> list[Setting]:
         """What the user gave of the values of a row, the likeliest fault first: not as by default, in the condition."""
@@ -284,34 +277,21 @@ class Run:
                 names.update(dict.fromkeys(setting.derived_from))
         given = [found for name in names if (found := self.settings.get(name)) is not None and found.span is not None]
         return sorted(
-            given, key=lambda one: (one.key in _OF_THE_LAUNCH, one.value in _NEUTRAL, _place_in(row.to, one.key))
+            given, key=lambda one: (one.key in _OF_THE_LAUNCH, one.value in _NEUTRAL, _place_in(row.more.to, one.key))
         )
 
-    def report(self, problem: str, row: Row, at: Setting | None, **values: object) -> None:
-        """Keep a problem with the row's reason and the other places it concerns."""
+    def report(self, problem: Problem, at: Setting | None, span: Span | None = None) -> None:
+        """Keep a problem with the other places it concerns."""
         related = tuple(
             Related(self.file, setting.span, f"{name} = {_shown(setting.value)}", f"{name} = {_shown(setting.value)}")
             for name in self.reads
             if (setting := self.settings.get(name)) is not None and setting.span is not None and setting is not at
         )
-        span = at.span if at is not None else self._misspelt(row)
+        if at is not None:
+            span = at.span
         if span is None and self.launch is not None:
             span = self.launch.span
-        reason = f" when {row.when}" if row.when else ""
-        reason_zh = f"（当 {row.when} 时）" if row.when else ""
-        self.problems.append(
-            finding(
-                PROBLEMS,
-                problem,
-                self.file,
-                span,
-                related,
-                version=self.version,
-                when=reason,
-                when_zh=reason_zh,
-                **values,
-            )
-        )
+        self.problems.append(finding(problem, self.file, span, related))
 
     def _misspelt(self, row: Row) -> Span | None:
         """Where a value that a row lacks stands under a name that is nearly its own."""
@@ -321,12 +301,16 @@ class Run:
                 from .suggestions import meant
 
                 dest = meant(setting.flag, catalog(self.version))
-                if dest is not None and dest in row.to and dest in self.reads:
+                if dest is not None and dest in row.more.to and dest in self.reads:
                     return setting.span
         return None
 
 
 _NEUTRAL = (None, False, 1, 0)
+
+
+def _when(row: Row) -> Words:
+    return say.when_so(when=verbatim(row.more.when)) if row.more.when else verbatim("")
 
 
 def _place_in(condition: str, name: str) -> int:
@@ -337,13 +321,13 @@ def _place_in(condition: str, name: str) -> int:
 
 def lacking(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """What is built after the validation and stops: the condition, when it holds, and the arguments it reads."""
-    rows = [row for row in _rows(config.framework_version) if row.stage == "building"]
+    found = [row for row in _rows(config.framework_version) if row.more.stage == "building"]
     run = Run(dict(config.settings), config.framework_version, config.file, _NO_OPTIONS, config.launch)
-    for row in rows:
+    for row in found:
         before = len(run.problems)
         run.apply(row)
         if len(run.problems) > before:
-            yield row.to, row.when, tuple(run.reads)
+            yield row.more.to, row.more.when, tuple(run.reads)
 
 
 def _shown(value: object) -> str:

@@ -6,12 +6,13 @@ from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..versions import known_names, name_with, number_of
 from .catalog import DEFAULT_VERSION, VERSIONS
-from .version_problems import PROBLEMS
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..diagnostic import Diagnostic
+    from ..message import Words
     from .catalog import Catalog
 
 FORK = 4
@@ -23,8 +24,7 @@ class Chosen(NamedTuple):
     """A version that was detected, and by what."""
 
     version: str
-    en: str
-    zh: str
+    reason: Words
 
 
 def by_tree(found: tuple[str, str] | None, file: str) -> tuple[Chosen | None, tuple[Diagnostic, ...]]:
@@ -36,10 +36,10 @@ def by_tree(found: tuple[str, str] | None, file: str) -> tuple[Chosen | None, tu
     if version is None:
         known = known_names("megatron")
         problem = finding(
-            PROBLEMS, "tree-of-unknown-version", file, None, given=given, path=path, known=known, used=DEFAULT_VERSION
+            say.tree_of_unknown_version(given=given, path=path, known=known, used=DEFAULT_VERSION), file, None
         )
         return None, (problem,)
-    return Chosen(version, f"{path} says {given}", f"{path} 为 {given}"), ()
+    return Chosen(version, say.tree_says(path=path, given=given)), ()
 
 
 def by_arguments(flags: Sequence[str], known: Catalog) -> Chosen | None:
@@ -62,11 +62,7 @@ def by_arguments(flags: Sequence[str], known: Catalog) -> Chosen | None:
     later = [flag for flag, mask in masks.items() if mask >> best & 1 and not mask >> usual & 1]
     shown = ", ".join(later[:_NAMED]) + (", …" if len(later) > _NAMED else "")
     version = VERSIONS[best]
-    return Chosen(
-        version,
-        f"the lowest version that knows {shown}",
-        f"认识 {shown} 的最低版本",
-    )
+    return Chosen(version, say.lowest_that_knows(flags=shown))
 
 
 def versions_of(flag: str) -> tuple[str, ...]:

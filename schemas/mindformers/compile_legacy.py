@@ -10,7 +10,8 @@ import os
 from pprint import pformat
 from typing import Any
 
-from . import legacy_functions as functions
+from ..house_yaml import house_yaml
+from . import resolution_functions as functions
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "legacy_classes.yaml")
@@ -25,10 +26,8 @@ MEMBERS = {
 
 def read_classes() -> list[dict[str, Any]]:
     """Every class of the table; ValueError where one is malformed."""
-    import yaml
-
     with open(SOURCE, encoding="utf-8") as stream:
-        classes: list[dict[str, Any]] = yaml.safe_load(stream)["classes"]
+        classes: list[dict[str, Any]] = house_yaml(stream.read())["classes"]
     for one in classes:
         if set(one) - MEMBERS or not one["sources"]:
             raise ValueError(f"{one.get('name')}: {sorted(set(one) - MEMBERS)}")
@@ -78,7 +77,7 @@ def products() -> dict[str, str]:
         "",
         "from __future__ import annotations",
         "",
-        "from . import legacy_functions as f",
+        "from . import resolution_functions as f",
         "",
         "TYPE_CHECKING = False",
         "if TYPE_CHECKING:",

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .model_class import ModelClass
-    from .parallelism import Sourced
-    from .reading import Reading
+    from .reading import Reading, Sourced
 
 _EQUAL_IS_NO_CONFLICT_SINCE = "2.0"
 
@@ -126,8 +125,7 @@ class _Conversion:
 def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]) -> dict[str, Sourced]:
     """The fields that `parallel_config` and the model's attributes set; every key without effect is reported."""
     work = _Conversion(reading, model)
-    for name, one in handed_over.items():
-        key = name.removeprefix("recompute.")
+    for key, one in handed_over.items():
         if work.maps(key):
             work.apply(key, one)
     white = frozenset(reading.catalog["white"])

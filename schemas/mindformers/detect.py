@@ -7,14 +7,17 @@ Three dialects read different keys: `static` (the graph-mode core, `use_legacy: 
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..message import NOTHING
 from ..purpose import may_be_mindformers
 from .catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, known_version, minor_version
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
     from ..config import ReadOptions, VersionOrigin
+    from ..message import Words
     from ..source import SourceText
 
 _ONLY_DYNAMIC = frozenset(("lr_scheduler", "parallelism", "training"))
@@ -26,7 +29,7 @@ class Chosen(NamedTuple):
 
     version: str
     origin: VersionOrigin
-    reason: tuple[str, str] = ("", "")
+    reason: Words = NOTHING
 
 
 ONLY_IN = (
@@ -64,14 +67,14 @@ def _version(
     found = tree()
     if found is not None:
         given, path = found
-        return Chosen(minor_version(given), "detected", (f"{path} says {given}", f"{path} 为 {given}"))
+        return Chosen(minor_version(given), "detected", say.tree_says(path=path, given=given))
     if dialect == "dynamic":
         return Chosen(DEFAULT_DYNAMIC, "assumed")
     for path, values, version in ONLY_IN:
         held = _at(value, path)
         if held is not None and (values is None or held in values):
             name = ".".join(path) + (f": {held}" if values else "")
-            return Chosen(version, "detected", (f"only {version} knows {name}", f"只有 {version} 认识 {name}"))
+            return Chosen(version, "detected", say.only_version_knows(version=version, name=name))
     return Chosen(DEFAULT_STATIC, "assumed")
 
 

@@ -8,14 +8,16 @@ says what the real code would refuse, overwrite or silently drop. The facts of e
 
 from __future__ import annotations
 
+from .. import rows
 from ..config import Config, Setting
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..purpose import purpose_of_run_mode
 from ..suggestion import closest
 from ..versions import names_with_facts, number_of
-from .dynamic_checks import CHECKS
 from .dynamic_problems import PROBLEMS
+from .messages_compiled import say
+from .resolution import sections
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from ..config import Acceptance, Origin, ReadOptions, Unresolved, Value
     from ..diagnostic import Diagnostic
+    from ..rows import Row
     from ..source import SourceText, Span
     from ..yaml_node import Node
     from ..yaml_text import YamlDocument
@@ -76,7 +79,7 @@ def dynamic_config(
             if len(fewer) < len(unknown):
                 keys = sorted(unknown.difference(fewer))
                 shown = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "")
-                reason = (f"the latest version that knows {shown}", f"认识 {shown} 的最新版本")
+                reason = say.latest_that_knows(keys=shown)
                 config, unknown = other._replace(version_origin="detected", version_reason=reason), fewer
     else:
         config = config._replace(version_origin=chosen.origin, version_reason=chosen.reason)
@@ -244,19 +247,9 @@ class DynamicReading:
 
     def _check(self) -> None:
         """The conditions that the classes state beyond their fields' types."""
-        for check in CHECKS:
-            if number_of(self.facts.version) < check.since:
-                continue
-            values = [self.value(key) for key in check.keys]
-            if any(value is _ABSENT for value in values):
-                continue
-            try:
-                held = check.holds(*values)
-            except (TypeError, ValueError, AttributeError):
-                continue
-            if not held:
-                given = ", ".join(f"{key}={_shown(value)}" for key, value in zip(check.keys, values, strict=True))
-                self.report("condition", self.span(*check.keys), given=given, en=check.en, zh=check.zh)
+        checks = _Checks(self)
+        for section in sections(self.facts.version, "dynamic checks"):
+            checks.follow(section.rows)
 
     def _transformer(self) -> None:
         """The model part goes through the model class's own converter, as in the static graph."""
@@ -470,6 +463,33 @@ class DynamicReading:
     def report(self, name: str, span: Span | None, **values: object) -> None:
         """Add a problem."""
         self.problems.append(finding(PROBLEMS, name, self.file, span, **values))
+
+
+class _Checks(rows.Run):
+    """The conditions of a version, over the values that the file and the classes' defaults give."""
+
+    def __init__(self, reading: DynamicReading) -> None:
+        self.reading = reading
+
+    def __getitem__(self, name: str) -> Any:
+        value = self.reading.value(name)
+        if value is _ABSENT:
+            raise rows.UndecidedError
+        return value
+
+    def require(self, row: Row, value: Any) -> None:
+        """Report what does not hold."""
+        if not value:
+            keys = row.more.because
+            given = ", ".join(f"{key}={_shown(self[key])}" for key in keys)
+            self.reading.report("condition", self.reading.span(*keys), given=given, en=row.more.en, zh=row.more.zh)
+
+    def leave_open(self, row: Row) -> bool:
+        """A section that is not there is not checked."""
+        del row
+        return True
+
+    stop = leave_open
 
 
 _CLASS_OF = {"optimizer": "OptimizerConfig", "lr_scheduler": "LrSchedulerConfig"}

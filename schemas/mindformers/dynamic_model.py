@@ -10,9 +10,8 @@ from ..light_typing import TYPE_CHECKING, cast
 from .catalog import static_catalog, static_version
 from .conversion import convert
 from .model_class import PREFIX, model_class
-from .parallelism import Sourced
-from .reading import Reading
-from .transformer import transformer_config
+from .reading import Reading, Sourced
+from .resolution import transformer_config
 from .value_types import checked_fields
 
 if TYPE_CHECKING:

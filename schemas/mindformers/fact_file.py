@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from ..house_yaml import house_yaml
 from ..version_sets import text_of, versions_in
 from .shape import is_list, is_mapping
 
@@ -27,7 +28,7 @@ _ALL = "all"
 
 def read_facts(path: Path = SOURCE) -> dict[str, Any]:
     """The whole file: `versions` by dialect, and a tree a dialect."""
-    return yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return house_yaml(path.read_text("utf-8"))
 
 
 def facts_of(tree: Any, version: str, versions: Sequence[str]) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import posixpath
 
+from ..config import reason_words
 from ..diagnostic import Kind, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
-from ..shell.reasons import in_both
 from ..suggestion import closest
 from ..versions import number_of
 from .catalog import static_catalog, static_version
@@ -138,7 +138,13 @@ class LaunchReading:
         if given is None:
             return None
         if not given.resolved:
-            self._report("undecided-config", given.span, text=given.text, **in_both(given.why))
+            self._report(
+                "undecided-config",
+                given.span,
+                text=given.text,
+                why=str(reason_words(given.why)),
+                why_zh=reason_words(given.why).zh,
+            )
             return None
         return posixpath.join(posixpath.dirname(self._script), given.text)
 
@@ -262,7 +268,13 @@ class LaunchReading:
                 if key.resolved:
                     self._report("not-a-key", key.span, text=key.text)
                 else:
-                    self._report("undecided", key.span, text=key.text, **in_both(key.why))
+                    self._report(
+                        "undecided",
+                        key.span,
+                        text=key.text,
+                        why=str(reason_words(key.why)),
+                        why_zh=reason_words(key.why).zh,
+                    )
                 return
             if at + 1 == len(parts):
                 self._report("unpaired", key.span, text=key.text)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from ..config import Unresolved
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..rows import UndecidedError
 from ..versions import number_of
+from .messages_compiled import say
 from .reading import Undecided
 from .shape import is_mapping
-from .unknown_class import REASON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -87,7 +88,7 @@ def undecided_network(reading: Reading, text: str, path: str) -> None:
     """Leave every field of the network open."""
     span = reading.place(path)
     if span is not None:
-        reading.unresolved.append(Unresolved(text, REASON, span))
+        reading.unresolved.append(Unresolved(text, say.network_unknown(), span))
     for name in (*reading.catalog["transformer"], *reading.catalog["mla_transformer"]):
         reading.resolve(f"resolved.transformer.{name}", None, path, decided=False)
 
@@ -120,7 +121,7 @@ def _known_class(reading: Reading, given: dict[Any, Any]) -> LegacyClass | None:
 def _holds(condition: Callable[[Any], Any], values: Mapping[str, Any] | _Watched) -> bool:
     try:
         return bool(condition(values))
-    except (KeyError, TypeError):
+    except (UndecidedError, KeyError, TypeError):
         return False
 
 
@@ -139,7 +140,7 @@ def _network(reading: Reading, known: LegacyClass, given: dict[Any, Any], defaul
         try:
             value: Any = made(values)
             decided = True
-        except (LookupError, TypeError, ValueError, ArithmeticError):
+        except (UndecidedError, LookupError, TypeError, ValueError, ArithmeticError):
             value, decided = None, False
         keys = tuple(dict.fromkeys(reversed(values.asked)))  # what a choice depends on is asked for before its answer
         used.update(keys)

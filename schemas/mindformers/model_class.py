@@ -9,7 +9,7 @@ A key that is not written takes the class's default, not a neutral one: `deepsee
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
-from .parallelism import Sourced
+from .reading import Sourced
 from .shape import is_list, is_mapping
 
 if TYPE_CHECKING:

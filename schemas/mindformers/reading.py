@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from ..config import Setting, Unresolved
 from ..diagnostic import finding
-from ..light_typing import TYPE_CHECKING, cast
+from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from .messages_compiled import say
 from .problems import PROBLEMS
 from .shape import is_list, is_mapping
 
@@ -25,6 +26,14 @@ class Undecided(str):
     """A value whose text holds a placeholder such as `${HIDDEN}`: what it will be is not known here."""
 
     __slots__ = ()
+
+
+class Sourced(NamedTuple):
+    """A value, the paths that decided it, and whether it can be known."""
+
+    value: Any
+    sources: tuple[str, ...] = ()
+    decided: bool = True
 
 
 class Reading:
@@ -188,7 +197,7 @@ def without_placeholders(value: Any, path: str, reading: Reading) -> Any:
         if ("$" in value or "{{" in value) and _holds_placeholder(value):
             span = reading.place(path)
             if span is not None:
-                reading.unresolved.append(Unresolved(value, "a placeholder: PyYAML expands no variables", span))
+                reading.unresolved.append(Unresolved(value, say.placeholder(), span))
             reading.note("placeholder", path, text=value)
             return Undecided(value)
         return value

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from .parallelism import Sourced
-    from .reading import Reading
+    from .reading import Reading, Sourced
 
 _WORDS = {
     "int": ("a whole number", "整数"),
@@ -151,7 +150,7 @@ def _report(reading: Reading, path: str, value: Any, kind: str) -> bool:
             reading.problems[-1] = found._replace(kind=found.kind._replace(severity="error"))
         return False
     if base == "float" and isinstance(value, str) and _is_number(value):
-        from .arguments import string_number
+        from .constructors import string_number
 
         string_number(reading, path, "the run cannot compute with it and stops", "无法用它计算，会报错退出")
         return True

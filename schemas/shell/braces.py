@@ -23,7 +23,7 @@ _Char: TypeAlias = "tuple[str, Piece | Part]"
 
 def alternatives(parts: Sequence[Part], spend: Callable[[int], None]) -> list[Sequence[Part]]:
     """The words that a word's braces make of it."""
-    if not any(isinstance(part, Bare) and "{" in part.string and _worthwhile(part.string) for part in parts):
+    if not any(isinstance(part, Bare) and "{" in part.string and part.string != "{}" for part in parts):
         return [parts]
     flat: list[_Char] = []
     for part in parts:
@@ -39,10 +39,6 @@ def alternatives(parts: Sequence[Part], spend: Callable[[int], None]) -> list[Se
     if len(found) == 1 and len(found[0]) == len(flat):
         return [parts]
     return [_assembled(one) for one in found if one]
-
-
-def _worthwhile(string: str) -> bool:
-    return string != "{}"
 
 
 def _expanded(flat: list[_Char], spend: Callable[[int], None], depth: int) -> list[list[_Char]]:
@@ -118,27 +114,19 @@ def _sequence(inner: list[_Char], spend: Callable[[int], None]) -> list[list[_Ch
         return None
     import re
 
-    found = re.fullmatch(_NUMBERS, string)
-    if found is not None:
-        if max(len(found[1]), len(found[2]), len(found[3] or "")) > 18:
-            return None
-        first, last = int(found[1]), int(found[2])
-        step = abs(int(found[3] or 1)) or 1
-        spend(abs(last - first) // step)
-        width = 0
-        if any(re.match(r"-?0[0-9]", found[side]) for side in (1, 2)):
-            width = max(len(found[1]), len(found[2]))
-        numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
-        texts = [f"{number:0{width}d}" if width else str(number) for number in numbers]
-    else:
-        found = re.fullmatch(_LETTERS, string)
-        if found is None:
-            return None
-        first, last = ord(found[1]), ord(found[2])
-        step = abs(int((found[3] or "1")[:9])) or 1
-        texts = [
-            chr(code) for code in (range(first, last + 1, step) if first <= last else range(first, last - 1, -step))
-        ]
+    found = re.fullmatch(_NUMBERS, string) or re.fullmatch(_LETTERS, string)
+    if found is None:
+        return None
+    letters = string[0].isalpha()
+    if max(len(side or "") for side in found.groups()) > 18:
+        return None
+    first, last = (ord(found[1]), ord(found[2])) if letters else (int(found[1]), int(found[2]))
+    step = abs(int(found[3] or 1)) or 1
+    spend(abs(last - first) // step)
+    numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
+    zeros = not letters and any(re.match(r"-?0[0-9]", found[side]) for side in (1, 2))
+    width = max(len(found[1]), len(found[2])) if zeros else 0
+    texts = [chr(number) if letters else f"{number:0{width}d}" if width else str(number) for number in numbers]
     return [[(text, piece._replace(text=text, verbatim=False))] for text in texts]  # type: ignore[union-attr]
 
 
@@ -161,19 +149,19 @@ def _assembled(chars: list[_Char]) -> tuple[Part, ...]:
             # braces are expanded before names are looked for: $x{1,2} is $x1 $x2
             parts[-1] = before._replace(name=before.name + char)
             continue
-        last = run[-1] if run else None
-        if (
-            last is not None
-            and last.verbatim
-            and thing.verbatim  # type: ignore[union-attr]
-            and last.place.source is thing.place.source  # type: ignore[union-attr]
-            and last.place.end == thing.place.start  # type: ignore[union-attr]
-        ):
-            run[-1] = last._replace(
-                text=last.text + char,
-                place=last.place._replace(end=thing.place.end),  # type: ignore[union-attr]
-            )
-        else:
+        joined = _behind(run[-1], thing) if run else None  # type: ignore[arg-type]
+        if joined is None:
             run.append(thing)  # type: ignore[arg-type]
+        else:
+            run[-1] = joined
     flush()
     return tuple(parts)
+
+
+def _behind(last: Piece, piece: Piece) -> Piece | None:
+    """Two pieces as one where they were written one behind the other."""
+    if not (last.verbatim and piece.verbatim and last.place.source is piece.place.source):
+        return None
+    if last.place.end != piece.place.start:
+        return None
+    return last._replace(text=last.text + piece.text, place=last.place._replace(end=piece.place.end))

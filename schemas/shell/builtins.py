@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import posixpath
-
-from ..light_typing import TYPE_CHECKING
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from . import conditions, launchers, programs, tree
 from .arithmetic import ExpressionError, UndecidedError
-from .expansion import shell_quoted
-from .flow import Exit, Leave, Return
-from .scanning import is_digits, is_name, is_whole_number, name_end, word_end
+from .expansion import shell_quoted, spaced
+from .flow import Exit, Holding, Leave, Return
+from .interpreter import Commands
+from .messages_compiled import say
+from .scanning import BLANKS, is_digits, is_name, is_whole_number, name_end, run_end, word_end
 from .state import Variable
 from .syntax import Assignment, Bare, Word
-from .text import Code, Piece, known, plain, shown, unknown
+from .text import Code, cut, hole, is_loose, known, plain, shown, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from .expansion import Field
     from .interpreter import Shell
-    from .text import Place, Text
+    from .text import Piece, Place, Text
 
 _OPTION_LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "f": "noglob", "a": "allexport", "v": "verbose"}
+_READ_VALUES = "adinNptu"
+"""The options of `read` that take a value."""
+MOST_GIVEN = 100_000
+"""How long an input may be that a program is given."""
 
 
 def _strings(fields: Sequence[Field]) -> list[str] | None:
@@ -36,10 +40,6 @@ def _strings(fields: Sequence[Field]) -> list[str] | None:
 
 
 def _nothing(_shell: Shell, _fields: list[Field], _place: Place) -> int | None:
-    return 0
-
-
-def _true(_shell: Shell, _fields: list[Field], _place: Place) -> int | None:
     return 0
 
 
@@ -60,38 +60,35 @@ def _echo(shell: Shell, fields: list[Field], place: Place) -> int | None:
         if option is None or len(option) < 2 or option[0] != "-" or option[1:].strip("neE"):
             break
         newline = newline and "n" not in option
-        for letter in option:
-            escapes = letter == "e" if letter in "eE" else escapes
+        escapes = (escapes and "E" not in option) or option.rfind("e") > option.rfind("E")
         words = words[1:]
     if shell.out is None:
         return 0
-    pieces: list[Piece] = []
-    for number, field in enumerate(words):
-        if number:
-            pieces.extend(plain(" ", place))
-        for piece in field.pieces:
-            if escapes and piece.doubt is None and "\\" in piece.text:
-                pieces.append(Piece(_unescaped(piece.text), piece.place, False, piece.chain))
-            else:
-                pieces.append(piece)
-    if newline:
-        pieces.extend(plain("\n", place))
-    shell.emit(tuple(pieces))
+    text = spaced(words, place)
+    if escapes:
+        text = tuple([_with_escapes(piece) for piece in text])
+    shell.emit((*text, *plain("\n", place)) if newline else text)
     return 0
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b"}
+
+
+def _with_escapes(piece: Piece) -> Piece:
+    if piece.doubt is not None or "\\" not in piece.text:
+        return piece
+    return piece._replace(text=_unescaped(piece.text), verbatim=False)
 
 
 def _unescaped(text: str) -> str:
     """The escapes that `echo -e` and `printf %b` know."""
+    if "\\" not in text:
+        return text
     import re
 
     def one(found: re.Match[str]) -> str:
         body = found[1]
-        simple = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b"}
-        if body in simple:
-            return simple[body]
-        digits = body[1:]
-        code = int(digits or "0", 16 if body[0] == "x" else 8)
-        return chr(code & 0xFF)
+        return _ESCAPES.get(body) or chr(int(body[1:] or "0", 16 if body[0] == "x" else 8) & 0xFF)
 
     return re.sub(r"\\(n|t|r|\\|a|b|f|v|e|0[0-7]{0,3}|x[0-9a-fA-F]{1,2})", one, text)
 
@@ -104,7 +101,7 @@ def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if len(words) > 1 and words[0].known() == "-v":
         name = words[1].known()
         if name is None:
-            shell.forget_all(place, "which variable is set is not known")
+            shell.forget_all(place, say.variable_set_unknown())
             return None
         words = words[2:]
     if words and words[0].known() == "--":
@@ -133,7 +130,7 @@ def _formatted(shell: Shell, words: Sequence[Field], place: Place) -> Text:
 
     form = words[0].known()
     if form is None or any(word.split for word in words):
-        return unknown("its format or its arguments are not known", place)
+        return unknown(say.format_unknown(), place)
     arguments = [word.text() for word in words[1:]]
     specifications = re.findall(r"%%|%[-+ #0]*(?:[0-9]+|\*)?(?:\.(?:[0-9]+|\*)?)?[a-zA-Z]|%\([^)]*\)T|[^%]+|%", form)
     pieces: list[Piece] = []
@@ -164,16 +161,12 @@ def _one_format(specification: str, value: Text, place: Place) -> Text:
         return value
     string = known(value)
     if string is None or "*" in specification or re.search(r"[0-9]{5}", specification) or "_" in string:
-        return unknown("a formatted value that is not known", place)
+        return unknown(say.formatted_unknown(), place)
     try:
-        if kind in "di":
-            return plain(specification[:-1].__add__("d") % int(string or "0", 0), place)
-        if kind in "uxXo":
-            return plain(specification % int(string or "0", 0), place)
-        if kind in "feEgG":
-            return plain(specification % float(string or "0"), place)
-        if kind == "s":
-            return plain(specification % string, place)
+        if kind in "diuxXo":
+            return plain((specification[:-1] + "d" if kind in "di" else specification) % int(string or "0", 0), place)
+        if kind in "feEgGs":
+            return plain(specification % (string if kind == "s" else float(string or "0")), place)
         if kind == "c":
             return plain(string[:1], place)
         if specification == "%b":
@@ -182,35 +175,27 @@ def _one_format(specification: str, value: Text, place: Place) -> Text:
             return plain(string if re.fullmatch(r"[\w./:=@%+,-]+", string) else shell_quoted(string), place)
     except (ValueError, TypeError, OverflowError):
         pass
-    return unknown("a formatted value that cannot be decided", place)
+    return unknown(say.formatted_undecided(), place)
 
 
 def _cd(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     words = [field for field in fields[1:] if field.known() not in ("-P", "-L", "-e", "--")]
-    if not words:
+    if len(words) > 1 and not any(field.split for field in words):
+        return 1
+    target = words[0].known() if len(words) == 1 else None
+    if target is None or target == "-":
         shell.state.cwd = None
-        return None
-    target = words[0].known()
-    if target is None or target == "-" or len(words) > 1:
-        if len(words) > 1 and not any(field.split for field in words):
-            return 1
-        shell.state.cwd = None
-        shell.state.variables.pop("PWD", None)
+        if words:
+            shell.state.variables.pop("PWD", None)
         return None
     if target == "":
         return 0
-    here = shell.state.cwd
-    if here is None and not target.startswith("/"):
+    full = shell.absolute(target)
+    if full is None:
         return None
-    full = posixpath.normpath(posixpath.join(here or "/", target))
-    if full.startswith("//"):
-        full = full[1:]
-    shell.went_to = full
-    if full in shell.directories:
-        shell.state.cwd = full
-        return 0
-    shell.state.cwd = None
-    return None
+    shell.went_to = full[1:] if full.startswith("//") else full
+    shell.state.cwd = shell.went_to if shell.went_to in shell.directories else None
+    return None if shell.state.cwd is None else 0
 
 
 def _pwd(shell: Shell, _fields: list[Field], place: Place) -> int | None:
@@ -226,27 +211,21 @@ def _pushd(shell: Shell, _fields: list[Field], _place: Place) -> int | None:
 def _set(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     words = fields[1:]
     options = set(shell.state.options)
-    at = 0
-    while at < len(words):
-        word = words[at].known()
-        if word is None or (word[:1] not in ("-", "+")) or word in ("-", "+"):
+    ended = False
+    while words and not ended:
+        word = words[0].known()
+        if word is None or word[:1] not in ("-", "+") or word in ("-", "+"):
             break
-        at += 1
-        if word == "--":
-            shell.state.positional = tuple([shell.settled(field) for field in words[at:]])
-            shell.state.options = frozenset(options)
-            return 0
-        on = word[0] == "-"
+        words, ended = words[1:], word == "--"
         for letter in word[1:]:
             name = _OPTION_LETTERS.get(letter)
             if letter == "o":
-                name = words[at].known() if at < len(words) else None
-                at += 1
+                name, words = words[0].known() if words else None, words[1:]
             if name:
-                (options.add if on else options.discard)(name)
+                (options.add if word[0] == "-" else options.discard)(name)
     shell.state.options = frozenset(options)
-    if at < len(words):
-        shell.state.positional = tuple([shell.settled(field) for field in words[at:]])
+    if words or ended:
+        shell.state.positional = tuple([field.settled() for field in words])
     return 0
 
 
@@ -255,13 +234,12 @@ def _shift(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if len(fields) > 1:
         string = fields[1].known()
         if string is None or not is_digits(string):
-            shell.state.positional = (unknown("how far the arguments are shifted is not known", place),)
+            shell.state.positional = (unknown(say.shift_unknown(), place),)
             return None
         count = int(string[:9])
     values = shell.state.positional
-    for value in values[:count]:
-        if any(piece.doubt is not None and piece.doubt.loose for piece in value):
-            return None
+    if any(is_loose(value) for value in values[:count]):
+        return None
     if count > len(values):
         return 1
     shell.state.positional = values[count:]
@@ -270,147 +248,134 @@ def _shift(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 def declare(shell: Shell, name: str, arguments: Sequence[Word | Assignment], place: Place) -> None:
     """`export`, `local`, `declare`, `typeset`, `readonly` with assignments among their arguments."""
-    flags = ""
     shell.substitution_status = 0
+    declaration = _Declaration(shell, name, place)
     for argument in arguments:
         if isinstance(argument, Assignment):
-            _declare_one(shell, name, flags, argument.name, argument, place)
-            continue
-        for field in shell.expand.fields([argument]):
-            string = field.known()
-            if string is None:
-                _declare_field(shell, name, flags, field, place)
-            elif string[:1] in ("-", "+") and len(string) > 1:
-                flags += string[1:] if string[0] == "-" else ""
-                if string in ("+x", "+i", "+n"):
-                    flags += string
-            else:
-                _declare_field(shell, name, flags, field, place)
+            declaration.one(argument.name, argument)
+        else:
+            for field in shell.fields([argument]):
+                declaration.take(field)
     shell.state.status = 0
 
 
-def _declare_field(shell: Shell, name: str, flags: str, field: Field, place: Place) -> None:
-    """One argument that only an expansion produced: `export $NAME=value`."""
-    text = shown(field.text())
-    end = name_end(text, 0)
-    operator = "=" if text.startswith("=", end) else "+=" if text.startswith("+=", end) else ""
-    if not end or not operator:
-        if is_name(text):
-            _declare_one(shell, name, flags, text, None, place)
-        elif field.known() is None and name != "alias" and not set(flags) & set("fFp"):
-            shell.note("effect-unknown", place, text=text)
-        return
-    _declare_one(shell, name, flags, text[:end], None, place)
-    skip = end + len(operator)
-    value: list[Piece] = []
-    for piece in field.pieces:
-        if skip >= len(piece.text) and piece.doubt is None:
-            skip -= len(piece.text)
-            continue
-        value.append(piece.cut(skip, len(piece.text)) if skip and piece.doubt is None else piece)
-        skip = 0
-    shell.assign(text[:end], tuple(value), None, place=place, append=operator == "+=")
-
-
-def _declare_one(
-    shell: Shell, command: str, flags: str, name: str, assignment: Assignment | None, place: Place
-) -> None:
-    if command == "alias" or "f" in flags or "F" in flags or "p" in flags:
-        return
-    state = shell.state
-    inside = bool(state.frames)
-    local = command == "local" or (command in ("declare", "typeset") and inside and "g" not in flags)
-    target: Text | None = None
-    refers = "n" in flags and command != "export"
-    if refers and assignment is not None and isinstance(assignment.value, Word):
-        target = shell.expand.text(assignment.value)
-        if known(target) == name:
-            # bash warns of the circle and takes the global variable of that name
-            if any(name in frame for frame in state.frames):
-                shell.forget(name, place)
-            return
-    if local and inside:
-        frame = state.frames[-1]
-        if name not in frame:
-            frame[name] = state.variables.get(name)
-            old = state.variables.get(name)
-            state.variables[name] = Variable(exported=old.exported if old is not None else False)
-    if not refers:
-        found = shell.plain_name(name, place)
-        if found is None:
-            return
-        name = found
-    variable = state.variables.get(name) or Variable()
-    exported = variable.exported or command == "export" or "x" in flags
-    if ("n" in flags and command == "export") or "+x" in flags:
-        exported = False
-    case = "u" if "u" in flags else "l" if "l" in flags else variable.case
-    items = variable.items
-    value = variable.value
-    if ("a" in flags or "A" in flags) and items is None:
-        items = {} if value is None else {0: value}
-        value = None
-    state.variables[name] = variable._replace(
-        value=value,
-        items=items,
-        exported=exported,
-        integer=variable.integer or "i" in flags,
-        keyed=variable.keyed or "A" in flags,
-        case=case,
-        reference=(variable.reference or refers) and "+n" not in flags,
-    )
-    if target is not None:
-        state.variables[name] = state.variables[name]._replace(value=target)
-    elif assignment is not None:
-        shell.perform(assignment)
-    if command == "readonly" or "r" in flags:
-        state.variables[name] = state.variables[name]._replace(readonly=True)
-
-
 def _declaring(shell: Shell, fields: list[Field], place: Place) -> int | None:
-    name = fields[0].known() or "declare"
-    flags = ""
+    declaration = _Declaration(shell, fields[0].known() or "declare", place)
     for field in fields[1:]:
+        declaration.take(field)
+    return 0
+
+
+class _Declaration:
+    """One `declare` command: its options as they are met, and what they make of each name."""
+
+    def __init__(self, shell: Shell, command: str, place: Place) -> None:
+        self.shell = shell
+        self.command = command
+        self.place = place
+        self.flags: set[str] = set()
+        """The letters given; `+x` for one that is taken away."""
+
+    def take(self, field: Field) -> None:
+        """An option, a name, or an assignment that only an expansion produced: `export $NAME=value`."""
         string = field.known()
         if string is not None and string[:1] in ("-", "+") and len(string) > 1:
-            flags += string[1:] if string[0] == "-" else string
-        else:
-            _declare_field(shell, name, flags, field, place)
-    return 0
+            sign = "" if string[0] == "-" else "+"
+            self.flags.update([sign + letter for letter in string[1:]])
+            return
+        text = shown(field.text())
+        end = name_end(text, 0)
+        operator = "=" if text.startswith("=", end) else "+=" if text.startswith("+=", end) else ""
+        if end and operator:
+            self.one(text[:end], None)
+            value = cut(field.text(), end + len(operator), len(text))
+            self.shell.assign(text[:end], value, None, place=self.place, append=operator == "+=")
+        elif is_name(text):
+            self.one(text, None)
+        elif string is None and self.command != "alias" and self.flags.isdisjoint("fFp"):
+            self.shell.note("effect-unknown", self.place, text=text)
+
+    def one(self, name: str, assignment: Assignment | None) -> None:
+        """Declares a variable, and gives it its value."""
+        shell, flags, state = self.shell, self.flags, self.shell.state
+        if self.command == "alias" or not flags.isdisjoint("fFp"):
+            return
+        target: Text | None = None
+        refers = not flags.isdisjoint(("n", "+n")) and self.command != "export"
+        if refers and assignment is not None and isinstance(assignment.value, Word):
+            target = shell.text(assignment.value)
+            if known(target) == name:
+                # bash warns of the circle and takes the global variable of that name
+                if any(name in frame for frame in state.frames):
+                    shell.forget(name, self.place)
+                return
+        self._keep_outer(name)
+        found = name if refers else shell.plain_name(name, self.place)
+        if found is None:
+            return
+        variable = self._declared(state.variables.get(found) or Variable(), refers=refers)
+        state.variables[found] = variable if target is None else variable._replace(value=target)
+        if target is None and assignment is not None:
+            shell.perform(assignment)
+        if self.command == "readonly" or "r" in flags:
+            state.variables[found] = state.variables[found]._replace(readonly=True)
+
+    def _keep_outer(self, name: str) -> None:
+        """A local variable: what its name held before waits for the function's end."""
+        state = self.shell.state
+        local = self.command == "local" or (self.command in ("declare", "typeset") and "g" not in self.flags)
+        if local and state.frames and name not in state.frames[-1]:
+            old = state.frames[-1][name] = state.variables.get(name)
+            state.variables[name] = Variable(exported=old is not None and old.exported)
+
+    def _declared(self, variable: Variable, *, refers: bool) -> Variable:
+        """A variable with what the options say of it."""
+        flags, command = self.flags, self.command
+        exported = variable.exported or command == "export" or "x" in flags
+        if not flags.isdisjoint(("a", "A")) and variable.items is None:
+            variable = variable._replace(value=None, items=variable.entries())
+        return variable._replace(
+            exported=exported and "+x" not in flags and not ("n" in flags and command == "export"),
+            integer=(variable.integer or "i" in flags) and "+i" not in flags,
+            keyed=variable.keyed or "A" in flags,
+            case="u" if "u" in flags else "l" if "l" in flags else variable.case,
+            reference=(variable.reference or refers) and "+n" not in flags,
+        )
 
 
 def _unset(shell: Shell, fields: list[Field], place: Place) -> int | None:
     functions = references = False
+    variables = shell.state.variables
     for field in fields[1:]:
         string = field.known() or shown(field.text())
         if string.startswith("-"):
             functions, references = "f" in string, "n" in string
-        elif functions:
+        elif "[" in string and not functions:
+            _unset_item(shell, string, place)
+        elif functions or string not in variables:
             shell.state.functions.pop(string, None)
-        elif "[" in string:
-            name, _, index = string.partition("[")
-            name = shell.plain_name(name, place) or ""
-            variable = shell.variable(name)
-            if variable is not None and variable.items is not None:
-                key: int | str = index.rstrip("]")
-                if not variable.keyed:
-                    if not is_whole_number(str(key)):
-                        shell.forget(name, place)
-                        continue
-                    key = int(key)
-                    if key < 0:
-                        key += max([int(entry) for entry in variable.items], default=-1) + 1
-                items = {entry: value for entry, value in variable.items.items() if entry != key}
-                shell.state.variables[name] = variable._replace(items=items)
-        elif string in shell.state.variables:
-            if not references:
-                string = shell.plain_name(string, place) or ""
-            held = shell.state.variables.get(string)
-            if held is not None and not held.readonly:
-                del shell.state.variables[string]
         else:
-            shell.state.functions.pop(string, None)
+            name = string if references else shell.plain_name(string, place) or ""
+            if name in variables and not variables[name].readonly:
+                del variables[name]
     return 0
+
+
+def _unset_item(shell: Shell, string: str, place: Place) -> None:
+    """`unset 'A[1]'`."""
+    name, _, index = string.partition("[")
+    name = shell.plain_name(name, place) or ""
+    variable = shell.variable(name)
+    if variable is None or variable.items is None:
+        return
+    key: int | str = index.rstrip("]")
+    if not variable.keyed:
+        if not is_whole_number(key):
+            shell.forget(name, place)
+            return
+        key = variable.counted(int(key))
+    items = {entry: value for entry, value in variable.items.items() if entry != key}
+    shell.state.variables[name] = variable._replace(items=items)
 
 
 def _eval(shell: Shell, fields: list[Field], place: Place) -> int | None:
@@ -418,25 +383,16 @@ def _eval(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if text and text[0].doubt is not None:
         # Without its first word nothing is known of a command.
         shell.note("effect-unknown", place, text=shown(text))
-    shell.calls += 1
-    try:
-        if shell.calls > 30:
-            shell.spend(1_000_000_000)
-        shell.state.status = 0
-        shell.run_code(Code(place.source, text, place))
-    finally:
-        shell.calls -= 1
+    with Holding(shell, calls=shell.calls):
+        shell.descend()
+        return _run_text(shell, text, place)
+
+
+def _run_text(shell: Shell, text: Text, place: Place) -> int | None:
+    """Code that was put together, run in this shell."""
+    shell.state.status = 0
+    shell.run_code(Code(place.source, text, place))
     return shell.state.status
-
-
-def spaced(fields: Sequence[Field], place: Place) -> Text:
-    """The words joined by blanks."""
-    pieces: list[Piece] = []
-    for number, field in enumerate(fields):
-        if number:
-            pieces.extend(plain(" ", place))
-        pieces.extend(field.pieces)
-    return tuple(pieces)
 
 
 def _source(shell: Shell, fields: list[Field], place: Place) -> int | None:
@@ -447,12 +403,10 @@ def _source(shell: Shell, fields: list[Field], place: Place) -> int | None:
         shell.note("source-unknown", place, text=shown(fields[1].text()))
         return None
     if path in tree.INPUTS and shell.input.text is not None:
-        shell.state.status = 0
-        shell.run_code(Code(place.source, shell.input.text, place))
-        return shell.state.status
+        return _run_text(shell, shell.input.text, place)
     kept = shell.state.positional
     if len(fields) > 2:
-        shell.state.positional = tuple([shell.settled(field) for field in fields[2:]])
+        shell.state.positional = tuple([field.settled() for field in fields[2:]])
     shell.state.status = 0
     try:
         if not shell.run_file(path, place):
@@ -495,29 +449,26 @@ def _leave(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     raise Leave(levels, again=fields[0].known() == "continue")
 
 
-def _test(shell: Shell, fields: list[Field], place: Place) -> int | None:
+def _test(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     words = fields[1:]
     if fields[0].known() == "[":
         if not words or words[-1].known() != "]":
             return 2 if not words or words[-1].known() is not None else None
         words = words[:-1]
-    return conditions.plain_test(shell, words, place)
+    return conditions.plain_test(shell, words)
 
 
 def _let(shell: Shell, fields: list[Field], place: Place) -> int | None:
     found = 0
     for field in fields[1:]:
         string = field.known()
-        if string is None:
+        try:
+            if string is None:
+                raise UndecidedError
+            found = shell.evaluate(string, place)
+        except UndecidedError:
             text = shown(field.text())
             name = text[: word_end(text, 0)]
-            if name:
-                shell.forget(name, place)
-            return None
-        try:
-            found = shell.expand.evaluate(string, place)
-        except UndecidedError:
-            name = string[: word_end(string, 0)]
             if name:
                 shell.forget(name, place)
             return None
@@ -526,101 +477,102 @@ def _let(shell: Shell, fields: list[Field], place: Place) -> int | None:
     return int(found == 0)
 
 
-def _read(shell: Shell, fields: list[Field], place: Place) -> int | None:  # noqa: C901 - one grammar, read in one place
+class _Reading(NamedTuple):
+    """What `read` was asked for; `sure` is False where its words or options leave that open."""
+
+    names: list[str]
+    array: str | None
+    options: dict[str, str]
+    sure: bool
+
+    def targets(self) -> list[str]:
+        return [*self.names, *([self.array] if self.array else [])] or ["REPLY"]
+
+
+def _reading(fields: Sequence[Field]) -> _Reading:
     names: list[str] = []
-    array: str | None = None
-    raw, delimiter, at = False, "\n", 1
-    sure = True
-    while at < len(fields):
-        word = fields[at].known()
-        at += 1
+    options: dict[str, str] = {}
+    waiting = [field.known() for field in fields]
+    sure = None not in waiting
+    while waiting:
+        word = waiting.pop(0)
         if word is None:
-            sure = False
             continue
-        if word.startswith("-") and len(word) > 1 and not names:
-            for number, letter in enumerate(word[1:], 1):
-                if letter in "adinNptu":
-                    value = word[number + 1 :]
-                    if not value and at < len(fields):
-                        value = fields[at].known() or ""
-                        at += 1
-                    if letter == "a":
-                        array = value
-                    elif letter == "d":
-                        delimiter = value[:1] or "\0"
-                    elif letter in "inNu":
-                        sure = False
-                    break
-                raw = raw or letter == "r"
-        else:
+        if names or not word.startswith("-") or len(word) == 1:
             names.append(word)
+            continue
+        for number, letter in enumerate(word[1:], 2):
+            options[letter] = ""
+            if letter in _READ_VALUES:
+                options[letter] = word[number:] or (waiting.pop(0) if waiting else "") or ""
+                break
+    return _Reading(names, options.get("a"), options, sure and options.keys().isdisjoint("inNu"))
+
+
+def _read(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    asked = _reading(fields[1:])
+    names, array, options, sure = asked.names, asked.array, asked.options, asked.sure
     given = shell.input.known()
-    targets = [*names, *([array] if array else [])] or ["REPLY"]
-    if given is None or not sure or (not raw and "\\" in given):
-        for name in targets:
-            if is_name(name):
-                text = unknown("it is read from an input that is not known", place)
-                if name == array:
-                    shell.undecided_reason = text[0].doubt.reason if text[0].doubt else ""
-                    shell.forget(name, place)
-                else:
-                    shell.assign(name, (text[0]._replace(text=""),), None, place=place)
+    if given is None or not sure or ("r" not in options and "\\" in given):
+        _read_unknown(shell, asked, place)
         return None
-    line, found, rest = given.partition(delimiter)
+    line, found, rest = given.partition((options["d"][:1] or "\0") if "d" in options else "\n")
     shell.input.text = plain(rest, place)
-    separators = shell.expand.separators()
+    separators = shell.separators()
     if separators is None:
-        for name in targets:
+        for name in asked.targets():
             shell.forget(name, place)
         return None
     if array is not None:
-        items: dict[int | str, Text] = {}
-        for number, word in enumerate(_split(line, separators, 0)):
-            items[number] = plain(word, place)
-        array = shell.plain_name(array, place)
-        if array is not None:
-            old = shell.state.variables.get(array) or Variable()
-            shell.state.variables[array] = old._replace(value=None, items=items)
-    elif not names:
-        shell.assign("REPLY", plain(line, place), None, place=place)
+        items: dict[int | str, Text] = {
+            number: plain(word, place) for number, word in enumerate(_split(line, separators, 0))
+        }
+        _set_array(shell, array, items, place)
     else:
-        words = _split(line, separators, len(names))
-        for number, name in enumerate(names):
+        words = _split(line, separators, len(names)) if names else [line]
+        for number, name in enumerate(names or ["REPLY"]):
             shell.assign(name, plain(words[number] if number < len(words) else "", place), None, place=place)
     return 0 if found else 1
 
 
+def _read_unknown(shell: Shell, asked: _Reading, place: Place) -> None:
+    for name in asked.targets():
+        if not is_name(name):
+            continue
+        if name == asked.array:
+            shell.undecided_reason = say.unread_input()
+            shell.forget(name, place)
+        else:
+            shell.assign(name, hole(say.unread_input(), place), None, place=place)
+
+
+def _set_array(shell: Shell, name: str, items: Mapping[int | str, Text], place: Place) -> None:
+    found = shell.plain_name(name, place)
+    if found is not None:
+        old = shell.state.variables.get(found) or Variable()
+        shell.state.variables[found] = old._replace(value=None, items=items)
+
+
 def _split(line: str, separators: str, most: int) -> list[str]:
     """The words of a line for `read`; the last of `most` takes the rest."""
-    blanks = "".join([char for char in separators if char in " \t\n"])
+    blanks = "".join([char for char in separators if char in BLANKS])
+    marks = "".join([char for char in separators if char not in BLANKS])
     if not separators:
         return [line]
     words: list[str] = []
-    at, size = 0, len(line)
-    while at < size and line[at] in blanks:
-        at += 1
-    while at < size:
+    line = line.lstrip(blanks) if blanks else line
+    while line:
         if most and len(words) == most - 1:
-            rest = line[at:].rstrip(blanks) if blanks else line[at:]
-            if (
-                rest
-                and rest[-1] in separators
-                and rest[-1] not in blanks
-                and not any(char in separators for char in rest[:-1])
-            ):
+            rest = line.rstrip(blanks) if blanks else line
+            # a mark that ends the last word is dropped
+            if rest and rest[-1] in marks and not any(char in separators for char in rest[:-1]):
                 rest = rest[:-1]
-            words.append(rest)
-            return words
-        start = at
-        while at < size and line[at] not in separators:
-            at += 1
-        words.append(line[start:at])
-        while at < size and line[at] in blanks:
-            at += 1
-        if at < size and line[at] in separators and line[at] not in blanks:
-            at += 1
-            while at < size and line[at] in blanks:
-                at += 1
+            return [*words, rest]
+        end = run_end(line, 0, len(line), separators)
+        words.append(line[:end])
+        line = line[end:].lstrip(blanks) if blanks else line[end:]
+        if line and line[0] in marks:
+            line = line[1:].lstrip(blanks) if blanks else line[1:]
     return words
 
 
@@ -638,7 +590,7 @@ def _mapfile(shell: Shell, fields: list[Field], place: Place) -> int | None:
             sure = False
     given = shell.input.known()
     if given is None or not sure:
-        shell.undecided_reason = "it is read from an input that is not known"
+        shell.undecided_reason = say.unread_input()
         shell.forget(name, place)
         return None
     lines = programs.lines_of(given, ends=not strip)
@@ -648,66 +600,65 @@ def _mapfile(shell: Shell, fields: list[Field], place: Place) -> int | None:
     return 0
 
 
-def _getopts(shell: Shell, fields: list[Field], place: Place) -> int | None:  # noqa: C901 - one grammar, read in one place
+def _getopts(shell: Shell, fields: list[Field], place: Place) -> int | None:
     words = _strings(fields[1:3])
     if words is None or len(words) < 2:
         return None
     options, name = words
-    values: tuple[Text, ...] = shell.state.positional
-    if len(fields) > 3:
-        values = tuple([shell.settled(field) for field in fields[3:]])
+    values = tuple([field.settled() for field in fields[3:]]) if len(fields) > 3 else shell.state.positional
     arguments = [known(value) for value in values]
-    position = shell.variable("OPTIND")
-    at_text = known(position.value) if position is not None and position.value is not None else "1"
-    inner = shell.variable("_accmap_optpos")
-    offset_text = known(inner.value) or "" if inner is not None and inner.value is not None else "1"
-    offset = int(offset_text) if is_whole_number(offset_text) else 1
-    if at_text is None or not is_whole_number(at_text) or None in arguments:
+    position, inner = _held(shell, "OPTIND", "1"), _held(shell, "_accmap_optpos", "1")
+    if position is None or not is_whole_number(position) or None in arguments:
         for target in (name, "OPTARG", "OPTIND"):
             shell.forget(target, place)
         return None
-    at = max(int(at_text), 1)
+    offset = int(inner) if inner is not None and is_whole_number(inner) else 1
+    found = _next_option(options, [argument or "" for argument in arguments], max(int(position), 1), offset)
+    if isinstance(found.value, int):
+        shell.assign("OPTARG", values[found.value], None, place=place)
+    elif found.value is not None:
+        shell.assign("OPTARG", plain(found.value, place), None, place=place)
+    elif not found.status:
+        shell.state.variables.pop("OPTARG", None)
+    for target, text in ((name, found.letter), ("OPTIND", found.position), ("_accmap_optpos", found.offset)):
+        shell.assign(target, plain(str(text), place), None, place=place)
+    return found.status
 
-    def store(target: str, text: str) -> None:
-        shell.assign(target, plain(text, place), None, place=place)
 
-    def finish(letter: str, next_at: int, next_offset: int, status: int) -> int:
-        store(name, letter)
-        store("OPTIND", str(next_at))
-        store("_accmap_optpos", str(next_offset))
-        return status
+class _Option(NamedTuple):
+    """What one call of `getopts` finds, and where the next goes on; a value is a text or the number of a word."""
 
-    word = arguments[at - 1] if at <= len(arguments) else None
-    if word is None or not word.startswith("-") or word == "-":
-        return finish("?", at, 1, 1)
-    if word == "--":
-        return finish("?", at + 1, 1, 1)
+    letter: str
+    position: int
+    offset: int = 1
+    value: str | int | None = None
+    status: int = 0
+
+
+def _next_option(options: str, arguments: Sequence[str], at: int, offset: int) -> _Option:
+    word = arguments[at - 1] if at <= len(arguments) else ""
+    if not word.startswith("-") or word in ("-", "--"):
+        return _Option("?", at + (word == "--"), status=1)
     letter = word[offset] if 0 < offset < len(word) else word[1]
-    silent = options.startswith(":")
+    silent, known_ones = options.startswith(":"), options.lstrip(":")
     more = offset + 1 < len(word)
-    where = options.lstrip(":").find(letter) if letter != ":" else -1
+    following = (at, offset + 1) if more else (at + 1, 1)
+    where = known_ones.find(letter) if letter != ":" else -1
     if where < 0:
-        if silent:
-            store("OPTARG", letter)
-        else:
-            shell.state.variables.pop("OPTARG", None)
-        return finish("?", at if more else at + 1, offset + 1 if more else 1, 0)
-    if options.lstrip(":")[where + 1 : where + 2] != ":":
-        shell.state.variables.pop("OPTARG", None)
-        return finish(letter, at if more else at + 1, offset + 1 if more else 1, 0)
+        return _Option("?", *following, letter if silent else None)
+    if known_ones[where + 1 : where + 2] != ":":
+        return _Option(letter, *following)
     if more:
-        rest = values[at - 1]
-        string = known(rest) or ""
-        store("OPTARG", string[offset + 1 :])
-        return finish(letter, at + 1, 1, 0)
-    if at >= len(arguments):
-        if silent:
-            store("OPTARG", letter)
-            return finish(":", at + 1, 1, 0)
-        shell.state.variables.pop("OPTARG", None)
-        return finish("?", at + 1, 1, 0)
-    shell.assign("OPTARG", values[at], None, place=place)
-    return finish(letter, at + 2, 1, 0)
+        return _Option(letter, at + 1, 1, word[offset + 1 :])
+    if at < len(arguments):
+        return _Option(letter, at + 2, 1, at)
+    return _Option(":", at + 1, 1, letter) if silent else _Option("?", at + 1)
+
+
+def _held(shell: Shell, name: str, otherwise: str) -> str | None:
+    """The text of a variable; None where it is not known."""
+    variable = shell.variable(name)
+    return otherwise if variable is None or variable.value is None else known(variable.value)
 
 
 def _command(shell: Shell, fields: list[Field], place: Place) -> int | None:
@@ -717,12 +668,7 @@ def _command(shell: Shell, fields: list[Field], place: Place) -> int | None:
         option = words[0].known() or ""
         words = words[1:]
         if name == "command" and ("v" in option or "V" in option):
-            target = words[0].known() if words else None
-            if target in TABLE or target in shell.state.functions:
-                shell.emit(plain(f"{target}\n", place))
-                return 0
-            shell.emit_unknown(place)
-            return None
+            return _which(shell, words[0].known() if words else None, place)
         if name == "exec" and option == "-a":
             words = words[1:]
     if not words:
@@ -732,6 +678,15 @@ def _command(shell: Shell, fields: list[Field], place: Place) -> int | None:
         shell.ended = place
         raise Exit(shell.state.status)
     return shell.state.status
+
+
+def _which(shell: Shell, target: str | None, place: Place) -> int | None:
+    """`command -v`."""
+    if target in TABLE or target in shell.state.functions:
+        shell.emit(plain(f"{target}\n", place))
+        return 0
+    shell.emit_unknown(place)
+    return None
 
 
 def _type(shell: Shell, fields: list[Field], place: Place) -> int | None:
@@ -752,81 +707,72 @@ def _shopt(shell: Shell, fields: list[Field], _place: Place) -> int | None:
 
 def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
     """A program of which the output follows from what it is given."""
-    if fields[0].known() == "xargs" and len(fields) > 1:
+    name = fields[0].known() or ""
+    if name == "xargs" and len(fields) > 1:
         launchers.start(shell, fields, {}, shell.input, place)
         return None
-    if fields[0].known() == "sed":
+    if name == "sed":
         for field in fields[1:]:
             shell.touch(field.known() or "")
-    if shell.out is None:
-        return None if fields[0].known() != "expr" else _printed_status(shell, fields)
     words = _strings(fields[1:])
+    if shell.out is None:
+        printed = programs.TABLE[name](words, None) if words is not None and name == "expr" else None
+        return None if printed is None else printed[1]
     if words is None:
         shell.doubted(tuple([piece for field in fields for piece in field.pieces]))
         shell.emit_unknown(place, shell.undecided_reason)
         return None
-    name = fields[0].known() or ""
-    if name == "cat" and words and not any(word.startswith("-") for word in words):
+    if name == "cat":
         return _cat(shell, words, place)
     given = shell.input.known()
-    if given is not None and len(given) > 100_000:
-        shell.emit_unknown(place)
-        return None
-    shell.spend(5 + len(given or "") // 64)
-    printed = programs.TABLE[name](words, given)
+    printed = None
+    if given is None or len(given) <= MOST_GIVEN:
+        shell.spend(5 + len(given or "") // 64)
+        printed = programs.TABLE[name](words, given)
     if printed is None:
-        if name == "cat" and shell.input.text is not None and words in ([], ["-"]):
-            shell.emit(shell.input.text)
-            return 0
         shell.emit_unknown(place)
         return None
-    text = plain(printed[0], place)
-    if name in ("cat", "xargs") and shell.input.text is not None and name == "cat":
-        text = shell.input.text
-    shell.emit(text)
+    shell.emit(plain(printed[0], place))
     return printed[1]
 
 
 def _cat(shell: Shell, words: Sequence[str], place: Place) -> int | None:
-    """`cat FILE...`: what files of the tree hold."""
-    held = [shell.content(word) for word in words]
-    for text in held:
-        if text is None:
-            shell.emit_unknown(place, "it is what a file holds")
+    """`cat FILE...`: what files of the tree hold, or the input."""
+    if words in ([], ["-"]):
+        given = shell.input.known()
+        if shell.input.text is None or (given is not None and len(given) > MOST_GIVEN):
+            shell.emit_unknown(place)
             return None
+        shell.spend(5 + len(given or "") // 64)
+        shell.emit(shell.input.text)
+        return 0
+    held = [None if word.startswith("-") else shell.content(word) for word in words]
+    if None in held:
+        options = any(word.startswith("-") for word in words)
+        shell.emit_unknown(place, None if options else say.what_a_file_holds())
+        return None
     for text in held:
         shell.emit(text or ())
     return 0
 
 
-def _printed_status(_shell: Shell, fields: list[Field]) -> int | None:
-    words = _strings(fields[1:])
-    printed = programs.TABLE[fields[0].known() or ""](words, None) if words is not None else None
-    return None if printed is None else printed[1]
-
-
 def _realpath(shell: Shell, fields: list[Field], place: Place) -> int | None:
     """`realpath` and `readlink -f` of a file that was read: links aside, its absolute path."""
-    words = _strings(fields[1:])
-    if words is None:
-        shell.emit_unknown(place)
-        return None
+    words = _strings(fields[1:]) or []
     paths = [word for word in words if not word.startswith("-")]
     options = {word for word in words if word.startswith("-")}
-    needs: set[str] = {"-f", "-e", "-m"} if fields[0].known() == "readlink" else set()
-    if len(paths) == 1 and options <= {"-f", "-e", "-m", "-s"} and (not needs or options & needs):
-        here = shell.state.cwd
-        if here is not None or paths[0].startswith("/"):
-            full = posixpath.normpath(posixpath.join(here or "/", paths[0])) if paths[0] else ""
-            if full in shell.files or full in shell.directories:
-                shell.emit(plain(full + "\n", place))
-                return 0
+    needs = fields[0].known() == "readlink"
+    sure = options <= {"-f", "-e", "-m", "-s"} and not (needs and options.isdisjoint(("-f", "-e", "-m")))
+    full = shell.absolute(paths[0]) if len(paths) == 1 and paths[0] and sure else None
+    if full in shell.files or full in shell.directories:
+        shell.emit(plain(f"{full}\n", place))
+        return 0
     shell.emit_unknown(place)
     return None
 
 
 TABLE: dict[str, Callable[[Shell, list[Field], Place], int | None]] = {
-    ":": _true, "true": _true, "false": _false, "echo": _echo, "printf": _printf, "cd": _cd, "chdir": _cd,
+    ":": _nothing, "true": _nothing, "false": _false, "echo": _echo, "printf": _printf, "cd": _cd, "chdir": _cd,
     "pwd": _pwd, "pushd": _pushd, "popd": _pushd, "set": _set, "shift": _shift, "export": _declaring,
     "declare": _declaring, "typeset": _declaring, "local": _declaring, "readonly": _declaring, "unset": _unset,
     "eval": _eval, "source": _source, ".": _source, "return": _return, "exit": _exit, "logout": _exit,
@@ -836,5 +782,7 @@ TABLE: dict[str, Callable[[Shell, list[Field], Place], int | None]] = {
     "umask": _nothing, "ulimit": _unsure, "hash": _nothing, "wait": _unsure, "jobs": _unsure, "times": _unsure,
     "kill": _unsure, "disown": _nothing, "enable": _nothing, "complete": _nothing, "bind": _nothing,
     "history": _nothing, "realpath": _realpath, "readlink": _realpath,
-    **dict.fromkeys(programs.TABLE, _program),
+    "cat": _program, **dict.fromkeys(programs.TABLE, _program),
 }  # fmt: skip
+
+COMMANDS = Commands(TABLE, declare, launchers.start)

@@ -4,23 +4,43 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
 from . import pattern
-from .arithmetic import Evaluator, ExpressionError, UndecidedError
+from .arithmetic import ExpressionError, UndecidedError
 from .braces import alternatives
-from .flow import Discard, Exit
-from .scanning import fields, name_end
+from .flow import Discard, ExhaustedError, Exit
+from .globbing import matched
+from .messages_compiled import say
+from .scanning import BLANKS, name_end, run_end
 from .syntax import Arithmetic, Bare, Double, Parameter, ProcessSubstitution, Quoted, Substitution, Word
-from .text import Doubt, Piece, Place, doubt_of, known, passed_through, plain, unknown
+from .text import (
+    Doubt,
+    Piece,
+    Place,
+    between,
+    cut,
+    doubt_of,
+    hole,
+    is_loose,
+    known,
+    passed_through,
+    plain,
+    unknown,
+)
+from .variables import Variables, reference, why
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from .interpreter import Shell
-    from .state import Variable
+    from ..message import Words
     from .syntax import Part
     from .text import Text
 
 _FORMULA = r"[-0-9+*()\[\]|, ]+|(?=[^|\d-]*[|\d-])[-0-9+*()\[\]|, MEGDtmL]{5,}"
 """Layer formulas such as `[0]+[1]*3`, hybrid patterns `M-M-M*-` and pipeline layouts `Et*3|tt*29m|L`."""
+
+
+MOST_FIELDS = 200_000
+_DEFAULTING = (":-", "-", ":=", "=", ":?", "?", ":+", "+")
+_BEARS_NOTHING = (":-", "-", ":+", "+", ":=", "=", "length")
 
 
 class Field:
@@ -43,11 +63,24 @@ class Field:
         """The word as text."""
         return tuple(self.pieces)
 
+    def settled(self) -> Text:
+        """The word as a value of its own; one that may split becomes loose."""
+        if not self.split:
+            return self.text()
+        return tuple(
+            [
+                piece
+                if piece.doubt is None or piece.doubt.atomic
+                else piece._replace(doubt=piece.doubt._replace(loose=True))
+                for piece in self.pieces
+            ]
+        )
 
-def doubt_reason(field: Field) -> str:
+
+def doubt_reason(field: Field) -> Words:
     """Why a field is not known."""
     doubt = doubt_of(field.text())
-    return doubt.reason if doubt is not None else "how it is split into words is not known"
+    return doubt.reason if doubt is not None else say.split_unknown()
 
 
 def _loosened(text: Text) -> Text:
@@ -100,16 +133,17 @@ class _Builder:
             self.current = None
 
 
-class Expander:
+class Expander(Variables):
     """Expands words in the state of one shell."""
 
-    def __init__(self, shell: Shell) -> None:
-        self.shell = shell
+    def substituted(self, part: Substitution) -> Text:
+        """What `$(...)` gives."""
+        raise NotImplementedError
 
     @property
     def extended(self) -> bool:
         """Whether `shopt -s extglob` is on."""
-        return "shopt-extglob" in self.shell.state.options
+        return "shopt-extglob" in self.state.options
 
     # Words
 
@@ -120,23 +154,21 @@ class Expander:
             sure = plain_text(word)
             if sure is not None:
                 found.append(Field(sure))
-                self.shell.spend(1)
+                self.spend(1)
                 continue
             parts = word.parts
             if len(parts) == 1 and isinstance(parts[0], Bare):
-                string = parts[0].string
+                string, text = parts[0].string, parts[0].text
                 if not ("{" in string or "~" in string or pattern.has_pattern(string)):
-                    field = Field()
-                    field.pieces.extend(parts[0].text)
-                    if doubt_of(parts[0].text) is not None:
-                        field.split = any(p.doubt is not None and not p.doubt.atomic for p in parts[0].text)
+                    field = Field(text)
+                    field.split = any(p.doubt is not None and not p.doubt.atomic for p in text)
                     found.append(field)
-                    self.shell.spend(1)
+                    self.spend(1)
                     continue
-            for one in alternatives(parts, self.shell.spend):
+            for one in alternatives(parts, self.spend):
                 found.extend(self._word_fields(one, word.place))
-            if len(found) > 200_000:
-                self.shell.spend(1_000_000_000)
+            if len(found) > MOST_FIELDS:
+                raise ExhaustedError
         return found
 
     def _word_fields(self, parts: Sequence[Part], place: Place) -> list[Field]:
@@ -144,18 +176,17 @@ class Expander:
         assigns = 0
         for number, part in enumerate(parts):
             if isinstance(part, Bare):
-                text = part.text
                 if number == 0:
                     assigns = _assignment_end(part.string)
+                builder.open()
+                starts: Sequence[int] = ()
                 if "~" in part.string:
-                    last = number == len(parts) - 1
                     if number == 0 and part.string[0] == "~":
-                        text = self._tildes(text, part.string, place, (0,), last=last)
+                        starts = (0,)
                     elif assigns:
                         # outside POSIX mode, bash treats an argument that looks like an assignment as one
                         starts = _tilde_starts(part.string, 0 if number else assigns, first=not number)
-                        text = self._tildes(text, part.string, place, starts, last=last)
-                self._bare(builder, text)
+                self._unsplit(builder, self._tildes(part, place, starts, last=number == len(parts) - 1))
             elif isinstance(part, Quoted):
                 builder.add(part.text)
             elif isinstance(part, Double):
@@ -163,40 +194,23 @@ class Expander:
             else:
                 self._unquoted(builder, part)
         builder.close()
-        if any(field.pattern for field in builder.done) and "noglob" not in self.shell.state.options:
+        if any(field.pattern for field in builder.done) and "noglob" not in self.state.options:
             return [one for field in builder.done for one in self._globbed(field, place)]
         return builder.done
 
-    def _bare(self, builder: _Builder, text: Text) -> None:
-        field = builder.open()
-        for piece in text:
-            field.pieces.append(piece)
-            if piece.doubt is not None:
-                field.split = field.split or not piece.doubt.atomic
-            elif pattern.has_pattern(piece.text, extended=self.extended):
-                field.pattern = True
-
     def _double(self, builder: _Builder, part: Double) -> None:
-        nothing = True
+        if not part.parts:
+            builder.open()
         for inner in part.parts:
             if isinstance(inner, Quoted):
                 builder.add(inner.text)
-                nothing = False
             elif isinstance(inner, Parameter):
-                values, listed = self.parameter(inner, quoted=True)
-                if not listed:
-                    nothing = False
-                    builder.add(values[0])
-                for number, value in enumerate(values if listed else ()):
+                for number, value in enumerate(self.parameter(inner, quoted=True)[0]):
                     if number:
                         builder.close()
                     builder.add(value)
-                    nothing = False
             else:
                 builder.add(self._produced(inner))
-                nothing = False
-        if nothing and not part.parts:
-            builder.open()
 
     def _unquoted(self, builder: _Builder, part: Part) -> None:
         if isinstance(part, Parameter):
@@ -227,47 +241,43 @@ class Expander:
             elif isinstance(inner, Double):
                 self._double(builder, inner)
             elif isinstance(inner, Bare):
-                text = inner.text
-                if number == 0 and inner.string.startswith("~"):
-                    last = len(part.operand.parts) == 1
-                    text = self._tildes(text, inner.string, part.place, (0,), last=last)
+                starts = (0,) if number == 0 and inner.string.startswith("~") else ()
+                text = self._tildes(inner, part.place, starts, last=len(part.operand.parts) == 1)
                 self._split(builder, passed_through(text, part.place))
             else:
                 self._unquoted(builder, inner)
         return True
 
     def _split(self, builder: _Builder, text: Text) -> None:
+        """Adds an expansion's text, a field for each stretch between separators."""
         separators = self.separators()
-        if separators is None:
-            for piece in text:
-                builder.add((piece,))
+        if not separators:
+            self._unsplit(builder, text)
+            if text and separators is None:
                 builder.open().split = True
             return
-        if separators == "":
-            self._unsplit(builder, text)
-            return
-        self.shell.spend(sum([len(piece.text) for piece in text]) // 64 + 1)
-        if separators != " \t\n":
-            self._split_by(builder, text, separators)
-            return
+        self.spend(sum([len(piece.text) for piece in text]) // 64 + 1)
+        closed_by_blank = False
         for piece in text:
             if piece.doubt is not None:
-                field = builder.open()
-                field.pieces.append(piece)
-                field.split = field.split or not piece.doubt.atomic
+                self._unsplit(builder, (piece,))
                 continue
-            string = piece.text
-            at = 0
-            for start, end in fields(string):
-                if start > at:
-                    builder.close()
-                field = builder.open()
-                field.pieces.append(piece.cut(start, end))
-                if pattern.has_pattern(string[start:end], extended=self.extended):
-                    field.pattern = True
-                at = end
-            if at < len(string):
+            string, at, size = piece.text, 0, len(piece.text)
+            while at < size:
+                end = run_end(string, at, size, separators)
+                if end > at:
+                    self._unsplit(builder, (piece.cut(at, end),))
+                    closed_by_blank = False
+                if end == size:
+                    break
+                if string[end] in BLANKS:
+                    closed_by_blank = closed_by_blank or builder.current is not None
+                else:
+                    if builder.current is None and not closed_by_blank:
+                        builder.open()
+                    closed_by_blank = False
                 builder.close()
+                at = end + 1
 
     def _unsplit(self, builder: _Builder, text: Text) -> None:
         for piece in text:
@@ -278,37 +288,9 @@ class Expander:
             elif pattern.has_pattern(piece.text, extended=self.extended):
                 field.pattern = True
 
-    def _split_by(self, builder: _Builder, text: Text, separators: str) -> None:
-        blanks = "".join([char for char in separators if char in " \t\n"])
-        closed_by_blank = False
-        for piece in text:
-            if piece.doubt is not None:
-                field = builder.open()
-                field.pieces.append(piece)
-                field.split = field.split or not piece.doubt.atomic
-                continue
-            start = 0
-            for at, char in enumerate(piece.text):
-                if char not in separators:
-                    closed_by_blank = False
-                    continue
-                if at > start:
-                    self._unsplit(builder, (piece.cut(start, at),))
-                start = at + 1
-                if char in blanks:
-                    closed_by_blank = closed_by_blank or builder.current is not None
-                    builder.close()
-                else:
-                    if builder.current is None and not closed_by_blank:
-                        builder.open()
-                    closed_by_blank = False
-                    builder.close()
-            if start < len(piece.text):
-                self._unsplit(builder, (piece.cut(start, len(piece.text)),))
-
     def separators(self) -> str | None:
         """The characters of IFS; None where they are not known."""
-        variable = self.shell.state.variables.get("IFS")
+        variable = self.state.variables.get("IFS")
         if variable is None or variable.value is None:
             return " \t\n"
         return known(variable.value)
@@ -321,23 +303,15 @@ class Expander:
         if string is None:
             field.split = True
             return [field]
-        options = self.shell.state.options
-        if (
-            not _may_match(string, extended=self.extended)
-            and "shopt-nullglob" not in options
-            and "shopt-failglob" not in options
-        ):
+        certain = self.state.options.isdisjoint(("shopt-nullglob", "shopt-failglob"))
+        if certain and not _may_match(string, extended=self.extended):
             return [field]
-        if not field.protected:
-            from .globbing import matched
-
-            names = matched(self.shell, string)
-            if names is not None:
-                return [Field(plain(name, field.pieces[0].place)) for name in names]
-        changed = Field()
+        names = None if field.protected else matched(self, string)
+        if names is not None:
+            return [Field(plain(name, field.pieces[0].place)) for name in names]
+        doubt = Doubt(say.file_pattern(), place)
+        changed = Field((Piece(string, field.pieces[0].place, False, (), doubt),))
         changed.split = True
-        doubt = Doubt("a file name pattern: what it matches depends on the files that are there", place)
-        changed.pieces = [Piece(string, field.pieces[0].place, False, (), doubt)]
         return [changed]
 
     def text(self, word: Word, *, assigned: bool = False) -> Text:
@@ -352,18 +326,14 @@ class Expander:
         found: list[Piece] = []
         for number, part in enumerate(parts):
             if isinstance(part, Bare):
-                if "~" in part.string:
-                    first = number == 0
-                    starts = _tilde_starts(part.string, 0, first=first) if assigned else (0,) if first else ()
-                    starts = [start for start in starts if part.string.startswith("~", start)]
-                    last = number == len(parts) - 1
-                    found.extend(self._tildes(part.text, part.string, word.place, starts, last=last))
+                first = number == 0
+                if assigned:
+                    starts: Sequence[int] = _tilde_starts(part.string, 0, first=first)
                 else:
-                    found.extend(part.text)
-            elif isinstance(part, Quoted):
-                found.extend(part.text)
-            elif isinstance(part, Double):
-                found.extend(self.double_text(part))
+                    starts = (0,) if first and part.string.startswith("~") else ()
+                found.extend(self._tildes(part, word.place, starts, last=number == len(parts) - 1))
+            elif isinstance(part, (Quoted, Double)):
+                found.extend(part.text if isinstance(part, Quoted) else self.double_text(part))
             else:
                 found.extend(self._joined_part(part, quoted=False))
         return self._weighed(found)
@@ -371,7 +341,7 @@ class Expander:
     def _weighed(self, pieces: list[Piece]) -> Text:
         """The pieces as a text, paid for by their number and length: doubling a variable must come to an end."""
         if len(pieces) > 8:
-            self.shell.spend(len(pieces) // 8 + sum([len(piece.text) for piece in pieces]) // 1024)
+            self.spend(len(pieces) // 8 + sum([len(piece.text) for piece in pieces]) // 1024)
         return tuple(pieces)
 
     def double_text(self, part: Double) -> Text:
@@ -389,11 +359,9 @@ class Expander:
             values, listed = self.parameter(part, quoted=quoted)
             if not listed or len(values) == 1:
                 return values[0] if values else ()
-            separator = " "
             if part.name == "*" or (part.subscript is not None and part.subscript.literal() == "*"):
-                separators = self.separators()
-                separator = " " if separators is None else separators[:1]
-            return _joined(values, plain(separator, part.place))
+                return self._starred(values, part.place)
+            return between(values, plain(" ", part.place))
         return self._produced(part)
 
     def pattern_parts(self, word: Word) -> list[tuple[str, bool]]:
@@ -401,20 +369,16 @@ class Expander:
         found: list[tuple[str, bool]] = []
         for number, part in enumerate(word.parts):
             if isinstance(part, Bare):
-                text, quoted = part.text, False
-                if number == 0 and part.string.startswith("~"):
-                    last = len(word.parts) == 1
-                    text = self._tildes(text, part.string, word.place, (0,), last=last)
-            elif isinstance(part, Quoted):
-                text, quoted = part.text, True
-            elif isinstance(part, Double):
-                text, quoted = self.double_text(part), True
+                starts = (0,) if number == 0 and part.string.startswith("~") else ()
+                text = self._tildes(part, word.place, starts, last=len(word.parts) == 1)
+            elif isinstance(part, (Quoted, Double)):
+                text = part.text if isinstance(part, Quoted) else self.double_text(part)
             else:
-                text, quoted = self._joined_part(part, quoted=False), False
+                text = self._joined_part(part, quoted=False)
             string = known(text)
             if string is None:
                 raise UndecidedError
-            found.append((string, quoted))
+            found.append((string, isinstance(part, (Quoted, Double))))
         return found
 
     # Parts
@@ -423,9 +387,9 @@ class Expander:
         if isinstance(part, Arithmetic):
             return self.arithmetic_text(part)
         if isinstance(part, Substitution):
-            return self.shell.substituted(part)
+            return self.substituted(part)
         if isinstance(part, ProcessSubstitution):
-            return unknown("a process substitution's name is made when it runs", part.place, atomic=True)
+            return unknown(say.process_substitution(), part.place, atomic=True)
         if isinstance(part, Double):
             return self.double_text(part)
         if isinstance(part, (Bare, Quoted)):
@@ -437,10 +401,10 @@ class Expander:
         try:
             return plain(str(self.arithmetic(part)), part.place)
         except UndecidedError:
-            reason = self.shell.undecided_reason or "it depends on a value that is not known"
+            reason = self.undecided_reason or say.value_unknown()
             return unknown(reason, part.place, atomic=True)
         except ExpressionError as error:
-            self.shell.note("arithmetic", part.place, text=part.place.shown(), why=str(error))
+            self.note("arithmetic", part.place, text=part.place.shown(), why=str(error))
             raise Discard from None
 
     def arithmetic(self, part: Arithmetic) -> int:
@@ -448,51 +412,17 @@ class Expander:
         text = self.double_text(Double(part.parts, part.place))
         string = known(text)
         if string is None:
-            self.shell.doubted(text)
+            self.doubted(text)
             raise UndecidedError
         return self.evaluate(string, part.place)
 
-    def evaluate(self, expression: str, place: Place) -> int:
-        """The value of an expression given as a string."""
-        self.shell.spend(len(expression) // 16 + 2)
-
-        def read(name: str, index: str | None) -> str:
-            self.shell.spend(3)
-            found = self._numeric(name, index, running[0], place)
-            string = known(found)
-            if string is None:
-                self.shell.doubted(found)
-                raise UndecidedError
-            return string
-
-        def write(name: str, index: str | None, value: int) -> None:
-            key: int | str | None = None
-            if index is not None:
-                variable = self.shell.variable(name)
-                key = index if variable is not None and variable.keyed else running[0].value(index)
-            self.shell.assign(name, plain(str(value), place), key, place=place)
-
-        running = [Evaluator(read, write)]
-        try:
-            return running[0].value(expression)
-        finally:
-            running.clear()  # it holds the two functions, and they hold it
-
-    def _numeric(self, name: str, index: str | None, evaluator: Evaluator, place: Place) -> Text:
-        if index is None:
-            found = self.shell.value_of(name, place)
-            return self.shell.unset(name, place) if found is None else found
-        variable = self.shell.variable(name)
-        items: Mapping[int | str, Text] = {} if variable is None or variable.items is None else variable.items
-        key: int | str = index if variable is not None and variable.keyed else evaluator.value(index)
-        if isinstance(key, int) and key < 0 and items:
-            key += max([entry for entry in items if isinstance(entry, int)], default=-1) + 1
-        return items.get(key, ())
-
-    def _tildes(self, text: Text, string: str, place: Place, starts: Sequence[int], *, last: bool) -> Text:
+    def _tildes(self, part: Bare, place: Place, starts: Sequence[int], *, last: bool) -> Text:
         """A bare part with the tildes at `starts` expanded; a prefix ends at a slash or colon, or with the word."""
+        text, string = part.text, part.string
+        if "~" not in string:
+            return text
         if len(string) != sum([len(piece.text) for piece in text]):
-            return unknown("the home directory is not known; give --var HOME=DIRECTORY", place)
+            return unknown(say.home_unknown(), place) if starts else text
         found: list[Piece] = []
         done = 0
         for start in starts:
@@ -502,23 +432,23 @@ class Expander:
             end = min(stops, default=len(string))
             home = self._home(string[start:end], place)
             if home is not None:
-                found.extend(_cut(text, done, start))
+                found.extend(cut(text, done, start))
                 found.extend(home)
                 done = end
-        return (*found, *_cut(text, done, len(string))) if done else text
+        return (*found, *cut(text, done, len(string))) if done else text
 
     def _home(self, prefix: str, place: Place) -> Text | None:
         """What `~`, `~+` and `~user` stand for; None where the text stays as it is."""
         if prefix == "~":
-            home = self.shell.variable("HOME")
+            home = self.variable("HOME")
             if home is not None and home.value is not None:
                 return home.value
-            found = unknown("the home directory is not known; give --var HOME=DIRECTORY", place, atomic=True)
+            found = unknown(say.home_unknown(), place, atomic=True)
             return (found[0]._replace(text="~"),)
         if prefix == "~+":
-            return self.shell.directory(place)
+            return self.directory(place)
         if prefix[1:].replace("_", "a").replace("-", "a").isalnum():
-            return (unknown("the home directory of a user is not known", place, atomic=True)[0]._replace(text=prefix),)
+            return (unknown(say.home_of_a_user(), place, atomic=True)[0]._replace(text=prefix),)
         return None
 
     # Parameters
@@ -526,163 +456,140 @@ class Expander:
     def parameter(self, part: Parameter, *, quoted: bool) -> tuple[list[Text], bool]:
         """The values of an expansion, and whether they are separate words (`$@`, `${A[@]}`)."""
         place = part.place
-        self.shell.spend(1)
+        self.spend(1)
         form = part.form
         if form == "bad":
-            self.shell.note("bad-substitution", place, text=place.shown())
+            self.note("bad-substitution", place, text=place.shown())
             raise Discard
         if form == "names":
-            names = sorted(name for name in self.shell.state.variables if name.startswith(part.name))
+            names = sorted(name for name in self.state.variables if name.startswith(part.name))
             return [plain(name, place) for name in names], True
         name, index = part.name, part.subscript
+        subscript = None if index is None else index.literal()
         if part.indirect:
-            subscript = None if index is None else index.literal()
             if subscript in ("@", "*") and not form:
                 return self._keys(name, subscript, place, quoted=quoted)
-            held = self.shell.state.variables.get(name)
-            if held is not None and held.reference and held.value and index is None:
-                # of a name reference, `${!name}` is the name that it refers to
-                return [passed_through(held.value, place)], False
-            target = self._scalar(name, index, place)
-            string = None if target is None else known(target)
-            if target is None or string == "":
-                if self.shell.options.unset_empty or string == "":
-                    return [()], False
-                return [self.shell.unset(name, place)], False
-            if string is None:
-                return [unknown(_why(target), place)], False
-            name, index = reference(string, place)
-            if not name:
-                raise Discard
-        subscript = None if index is None else index.literal()
+            target = self._indirect(part)
+            if not isinstance(target[0], str):
+                return [target[0]], False
+            name, index = target[0], target[1]
+            subscript = None if index is None else index.literal()
         if name in ("@", "*") or subscript in ("@", "*"):
             return self._many(part, name, index, "@" if "@" in (name, subscript) else "*", quoted=quoted)
-        if not form:
-            found = self._scalar(name, index, place)
-            if found is None:
-                found = self.shell.unset(name, place)
-            if len(found) > 8:
-                self.shell.spend(len(found) // 8)
-            return [passed_through(found, place)], False
-        return [self._formed(part, name, index)], False
+        if form:
+            return [self._formed(part, name, index)], False
+        found = self._scalar(name, index, place)
+        if found is None:
+            found = self.unset(name, place)
+        if len(found) > 8:
+            self.spend(len(found) // 8)
+        return [passed_through(found, place)], False
+
+    def _indirect(self, part: Parameter) -> tuple[str | Text, Word | None]:
+        """The name and subscript that `${!name}` stands for, or its value where there is no such name."""
+        name, index, place = part.name, part.subscript, part.place
+        held = self.state.variables.get(name)
+        if held is not None and held.reference and held.value and index is None:
+            # of a name reference, `${!name}` is the name that it refers to
+            return passed_through(held.value, place), None
+        target = self._scalar(name, index, place)
+        string = None if target is None else known(target)
+        if target is None or string == "":
+            return () if self.options.unset_empty or string == "" else self.unset(name, place), None
+        if string is None:
+            return unknown(why(target), place), None
+        found = reference(string, place)
+        if not found[0]:
+            raise Discard
+        return found
 
     def _scalar(self, name: str, index: Word | None, place: Place) -> Text | None:
         """A parameter's value; None where it is unset."""
         if index is None:
-            return self.shell.value_of(name, place)
-        variable = self.shell.variable(name)
+            return self.value_of(name, place)
+        variable = self.variable(name)
         if variable is None:
-            return self.shell.special_item(name, index, place)
+            return self.special_item(name, index, place)
         return self.element(variable, index, place)
 
-    def element(self, variable: Variable, index: Word, place: Place) -> Text | None:
-        """An element of a variable; None where it is unset."""
-        if variable.items is None:
-            return variable.value if known(self.text(index)) in ("0", "-1") else None
-        return self._item(variable, index, place)
-
-    def _item(self, variable: Variable, index: Word, place: Place) -> Text | None:
-        items = variable.items or {}
-        text = self.text(index)
-        string = known(text)
-        if string is None:
-            return unknown(_why(text), place)
-        if variable.keyed:
-            found = items.get(string)
-        else:
-            try:
-                number = self.evaluate(string, place)
-            except UndecidedError:
-                return unknown(self.shell.undecided_reason, place)
-            except ExpressionError:
-                raise Discard from None
-            if any(_is_loose(value) for value in items.values()):
-                return unknown("the array's length is not known", place)
-            if number < 0:
-                number += max([key for key in items if isinstance(key, int)], default=-1) + 1
-            found = items.get(number)
-        return found
-
     def _keys(self, name: str, subscript: str, place: Place, *, quoted: bool) -> tuple[list[Text], bool]:
-        variable = self.shell.variable(name)
+        variable = self.variable(name)
         if variable is None or (variable.items is None and variable.value is None):
             return [], True
         if variable.items is None:
             return [plain("0", place)], True
         found = [plain(str(key), place) for key in variable.items]
         if variable.keyed and len(found) > 1:
-            return [unknown("the order of an associative array's keys is not defined", place)], False
-        if any(_is_loose(value) for value in variable.items.values()):
-            return [unknown("the array's length is not known", place)], False
+            return [unknown(say.order_of_keys(), place)], False
+        if any(is_loose(value) for value in variable.items.values()):
+            return [unknown(say.array_length(), place)], False
         if subscript == "*" and quoted:
-            return [_joined(found, plain(" ", place))], False
+            return [between(found, plain(" ", place))], False
         return found, True
 
-    def _many(  # noqa: C901 - one grammar, read in one place
+    def _many(
         self, part: Parameter, name: str, index: Word | None, sign: str, *, quoted: bool
     ) -> tuple[list[Text], bool]:
         place, form = part.place, part.form
-        variable: Variable | None = None
         if index is None:
-            values = list(self.shell.state.positional)
-            numbers: list[int | str] = list(range(1, len(values) + 1))
+            values = list(self.state.positional)
+            numbers: Sequence[int | str] = range(1, len(values) + 1)
         else:
-            variable = self.shell.variable(name)
-            if variable is None:
-                special = self.shell.special_item(name, index, place)
-                values = [] if special is None else [special]
-                if not values and form not in (":-", "-", ":+", "+", ":=", "=", "length"):
-                    absent = self.shell.unset(name, place)
-                    # Of an array that nobody set, not even the number of its words is known.
-                    values = [_loosened(absent)] if absent else []
-                numbers = list(range(len(values)))
-            elif variable.items is None:
-                values = [] if variable.value is None else [variable.value]
-                numbers = [0] if values else []
-            else:
-                numbers = list(variable.items)
-                if not variable.keyed:
-                    numbers.sort(key=int)
-                values = [variable.items[number] for number in numbers]
-                if variable.keyed and len(values) > 1 and form != "length":
-                    reason = "the order of an associative array's entries is not defined"
-                    values = [(Piece("", place, False, (), Doubt(reason, place, loose=True)),)]
-        self.shell.spend(len(values) // 2)
+            numbers, values = self._elements(name, index, part)
+        self.spend(len(values) // 2)
         if form == "length":
-            if any(_is_loose(value) for value in values):
-                return [unknown("the array's length is not known", place, atomic=True)], False
+            if any(is_loose(value) for value in values):
+                return [unknown(say.array_length(), place, atomic=True)], False
             return [plain(str(len(values)), place)], False
-        if form in (":-", "-", ":=", "=", ":?", "?"):
+        if form in _DEFAULTING:
             empty = not values or (form[0] == ":" and len(values) == 1 and known(values[0]) == "")
+            if empty != (form[-1] == "+"):
+                return [self._instead(part)], False
             if empty:
-                if form[-1] == "?":
-                    self.shell.note("parameter-refused", place, text=place.shown())
-                    raise Exit(1)
-                assert part.operand is not None
-                return [passed_through(self.text(part.operand), place)], False
-        elif form in (":+", "+"):
-            if not values or (form[0] == ":" and len(values) == 1 and known(values[0]) == ""):
                 return [()], False
-            assert part.operand is not None
-            return [passed_through(self.text(part.operand), place)], False
         elif form == ":":
             sliced = self._slice(part, values, numbers, positional=index is None)
             if sliced is None:
-                return [
-                    (Piece(place.shown(), place, False, (), Doubt("the slice is not known", place, loose=True)),)
-                ], True
+                return [(hole(say.slice_unknown(), place, loose=True)[0]._replace(text=place.shown()),)], True
             values = sliced
         elif form:
             values = [self._transformed(part, value) for value in values]
         values = [passed_through(value, place) for value in values]
-        if sign == "*" and quoted:
-            separators = self.separators()
-            separator = " " if separators is None else separators[:1]
-            return [_joined(values, plain(separator, place))], False
-        return values, True
+        return ([self._starred(values, place)], False) if sign == "*" and quoted else (values, True)
+
+    def _elements(self, name: str, index: Word, part: Parameter) -> tuple[list[int | str], list[Text]]:
+        """The subscripts and values of a whole array."""
+        variable = self.variable(name)
+        if variable is None:
+            special = self.special_item(name, index, part.place)
+            values = [] if special is None else [special]
+            if not values and part.form not in _BEARS_NOTHING:
+                absent = self.unset(name, part.place)
+                # Of an array that nobody set, not even the number of its words is known.
+                values = [_loosened(absent)] if absent else []
+            return list(range(len(values))), values
+        entries = variable.entries()
+        if variable.keyed and len(entries) > 1 and part.form != "length":
+            reason = say.order_of_entries()
+            return list(entries), [hole(reason, part.place, loose=True)]
+        numbers = list(entries) if variable.keyed else sorted(entries, key=int)
+        return numbers, [entries[number] for number in numbers]
+
+    def _starred(self, values: Sequence[Text], place: Place) -> Text:
+        """`"$*"`: the values joined by the first character of IFS."""
+        separators = self.separators()
+        return between(values, plain(" " if separators is None else separators[:1], place))
+
+    def _instead(self, part: Parameter) -> Text:
+        """What `${X:-word}` and its like give in place of the value."""
+        if part.form[-1] == "?":
+            self.note("parameter-refused", part.place, text=part.place.shown())
+            raise Exit(1)
+        assert part.operand is not None
+        return passed_through(self.text(part.operand), part.place)
 
     def _slice(
-        self, part: Parameter, values: list[Text], numbers: list[int | str], *, positional: bool
+        self, part: Parameter, values: list[Text], numbers: Sequence[int | str], *, positional: bool
     ) -> list[Text] | None:
         try:
             assert part.operand is not None
@@ -690,10 +597,10 @@ class Expander:
             length = None if part.second is None else self._number(part.second)
         except UndecidedError:
             return None
-        if any(_is_loose(value) for value in values):
+        if any(is_loose(value) for value in values):
             return None
         if positional:
-            values = [plain(self.shell.name, part.place), *values]
+            values = [plain(self.name, part.place), *values]
             numbers = [0, *numbers]
         if offset < 0:
             offset += (int(numbers[-1]) + 1) if numbers else 0
@@ -710,7 +617,7 @@ class Expander:
         text = self.text(word)
         string = known(text)
         if string is None:
-            self.shell.doubted(text)
+            self.doubted(text)
             raise UndecidedError
         try:
             return self.evaluate(string, word.place)
@@ -741,94 +648,77 @@ class Expander:
         value = self._scalar(name, index, place)
         if form == "length":
             if value is None:
-                value = self.shell.unset(name, place)
+                value = self.unset(name, place)
             string = known(value)
-            return unknown(_why(value), place, atomic=True) if string is None else plain(str(len(string)), place)
-        if form in (":-", "-", ":=", "=", ":?", "?", ":+", "+"):
-            assert part.operand is not None
+            return unknown(why(value), place, atomic=True) if string is None else plain(str(len(string)), place)
+        if form in _DEFAULTING:
             taken = self._taken(form, value)
             if taken is None:
-                return unknown(_why(value or ()), place)
-            if form[-1] == "+":
-                return passed_through(self.text(part.operand), place) if taken else ()
+                return unknown(why(value or ()), place)
             if not taken:
-                return passed_through(value or (), place)
-            if form[-1] == "?":
-                if not self.shell.options.unset_empty and value is None:
-                    return self.shell.unset(name, place)
-                self.shell.note("parameter-refused", place, text=place.shown())
-                raise Exit(1)
-            found = passed_through(self.text(part.operand), place)
+                return () if form[-1] == "+" else passed_through(value or (), place)
+            if form[-1] == "?" and not self.options.unset_empty and value is None:
+                return self.unset(name, place)
+            found = self._instead(part)
             if form[-1] == "=":
-                self.shell.assign(name, found, None, place=place)
+                self.assign(name, found, None, place=place)
             return found
         if value is None:
-            value = self.shell.unset(name, place)
+            value = self.unset(name, place)
         return self._transformed(part, value)
 
     def _transformed(self, part: Parameter, value: Text) -> Text:
         """`${X#p}`, `${X/p/r}`, `${X:1:2}`, `${X^^}`, `${X@Q}` of one value."""
-        place, form, operand = part.place, part.form, part.operand
-        assert operand is not None
+        place, form = part.place, part.form
         string = known(value)
         if string is None:
-            if form in ("##", "#", "%", "%%"):
-                trimmed = self._trimmed_end(form, operand, value)
-                if trimmed is not None:
-                    return passed_through(trimmed, place)
-            return unknown(_why(value), place, atomic=all(p.doubt is None or p.doubt.atomic for p in value))
-        self.shell.spend(len(string) // 64)
+            trimmed = self._trimmed_end(part, value) if form in ("##", "#", "%", "%%") else None
+            if trimmed is not None:
+                return passed_through(trimmed, place)
+            return unknown(why(value), place, atomic=all(p.doubt is None or p.doubt.atomic for p in value))
+        self.spend(len(string) // 64)
         try:
-            if form == ":":
-                return passed_through(_cut(value, *self._bounds(part, len(string))), place)
-            if form in ("#", "##"):
-                parts = self.pattern_parts(operand)
-                gone = pattern.without_prefix(parts, string, longest=form == "##", extended=self.extended)
-                return passed_through(_cut(value, gone, len(string)), place)
-            if form in ("%", "%%"):
-                parts = self.pattern_parts(operand)
-                end = pattern.without_suffix(parts, string, longest=form == "%%", extended=self.extended)
-                return passed_through(_cut(value, 0, end), place)
-            if form in ("/", "//"):
-                return self._replaced(part, string)
-            if form in ("^", "^^", ",", ",,"):
-                return self._recased(part, string)
-            if form == "@":
-                kind = operand.literal()
-                if kind in ("U", "L", "u"):
-                    changed = {"U": str.upper, "L": str.lower, "u": _capitalized}[kind](string)
-                    return plain(changed, place)
-                if kind == "Q":
-                    return plain(shell_quoted(string), place)
+            if form[0] in ":#%":
+                return passed_through(cut(value, *self._bounds(part, string)), place)
+            changed = self._replaced(part, string) if form[0] == "/" else self._recased(part, string)
+            if changed is not None:
+                return plain(changed, place)
         except (UndecidedError, pattern.TooHardError):
             pass
-        return unknown(self.shell.undecided_reason or "the expansion cannot be decided", place)
+        return unknown(self.undecided_reason or say.expansion_undecided(), place)
 
-    def _trimmed_end(self, form: str, operand: Word, value: Text) -> Text | None:
+    def _trimmed_end(self, part: Parameter, value: Text) -> Text | None:
         """A literal prefix or suffix can be removed from a known end of a value that is otherwise not known."""
+        assert part.operand is not None
         try:
-            parts = self.pattern_parts(operand)
+            parts = self.pattern_parts(part.operand)
         except UndecidedError:
             return None
         literal = "".join([text for text, _ in parts])
+        front = part.form[0] == "#"
+        piece = value[0 if front else -1]
         if any(pattern.has_pattern(text) and not quoted for text, quoted in parts) or "\\" in literal:
             return None
-        piece = value[0] if form[0] == "#" else value[-1]
         if piece.doubt is not None or len(piece.text) < len(literal):
             return None
-        if form[0] == "#":
-            gone = len(literal) if piece.text.startswith(literal) else 0
-            return (piece.cut(gone, len(piece.text)), *value[1:])
-        end = len(piece.text) - (len(literal) if piece.text.endswith(literal) else 0)
-        return (*value[:-1], piece.cut(0, end))
+        size = len(piece.text)
+        if front:
+            return (piece.cut(len(literal) if piece.text.startswith(literal) else 0, size), *value[1:])
+        return (*value[:-1], piece.cut(0, size - len(literal) if piece.text.endswith(literal) else size))
 
-    def _bounds(self, part: Parameter, size: int) -> tuple[int, int]:
+    def _bounds(self, part: Parameter, string: str) -> tuple[int, int]:
+        """The stretch that `${X:1:2}`, `${X#p}` and `${X%p}` leave of a value."""
         assert part.operand is not None
+        form, size = part.form, len(string)
+        if form[0] != ":":
+            parts, longest = self.pattern_parts(part.operand), len(form) == 2
+            if form[0] == "#":
+                return pattern.without_prefix(parts, string, longest=longest, extended=self.extended), size
+            return 0, pattern.without_suffix(parts, string, longest=longest, extended=self.extended)
         start = self._number(part.operand)
+        start = start + size if start < 0 else start
         if start < 0:
-            start += size
-            if start < 0:
-                return 0, 0
+            return 0, 0
         end = size
         if part.second is not None:
             length = self._number(part.second)
@@ -837,7 +727,8 @@ class Expander:
                 raise Discard
         return min(start, size), min(max(end, start), size)
 
-    def _replaced(self, part: Parameter, string: str) -> Text:
+    def _replaced(self, part: Parameter, string: str) -> str:
+        """`${X/p/r}`."""
         assert part.operand is not None
         parts = self.pattern_parts(part.operand)
         anchor = ""
@@ -847,51 +738,41 @@ class Expander:
         replacement = () if part.second is None else self.text(part.second)
         new = known(replacement)
         if new is None:
-            self.shell.doubted(replacement)
+            self.doubted(replacement)
             raise UndecidedError
         if not any(text for text, _ in parts):
-            changed = new + string if anchor == "#" else string + new if anchor == "%" else string
-            return plain(changed, part.place)
-        expression = pattern.translated(parts, extended=self.extended)
-        if anchor:
-            expression = rf"\A(?:{expression})" if anchor == "#" else rf"(?:{expression})\Z"
-        compiled = pattern.compiled(expression, string)
-        return plain(compiled.sub(lambda _: new, string, 1 if part.form == "/" else 0), part.place)
+            return {"#": new + string, "%": string + new}.get(anchor, string)
+        form = {"#": r"\A(?:{})", "%": r"(?:{})\Z"}.get(anchor, "{}")
+        expression = form.replace("{}", pattern.translated(parts, extended=self.extended))
+        return pattern.compiled(expression, string).sub(lambda _: new, string, 1 if part.form == "/" else 0)
 
-    def _recased(self, part: Parameter, string: str) -> Text:
+    def _recased(self, part: Parameter, string: str) -> str | None:
+        """`${X^^p}`, `${X,p}`, `${X@U}` and `${X@Q}`."""
         assert part.operand is not None
-        change = str.upper if part.form[0] == "^" else str.lower
+        if part.form == "@":
+            change = _CHANGES.get(part.operand.literal() or "")
+            return None if change is None else change(string)
+        if part.form == "*":
+            return None
+        recase = str.upper if part.form[0] == "^" else str.lower
         parts = self.pattern_parts(part.operand)
         expression = pattern.compiled(pattern.translated(parts, extended=self.extended) or ".", "a")
         limit = len(string) if len(part.form) == 2 else 1
-        changed = "".join(
-            [change(char) if at < limit and expression.fullmatch(char) else char for at, char in enumerate(string)]
+        return "".join(
+            [recase(char) if at < limit and expression.fullmatch(char) else char for at, char in enumerate(string)]
         )
-        return plain(changed, part.place)
 
 
 def _capitalized(string: str) -> str:
     return string[:1].upper() + string[1:]
 
 
-def _joined(values: list[Text], separator: Text) -> Text:
-    found: list[Piece] = []
-    for number, value in enumerate(values):
-        if number:
-            found.extend(separator)
-        found.extend(value)
-    return tuple(found)
+def shell_quoted(string: str) -> str:
+    """The string in single quotes, as `${X@Q}` gives it."""
+    return "'" + string.replace("'", "'\\''") + "'"
 
 
-def _cut(text: Text, start: int, end: int) -> Text:
-    found: list[Piece] = []
-    at = 0
-    for piece in text:
-        low, high = max(start - at, 0), min(end - at, len(piece.text))
-        if high > low:
-            found.append(piece.cut(low, high))
-        at += len(piece.text)
-    return tuple(found)
+_CHANGES = {"U": str.upper, "L": str.lower, "u": _capitalized, "Q": shell_quoted}
 
 
 def _assignment_end(string: str) -> int:
@@ -930,15 +811,6 @@ def _maybe_unset(value: Text) -> bool:
     return len(value) == 1 and value[0].doubt is not None and not value[0].doubt.atomic
 
 
-def _is_loose(value: Text) -> bool:
-    return any(piece.doubt is not None and piece.doubt.loose for piece in value)
-
-
-def _why(value: Text) -> str:
-    doubt = doubt_of(value)
-    return doubt.reason if doubt is not None else "it depends on a value that is not known"
-
-
 def _may_match(string: str, *, extended: bool) -> bool:
     """Whether a file name pattern could match a file. Formulas such as `([0]*3+[1]*58)` and options cannot."""
     if "[" in string and not ("]" in string or "*" in string or "?" in string):
@@ -953,18 +825,6 @@ def _may_match(string: str, *, extended: bool) -> bool:
     return not re.fullmatch(_FORMULA, string)
 
 
-def reference(string: str, place: Place) -> tuple[str, Word | None]:
-    """The name and subscript that an indirect expansion's value gives."""
-    import re
-
-    found = re.fullmatch(r"([A-Za-z_]\w*|[0-9]{1,9}|[@*#?$!-])(?:\[(.+)\])?", string)
-    if found is None:
-        return "", None
-    if found[2] is None:
-        return found[1], None
-    return found[1], Word((Bare(plain(found[2], place), found[2]),), place)
-
-
-def shell_quoted(string: str) -> str:
-    """The string in single quotes, as `${X@Q}` gives it."""
-    return "'" + string.replace("'", "'\\''") + "'"
+def spaced(fields: Sequence[Field], place: Place) -> Text:
+    """The words joined by blanks."""
+    return between([field.text() for field in fields], plain(" ", place))

@@ -34,3 +34,22 @@ class Discard(Stop):
 
 class ExhaustedError(Exception):
     """The script takes more work than a reader may spend on it."""
+
+
+class Holding:
+    """Gives attributes of an object other values within a `with` block, and puts the old ones back at its end."""
+
+    __slots__ = ("kept", "owner")
+
+    def __init__(self, owner: object, **values: object) -> None:
+        self.owner = owner
+        self.kept = {name: getattr(owner, name) for name in values}
+        for name, value in values.items():
+            setattr(owner, name, value)
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, *_: object) -> None:
+        for name, value in self.kept.items():
+            setattr(self.owner, name, value)

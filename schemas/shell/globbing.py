@@ -8,26 +8,24 @@ from ..light_typing import TYPE_CHECKING
 from . import pattern, tree
 
 if TYPE_CHECKING:
-    from .interpreter import Shell
+    from .session import Session
 
 MOST_MATCHES = 1_000
 _OTHERWISE = ("shopt-globstar", "shopt-dotglob", "shopt-nocaseglob")
 """Options that change what a pattern matches."""
 
 
-def matched(shell: Shell, written: str) -> list[str] | None:
+def matched(shell: Session, written: str) -> list[str] | None:
     """The names that a pattern matches, in bash's order; None where that is not certain, or where there is none.
 
     No match is not certain either: the files may be there when the script runs.
     """
     state = shell.state
-    if shell.list_directory is None or state.cwd is None or "GLOBIGNORE" in state.variables or "\\" in written:
+    if state.cwd is None or "GLOBIGNORE" in state.variables or "\\" in written or written.endswith("/"):
         return None
-    if any(option in state.options for option in _OTHERWISE):
+    if not state.options.isdisjoint(_OTHERWISE):
         return None
     extended = "shopt-extglob" in state.options
-    if written.endswith("/"):
-        return None
     found = ["/" if written.startswith("/") else ""]
     plain = True
     for part in [part for part in written.split("/") if part]:
@@ -40,9 +38,8 @@ def matched(shell: Shell, written: str) -> list[str] | None:
             names = _names(shell, posixpath.normpath(posixpath.join(state.cwd, path)))
             if names is None:
                 return None
-            shown = names if part.startswith(".") else [name for name in names if not name.startswith(".")]
-            kept = [name for name in shown if _matches(part, name, extended=extended)]
-            following.extend([posixpath.join(path, name) for name in kept])
+            kept = [name for name in names if part[0] == "." or name[0] != "."]
+            following.extend([posixpath.join(path, name) for name in kept if _matches(part, name, extended=extended)])
         shell.spend(len(following))
         found = following
         if not found or len(found) > MOST_MATCHES:
@@ -57,7 +54,7 @@ def _matches(part: str, name: str, *, extended: bool) -> bool:
         return False
 
 
-def _names(shell: Shell, directory: str) -> list[str] | None:
+def _names(shell: Session, directory: str) -> list[str] | None:
     """The names in a directory of the tree, unless the script itself changes them."""
     below = posixpath.join(directory, "")
     shell.spend((len(shell.touched) + len(shell.removed)) // 32 + 1)

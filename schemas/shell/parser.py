@@ -68,6 +68,8 @@ MOST_PARTS = 100_000
 """How many quotes, escapes and expansions one text may have, wherever they stand."""
 
 _DECLARING = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
+_REDIRECTING = frozenset("<>&0123456789{")
+_COMMAND_ENDS = frozenset(("", *"\n;&|()"))
 _METACHARACTERS = frozenset(" \t\n;&|<>()")
 _SURE_ENDS = frozenset(" \t\n;&|()")
 """What ends a word whatever follows."""
@@ -76,7 +78,10 @@ _UNPLAIN = frozenset(";&|<>()$`\"'\\#[")
 _make_word, _make_bare, _make_element = Word._make, Bare._make, Element._make
 _CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", "in"))
 _SPECIAL = frozenset("@*#?-$!")
+_DIGITS = frozenset("0123456789")
 _DOUBLE_ESCAPES = frozenset('$`"\\')
+_HERE_ESCAPES = frozenset("$`\\")
+_OPERAND_ESCAPES = frozenset('$`"\\}')
 _UNARY_TESTS = frozenset("abcdefghknoprstuvwxzGLNORS")
 _ANSI_C = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
@@ -164,7 +169,7 @@ class Parser:
             self._gap()
             text, at = self.text, self.at
             if at >= self.size:
-                raise ShellSyntaxError("unfinished", self.code.place(opened, opened + 1), closers[0])
+                self._missing("unfinished", opened, closers[0])
             char = text[at]
             if char == ")" or (char == ";" and text.startswith((";;", ";&"), at)):
                 if (")" if char == ")" else ";;") in closers:
@@ -199,35 +204,27 @@ class Parser:
     def _pipeline(self) -> Command:
         self._blanks()
         start = self.at
-        negated = False
-        timed = False
+        negated = timed = False
         while True:
-            reserved = reserved_word(self.text, self.at) if self.text[self.at : self.at + 1] in ("!", "t") else ""
+            reserved = reserved_word(self.text, self.at) if self._char() in ("!", "t") else ""
             if reserved not in ("!", "time") or self._opens_group(self.at + len(reserved)):
                 break
             self.at += len(reserved)
             self._blanks()
-            if reserved == "!":
-                negated = not negated
-            else:
-                timed = True
-                if self.text.startswith("-p", self.at):
-                    self.at += 2
-                    self._blanks()
-        if (timed or negated) and (self.at >= self.size or self.text[self.at] in "\n;"):
+            negated, timed = negated != (reserved == "!"), True
+            if reserved == "time" and self._take("-p"):
+                self._blanks()
+        if timed and self._char() in ("", "\n", ";"):
             return Simple((), (), (), self.code.place(start, self.at))
-        first = self._command()
-        commands = [first]
-        while True:
-            self._blanks()
-            text, at = self.text, self.at
-            if at >= self.size or text[at] != "|" or text.startswith("||", at):
-                break
-            self.at += 2 if text.startswith("|&", at) else 1
+        commands = [self._command()]
+        self._blanks()
+        while self._char() == "|" and not self.text.startswith("||", self.at):
+            self.at += 2 if self.text.startswith("|&", self.at) else 1
             self._gap()
             commands.append(self._command())
+            self._blanks()
         if len(commands) == 1 and not negated:
-            return first
+            return commands[0]
         return Pipeline(tuple(commands), negated, self.code.place(start, self.at))
 
     # Commands
@@ -244,30 +241,28 @@ class Parser:
             return self._simple()
         self._enter(at)
         self.at = at + len(word)
-        if word == "if":
-            body = self._if(at)
-        elif word in ("while", "until"):
-            condition = self._list(("do",), at)
-            body = While(condition, self._do(at), word == "until", self.code.place(at, self.at))
-        elif word in ("for", "select"):
-            body = self._for(at, word == "select")
-        elif word == "case":
-            body = self._case(at)
-        elif word == "{":
-            items = self._list(("}",), at)
-            self.at += 1
-            body = Group(items, self.code.place(at, self.at))
-        elif word == "[[":
-            expression = self._condition(at)
-            body = Test(expression, self.code.place(at, self.at))
-        elif word == "function":
-            body = self._function(at)
-        elif word == "coproc":
-            body = Subshell((Item(self._command(), False),), self.code.place(at, self.at))
-        else:
+        compound = _COMPOUNDS.get(word)
+        if compound is None:
             self._refuse(at, word)
+        body = compound(self, at)
         self.depth -= 1
         return self._redirected(body)
+
+    def _while(self, start: int) -> Command:
+        until = self.text.startswith("until", start)
+        condition = self._list(("do",), start)
+        return While(condition, self._do(start), until, self.code.place(start, self.at))
+
+    def _group(self, start: int) -> Command:
+        items = self._list(("}",), start)
+        self.at += 1
+        return Group(items, self.code.place(start, self.at))
+
+    def _test(self, start: int) -> Command:
+        return Test(self._condition(start), self.code.place(start, self.at))
+
+    def _coproc(self, start: int) -> Command:
+        return Subshell((Item(self._command(), False),), self.code.place(start, self.at))
 
     def _redirected(self, body: Command) -> Command:
         redirects: list[Redirect] = []
@@ -318,14 +313,15 @@ class Parser:
             return body
         if found != "do":
             if self.at >= self.size:
-                raise ShellSyntaxError("unfinished", self.code.place(start, start + 1), "do")
+                self._missing("unfinished", start, "do")
             self._refuse(self.at)
         self.at += len(found)
         body = self._list(("done",), start)
         self.at += 4
         return body
 
-    def _for(self, start: int, select: bool) -> Command:
+    def _for(self, start: int) -> Command:
+        select = self.text.startswith("select", start)
         self._blanks()
         if self.text.startswith("((", self.at):
             return self._arithmetic_for(start)
@@ -382,7 +378,7 @@ class Parser:
         while True:
             self._gap()
             if self.at >= self.size:
-                raise ShellSyntaxError("unfinished", self.code.place(start, start + 4), "esac")
+                self._missing("unfinished", start, "esac", 4)
             if reserved_word(self.text, self.at) == "esac":
                 self.at += 4
                 return Case(subject, tuple(clauses), self.code.place(start, self.at))
@@ -427,55 +423,48 @@ class Parser:
             self._refuse(start)
         return Function(name, body, self.code, self.code.place(start, self.at))
 
-    def _simple(self) -> Command:  # noqa: C901 - one grammar, read in one place
-        start = self.at
+    def _simple(self) -> Command:
+        start = tried = self.at
         assignments: list[Assignment] = []
         words: list[Word | Assignment] = []
         redirects: list[Redirect] = []
         declaring = False
-        end = tried = start
-        text = self.text
         while True:
+            end = self.at
             self._blanks()
-            at = self.at
-            if at >= self.size:
-                break
-            if at > tried and words and not declaring:
+            if self.at > tried and words and not declaring:
                 tried, run = self._plain_run()
+                words += run
                 if run:
-                    words += run
-                    end = self.at
                     continue
-            char = text[at]
-            if char in "<>&0123456789{":
-                found = self._redirect()
-                if found is not None:
-                    redirects.append(found)
-                    end = self.at
-                    continue
-            if char == "(":
-                if len(words) == 1 and not assignments and not redirects:
-                    return self._named_function(start, words[0])
-                self._refuse(at)
-            if char in "\n;&|)":
+            char = self._char()
+            redirect = self._redirect() if char in _REDIRECTING else None
+            if redirect is not None:
+                redirects.append(redirect)
+            elif char == "(" and len(words) == 1 and not assignments and not redirects:
+                return self._named_function(start, words[0])
+            elif char in _COMMAND_ENDS:
                 break
-            if char == "\\" and at + 1 >= self.size:
+            elif char == "\\" and self.at + 1 >= self.size:
                 self.at += 1
                 break
-            if not words or declaring:
-                assignment = self._assignment()
-                if assignment is not None:
-                    (words if words else assignments).append(assignment)
-                    end = self.at
-                    continue
-            word = self._word()
-            if not words:
-                declaring = word.literal() in _DECLARING
-            words.append(word)
-            end = self.at
-        if end == start:
-            self._refuse(start)
+            elif not words:
+                declaring = self._first_word(assignments, words)
+            else:
+                words.append((self._assignment() if declaring else None) or self._word())
+        if end == start or self._char() == "(":
+            self._refuse(self.at if self._char() == "(" else start)
         return Simple(tuple(assignments), tuple(words), tuple(redirects), self.code.place(start, end))
+
+    def _first_word(self, assignments: list[Assignment], words: list[Word | Assignment]) -> bool:
+        """An assignment, or the command's name; says whether that one takes assignments as arguments."""
+        assignment = self._assignment()
+        if assignment is not None:
+            assignments.append(assignment)
+            return False
+        word = self._word()
+        words.append(word)
+        return word.literal() in _DECLARING
 
     def _named_function(self, start: int, name: Word | Assignment) -> Command:
         at = self.at
@@ -525,7 +514,7 @@ class Parser:
         while True:
             self._gap()
             if self.at >= self.size:
-                raise ShellSyntaxError("unfinished", self.code.place(opened, opened + 1), ")")
+                self._missing("unfinished", opened, ")")
             if self.at > tried:
                 tried, run = self._plain_run()
                 if run:
@@ -649,12 +638,11 @@ class Parser:
                 self._operand_part(parts, "()")
                 continue
             self._count(self.at)
-            parts.append(Bare(self.code.pieces(self.at, self.at + 1), char))
-            self.at += 1
+            self._bare(parts)
             level += 1 if char == "(" else -1
             if not level:
                 return
-        raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 1), "(")
+        self._missing("unclosed", opened, "(")
 
     def _plain_run(self) -> tuple[int, list[Word]]:
         """The words up to the end of the line where all of them are plain, and that end; they are most of a launch."""
@@ -693,7 +681,7 @@ class Parser:
         elif char == "'":
             close = text.find("'", at + 1)
             if close < 0:
-                raise ShellSyntaxError("unclosed", self.code.place(at, at + 1), "'")
+                self._missing("unclosed", at, "'")
             parts.append(Quoted(self.code.pieces(at + 1, close)))
             self.at = close + 1
         elif char == '"':
@@ -703,8 +691,7 @@ class Parser:
         elif char == "`":
             parts.append(self._backticks(in_double=False))
         else:
-            parts.append(Bare(self.code.pieces(at, at + 1), char))
-            self.at += 1
+            self._bare(parts)
 
     def _double(self, opened: int) -> Double:
         self.at = opened + 1
@@ -726,7 +713,7 @@ class Parser:
             if self.at >= end:
                 if bounded:
                     return tuple(parts)
-                raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 1), '"')
+                self._missing("unclosed", opened, '"')
             self._count(self.at)
             stop = run_end(text, self.at, end, DOUBLE_ENDS)
             if stop > self.at:
@@ -737,24 +724,29 @@ class Parser:
             if char == '"':
                 if not bounded:
                     return tuple(parts)
-                parts.append(Quoted(self.code.pieces(self.at, self.at + 1)))
-                self.at += 1
+                self._keep(parts)
             elif char == "\\":
-                following = text[self.at + 1 : self.at + 2]
-                if following == "\n":
-                    pass
-                elif following in _DOUBLE_ESCAPES and following and (closer or following != '"'):
-                    parts.append(Quoted(self.code.pieces(self.at + 1, self.at + 2)))
-                else:
-                    taken = 2 if following not in ("", '"', "$", "`") else 1
-                    parts.append(Quoted(self.code.pieces(self.at, self.at + taken)))
-                    self.at += taken
-                    continue
-                self.at += 2
+                self._double_escape(parts, _DOUBLE_ESCAPES if closer else _HERE_ESCAPES)
             elif char == "$":
                 parts.append(self._dollar(in_double=True))
             else:
                 parts.append(self._backticks(in_double=True))
+
+    def _keep(self, parts: list[Part], skip: int = 0, size: int = 1) -> None:
+        """Takes characters as they stand, behind `skip` that are dropped."""
+        at = self.at + skip
+        parts.append(Quoted(self.code.pieces(at, at + size)))
+        self.at = at + size
+
+    def _double_escape(self, parts: list[Part], escapes: frozenset[str]) -> None:
+        """A backslash within double quotes."""
+        following = self.text[self.at + 1 : self.at + 2]
+        if following == "\n":
+            self.at += 2
+        elif following in escapes:
+            self._keep(parts, 1)
+        else:
+            self._keep(parts, 0, 2 if following not in ("", '"', "$", "`") else 1)
 
     # Expansions
 
@@ -762,17 +754,7 @@ class Parser:
         text, at = self.text, self.at
         following = text[at + 1 : at + 2]
         if following == "(":
-            if text.startswith("(", at + 2):
-                end = self._arithmetic_end(at + 3)
-                if end is not None:
-                    self.at = end + 2
-                    return self._arithmetic(at + 3, end, self.code.place(at, self.at))
-            self.at += 2
-            outer, self.waiting = self.waiting, []
-            body = self._list((")",), at, may_be_empty=True)
-            self.waiting = outer
-            self.at += 1
-            return Substitution(body, self.code.place(at, self.at))
+            return self._parenthesized(at)
         if following == "{":
             self._enter(at)
             found = self._braces(at, in_double)
@@ -783,20 +765,32 @@ class Parser:
             if close is not None:
                 self.at = close + 1
                 return self._arithmetic(at + 2, close, self.code.place(at, self.at))
-        if following == "'" and not in_double:
-            return self._ansi_c(at)
-        if following == '"' and not in_double:
-            return self._double(at + 1)
+        if following in ("'", '"') and not in_double:
+            return self._ansi_c(at) if following == "'" else self._double(at + 1)
         end = name_end(text, at + 1)
         if end > at + 1:
             self.at = end
             return Parameter(text[at + 1 : end], self.code.place(at, self.at), bare=True)
-        if following and (following in _SPECIAL or following in "0123456789"):
+        if following in _SPECIAL or following in _DIGITS:
             self.at = at + 2
             return Parameter(following, self.code.place(at, self.at))
         self.at += 1
         piece = self.code.pieces(at, at + 1)
         return Quoted(piece) if in_double else Bare(piece, "$")
+
+    def _parenthesized(self, at: int) -> Part:
+        """`$(...)` and `$((...))`."""
+        if self.text.startswith("(", at + 2):
+            end = self._arithmetic_end(at + 3)
+            if end is not None:
+                self.at = end + 2
+                return self._arithmetic(at + 3, end, self.code.place(at, self.at))
+        self.at += 2
+        outer, self.waiting = self.waiting, []
+        body = self._list((")",), at, may_be_empty=True)
+        self.waiting = outer
+        self.at += 1
+        return Substitution(body, self.code.place(at, self.at))
 
     def _backticks(self, *, in_double: bool) -> Part:
         text, opened = self.text, self.at
@@ -805,7 +799,7 @@ class Parser:
         run = at
         while True:
             if at >= self.size:
-                raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 1), "`")
+                self._missing("unclosed", opened, "`")
             char = text[at]
             if char == "`":
                 break
@@ -840,7 +834,7 @@ class Parser:
         out: list[str] = []
         while True:
             if at >= self.size:
-                raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 2), "$'")
+                self._missing("unclosed", opened, "$'", 2)
             char = text[at]
             if char == "'":
                 break
@@ -863,34 +857,22 @@ class Parser:
 
     def _arithmetic_end(self, at: int) -> int | None:
         """Where the `))` that ends an arithmetic expression stands; None where this is not one."""
-        text, size = self.text, self.size
-        level = 0
-        while at < size:
-            char = text[at]
-            if char == "(":
-                level += 1
-            elif char == ")":
-                if level == 0:
-                    return at if text.startswith(")", at + 1) else None
-                level -= 1
-            elif char == "\\":
-                at += 1
-            elif char in "'\"":
-                at = text.find(char, at + 1)
-                if at < 0:
-                    return None
-            at += 1
-        return None
+        end = self._end_of(at, "(", ")")
+        return end if end is not None and self.text.startswith(")", end + 1) else None
 
     def _bracket_end(self, at: int) -> int | None:
         """Where the `]` that ends a subscript stands."""
+        return self._end_of(at, "[", "]", "\n")
+
+    def _end_of(self, at: int, opening: str, closing: str, never: str = "") -> int | None:
+        """Where what is open at `at` closes; None where it does not, or meets what stands never within it."""
         text, size = self.text, self.size
         level = 0
         while at < size:
             char = text[at]
-            if char == "[":
+            if char == opening:
                 level += 1
-            elif char == "]":
+            elif char == closing:
                 if level == 0:
                     return at
                 level -= 1
@@ -900,7 +882,7 @@ class Parser:
                 at = text.find(char, at + 1)
                 if at < 0:
                     return None
-            elif char == "\n":
+            elif char == never:
                 return None
             at += 1
         return None
@@ -932,112 +914,107 @@ class Parser:
             if char in "<>" and text.startswith("(", at + 1):
                 parts.append(self._process_substitution())
             else:
-                parts.append(Bare(self.code.pieces(at, at + 1), char))
-                self.at += 1
+                self._bare(parts)
         else:
             self._quoting(char, parts)
         return True
 
-    def _braces(self, opened: int, in_double: bool) -> Part:  # noqa: C901 - one grammar, read in one place
-        text = self.text
-        at = opened + 2
-        form = ""
-        indirect = False
-        if text.startswith("#", at) and not text.startswith("#}", at):
-            rest = text[at + 1 : at + 2]
-            if rest in _SPECIAL or (rest.isascii() and rest.isalnum()) or rest == "_":
-                form = "length"
-                at += 1
-        elif text.startswith("!", at) and text[at + 1 : at + 2] not in ("}", ":", "-", "=", "+", "?", "%"):
-            indirect = True
-            at += 1
-        end = name_end(text, at)
-        if end == at:
-            while end < self.size and text[end] in "0123456789":
-                end += 1
-            if end == at and text[at : at + 1] in _SPECIAL:
-                end += 1
-        found, at = text[at:end], end
+    def _braces(self, opened: int, in_double: bool) -> Part:
+        form, indirect = self._brace_sign(opened + 2)
+        start = opened + 2 + (form != "" or indirect)
+        end = self._brace_name(start)
+        name, self.at = self.text[start:end], end
         index: Word | None = None
-        if found and text.startswith("[", at):
-            close = self._bracket_end(at + 1)
+        if name and self._char() == "[":
+            close = self._bracket_end(end + 1)
             if close is not None:
-                index = self._range(at + 1, close)
-                at = close + 1
-        self.at = at
-        operand: Word | None = None
-        second: Word | None = None
-        if found and not text.startswith("}", at):
-            operator = _operator(text, at)
+                index = self._range(end + 1, close)
+                self.at = close + 1
+        operand = second = None
+        if not name:
+            form = "bad"
+        elif self._char() != "}":
+            operator = _operator(self.text, self.at)
             if form or not operator:
                 form = "bad"
-            elif indirect and operator in "*@" and text.startswith("}", at + 1):
+            elif indirect and operator in "*@" and self.text.startswith("}", self.at + 1):
                 form, indirect = "names", False
                 self.at += 1
             else:
                 form = operator
-                self.at = at + len(operator)
-                # in double quotes, single quotes are ordinary characters in `-`, `=`, `?` and `+`
-                quoted = in_double and operator.lstrip(":") in ("-", "=", "?", "+")
-                if operator[0] == "/":
-                    operand = self._operand("/}", in_double=False, opened=opened, first="/" not in operator[1:])
-                    if self.text.startswith("/", self.at):
-                        self.at += 1
-                        second = self._operand("}", in_double=False, opened=opened)
-                elif operator == ":":
-                    operand = self._operand(":}", in_double=False, opened=opened, ternary=True)
-                    if self.text.startswith(":", self.at):
-                        self.at += 1
-                        second = self._operand("}", in_double=False, opened=opened)
-                else:
-                    operand = self._operand("}", in_double=quoted, opened=opened)
-        elif not found:
-            form = "bad"
+                self.at += len(operator)
+                operand, second = self._operands(operator, opened, in_double=in_double)
         if form == "bad":
             self._operand("}", in_double=False, opened=opened)
-        if not self.text.startswith("}", self.at):
-            raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 2), "${")
-        self.at += 1
-        return Parameter(found, self.code.place(opened, self.at), index, form, operand, second, indirect)
+        if not self._take("}"):
+            self._missing("unclosed", opened, "${", 2)
+        return Parameter(name, self.code.place(opened, self.at), index, form, operand, second, indirect)
+
+    def _brace_sign(self, at: int) -> tuple[str, bool]:
+        """Whether `${` goes on with a length (its form) or with an indirect name."""
+        following = self.text[at + 1 : at + 2]
+        if self.text.startswith("#", at) and following != "}":
+            plain = following in _SPECIAL or (following.isascii() and following.isalnum()) or following == "_"
+            return "length" if plain else "", False
+        return "", self.text.startswith("!", at) and following not in ("}", ":", "-", "=", "+", "?", "%")
+
+    def _brace_name(self, at: int) -> int:
+        """Where the name, the number or the sign of a parameter ends."""
+        end = name_end(self.text, at)
+        if end == at:
+            end = at
+            while self.text[end : end + 1] in _DIGITS and end < self.size:
+                end += 1
+            if end == at and self.text[at : at + 1] in _SPECIAL:
+                end += 1
+        return end
+
+    def _operands(self, operator: str, opened: int, *, in_double: bool) -> tuple[Word, Word | None]:
+        """What follows the operator of an expansion: `/` and `:` may be followed by two words."""
+        if operator[0] != "/" and operator != ":":
+            # in double quotes, single quotes are ordinary characters in `-`, `=`, `?` and `+`
+            quoted = in_double and operator.lstrip(":") in ("-", "=", "?", "+")
+            return self._operand("}", in_double=quoted, opened=opened), None
+        stop = operator[0]
+        first = self._operand(stop + "}", in_double=False, opened=opened, first=operator == "/", ternary=stop == ":")
+        if not self._take(stop):
+            return first, None
+        return first, self._operand("}", in_double=False, opened=opened)
 
     def _operand(self, stops: str, *, in_double: bool, opened: int, first: bool = False, ternary: bool = False) -> Word:
         start = self.at
         parts: list[Part] = []
-        text = self.text
         level = 0
-        if first and text.startswith("/", self.at):
-            parts.append(Bare(self.code.pieces(start, start + 1), "/"))
-            self.at += 1
+        if first and self._char() == "/":
+            self._bare(parts)
         while True:
             if self.at >= self.size:
-                raise ShellSyntaxError("unclosed", self.code.place(opened, opened + 2), "${")
-            char = text[self.at]
+                self._missing("unclosed", opened, "${", 2)
+            char = self.text[self.at]
             if in_double and char == "'":
-                parts.append(Quoted(self.code.pieces(self.at, self.at + 1)))
-                self.at += 1
+                self._keep(parts)
                 continue
             if in_double and char == "\\":
-                following = text[self.at + 1 : self.at + 2]
+                following = self.text[self.at + 1 : self.at + 2]
                 if following == "\n":
                     self.at += 2
-                elif following in ("$", "`", '"', "\\", "}"):
-                    parts.append(Quoted(self.code.pieces(self.at + 1, self.at + 2)))
-                    self.at += 2
                 else:
-                    parts.append(Quoted(self.code.pieces(self.at, self.at + 1)))
-                    self.at += 1
+                    self._keep(parts, following in _OPERAND_ESCAPES)
                 continue
-            if ternary and char in "?(":
-                level += 1
-            elif ternary and char == ")":
+            if ternary and char == ":" and level > 0:
                 level -= 1
-            elif ternary and char == ":" and level > 0:
-                level -= 1
-                parts.append(Bare(self.code.pieces(self.at, self.at + 1), char))
-                self.at += 1
+                self._bare(parts)
                 continue
+            if ternary:
+                level += (char in "?(") - (char == ")")
             if not self._operand_part(parts, stops):
                 return Word(tuple(parts), self.code.place(start, self.at))
+
+    def _bare(self, parts: list[Part]) -> None:
+        """Takes one character as an unquoted one."""
+        at = self.at
+        parts.append(Bare(self.code.pieces(at, at + 1), self.text[at]))
+        self.at += 1
 
     # [[ ]]
 
@@ -1046,25 +1023,21 @@ class Parser:
         self._gap()
         if not self.text.startswith("]]", self.at):
             if self.at >= self.size:
-                raise ShellSyntaxError("unfinished", self.code.place(opened, opened + 2), "]]")
+                self._missing("unfinished", opened, "]]", 2)
             self._refuse(self.at)
         self.at += 2
         return found
 
     def _either(self, opened: int) -> Condition:
         left = self._both(opened)
-        self._gap()
-        while self.text.startswith("||", self.at):
-            self.at += 2
+        while self._take("||"):
             left = Logic("||", left, self._both(opened))
-            self._gap()
         return left
 
     def _both(self, opened: int) -> Condition:
         left = self._primary(opened)
         self._gap()
-        while self.text.startswith("&&", self.at):
-            self.at += 2
+        while self._take("&&"):
             left = Logic("&&", left, self._primary(opened))
             self._gap()
         return left
@@ -1073,7 +1046,7 @@ class Parser:
         self._gap()
         text, at = self.text, self.at
         if at >= self.size:
-            raise ShellSyntaxError("unfinished", self.code.place(opened, opened + 2), "]]")
+            self._missing("unfinished", opened, "]]", 2)
         if text[at] == "!" and text[at + 1 : at + 2] in (" ", "\t", "\n", "(", "\\"):
             self.at += 1
             self._enter(at)
@@ -1111,51 +1084,42 @@ class Parser:
 
     def _pattern(self) -> Word:
         """The right side of `==`: like a word, but `(`, `)` and `|` may belong to an extended pattern."""
-        start = self.at
-        parts: list[Part] = []
-        level = 0
-        while self.at < self.size:
-            char = self.text[self.at]
-            if char == "(":
-                if not parts:
-                    self._refuse(self.at)
-                level += 1
-            elif char == ")":
-                if level == 0:
-                    break
-                level -= 1
-            elif char in " \t\n;&|<>" and level == 0:
-                break
-            self._operand_part(parts, "")
-        if not parts:
-            self._refuse(start)
-        return Word(tuple(parts), self.code.place(start, self.at))
+        return self._right_side(" \t\n;&|<>", "")
 
     def _regular_expression(self) -> Word:
+        return self._right_side(" \t\n", "()")
+
+    def _right_side(self, ends: str, signs: str) -> Word:
+        """A word in which parentheses nest; `signs` are characters that are parts of their own."""
         start = self.at
         parts: list[Part] = []
         level = 0
         while self.at < self.size:
             char = self.text[self.at]
-            if char == "(":
-                level += 1
-            elif char == ")":
-                if level == 0:
-                    break
-                level -= 1
-            elif char in " \t\n" and level == 0:
+            if (char in ends or char == ")") and level == 0:
                 break
-            self._operand_part(parts, "()")
-            if self.at < self.size and self.text[self.at] in "()" and char not in "()":
-                continue
-            if char in "()":
-                parts.append(Bare(self.code.pieces(self.at, self.at + 1), char))
-                self.at += 1
+            if char == "(" and not parts and not signs:
+                self._refuse(self.at)
+            level += (char == "(") - (char == ")")
+            if char in signs:
+                self._bare(parts)
+            else:
+                self._operand_part(parts, signs)
         if not parts:
             self._refuse(start)
         return Word(tuple(parts), self.code.place(start, self.at))
 
     # Small steps
+
+    def _char(self) -> str:
+        """The next character; empty at the end."""
+        return self.text[self.at] if self.at < self.size else ""
+
+    def _take(self, string: str) -> bool:
+        """Steps over a string that stands here."""
+        found = self.text.startswith(string, self.at)
+        self.at += len(string) * found
+        return found
 
     def _blanks(self) -> None:
         """Skips blanks, continued lines and a comment."""
@@ -1193,6 +1157,10 @@ class Parser:
         if self.depth > DEEPEST:
             raise ShellSyntaxError("too-deep", self.code.place(at, at + 1))
 
+    def _missing(self, problem: str, opened: int, found: str, size: int = 1) -> NoReturn:
+        """What was opened at a place is never finished."""
+        raise ShellSyntaxError(problem, self.code.place(opened, opened + size), found)
+
     def _refuse(self, at: int, found: str = "") -> NoReturn:
         if at >= self.size:
             raise ShellSyntaxError("unfinished", self.code.place(max(self.size - 1, 0), self.size), "a command")
@@ -1200,6 +1168,20 @@ class Parser:
         raise ShellSyntaxError(
             "unexpected", self.code.place(at, at + len(char)), "end of line" if char == "\n" else char
         )
+
+
+_COMPOUNDS = {
+    "if": Parser._if,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    "while": Parser._while,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    "until": Parser._while,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    "for": Parser._for,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    "select": Parser._for,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    "case": Parser._case,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    "{": Parser._group,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    "[[": Parser._test,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    "function": Parser._function,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    "coproc": Parser._coproc,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+}
 
 
 def _operator(text: str, at: int) -> str:

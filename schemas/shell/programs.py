@@ -330,10 +330,6 @@ def _cut_off(top: int, bottom: int) -> int:
     return quotient if (top < 0) == (bottom < 0) else -quotient
 
 
-def _cat(arguments: list[str], given: str | None) -> Printed:
-    return (given, 0) if given is not None and arguments in ([], ["-"]) else None
-
-
 def _tr(arguments: list[str], given: str | None) -> Printed:
     import re
 
@@ -528,7 +524,6 @@ TABLE: dict[str, Callable[[list[str], str | None], Printed]] = {
     "seq": _seq,
     "expr": _expr,
     "bc": _bc,
-    "cat": _cat,
     "tr": _tr,
     "cut": _cut,
     "sed": _sed,

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ..config import ReadOptions
     from ..source import SourceText
     from .expansion import Field
-    from .interpreter import Found, Shell
+    from .interpreter import Shell
+    from .launches import Found
 
 
 _UNREAD = ("source-not-read", "source-not-known")
@@ -49,10 +50,11 @@ def read_script(
     list_directory: Callable[[str], list[str] | None] | None = None,
 ) -> ScriptReading:
     """Everything that the script starts; UnreadableError where it starts no training program."""
+    from .builtins import COMMANDS
     from .flow import ExhaustedError, Exit, Stop
     from .interpreter import Shell
 
-    shell = Shell(options, open_file, path=path, cwd=cwd, home=source, list_directory=list_directory)
+    shell = Shell(COMMANDS, options, open_file, path=path, cwd=cwd, home=source, list_directory=list_directory)
     try:
         shell.run_code(_code(shell, source))
     except Exit:
@@ -63,10 +65,7 @@ def read_script(
         shell.note("too-much-work", shell.place)
     except RecursionError:
         shell.note("too-deep", shell.place)
-    try:
-        return _answer(shell, source, options)
-    finally:
-        shell.part()
+    return _answer(shell, source, options)
 
 
 def _code(shell: Shell, source: SourceText) -> Code:
@@ -101,8 +100,8 @@ def looks_like_script(source: SourceText) -> bool:
 
 def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptReading:
     home = source.name
-    best = max([found.rank for found in shell.found], default=-1)
-    kept = [found for found in shell.found if found.rank == best]
+    best = max([found.launch.rank for found in shell.launches.found], default=-1)
+    kept = [found for found in shell.launches.found if found.launch.rank == best]
     if not kept:
         _no_launch(shell, source)
     order = sorted(range(len(kept)), key=lambda number: _position(kept[number], source))
@@ -118,8 +117,8 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
         taken = straight[-1] if straight else first[-1]
         why = kept[taken].why
         if not straight and why is not None:
-            line = shell.question(why)
-            kind = "conditional-launch" if line in shell.questions else "conditional-launch-open"
+            line = shell.questions.name(why)
+            kind = "conditional-launch" if line in shell.questions.met else "conditional-launch-open"
             shell.note(kind, kept[taken].place, line=line)
     chosen = kept[taken]
     launch = made[taken]
@@ -157,7 +156,7 @@ def _training(kept: list[Found]) -> list[int]:
 
 def _sweeps(shell: Shell, places: Sequence[Place], options: ReadOptions) -> None:
     """Says which launches stand in loops that start them again with something else."""
-    for place, sweep in shell.swept.items():
+    for place, sweep in shell.launches.swept.items():
         if not sweep.differs or place not in places:
             continue
         if options.launch is not None and not sweep.unknown:
@@ -168,7 +167,7 @@ def _sweeps(shell: Shell, places: Sequence[Place], options: ReadOptions) -> None
 def _branches(shell: Shell, source: SourceText, options: ReadOptions) -> None:
     """Says which answers of `--branch` nothing asked for."""
     for key in options.branches:
-        if key in shell.answered:
+        if key in shell.questions.answered:
             continue
         file = key.rpartition(":")[0]
         if file and not any(one.endswith("/" + file.rpartition("/")[2]) for one in shell.files):
@@ -176,7 +175,7 @@ def _branches(shell: Shell, source: SourceText, options: ReadOptions) -> None:
         line = int(key) if is_digits(key) else 0
         inside = 0 < line <= source.line_count
         span = Span(line, 1, line, len(source.line(line)) + 1) if inside else None
-        open_ = sorted(shell.questions, key=_line_order)[:10]
+        open_ = sorted(shell.questions.met, key=_line_order)[:10]
         kind = "branch-not-asked" if open_ else "branch-none-asked"
         shell.problems.append(finding(PROBLEMS, kind, source.name, span, line=key, lines=", ".join(open_)))
 
@@ -201,14 +200,14 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
         kind, hint, span = "no-launch-problem", unread.message(), unread.span
     elif shell.ended is not None:
         span = shell.ended.span(source.name)
-        kind = "no-launch-conditions" if shell.questions else "no-launch-exit"
-    elif shell.questions:
+        kind = "no-launch-conditions" if shell.questions.met else "no-launch-exit"
+    elif shell.questions.met:
         kind = "no-launch-open"
     elif shell.problems:
         kind = "no-launch-problem"
         hint = shell.problems[0].message()
         span = shell.problems[0].span
-    lines = ", ".join(sorted(shell.questions, key=_line_order)[:10])
+    lines = ", ".join(sorted(shell.questions.met, key=_line_order)[:10])
     line = span.line if span else 0
     raise UnreadableError(finding(PROBLEMS, kind, source.name, span, hint=hint, line=line, lines=lines))
 

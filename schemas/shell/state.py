@@ -7,13 +7,17 @@ stays known, what differs becomes unknown with the test as the reason.
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
-from .text import Doubt, Piece, same
+from .text import Doubt, hole, same
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeVar
 
+    from ..message import Words
     from .syntax import Function
-    from .text import Place, Text
+    from .text import Piece, Place, Text
+
+    T = TypeVar("T")
 
 
 class Variable(NamedTuple):
@@ -28,6 +32,26 @@ class Variable(NamedTuple):
     case: str = ""
     reference: bool = False
     place: Place | None = None
+
+    def is_set(self) -> bool:
+        """Whether it holds anything."""
+        return self.value is not None or self.items is not None
+
+    def entries(self) -> dict[int | str, Text]:
+        """Its elements; a plain variable is its own first one."""
+        if self.items is not None:
+            return dict(self.items)
+        return {} if self.value is None else {0: self.value}
+
+    def first_key(self) -> int | str:
+        """The element that its bare name stands for."""
+        return "0" if self.keyed else 0
+
+    def counted(self, key: int | str) -> int | str:
+        """A subscript; a negative one counts from the end."""
+        if isinstance(key, int) and key < 0:
+            return key + max([entry for entry in self.entries() if isinstance(entry, int)], default=-1) + 1
+        return key
 
 
 class State:
@@ -56,8 +80,16 @@ class State:
         other.frames = tuple([dict(frame) for frame in self.frames])
         return other
 
+    def restore(self, kept: Mapping[str, Variable | None]) -> None:
+        """Gives variables back what they held before."""
+        for name, old in kept.items():
+            if old is None:
+                self.variables.pop(name, None)
+            else:
+                self.variables[name] = old
 
-def joined(states: list[State], reason: str, place: Place) -> State:
+
+def joined(states: list[State], reason: Words, place: Place) -> State:
     """The state of which only is known that it is one of `states`."""
     first = states[0]
     for other in states[1:]:
@@ -97,56 +129,46 @@ def joined_variable(left: Variable | None, right: Variable | None, doubt: Doubt)
         if a.value is None and b.value is None:
             return shape
         if a.value is None or b.value is None:
-            return shape._replace(value=(Piece("", doubt.place, False, (), doubt),))
+            return shape._replace(value=hole(doubt.reason, doubt.place))
         return shape._replace(value=joined_text(a.value, b.value, doubt))
-    ours, theirs = _items(a), _items(b)
+    ours, theirs = a.entries(), b.entries()
     if shape.keyed:
-        items: dict[int | str, Text] = {}
-        for key in {**ours, **theirs}:
-            mine, other = ours.get(key), theirs.get(key)
-            items[key] = (
-                joined_text(mine, other, doubt)
-                if mine is not None and other is not None
-                else (Piece("", doubt.place, False, (), doubt._replace(loose=True)),)
-            )
+        items = {key: _joined_entry(ours.get(key), theirs.get(key), doubt) for key in {**ours, **theirs}}
         return shape._replace(value=None, items=items)
     listed = _joined_list(tuple(ours.values()), tuple(theirs.values()), doubt)
     return shape._replace(value=None, items=dict(enumerate(listed)))
 
 
-def _items(variable: Variable) -> Mapping[int | str, Text]:
-    if variable.items is not None:
-        return variable.items
-    return {} if variable.value is None else {0: variable.value}
+def _joined_entry(one: Text | None, other: Text | None, doubt: Doubt) -> Text:
+    if one is None or other is None:
+        return hole(doubt.reason, doubt.place, loose=True)
+    return joined_text(one, other, doubt)
 
 
 def joined_text(one: Text, other: Text, doubt: Doubt) -> Text:
     """A text that is one of the two: their common beginning and end, and something unknown between."""
     if same(one, other):
         return one
-    start = 0
-    shortest = min(len(one), len(other))
-    while start < shortest and _alike(one[start], other[start]):
-        start += 1
-    end = 0
-    while end < shortest - start and _alike(one[-1 - end], other[-1 - end]):
-        end += 1
-    middle = Piece("", doubt.place, False, (), doubt)
-    return (*one[:start], middle, *(one[-end:] if end else ()))
+    start, end = _shared(one, other, _alike)
+    return (*one[:start], *hole(doubt.reason, doubt.place), *(one[-end:] if end else ()))
 
 
 def _joined_list(one: tuple[Text, ...], other: tuple[Text, ...], doubt: Doubt) -> tuple[Text, ...]:
     if len(one) == len(other):
         return tuple([joined_text(a, b, doubt) for a, b in zip(one, other, strict=True)])
-    start = 0
+    start, end = _shared(one, other, same)
+    return (*one[:start], hole(doubt.reason, doubt.place, loose=True), *(one[-end:] if end else ()))
+
+
+def _shared(one: Sequence[T], other: Sequence[T], equal: Callable[[T, T], bool]) -> tuple[int, int]:
+    """How many entries two lists have in common at their beginning, and behind it at their end."""
+    start = end = 0
     shortest = min(len(one), len(other))
-    while start < shortest and same(one[start], other[start]):
+    while start < shortest and equal(one[start], other[start]):
         start += 1
-    end = 0
-    while end < shortest - start and same(one[-1 - end], other[-1 - end]):
+    while end < shortest - start and equal(one[-1 - end], other[-1 - end]):
         end += 1
-    middle = (Piece("", doubt.place, False, (), doubt._replace(loose=True)),)
-    return (*one[:start], middle, *(one[-end:] if end else ()))
+    return start, end
 
 
 def _alike(one: Piece, other: Piece) -> bool:

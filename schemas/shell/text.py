@@ -12,8 +12,10 @@ from bisect import bisect_right
 from ..light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TypeAlias
 
+    from ..message import Words
     from ..source import SourceText, Span
 
 LONGEST_CHAIN = 8
@@ -47,7 +49,7 @@ class Doubt(NamedTuple):
     within quotes (an array's elements).
     """
 
-    reason: str
+    reason: Words
     place: Place
     atomic: bool = False
     loose: bool = False
@@ -107,9 +109,43 @@ def plain(string: str, place: Place) -> Text:
     return (Piece(string, place),) if string else ()
 
 
-def unknown(reason: str, place: Place, *, atomic: bool = False) -> Text:
+def unknown(reason: Words, place: Place, *, atomic: bool = False) -> Text:
     """A value that cannot be known, shown as the source text at `place`."""
     return (Piece(place.shown() or "?", place, False, (), Doubt(reason, place, atomic)),)
+
+
+def hole(reason: Words, place: Place, *, loose: bool = False) -> Text:
+    """Something that is not known and has no text of its own."""
+    return (Piece("", place, False, (), Doubt(reason, place, loose=loose)),)
+
+
+def is_loose(text: Text) -> bool:
+    """Whether a text may be any number of words, even within quotes."""
+    return any(piece.doubt is not None and piece.doubt.loose for piece in text)
+
+
+def cut(text: Text, start: int, end: int) -> Text:
+    """The part of a text between two offsets."""
+    found: list[Piece] = []
+    at = 0
+    for piece in text:
+        low, high = max(start - at, 0), min(end - at, len(piece.text))
+        if high > low:
+            found.append(piece.cut(low, high))
+        elif not piece.text and start <= at <= end:
+            found.append(piece)
+        at += len(piece.text)
+    return tuple(found)
+
+
+def between(texts: Sequence[Text], separator: Text) -> Text:
+    """Texts joined by a separator."""
+    found: list[Piece] = []
+    for number, text in enumerate(texts):
+        if number:
+            found.extend(separator)
+        found.extend(text)
+    return tuple(found)
 
 
 def passed_through(text: Text, site: Place) -> Text:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from accmap.cli.lean import main
+from accmap.cli.published_schemas import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +23,36 @@ class Answer(NamedTuple):
     code: int
     out: str
     err: str
+
+
+@cache
+def validator(kind: str) -> Draft202012Validator:
+    return Draft202012Validator(schema_of(kind))
+
+
+def kind_of(words: list[str], answer: object) -> str:
+    """The schema of a command line's answer."""
+    if words[0] == "explain":
+        return "explain" if isinstance(answer, dict) and "code" in answer else "explain-key"
+    if words[:2] == ["weights", "check"]:
+        return "weights-log" if "--log" in words else "weights-check"
+    if words[0] == "schema":
+        return "schema-check"
+    group = {"dump", "weights", "data", "check"}
+    pair = words[0] in group or words[:2] == ["playbook", "status"]
+    return "-".join(words[:2]) if pair else words[0]
+
+
+def held_to_its_schema(words: list[str], out: str, folder: Path) -> None:
+    """Every JSON answer that a test sees is as `accmap schema` says."""
+    if "json" in words and words[words.index("json") - 1] == "--format" and out and "--statistics" not in words:
+        answers = [json.loads(line) for line in out.splitlines()] if words[0] == "explain" else [json.loads(out)]
+        for answer in answers:
+            validator(kind_of(words, answer)).validate(answer)
+    if words[0] == "convert" and "--report" in words[:-1]:
+        path = folder / words[words.index("--report") + 1]
+        if path.is_file():
+            validator("convert").validate(json.loads(path.read_text("utf-8")))
 
 
 @pytest.fixture
@@ -40,6 +74,8 @@ def accmap(
             monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         code = main(list(words))
         captured = capsys.readouterr()
+        if words and code in (0, 1):
+            held_to_its_schema(list(words), captured.out, tmp_path)
         return Answer(code, captured.out, captured.err)
 
     return run

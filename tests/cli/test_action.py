@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
+
+from accmap.schemas.house_yaml import house_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+ACTION = house_yaml((ROOT / "action.yml").read_text("utf-8"))
 
 
 def run_action(folder: Path, **given: str) -> list[subprocess.CompletedProcess[str]]:

@@ -219,9 +219,13 @@ def test_the_usage_line_is_the_table_s(accmap, name: str) -> None:
 def test_reasons_of_the_system() -> None:
     from accmap.schemas.system_reasons import system_reason
 
-    assert system_reason(PermissionError(13, "Permission denied")) == ("Permission denied", "权限不足")
-    assert system_reason(OSError(9999, "Strange")) == ("Strange", "Strange")
-    assert system_reason(ValueError("embedded null byte")) == ("embedded null byte", "embedded null byte")
+    for error, en, zh in (
+        (PermissionError(13, "Permission denied"), "Permission denied", "权限不足"),
+        (OSError(9999, "Strange"), "Strange", "Strange"),
+        (ValueError("embedded null byte"), "embedded null byte", "embedded null byte"),
+    ):
+        reason = system_reason(error)
+        assert (str(reason), reason.zh) == (en, zh)
 
 
 def test_unresolved_words_say_why_in_chinese(accmap) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from accmap.schemas.house_yaml import house_yaml
+
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = {"en": "convert.md", "zh": "convert.zh-CN.md"}
 
@@ -77,10 +79,8 @@ def test_schemas_of_what_people_write(accmap, name: str) -> None:
     schema = json.loads(answer.out)
     jsonschema.Draft202012Validator.check_schema(schema)
     if name == "table":
-        import yaml
-
         for topic in ("model", "moe", "schedule"):
-            jsonschema.validate(yaml.safe_load((ROOT / "mappings" / f"{topic}.yaml").read_text("utf-8")), schema)
+            jsonschema.validate(house_yaml((ROOT / "mappings" / f"{topic}.yaml").read_text("utf-8")), schema)
     else:
         jsonschema.validate({"profile": "align", "world-size": 8}, schema)
         with pytest.raises(jsonschema.ValidationError):

@@ -9,10 +9,11 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 import pytest
-import yaml
+
+from accmap.schemas.house_yaml import house_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+HOOKS = house_yaml((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 
 
 def test_every_hook_names_a_command_that_exists() -> None:

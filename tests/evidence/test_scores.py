@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from accmap.evidence.scores import ScoreCheck, check_scores, read_scores
 from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.house_yaml import house_yaml
 
-CASES = yaml.safe_load((Path(__file__).parent / "scores.yaml").read_text("utf-8"))
+CASES = house_yaml((Path(__file__).parent / "scores.yaml").read_text("utf-8"))
 
 
 def checked(case: dict[str, Any], folder: Path) -> ScoreCheck:

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from accmap.cli.configuration import Configuration
-from accmap.cli.lint import Reader, Settings, checked
+from accmap.cli.lint_inputs import Reader, Settings
+from accmap.cli.linting import checked
 from accmap.cli.pairing import read_side
 from accmap.mapper.recipe.reading import side_of
 from accmap.mapper.recipe.vocabulary import vocabulary

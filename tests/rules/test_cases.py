@@ -10,12 +10,13 @@ import pytest
 import yaml
 
 from accmap.cli.lean import main
+from accmap.schemas.house_yaml import house_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES: list[dict[str, Any]] = [
     case
     for path in sorted((Path(__file__).parent / "cases").glob("*.yaml"))
-    for case in yaml.safe_load(path.read_text("utf-8"))
+    for case in house_yaml(path.read_text("utf-8"))
 ]
 
 

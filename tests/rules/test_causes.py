@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from test_cases import pair_of
 
 from accmap.cli.lean import main
+from accmap.schemas.house_yaml import house_yaml
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "causes.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = house_yaml((Path(__file__).parent / "causes.yaml").read_text("utf-8"))
 
 
 def lint(case: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:

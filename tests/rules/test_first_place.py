@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 from planting import SETTINGS
 
-from accmap.cli.lint import Reader, checked
+from accmap.cli.lint_inputs import Reader
+from accmap.cli.linting import checked
 from accmap.cli.pairing import read_side
 from accmap.mapper.align.pair import CONFIGURATION, SCRIPT, pair_of
 from accmap.schemas.config import ReadOptions

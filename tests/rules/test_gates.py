@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from test_cases import pair_of
 
 from accmap.cli.lean import main
+from accmap.schemas.house_yaml import house_yaml
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "gates.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = house_yaml((Path(__file__).parent / "gates.yaml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["about"] for case in CASES])

@@ -7,12 +7,12 @@ from pathlib import Path
 from shutil import copy
 
 import pytest
-import yaml
 
 from accmap.cli.lean import main
+from accmap.schemas.house_yaml import house_yaml
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "qwen3_dense" / "mindformers.yaml"
-CASES = yaml.safe_load("""
+CASES = house_yaml("""
 - {code: ENV001, line: "", found: true}
 - {code: ENV001, line: "export MS_ASCEND_CHECK_OVERFLOW_MODE=INFNAN_MODE", found: false}
 - {code: ENV002, line: "export HCCL_DETERMINISTIC=false", found: true}

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accmap.cli.configuration import Configuration
-from accmap.cli.lint import Reader, Settings, checked
+from accmap.cli.lint_inputs import Reader, Settings
+from accmap.cli.linting import checked
 from accmap.cli.pairing import read_side
 from accmap.mapper.translate.mindformers_file import mindformers_text
 from accmap.mapper.translate.translation import translate

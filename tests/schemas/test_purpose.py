@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from accmap.schemas import compile_purposes
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.purpose import is_mindformers, may_be_mindformers, program_kind, require_training, without_training
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
@@ -258,7 +258,7 @@ def test_what_trains_is_taken_where_both_stand_in_one_script() -> None:
 
 
 def test_every_program_row_says_where_it_was_seen() -> None:
-    content = yaml.safe_load(Path(compile_purposes.SOURCE).read_text("utf-8"))
+    content = house_yaml(Path(compile_purposes.SOURCE).read_text("utf-8"))
     for part in ("programs", "modules", "recipes", "arguments"):
         assert all(row["source"] for row in content[part])
 

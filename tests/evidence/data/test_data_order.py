@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from accmap.evidence.data.problems import RefusedError
 from accmap.evidence.data.sampler import CyclicOrder, Permutation, block_step, dealt_step
 from accmap.evidence.data.split import ranges, shares
 from accmap.schemas.config import ReadOptions
+from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
@@ -58,7 +58,7 @@ def test_samples_are_cut_from_the_line_one_after_another(
         assert sorted(index.order[:boundary].tolist()) == list(range(boundary))
 
 
-MEASURED = yaml.safe_load((Path(__file__).parent / "measured_orders.yaml").read_text("utf-8"))
+MEASURED = house_yaml((Path(__file__).parent / "measured_orders.yaml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("case", MEASURED, ids=lambda case: f"{case['samples']} of {case['length']}")

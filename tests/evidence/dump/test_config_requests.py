@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from accmap.evidence.dump.config import Plan, plan
 from accmap.evidence.dump.config_problems import ADVICE, PROBLEMS
 from accmap.evidence.dump.config_request import Request, Span, record_of, spans_of
+from accmap.schemas.house_yaml import house_yaml
 
 sys.path.insert(0, str(Path(__file__).parent))
 from config_pairs import pair_of
 
-CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("config_requests.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = house_yaml(Path(__file__).with_name("config_requests.yaml").read_text("utf-8"))
 
 
 def request_of(wish: dict[str, Any]) -> Request:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from writing_logs import dynamic_line, falling, megatron_line, megatron_run, static_line, static_run
@@ -15,8 +14,9 @@ from writing_logs import dynamic_line, falling, megatron_line, megatron_run, sta
 from accmap.evidence.logs.columns import ABSENT, LOSS
 from accmap.evidence.logs.reading import LogReader, read_run
 from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.house_yaml import house_yaml
 
-CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("training_lines.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = house_yaml(Path(__file__).with_name("training_lines.yaml").read_text("utf-8"))
 
 
 def same(found: float, expected: float | None) -> bool:

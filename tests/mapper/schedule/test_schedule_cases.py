@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from accmap.mapper.schedule.comparison import compare
 from accmap.mapper.schedule.curve import Curve, Schedule, UndecidedError, shared_steps
@@ -21,12 +20,13 @@ from accmap.mapper.schedule.explanation import summary
 from accmap.mapper.schedule.megatron import MegatronParameters, megatron_schedule
 from accmap.mapper.schedule.mindformers import MindFormersParameters, mindformers_schedule
 from accmap.mapper.schedule.mindformers_arguments import ARGUMENTS, Inner, swallowed
+from accmap.schemas.house_yaml import house_yaml
 
 CASES = Path(__file__).parent / "cases"
 
 
 def cases(name: str) -> list[Any]:
-    found = yaml.safe_load((CASES / f"{name}.yaml").read_text(encoding="utf-8"))
+    found = house_yaml((CASES / f"{name}.yaml").read_text(encoding="utf-8"))
     return [pytest.param(case, id=case["name"]) for case in found]
 
 

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accmap.schemas.config import Config, ReadOptions
+from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers.dynamic import catalog, dynamic_config, nearest
 from accmap.schemas.source import SourceText
 from accmap.schemas.yaml_text import read_yaml
 
 HERE = os.path.dirname(__file__)
 with open(os.path.join(HERE, "dynamic_cases.yaml"), encoding="utf-8") as _stream:
-    CASES: list[dict[str, Any]] = yaml.safe_load(_stream)
+    CASES: list[dict[str, Any]] = house_yaml(_stream.read())
 
 MODEL_PROBLEMS = ("MAP05", "MAP06", "MAP07")
 

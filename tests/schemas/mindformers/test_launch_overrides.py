@@ -6,11 +6,11 @@ import os
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from accmap.schemas.config import Argument, Launch
+from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers.launch import is_dynamic_launch, is_mindformers_launch, overrides
 from accmap.schemas.mindformers.launch_options import OPTIONS
 from accmap.schemas.mindformers.launch_reading import PROBLEMS, custom_value
@@ -19,7 +19,7 @@ from accmap.schemas.source import Span
 
 HERE = os.path.dirname(__file__)
 with open(os.path.join(HERE, "launch_cases.yaml"), encoding="utf-8") as _stream:
-    CASES: list[dict[str, Any]] = yaml.safe_load(_stream)
+    CASES: list[dict[str, Any]] = house_yaml(_stream.read())
 
 
 def launch_of(words: list[str], launcher: str | None = None) -> Launch:

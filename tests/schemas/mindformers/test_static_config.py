@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.diagnostic import Kind, UnreadableError, finding
+from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
 from accmap.schemas.mindformers.detect import dialect_of, looks_like_mindformers
 from accmap.schemas.mindformers.effective import Override, mindformers_config
@@ -23,9 +24,9 @@ from accmap.schemas.source import SourceText, Span
 HERE = os.path.dirname(__file__)
 ROOM = os.path.join(HERE, "..", "..", "..", "schemas", "mindformers")
 with open(os.path.join(HERE, "static_cases.yaml"), encoding="utf-8") as _stream:
-    CASES: list[dict[str, Any]] = yaml.safe_load(_stream)
+    CASES: list[dict[str, Any]] = house_yaml(_stream.read())
 with open(os.path.join(HERE, "static_problems.yaml"), encoding="utf-8") as _stream:
-    PROBLEM_CASES: list[dict[str, Any]] = yaml.safe_load(_stream)
+    PROBLEM_CASES: list[dict[str, Any]] = house_yaml(_stream.read())
 
 SMALL = """\
 use_legacy: False

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accmap.schemas.border.incoming import PROBLEMS
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError, finding
+from accmap.schemas.messages_compiled import say
 from accmap.schemas.shell.script import looks_like_script, read_script
 from accmap.schemas.source import SourceText
 
@@ -59,7 +59,7 @@ BAD = {
 
 
 def absent(path: str) -> SourceText:
-    raise UnreadableError(finding(PROBLEMS, "missing", path, path=path))
+    raise UnreadableError(finding(say.missing(path=path), path))
 
 
 def outcome(text: str, *, unset_empty: bool = True) -> object:

@@ -8,21 +8,21 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
-from accmap.schemas.border.incoming import PROBLEMS
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError, finding
+from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.messages_compiled import say
 from accmap.schemas.shell.script import read_script
 from accmap.schemas.source import SourceText
 
-CASES = yaml.safe_load((Path(__file__).parent / "cases" / "constructs.yaml").read_text(encoding="utf-8"))
+CASES = house_yaml((Path(__file__).parent / "cases" / "constructs.yaml").read_text(encoding="utf-8"))
 BASH = shutil.which("bash")
 RECORDER = '#!/bin/bash\nprintf "%s\\0" "$@" >> "{record}"\nprintf "\\1\\0" >> "{record}"\n'
 
 
 def absent(path: str) -> SourceText:
-    raise UnreadableError(finding(PROBLEMS, "missing", path, path=path))
+    raise UnreadableError(finding(say.missing(path=path), path))
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])

@@ -9,14 +9,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
+from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.shell.script import ScriptReading, read_script
 from accmap.schemas.shell.tree import listing
 
-CASES = yaml.safe_load((Path(__file__).parent / "cases" / "launches.yaml").read_text(encoding="utf-8"))
+CASES = house_yaml((Path(__file__).parent / "cases" / "launches.yaml").read_text(encoding="utf-8"))
 BASH = shutil.which("bash")
 RECORDER = '#!/bin/bash\nprintf "%s\\0" "$@" >> "{record}"\nprintf "\\1\\0" >> "{record}"\n'
 REMOTE = """#!/bin/bash

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
-from accmap.schemas.border.incoming import PROBLEMS
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError, finding
+from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.messages_compiled import say
 from accmap.schemas.shell.script import ScriptReading, read_script
 from accmap.schemas.source import SourceText, Span
 
-CASES = yaml.safe_load((Path(__file__).parent / "cases" / "readings.yaml").read_text(encoding="utf-8"))
+CASES = house_yaml((Path(__file__).parent / "cases" / "readings.yaml").read_text(encoding="utf-8"))
 
 
 def reading(script: str, **given: object) -> ScriptReading:
@@ -21,7 +21,7 @@ def reading(script: str, **given: object) -> ScriptReading:
 
     def open_file(path: str) -> SourceText:
         if path not in files:
-            raise UnreadableError(finding(PROBLEMS, "missing", path, path=path))
+            raise UnreadableError(finding(say.missing(path=path), path))
         return SourceText(path, files[path])
 
     options = ReadOptions(

@@ -1,32 +1,47 @@
-"""Why a word is not known is said in Chinese, too: every reason of the reader has its sentence."""
+"""Why a word is not known is said in Chinese, too: the reader's reasons are messages."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
-from accmap.schemas.shell.reasons import in_chinese
-
-ROOM = Path(__file__).resolve().parents[3] / "schemas" / "shell"
-CALL = re.compile(r'(?:unknown|Doubt)\(\s*(?:reason or |self\.undecided_reason or )?f?"([^"]+)"')
-REASONS = sorted({found for path in ROOM.glob("*.py") for found in CALL.findall(path.read_text("utf-8"))})
-
-
-def test_the_reader_has_reasons() -> None:
-    assert len(REASONS) > 15
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.shell.script import read_script
+from accmap.schemas.source import SourceText
 
 
-@pytest.mark.parametrize("reason", REASONS)
-def test_every_reason_has_a_chinese_sentence(reason: str) -> None:
-    said = re.sub(r"\{[^{}]*\}", "X1", reason)
-    assert in_chinese(said) != said
-    assert not re.search("[a-z]{3,} [a-z]{3,}", in_chinese(said))
+def missing(path: str) -> SourceText:
+    from accmap.schemas.diagnostic import finding
+    from accmap.schemas.messages_compiled import say
+
+    raise UnreadableError(finding(say.missing(path=path), path))
 
 
-def test_its_own_part_is_kept() -> None:
-    said = in_chinese("DATA_PATH is not set in the file; give it with --var DATA_PATH=VALUE")
-    assert said == "文件中未设置 DATA_PATH，请用 --var DATA_PATH=VALUE 给出"
-    assert in_chinese("it depends on the test at line 42") == "取决于第 42 行的判断"
-    assert in_chinese("nobody said this") == "nobody said this"
+@pytest.mark.parametrize(
+    ("script", "en", "zh"),
+    [
+        (
+            "torchrun a.py --x $DATA_PATH\n",
+            "DATA_PATH is not set in the file; give it with --var DATA_PATH=VALUE",
+            "文件中未设置 DATA_PATH，请用 --var DATA_PATH=VALUE 给出",
+        ),
+        (
+            "if ping; then A=1; else A=2; fi\ntorchrun a.py --x $A\n",
+            "it depends on the test at line 1; settle it with --branch 1=yes or --branch 1=no",
+            "取决于第 1 行的判断，请用 --branch 1=yes 或 --branch 1=no 选定",
+        ),
+        (
+            'if [ "$N" = 1 ]; then A=1; else A=2; fi\ntorchrun a.py --x $A\n',
+            "it depends on the test at line 1, where N is not set in the file; give it with --var N=VALUE",
+            "取决于第 1 行的判断：文件中未设置 N，请用 --var N=VALUE 给出",
+        ),
+        (
+            "torchrun a.py --x $(hostname)\n",
+            "it is what a program prints, and nothing is run",
+            "它是程序的输出，而 accmap 不执行任何程序",
+        ),
+    ],
+)
+def test_a_reason_knows_its_chinese(script: str, en: str, zh: str) -> None:
+    found = read_script(SourceText("run.sh", script), ReadOptions(), missing, path="run.sh", cwd="/")
+    assert [(entry.why("en"), entry.why("zh")) for entry in found.unresolved] == [(en, zh)]

@@ -7,8 +7,10 @@ from typing import Any
 
 import yaml
 
+from accmap.schemas.house_yaml import house_yaml
+
 HERE = Path(__file__).parent
-TABLE: dict[str, Any] = yaml.safe_load((HERE / "pairs.yaml").read_text("utf-8"))
+TABLE: dict[str, Any] = house_yaml((HERE / "pairs.yaml").read_text("utf-8"))
 
 
 def write_pair(pair: dict[str, Any], folder: Path) -> tuple[Path, Path]:

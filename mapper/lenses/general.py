@@ -1,8 +1,7 @@
-"""Lenses of one key and one field: the same value, numbers, truth values, names, types."""
+"""General lenses, which know no key: the same value, numbers, truth values, names, types. Options refine them."""
 
 from __future__ import annotations
 
-from ...mappings.tables import within
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.shell.scanning import is_whole_number
 from .lens import OMIT, Lens, integer, items, number
@@ -59,8 +58,37 @@ def _as_number(value: Value) -> Value:
     return value if whole is None else whole
 
 
-def _not(value: Value) -> Value:
-    return None if value is None else not value
+def _number_put(values: Values, scope: Scope) -> Written:
+    """A whole number stays one, but where the option `written` says that the framework takes floats only."""
+    return tuple(as_float(value) if scope.options.get("written") == "float" else _as_number(value) for value in values)
+
+
+def _negated(values: Values, scope: Scope) -> Values:
+    """The opposite; nothing is said by nothing, but where the option `absent` is what nothing stands for."""
+    absent = scope.options.get("absent")
+    given = (absent if value is None else value for value in values)
+    return tuple(None if value is None else not value for value in given)
+
+
+def _first_given_get(values: Values, scope: Scope) -> Values:
+    """Of keys that say the same, the first that says anything."""
+    del scope
+    return (next((value for value in values if value is not None), None),)
+
+
+def _first_given_put(values: Values, scope: Scope) -> Written:
+    """With the option `copies` both keys have to say it."""
+    return values[0], values[0] if scope.options.get("copies") is True else OMIT
+
+
+def _list_text_put(values: Values, scope: Scope) -> Written:
+    """A list as argparse wants it: written out, in brackets unless the option says otherwise; a number as it is."""
+    form = "{}" if scope.options.get("brackets") is False else "[{}]"
+    listed = (items(value) for value in values)
+    return tuple(
+        value if entry is None else form.format(",".join(map(str, entry)))
+        for value, entry in zip(values, listed, strict=True)
+    )
 
 
 def _true(value: Value) -> Value:
@@ -81,27 +109,11 @@ def _single(value: Value) -> Value:
     return listed[0] if listed is not None and len(listed) == 1 else value
 
 
-def _empty_is_none(value: Value) -> Value:
-    listed = items(value)
-    return None if listed is not None and not listed else value
-
-
 def float_list(value: Value) -> Value:
     """A number as float; a list of them entry by entry, one alone for itself."""
     single = _single(value)
     listed = items(single)
     return as_float(single) if listed is None else [as_float(entry) for entry in listed]
-
-
-def _text_pattern(value: Value) -> Value:
-    """A layer pattern as argparse wants it: a number, or a list written out."""
-    listed = items(value)
-    return value if listed is None else "[" + ",".join(str(entry) for entry in listed) + "]"
-
-
-def _pair_text(value: Value) -> Value:
-    listed = items(value)
-    return value if listed is None else ",".join(str(entry) for entry in listed)
 
 
 def _pair_of(value: Value) -> Value:
@@ -112,29 +124,15 @@ def _pair_of(value: Value) -> Value:
     return value if listed is None else listed
 
 
-def _negated_truth(value: Value) -> Value:
-    return not value
-
-
 def _not_written(values: Values, scope: Scope) -> Written:
     del scope
     return tuple(OMIT for _ in values)
 
 
-def _not_placed(values: Values, scope: Scope) -> Written:
-    """None of the lens's own three keys says it alone."""
-    del values, scope
-    return OMIT, OMIT, OMIT
-
-
-def _unchanged(values: Values, scope: Scope) -> Values:
+def unchanged(values: Values, scope: Scope) -> Values:
+    """What a side says is what the recipe says."""
     del scope
     return values
-
-
-def _twice(values: Values, scope: Scope) -> Written:
-    del scope
-    return values[0], values[0]
 
 
 def _nothing_read(values: Values, scope: Scope) -> Values:
@@ -196,6 +194,10 @@ def _as_is(value: Value, scope: Scope) -> Value:
     return as_float(value) if isinstance(scope.options.get("value"), float) else value
 
 
+def _default_put(values: Values, scope: Scope) -> Written:
+    return tuple(_as_is(value, scope) for value in values)
+
+
 def _neutral_put(values: Values, scope: Scope) -> Written:
     """None is what the framework calls the neutral value."""
     return tuple(None if value == scope.options.get("value") else value for value in values)
@@ -203,6 +205,11 @@ def _neutral_put(values: Values, scope: Scope) -> Written:
 
 def _unless_get(values: Values, scope: Scope) -> Values:
     return tuple(None if value == scope.options.get("value") or not value else value for value in values)
+
+
+def _unless_put(values: Values, scope: Scope) -> Written:
+    """What stands for no value, where it is not null, is the option `absent`."""
+    return tuple(scope.options.get("absent") if value is None else value for value in values)
 
 
 def _always_put(values: Values, scope: Scope) -> Written:
@@ -217,10 +224,6 @@ def _unread_get(values: Values, scope: Scope) -> Values:
 def _unread_put(values: Values, scope: Scope) -> Written:
     del scope
     return (OMIT,) * len(values)
-
-
-def _default_get(values: Values, scope: Scope) -> Values:
-    return tuple(scope.options.get("value") if value is None else value for value in values)
 
 
 def _alias_get(values: Values, scope: Scope) -> Values:
@@ -257,43 +260,6 @@ def _float32_put(values: Values, scope: Scope) -> Written:
     return tuple("float32" if value else low for value in values)
 
 
-def _copies_get(values: Values, scope: Scope) -> Values:
-    del scope
-    return (next((value for value in values if value is not None), None),)
-
-
-def _adam(values: Values, scope: Scope) -> Value:
-    """Of two keys the one that counts: Muon has its own names for what its AdamW part uses."""
-    return values[1] if _is_muon(scope) else values[0]
-
-
-def _is_muon(scope: Scope) -> bool:
-    """Whether the side trains with Muon: the static graph up to 1.7 has none, and AdamW takes its place."""
-    has_it = scope.side != "static" or scope.version not in ("1.6", "1.7")
-    return has_it and scope.field("optimizer.type") in ("muon", "dist_muon")
-
-
-def _at_adam(value: Value, scope: Scope) -> Written:
-    return (OMIT, value) if _is_muon(scope) else (value, OMIT)
-
-
-def _betas_get(values: Values, scope: Scope) -> Values:
-    listed = items(_adam(values, scope))
-    return (as_float(listed[0]), as_float(listed[1])) if listed is not None and len(listed) == 2 else (None, None)
-
-
-def _betas_put(values: Values, scope: Scope) -> Written:
-    return _at_adam(list(values), scope)
-
-
-def _epsilon_get(values: Values, scope: Scope) -> Values:
-    return (as_float(_adam(values, scope)),)
-
-
-def _epsilon_put(values: Values, scope: Scope) -> Written:
-    return _at_adam(as_float(values[0]), scope)
-
-
 def _list_put(values: Values, scope: Scope) -> Written:
     del scope
     return tuple([value] for value in values)
@@ -319,134 +285,27 @@ def _switched_off_put(values: Values, scope: Scope) -> Written:
     return tuple(False if value is False else OMIT for value in values)
 
 
-def _resumes_get(values: Values, scope: Scope) -> Values:
-    """Megatron goes on where a checkpoint stopped, unless it is told to fine-tune or to leave the optimizer's state."""
-    del scope
-    finetune, without_state, path = values
-    return (bool(path) and not finetune and not without_state,)
-
-
-def _dynamic_resumes_get(values: Values, scope: Scope) -> Values:
-    """The dynamic graph goes on where a checkpoint stopped unless it leaves the optimizer's state."""
-    without_state, path = values
-    return (bool(path or scope.field("checkpoint.load_path")) and not without_state,)
-
-
-def _dynamic_resumes_put(values: Values, scope: Scope) -> Written:
-    return (not values[0] if scope.field("checkpoint.load_path") else OMIT), OMIT
-
-
-def _loads_optimizer_get(values: Values, scope: Scope) -> Values:
-    """Megatron leaves the optimizer's state when it is told so, and when it fine-tunes."""
-    del scope
-    return (not (values[0] or _fine_tunes(*values[1:])),)
-
-
-def _fine_tunes(told: Value, path: Value, pretrained: Value) -> bool:
-    """Megatron fine-tunes when it is told so, and from a pretrained checkpoint."""
-    return bool(told) or (path is None and pretrained is not None)
-
-
-def _finetunes_get(values: Values, scope: Scope) -> Values:
-    del scope
-    return (_fine_tunes(values[0], values[2], values[3]),)
-
-
-def _finetunes_put(values: Values, scope: Scope) -> Written:
-    del scope
-    return bool(values[0]), OMIT, OMIT, OMIT
-
-
-def _loads_optimizer_put(values: Values, scope: Scope) -> Written:
-    del scope
-    return values[0] is False, OMIT, OMIT, OMIT
-
-
-def _async_get(values: Values, scope: Scope) -> Values:
-    del scope
-    return (bool(values[0]),)
-
-
-def _async_put(values: Values, scope: Scope) -> Written:
-    """Newer versions save in the background only with a worker that stays."""
-    since = scope.options.get("worker_since")
-    alone = not isinstance(since, str) or not within(scope.version, since, None)
-    return values[0], (OMIT if alone or not values[0] else True)
-
-
-def _null_end_get(values: Values, scope: Scope) -> Values:
-    """Of all tokenizers only the null one is described by the launch: it ends documents behind its vocabulary."""
-    kind, given, size = values
-    if kind != "NullTokenizer":
-        return (None,)
-    whole = integer(size)
-    if given is not None or whole is None:
-        return (given,)
-    since = scope.options.get("counted_since")
-    counted = isinstance(since, str) and within(scope.version, since, None)
-    return (whole - 1 if counted else whole,)
-
-
-def _load_path_get(values: Values, scope: Scope) -> Values:
-    """Without --load Megatron starts from --pretrained-checkpoint."""
-    del scope
-    return (values[1] if values[0] is None else values[0],)
-
-
-def _load_path_put(values: Values, scope: Scope) -> Written:
-    del scope
-    return values[0], OMIT
-
-
-def _resumes_put(values: Values, scope: Scope) -> Written:
-    path = scope.field("checkpoint.load_path")
-    return bool(path) and not values[0], OMIT, path or OMIT
-
-
-def _save_path_put(values: Values, scope: Scope) -> Written:
-    """Megatron refuses a path without an interval; MindSpore Transformers saves by a callback only."""
-    return (OMIT if scope.field("checkpoint.save_interval") is None else values[0],)
-
-
 LENSES = {
-    "save_path": Lens(_unchanged, _save_path_put),
-    "loads_optimizer": Lens(_loads_optimizer_get, _loads_optimizer_put, ((0, 1),)),
-    "finetunes": Lens(_finetunes_get, _finetunes_put, ((0, 1),)),
-    "null_end": Lens(_null_end_get, _not_placed),
-    "async_save": Lens(_async_get, _async_put, ((0,),)),
-    "load_path": Lens(_load_path_get, _load_path_put),
-    "dynamic_resumes": Lens(_dynamic_resumes_get, _dynamic_resumes_put, ((0,),)),
-    "resumes": Lens(_resumes_get, _resumes_put, ((0, 1),)),
     "same": each(_unit, _unit),
     "nothing": Lens(_nothing_read, _nothing_written),
     "alias_of": Lens(_alias_get, _not_written),
-    "int": each(_as_number, _as_number),
-    "number": each(_as_number, as_float),
+    "number": each(_as_number, _unit)._replace(put=_number_put),
     "float": each(as_float, as_float),
-    "negate": each(_not, _not),
-    "switched_off": Lens(_unchanged, _switched_off_put),
+    "negate": Lens(_negated, _negated),
+    "switched_off": Lens(unchanged, _switched_off_put),
     "truth": each(_true, _unit),
-    "not_truth": each(_negated_truth, _negated_truth),
     "enum": Lens(_enum_get, _enum_put),
     "enum_name": each(_name, _unit),
     "single": each(_single, _unit),
     "int_list": each(_integers, _unit),
-    "empty_none": each(_empty_is_none, _unit),
-    "empty_text": each(lambda value: value or None, lambda value: "" if value is None else value),
     "neutral": Lens(_neutral_get, _neutral_put),
-    "neutral_read": Lens(_unless_get, _unchanged),
-    "zero": each(lambda value: 0 if value is None else value, _unit),
-    "one": each(lambda value: 1.0 if value is None else as_float(value), as_float),
-    "unless": Lens(_unless_get, _unchanged),
-    "always": Lens(_unchanged, _always_put),
+    "unless": Lens(_unless_get, _unless_put),
+    "always": Lens(unchanged, _always_put),
     "unread": Lens(_unread_get, _unread_put),
-    "default": Lens(_default_get, _unchanged),
+    "default": Lens(_neutral_get, _default_put),
+    "first_given": Lens(_first_given_get, _first_given_put),
+    "list_text": each(_pair_of, _unit)._replace(put=_list_text_put),
     "dtype": Lens(_dtype_get, _dtype_put),
     "float32_flag": Lens(_float32_get, _float32_put),
-    "betas": Lens(_betas_get, _betas_put),
-    "adam_epsilon": Lens(_epsilon_get, _epsilon_put),
-    "copies": Lens(_copies_get, _twice),
     "one_item_list": each(_first, _unit)._replace(put=_list_put),
-    "pattern_text": each(_pair_of, _text_pattern),
-    "pair_text": each(_pair_of, _pair_text),
 }

@@ -1,0 +1,104 @@
+"""Makes of the typed models what a run uses: JSON Schemas, and the keys of a configuration.
+
+A run imports no Pydantic; the views of one framework version are the only schemas that are built when asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from ..mappings.model import StopsFile, TableFile, TransformerConfigFile, UnmappedFile
+from ..schemas.literal_module import literal_module
+from .inputs_model import BaselineFile, ConfigurationFile
+from .outputs import OUTPUTS
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+WRITTEN: dict[str, type[BaseModel]] = {
+    "baseline": BaselineFile,
+    "config": ConfigurationFile,
+    "stops": StopsFile,
+    "table": TableFile,
+    "transformer-config": TransformerConfigFile,
+    "unmapped": UnmappedFile,
+}
+"""What people write."""
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Every schema that does not depend on a framework version, by the name that `accmap schema` knows."""
+    return {
+        name: {"$schema": _DRAFT, **_shared(_plain(model.model_json_schema(), closed=name in WRITTEN))}
+        for name, model in {**WRITTEN, **OUTPUTS}.items()
+    }
+
+
+def configuration_keys() -> dict[str, Any]:
+    """The schema of each key of a configuration, with what it refers to written out."""
+    whole = schemas()["config"]
+    return {key: _written_out(entry, whole.get("$defs", {})) for key, entry in whole["properties"].items()}
+
+
+def _plain(schema: Any, *, closed: bool) -> Any:
+    """Without the titles that repeat a key's name and, in files that people write, without null defaults."""
+    if isinstance(schema, list):
+        return [_plain(entry, closed=closed) for entry in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    found: dict[str, Any] = {}
+    for key, value in cast("dict[str, Any]", schema).items():
+        if key in ("title", "default") and (isinstance(value, str) if key == "title" else closed and not value):
+            continue
+        if key in ("properties", "$defs"):
+            found[key] = {name: _plain(entry, closed=closed) for name, entry in value.items()}
+        else:
+            found[key] = _plain(value, closed=closed)
+    return found
+
+
+def _written_out(schema: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_written_out(entry, definitions) for entry in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    given = cast("dict[str, Any]", schema)
+    if "$ref" in given:
+        return _written_out(definitions[given["$ref"].rpartition("/")[2]], definitions)
+    return {key: _written_out(value, definitions) for key, value in given.items()}
+
+
+def _shared(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same schema with each long list of words once: a table names the recipe's fields in every place."""
+    lists: dict[tuple[Any, ...], str] = {}
+
+    def shared(part: Any) -> Any:
+        if isinstance(part, list):
+            return [shared(entry) for entry in cast("list[Any]", part)]
+        if not isinstance(part, dict):
+            return part
+        found = {key: shared(value) for key, value in cast("dict[str, Any]", part).items()}
+        words = found.get("enum", ())
+        if len(words) <= _LONG:
+            return found
+        name = lists.setdefault(tuple(words), f"words{len(lists) + 1}")
+        return {key: value for key, value in found.items() if key not in ("enum", "type")} | {"$ref": f"#/$defs/{name}"}
+
+    whole = shared(schema)
+    if lists:
+        whole.setdefault("$defs", {}).update({name: {"enum": list(words)} for words, name in lists.items()})
+    return whole
+
+
+_LONG = 8
+
+
+def products() -> dict[str, str]:
+    """The compiled modules."""
+    return {
+        "cli/configuration_compiled.py": literal_module(
+            "The keys of a configuration, compiled from inputs_model.py.", KEYS=configuration_keys()
+        ),
+        "cli/schemas_compiled.py": literal_module("JSON Schemas, compiled from the typed models.", SCHEMAS=schemas()),
+    }

@@ -1,0 +1,56 @@
+"""Everything that `accmap logs` has to say, whatever the format: runs, each judged against the first one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from ...evidence.logs.comparing import Comparison, compare
+from ...evidence.logs.verdict import usable_alone
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...evidence.logs.run import Run
+    from ...evidence.logs.verdict import Criterion, Experiment
+    from ...mapper.recipe.values import Recipe
+    from ...schemas.diagnostic import Language
+
+Answer = Literal["match", "mismatch", "partial", "undecided"]
+
+
+class Report(NamedTuple):
+    """Everything `logs` has to say, whatever the format."""
+
+    runs: tuple[Run, ...]
+    comparisons: tuple[Comparison, ...]
+    alone: tuple[Criterion, ...]
+    """What a single log has to meet."""
+    experiment: str
+    answer: Answer
+    language: Language
+
+    def letter(self, run: Run) -> str:
+        """The letter that a run goes by."""
+        place = next((place for place, other in enumerate(self.runs) if other is run), 0)
+        return chr(ord("A") + place) if place < 26 else f"#{place + 1}"
+
+
+def report_of(
+    runs: Sequence[Run],
+    twins: Sequence[Run],
+    experiment: Experiment,
+    recipes: Sequence[Recipe] = (),
+    language: Language = "en",
+) -> Report:
+    """Judge every run but the first against the first."""
+    comparisons = tuple(compare(runs[0], other, experiment, recipes, twins) for other in runs[1:])
+    alone = usable_alone(runs[0]) if len(runs) == 1 else ()
+    answers = [comparison.verdict.answer for comparison in comparisons]
+    answer: Answer = "match"
+    if "mismatch" in answers or any(criterion.status == "fail" for criterion in alone):
+        answer = "mismatch"
+    elif "undecided" in answers or any(criterion.status == "undecided" for criterion in alone):
+        answer = "undecided"
+    elif "partial" in answers:
+        answer = "partial"
+    return Report(tuple(runs), comparisons, alone, "benchmark" if twins else experiment, answer, language)

@@ -1,0 +1,92 @@
+"""What people write for accmap, as typed models: the configuration and the baseline.
+
+They are the only place that says which keys there are. `compile_schemas.py` makes of them what a run checks a
+configuration with, which imports no Pydantic, and what `accmap schema` prints.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
+
+Count = Annotated[int, Field(ge=1)]
+Text = str | SkipJsonSchema[None]
+Number = Count | SkipJsonSchema[None]
+Words = list[str]
+
+
+class _Closed(BaseModel):
+    """A table of TOML or an object of JSON whose keys are all known."""
+
+    model_config = ConfigDict(
+        extra="forbid", populate_by_name=True, alias_generator=lambda name: name.replace("_", "-"), strict=True
+    )
+
+
+class PairEntry(_Closed):
+    """One script and its YAML, or two patterns whose * stand for the same."""
+
+    megatron: str
+    mindformers: str
+    steps: Number = None
+    dataset_size: Number = None
+    branch: Words = []
+
+
+class ConfigurationFile(_Closed):
+    """`accmap.toml`, or `[tool.accmap]` of `pyproject.toml`."""
+
+    extend: Text = Field(None, description="Another configuration file that this one builds upon.")
+    megatron: Text = Field(None, description="Megatron-LM version of the scripts.")
+    mindformers: Text = Field(None, description="MindSpore Transformers version of the YAMLs.")
+    dialect: Literal["static", "dynamic", "legacy"] | SkipJsonSchema[None] = Field(
+        None, description="MindSpore Transformers dialect."
+    )
+    profile: Literal["align", "train"] = Field(
+        "align", description="What the pairs are for: precision alignment, or a production run."
+    )
+    select: Words = Field([], description="Codes, or their first letters, that are reported; ALL for all.")
+    ignore: Words = Field([], description="Codes that are not reported.")
+    extend_select: Words = Field([], description="Codes added to those selected.")
+    per_file_ignores: dict[str, Words] = Field(
+        {}, description="Codes that are not reported for files that match a pattern."
+    )
+    severity: dict[str, Literal["error", "warning", "info"]] = Field({}, description="Another severity for a code.")
+    fail_on: Literal["error", "warning", "info", "never"] = Field(
+        "error", description="The least severity that makes the exit code 1."
+    )
+    pairs: list[PairEntry] = Field(
+        [],
+        description="Which script belongs to which YAML: two paths or patterns whose * stand for the same, "
+        "and their length.",
+    )
+    rules: dict[str, dict[str, object]] = Field({}, description="Options of single rules, by code.")
+    accept_loss: Words = Field(
+        [], description="Recipe fields or keys whose loss a translation may have with exit code 0."
+    )
+    baseline: Text = Field(None, description="A baseline file of accepted findings.")
+    plugins: Words = Field([], description="Entry points of the group accmap.rules that are loaded.")
+    declare: Words = Field([], description="Arguments of a Megatron-LM fork: flag:nargs[:type].")
+    branch: Words = Field(
+        [], description="Conditions in scripts that reading cannot decide: FILE:LINE=yes or FILE:LINE=no."
+    )
+    lang: Literal["en", "zh"] = Field("en", description="Language of messages.")
+    world_size: Number = Field(None, description="How many devices, where a file cannot say.")
+    steps: Number = Field(None, description="How many updates the runs make, where a file cannot say.")
+    dataset_size: Number = Field(None, description="Samples of one epoch, where a YAML cannot say.")
+
+
+class AcceptedFinding(_Closed):
+    """One finding of a baseline, by what stands in the file and not by its line number."""
+
+    fingerprint: str
+    count: Count
+
+
+class BaselineFile(_Closed):
+    """What `lint --write-baseline` writes: the findings that are accepted for now."""
+
+    version: Literal[1]
+    findings: list[AcceptedFinding]

@@ -1,0 +1,136 @@
+"""The linter at work: files in their groups, checked by the rules, and everything that is to be said of them."""
+
+from __future__ import annotations
+
+import os
+
+from ..schemas.diagnostic import causes_of, once
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from .pairing import Gathering
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ..rules.engine import Selection
+    from ..rules.subject import Side, Subject
+    from ..schemas.config import Basis
+    from ..schemas.diagnostic import Diagnostic
+    from ..schemas.source import SourceText
+    from .lint_inputs import Reader, Settings
+
+
+class Report(NamedTuple):
+    """What a run of the linter has to say."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    suppressed: int
+    files: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    sources: Mapping[str, SourceText]
+    subjects: tuple[Subject, ...]
+    unreadable: tuple[Diagnostic, ...]
+    """Why files could not be read."""
+    crashed: bool
+    settings: tuple[str, str | None] = ("align", None)
+    """The profile, and the configuration file that was used."""
+    shows_remarks: bool = False
+    """Whether a page for people lists what is advice."""
+    versions: tuple[tuple[str, Basis], ...] = ()
+    """Every file that was read, and the version whose facts were used for it."""
+
+    def counts(self) -> dict[str, int]:
+        """How many findings of each severity; what follows from another one is not another one."""
+        return _by_severity(
+            entry for entry, cause in zip(self.diagnostics, causes_of(self.diagnostics), strict=True) if cause is None
+        )
+
+    def following(self) -> dict[str, int]:
+        """How many of each severity follow from another one."""
+        return _by_severity(
+            entry
+            for entry, cause in zip(self.diagnostics, causes_of(self.diagnostics), strict=True)
+            if cause is not None
+        )
+
+
+def _by_severity(entries: Iterable[Diagnostic]) -> dict[str, int]:
+    found = {"error": 0, "warning": 0, "info": 0}
+    for entry in entries:
+        found[entry.kind.severity] += 1
+    return found
+
+
+def lint(settings: Settings, files: Sequence[str], reader: Reader, *, with_subjects: bool = False) -> Report:
+    """Every finding about the files, in their pairs; what was read from them only `with_subjects`."""
+    gathering = Gathering(files, settings, reader)
+    found: list[Diagnostic] = []
+    subjects: list[Subject] = []
+    crashed = False
+    versions: dict[str, Basis] = {}
+    for group in gathering.groups():
+        versions.update({side.config.file: side.config.basis for side in group})
+        outcome, failed = checked(group, settings)
+        found += outcome
+        crashed = crashed or failed
+        if with_subjects:
+            subjects.append(_subject(group, settings))
+    unreadable = gathering.unreadable
+    kept, suppressed = _silenced(once([*unreadable, *gathering.remarks, *found]), reader, settings)
+    return Report(
+        tuple(kept),
+        suppressed,
+        gathering.files,
+        tuple(gathering.pairs),
+        reader.sources,
+        tuple(subjects),
+        tuple(unreadable),
+        crashed or any(entry.kind.code == "SYN990" for entry in unreadable),
+        (settings.profile, settings.configuration.path and os.path.relpath(settings.configuration.path)),
+        versions=tuple(versions.items()),
+    )
+
+
+def checked(group: Sequence[Side], settings: Settings) -> tuple[list[Diagnostic], bool]:
+    """The findings of one pair or of a lone file, and whether a rule failed."""
+    from ..rules.engine import check
+
+    outcome = check(_subject(group, settings), _selection(settings), settings.plugins)
+    return list(outcome.diagnostics), outcome.crashed
+
+
+def _subject(group: Sequence[Side], settings: Settings) -> Subject:
+    from ..rules.subject import Subject
+
+    sides = {side.framework: side for side in group}
+    return Subject(
+        sides.get("megatron"), sides.get("mindformers"), settings.profile, settings.configuration.rule_options, {}
+    )
+
+
+def _selection(settings: Settings) -> Selection:
+    from ..rules.engine import Selection
+
+    return Selection(settings.select, settings.ignore, settings.configuration.severities)
+
+
+def _silenced(diagnostics: list[Diagnostic], reader: Reader, settings: Settings) -> tuple[list[Diagnostic], int]:
+    from ..rules.suppressions import silence, suppressions_in
+
+    configuration = settings.configuration
+    before = len(diagnostics)
+    if configuration.values.get("per-file-ignores"):
+        diagnostics = [
+            entry
+            for entry in diagnostics
+            if not any(
+                entry.kind.code.startswith(code) or code == "ALL" for code in configuration.ignored_for(entry.file)
+            )
+        ]
+    dropped = before - len(diagnostics)
+    comments = [comment for source in reader.sources.values() for comment in suppressions_in(source)]
+    if not comments:
+        return diagnostics, dropped
+    from ..rules.selection import every_code
+
+    kept, silent = silence(diagnostics, comments, every_code())
+    return kept, silent + dropped

@@ -1,0 +1,173 @@
+"""`accmap schema --check FILE`: what in a file is not as its schema says, and where."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from ..schemas.border.outgoing import emit, json_text, page
+from ..schemas.yaml_text import read_yaml
+from .configuration import find_configuration, read_configuration, toml_table
+from .exit_codes import BAD, FINE
+from .inputs import read_input
+from .parsing import UsageError
+from .published_schemas import NAMES, schema_of
+from .schema_faults import Fault, dotted, faults
+from .schema_places import JsonPlaces, nearest, toml_places, yaml_place
+from .schemas_compiled import SCHEMAS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..schemas.diagnostic import Language
+    from ..schemas.source import SourceText, Span
+    from .schema_places import Path, Place
+
+_TOML = ("accmap.toml", "pyproject.toml")
+_TABLES = {"rows": "table", "stops": "stops", "fields": "transformer-config", "reasons": "unmapped"}
+"""The first key of a table under `mappings/`, and what it is a table of."""
+_NOT_ANSWERS = ("config", "stops", "table", "transformer-config", "unmapped")
+
+
+class _Read(NamedTuple):
+    """A file's value, and what knows the places in it."""
+
+    value: Any
+    place: Callable[[Path], Place | None]
+
+
+def check_file(
+    name: str,
+    kind: str | None,
+    stdin_name: str | None,
+    versions: tuple[str | None, str | None, str | None],
+    *,
+    as_json: bool,
+    language: Language,
+) -> int:
+    """Say what does not fit; 1 where there is something. `kind` is the schema's name, else the file says it."""
+    if kind is not None and kind not in NAMES:
+        schema_of(kind)  # raises, with the names that there are
+    source = read_input(name, stdin_name)
+    read = _read(source, kind)
+    kind = kind or _kind_of(source.name, read.value)
+    found = faults(read.value, schema_of(kind, *versions))
+    if kind == "config" and not found:
+        found = _meanings(source)
+    placed = [(nearest(fault.path, read.place, of_key=fault.is_about_key), fault) for fault in found]
+    placed.sort(key=lambda entry: (0, 0) if entry[0] is None else entry[0][:2])
+    places, found = [place for place, _ in placed], [fault for _, fault in placed]
+    if as_json:
+        emit(json_text(_answer(source.name, kind, found, places, language)))
+    else:
+        emit(page(_lines(source.name, kind, found, places, language)))
+    return BAD if found else FINE
+
+
+def _read(source: SourceText, kind: str | None) -> _Read:
+    ending = os.path.splitext(source.name)[1].lower()
+    if ending == ".toml" or (kind == "config" and ending not in (".json", ".yaml", ".yml")):
+        inside = ("tool", "accmap") if os.path.basename(source.name) == "pyproject.toml" else ()
+        return _Read(toml_table(source.name, source.text), toml_places(source, inside).get)
+    if ending == ".json" or (ending not in (".yaml", ".yml") and source.text.lstrip()[:1] in "{["):
+        return _Read(_json(source), JsonPlaces(source))
+    document = read_yaml(source)
+    return _Read(document.value, partial(yaml_place, document))
+
+
+def _json(source: SourceText) -> Any:
+    try:
+        return json.loads(source.text)
+    except json.JSONDecodeError as error:
+        place = f"{source.name}:{error.lineno}:{error.colno}"
+        raise UsageError(f"{place}: not valid JSON: {error.msg}", f"{place}：不是合法的 JSON：{error.msg}") from None
+    except (RecursionError, ValueError) as error:
+        raise UsageError(
+            f"{source.name} is no JSON to read: {error}", f"{source.name} 不是可读的 JSON：{error}"
+        ) from None
+
+
+def _kind_of(name: str, value: Any) -> str:
+    """What a file is: its name says it, or its keys."""
+    found = "config" if os.path.basename(name) in _TOML or name.endswith(".toml") else None
+    if isinstance(value, dict):
+        keys = cast("dict[str, Any]", value).keys()
+        found = found or next(
+            (table for key, table in _TABLES.items() if key in keys and keys <= _keys_of(table)), None
+        )
+        found = found or _answer_of(keys)
+    elif isinstance(value, list):
+        found = "rules"
+    if found is None:
+        listed = ", ".join(NAMES)
+        raise UsageError(
+            f"{name} does not say what it is: --of NAME does, one of {listed}",
+            f"无法判断 {name} 的类别：请用 --of NAME 说明，可选 {listed}",
+        )
+    return found
+
+
+def _keys_of(kind: str) -> set[str]:
+    return set(SCHEMAS[kind].get("properties", ()))
+
+
+def _answer_of(keys: Any) -> str | None:
+    """The answer or baseline that most of the keys belong to: every one has some that no other has."""
+    scores: dict[str, float] = {}
+    for kind in (*SCHEMAS, "recipe"):
+        required = set(schema_of(kind).get("required", ())) if kind not in _NOT_ANSWERS else set[str]()
+        if required and len(required & keys) * 2 > len(required):
+            known = set(schema_of(kind)["properties"])
+            scores[kind] = len(known & keys) - len(required - keys) - len(keys - known)
+    return max(scores, key=scores.__getitem__) if scores else None
+
+
+def _meanings(source: SourceText) -> list[Fault]:
+    """What a configuration of the right shape gets wrong: codes that do not exist, `extend` that leads nowhere."""
+    try:
+        find_configuration(
+            "", lambda path: source.text if path == source.name else read_configuration(path), source.name
+        )
+    except UsageError as error:
+        en = error.en.removeprefix(f"{source.name}: ")
+        key = en.partition(":")[0]
+        return [Fault((key,) if key.isidentifier() else (), "meaning", en, error.zh.removeprefix(f"{source.name}："))]
+    return []
+
+
+def _answer(
+    name: str, kind: str, found: Sequence[Fault], places: Sequence[Span | None], language: Language
+) -> dict[str, object]:
+    """The contract's answer of `schema --check`."""
+    return {
+        "file": name,
+        "kind": kind,
+        "fits": not found,
+        "faults": [
+            {
+                "key": dotted(fault.path),
+                "keyword": fault.keyword,
+                "message": fault.zh if language == "zh" else fault.en,
+                "span": None if place is None else place.to_json(),
+            }
+            for fault, place in zip(found, places, strict=True)
+        ],
+    }
+
+
+def _lines(
+    name: str, kind: str, found: Sequence[Fault], places: Sequence[Span | None], language: Language
+) -> list[str]:
+    chinese = language == "zh"
+    lines = [
+        f"{name}{'' if place is None else f':{place.line}:{place.column}'}{'：' if chinese else ': '}"
+        f"{fault.zh if chinese else fault.en}"
+        for fault, place in zip(found, places, strict=True)
+    ]
+    if not found:
+        return [f"{name} 符合 schema {kind}" if chinese else f"{name} is as the schema {kind} says"]
+    count = len(found)
+    many = f"{count} places do not fit" if count > 1 else "1 place does not fit"
+    return [*lines, f"{name}：{count} 处不符合 schema {kind}" if chinese else f"{name}: {many} the schema {kind}"]

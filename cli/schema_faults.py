@@ -1,0 +1,168 @@
+"""What in a value is not as its schema says, in sentences: jsonschema finds it, this says it in both languages."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from jsonschema import Draft202012Validator
+
+from ..schemas.suggestion import suggestion_in_both
+from .terminal import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from jsonschema import ValidationError
+
+_SENTENCES: dict[str, tuple[str, str]] = {
+    "type": ("{key} must be {limit}, not {value}", "{key} 应为{limit_zh}，而不是 {value}"),
+    "enum": ("{key} is {value}; it must be one of {limit}", "{key} 是 {value}；应为 {limit} 之一"),
+    "const": ("{key} is {value}; it must be {limit}", "{key} 是 {value}；应为 {limit}"),
+    "required": ("{key} needs {name}", "{key} 需要 {name}"),
+    "additionalProperties": ("{key} has no {name}{hint}", "{key} 没有 {name}{hint_zh}"),
+    "minimum": ("{key} is {value}; it must be at least {limit}", "{key} 是 {value}；至少应为 {limit}"),
+    "maximum": ("{key} is {value}; it must be at most {limit}", "{key} 是 {value}；至多应为 {limit}"),
+    "minItems": ("{key} must have at least {limit} entries", "{key} 至少应有 {limit} 项"),
+    "maxItems": ("{key} must have at most {limit} entries", "{key} 至多应有 {limit} 项"),
+    "pattern": ("{key} is {value}, which does not match {limit}", "{key} 是 {value}，与 {limit} 不匹配"),
+}
+_OTHER = (
+    "{key} is {value}, which its schema ({keyword}) does not allow",
+    "{key} 是 {value}，其 schema（{keyword}）不允许",
+)
+_KINDS = {
+    "array": ("a list", "列表"),
+    "boolean": ("true or false", "布尔值"),
+    "integer": ("a whole number", "整数"),
+    "null": ("null", "null"),
+    "number": ("a number", "数值"),
+    "object": ("a table of keys", "键值表"),
+    "string": ("a text", "字符串"),
+}
+_WHOLE = ("the file", "文件")
+_LONGEST = 60
+_MOST_WORDS = 30
+
+
+class Fault(NamedTuple):
+    """One thing that does not fit: where, by which keyword of the schema, and the sentence in both languages."""
+
+    path: tuple[str | int, ...]
+    keyword: str
+    en: str
+    zh: str
+
+    @property
+    def key(self) -> str:
+        """The path as it is written: `pairs[0].steps`."""
+        return dotted(self.path)
+
+    @property
+    def is_about_key(self) -> bool:
+        """Whether the key itself, and not its value, is what does not fit."""
+        return self.keyword == "additionalProperties"
+
+
+def faults(value: object, schema: Mapping[str, Any]) -> list[Fault]:
+    """Everything that does not fit, in the order of the value."""
+    found: dict[Fault, None] = {}
+    validator: Any = Draft202012Validator(schema)
+    for error in validator.iter_errors(value):
+        found.update(dict.fromkeys(_told(_cause(error))))
+    return sorted(found, key=lambda fault: [(isinstance(step, str), str(step).rjust(9)) for step in fault.path])
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """A path as people write it."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+def _cause(error: ValidationError) -> ValidationError:
+    """The error that says most: of several alternatives that fail, what is wrong with the one that comes nearest."""
+    while error.context:
+        branches: dict[object, list[ValidationError]] = {}
+        for inner in error.context:
+            branches.setdefault(inner.schema_path[0], []).append(inner)
+        nearest = min(branches.values(), key=_distance)
+        if all(_is_of_kind(inner) for inner in nearest):
+            return error  # no alternative is of the value's kind
+        error = nearest[0]
+    return error
+
+
+def _distance(errors: Sequence[ValidationError]) -> tuple[bool, bool, int]:
+    other_kind = any(_is_of_kind(error) for error in errors)
+    other_class = any(error.validator in ("const", "enum") for error in errors)
+    return other_kind, other_class, len(errors)
+
+
+def _is_of_kind(error: ValidationError) -> bool:
+    return error.validator == "type" and not error.relative_path
+
+
+def _told(error: ValidationError) -> Iterator[Fault]:
+    path = tuple(error.absolute_path)
+    keyword = str(error.validator)
+    limit: Any = error.validator_value
+    if keyword == "required":
+        instance: Mapping[str, Any] = error.instance  # type: ignore[assignment]
+        name = next(name for name in limit if name not in instance)
+        yield _fault(path, keyword, path, name=name)
+    elif keyword == "additionalProperties" and limit is False:
+        yield from _unknown_keys(error, path)
+    elif keyword in ("anyOf", "oneOf") and error.context:
+        kinds = [inner.validator_value for inner in error.context if _is_of_kind(inner)]
+        yield _kind_fault(path, error.instance, kinds)
+    elif keyword == "type":
+        yield _kind_fault(path, error.instance, cast("list[Any]", limit) if isinstance(limit, list) else [limit])
+    elif keyword == "enum":
+        yield _fault(path, keyword, path, value=_shown(error.instance), limit=_words(error.instance, limit))
+    else:
+        yield _fault(path, keyword, path, value=_shown(error.instance), limit=_shown(limit))
+
+
+def _unknown_keys(error: ValidationError, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    schema: Mapping[str, Any] = error.schema  # type: ignore[assignment]
+    known: Mapping[str, Any] = schema.get("properties", {})
+    instance: Mapping[str, Any] = error.instance  # type: ignore[assignment]
+    for name in instance:
+        if name not in known:
+            hint, hint_zh = _hint(name, known)
+            yield _fault((*path, name), "additionalProperties", path, name=_shown(name), hint=hint, hint_zh=hint_zh)
+
+
+def _kind_fault(path: tuple[str | int, ...], value: object, kinds: Iterable[Any]) -> Fault:
+    names = [_KINDS.get(str(kind), (str(kind), str(kind))) for kind in dict.fromkeys(kinds)]
+    listed, listed_zh = " or ".join(name for name, _ in names), "或".join(name for _, name in names)
+    return _fault(path, "type", path, value=_shown(value), limit=listed, limit_zh=listed_zh)
+
+
+def _fault(path: tuple[str | int, ...], keyword: str, named: tuple[str | int, ...], **said: str) -> Fault:
+    english, chinese = _SENTENCES.get(keyword, _OTHER)
+    key = dotted(named)
+    en = english.format(key=key or _WHOLE[0], keyword=keyword, **said)
+    zh = chinese.format(key=key or _WHOLE[1], keyword=keyword, **said)
+    return Fault(path, keyword, en, zh)
+
+
+def _hint(name: str, known: Iterable[str]) -> tuple[str, str]:
+    found = suggestion_in_both(name, known)
+    if found[0]:
+        return found
+    listed = ", ".join(known)
+    return f"; the keys are {listed}", f"；可用的键有 {listed}"
+
+
+def _words(value: object, limit: Sequence[object]) -> str:
+    """The words that are allowed; of a long list those that begin like the given one."""
+    words = [_shown(word) for word in limit]
+    if len(words) <= _MOST_WORDS:
+        return ", ".join(words)
+    close = suggestion_in_both(str(value), map(str, limit))[0].removeprefix("; did you mean ").removesuffix("?")
+    return ", ".join([close] * bool(close) + words[:5]) + ", …"
+
+
+def _shown(value: object) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False, default=str), _LONGEST)

@@ -1,0 +1,76 @@
+"""When a field counts: the one answer for comparison, conversion, alignment and the report.
+
+A row of the tables says it. Without its `only` a field says nothing in a run: it is not carried over, and no difference
+in it counts. Its `gates` say more of a difference: where what is carried over changes no number, or changes them for
+certain. A condition on a value that cannot be read is neither true nor false: what hangs on it is open, and never
+"no effect".
+"""
+
+from __future__ import annotations
+
+from ..mappings.tables import rows_of, table
+from ..schemas.light_typing import TYPE_CHECKING
+from .conditions import all_hold, named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..mappings.names_compiled import FieldName
+    from ..mappings.tables import Condition, Row
+    from .recipe.values import Recipe
+
+
+def meaningful(row: Row, recipe: Recipe) -> bool | None:
+    """Whether a row says anything for this run; None where that depends on what cannot be read."""
+    return all_hold(row.only, recipe)
+
+
+def says_something(name: FieldName, recipe: Recipe) -> bool | None:
+    """Whether a field means anything in a run, a difference or not; None where that cannot be read."""
+    answers = [meaningful(row, recipe) for row in rows_of(name)]
+    return False if False in answers else None if None in answers else True
+
+
+def closed_by(name: str, recipe: Recipe) -> Iterator[FieldName]:
+    """The fields that keep another one from meaning anything in a run."""
+    for row in rows_of(name):
+        for condition in row.only:
+            if all_hold((condition,), recipe) is False:
+                yield condition[0]
+
+
+def counts(name: FieldName, *recipes: Recipe) -> bool | None:
+    """Whether a difference in a field can change numbers in these runs; None where that cannot be read."""
+    gate = table().gates.get(name)
+    answers = [says_something(name, recipe) for recipe in recipes]
+    if gate is not None:
+        answers += [all_hold(gate.counts, recipe) for recipe in recipes]
+        if gate.unless:
+            without = [all_hold(gate.unless[recipe.framework], recipe) for recipe in recipes]
+            answers.append(True if False in without else False if None not in without else None)
+    return False if False in answers else None if None in answers else True
+
+
+def certainly(name: FieldName, *recipes: Recipe) -> bool:
+    """Whether a difference in a field changes numbers for certain, though it need not in every run."""
+    gate = table().gates.get(name)
+    return gate is not None and bool(gate.certain) and all(all_hold(gate.certain, recipe) for recipe in recipes)
+
+
+def deciding(name: FieldName, *recipes: Recipe) -> list[FieldName]:
+    """The fields that cannot be read and decide whether another one counts."""
+    found: dict[FieldName, None] = {}
+    for recipe in recipes:
+        for condition in conditions_of(name, recipe.framework):
+            found.update(dict.fromkeys(field for field in named(condition) if recipe.is_open(field)))
+    return list(found)
+
+
+def conditions_of(name: FieldName, framework: str) -> Iterator[Condition]:
+    """Everything that decides whether a field counts on one side."""
+    for row in rows_of(name):
+        yield from row.only
+    gate = table().gates.get(name)
+    if gate is not None:
+        yield from gate.counts
+        yield from gate.unless.get(framework, ())

@@ -1,0 +1,103 @@
+"""When two values of a recipe field are the same: one way of comparing for every kind of value, by name."""
+
+from __future__ import annotations
+
+from math import isclose
+
+from ..schemas.light_typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+def equal(a: object, b: object) -> bool:
+    """The same value; numbers within the rounding of a double."""
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return a == b or _near(a, b, 1e-9)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        first, second = cast("Sequence[object]", a), cast("Sequence[object]", b)
+        return len(first) == len(second) and all(map(equal, first, second))
+    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
+        several, one = cast("tuple[Sequence[object], object]", (a, b) if isinstance(a, (list, tuple)) else (b, a))
+        return bool(several) and all(equal(entry, one) for entry in several)
+    return a == b
+
+
+def _near(a: float, b: float, share: float) -> bool:
+    try:
+        return isclose(a, b, rel_tol=share)
+    except OverflowError:  # a whole number of more than three hundred digits
+        return False
+
+
+def _same_words(a: object, b: object) -> bool:
+    return str(a).lower() == str(b).lower()
+
+
+def _same_names(a: object, b: object) -> bool:
+    """Paths are the same where their last parts are: two machines seldom share their directories."""
+    return equal(_last_parts(a), _last_parts(b))
+
+
+def _last_parts(value: object) -> object:
+    if isinstance(value, str):
+        name = value.rstrip("/").rpartition("/")[2]
+        for ending in (".bin", ".idx"):
+            name = name.removesuffix(ending)
+        return name
+    if isinstance(value, (list, tuple)):
+        return [_last_parts(entry) for entry in cast("Sequence[object]", value)]
+    return value
+
+
+def _same_blend(a: object, b: object) -> bool:
+    """The same data sets in the same shares: both builders divide the weights by their sum."""
+    return _same_names(_shares(a), _shares(b))
+
+
+def _shares(blend: object) -> object:
+    """A mix with weights that add up to 1; a weight of one data set alone stays what it is: a weight."""
+    pairs: Sequence[Sequence[object]] = (
+        cast("Sequence[Sequence[object]]", blend) if isinstance(blend, (list, tuple)) else ()
+    )
+    weights = [pair[0] for pair in pairs if isinstance(pair, (list, tuple)) and len(pair) == 2]
+    known = [weight for weight in weights if isinstance(weight, (int, float))]
+    whole = sum(known)
+    if not pairs or len(known) != len(pairs) or not 0 < whole < _MOST:
+        return cast("object", blend)
+    return [[weight / whole, pair[1]] for weight, pair in zip(known, pairs, strict=True)]
+
+
+_MOST = 1e300
+
+
+def _same_truth(a: object, b: object) -> bool:
+    """A switch that is not given is off."""
+    return bool(a) == bool(b)
+
+
+def _same_or_one(a: object, b: object) -> bool:
+    """A degree of parallelism that is not given is 1."""
+    return (1 if a is None else a) == (1 if b is None else b)
+
+
+def _same_count(a: object, b: object) -> bool:
+    """A number of samples, up to what a last incomplete batch makes of it."""
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return _near(a, b, 1e-5)
+    return a is None or b is None or a == b
+
+
+COMPARATORS: Mapping[str, Callable[[object, object], bool]] = {
+    "equal": equal,
+    "words": _same_words,
+    "names": _same_names,
+    "paths": _same_names,
+    "blend": _same_blend,
+    "count": _same_count,
+    "degree": _same_or_one,
+    "truth": _same_truth,
+    "given": equal,
+    "assumed": equal,
+    "derived": equal,
+}

@@ -1,0 +1,191 @@
+"""The expressions and messages of a table's rows, compiled to small functions of the run that applies them.
+
+Expressions are Python's, over names that the table's framework has, the functions of one module, and what the run
+itself answers. A name that nothing has is an error with the file and the line, when the products are made.
+"""
+
+from __future__ import annotations
+
+import ast
+from string import Formatter
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from .house_yaml import LOADER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from types import ModuleType
+
+LINE = "__line__"
+"""Under which key of a row its line in the file stands."""
+
+
+class TableError(ValueError):
+    """A row that cannot be read, with its place."""
+
+    def __init__(self, file: str, row: dict[str, Any], why: str) -> None:
+        super().__init__(f"{file}:{row.get(LINE, 1)}: {why}")
+
+
+class _Loader(LOADER):
+    """Rows that know their line."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        found = super().construct_mapping(node, deep=deep)
+        return {**found, LINE: node.start_mark.line + 1}
+
+
+def read_table(path: str) -> Any:
+    """The table, every mapping in it with its line."""
+    with open(path, encoding="utf-8") as stream:
+        return yaml.load(stream, _Loader)
+
+
+class Names:
+    """What the expressions of a table may call and read."""
+
+    def __init__(
+        self,
+        functions: ModuleType,
+        context: Collection[str],
+        builtins: Collection[str],
+        place: Callable[[str], str | None],
+        naming: Collection[str] = (),
+    ) -> None:
+        self.functions = functions
+        self.context = context
+        self.builtins = builtins
+        self.naming = naming
+        """What of the context has a name as its first argument."""
+        self.place = place
+        """The key under which the run has a (dotted) name; None where there is none of that name."""
+
+    def compiled(self, text: str) -> str:
+        """The source of the function that an expression becomes; ValueError for a name that nothing has."""
+        tree = _Compiler(self).visit(_parsed(text))
+        return f"lambda v: {ast.unparse(ast.fix_missing_locations(tree))}"
+
+    def message(self, text: str) -> str:
+        """The source of a text whose `{…}` are expressions: the text itself, or a function that fills it."""
+        parts = list(Formatter().parse(text))
+        if all(expression is None for _, expression, _, _ in parts):
+            return repr("".join(literal for literal, _, _, _ in parts))
+        shape = "".join(
+            _braced(literal) + ("" if expression is None else "{!" + conversion + "}" if conversion else "{}")
+            for literal, expression, _, conversion in parts
+        )
+        bodies = [self.compiled(one).partition(": ")[2] for _, one, _, _ in parts if one is not None]
+        return f"lambda v: {shape!r}.format({', '.join(bodies)})"
+
+    def read(self, text: str) -> list[str]:
+        """The keys of the values that an expression reads, in its order."""
+        found: dict[str, None] = {}
+        tree = _parsed(text)
+        own = _bound(tree)
+        for dotted, is_call in _chains(tree):
+            if dotted.partition(".")[0] in own or self._is_function(dotted):
+                continue
+            key, _ = self.found(dotted, is_call=is_call)
+            found[key] = None
+        return list(found)
+
+    def _is_function(self, name: str) -> bool:
+        return name in self.context or name in self.builtins or hasattr(self.functions, name)
+
+    def found(self, dotted: str, *, is_call: bool = False) -> tuple[str, str]:
+        """The key of the longest part that is a name, and the rest; what is called keeps its last word."""
+        parts = dotted.split(".")
+        for count in range(len(parts) - is_call, 0, -1):
+            key = self.place(".".join(parts[:count]))
+            if key is not None:
+                return key, ".".join(parts[count:])
+        raise ValueError(f"nothing is called {dotted}")
+
+
+def _braced(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _parsed(text: str) -> ast.Expression:
+    try:
+        return ast.parse(text, mode="eval")
+    except SyntaxError as error:
+        raise ValueError(f"{text!r} is no expression: {error.msg}") from error
+
+
+def _bound(tree: ast.AST) -> set[str]:
+    """The names that a comprehension of the expression brings along."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _dotted(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        head = _dotted(node.value)
+        return None if head is None else f"{head}.{node.attr}"
+    return None
+
+
+def _chains(node: ast.AST) -> Iterator[tuple[str, bool]]:
+    """Every dotted name, and whether it is called, from left to right."""
+    called = isinstance(node, ast.Call)
+    for child in ast.iter_child_nodes(node):
+        dotted = _dotted(child) if isinstance(child, ast.expr) else None
+        if dotted is not None:
+            yield dotted, called and "." in dotted and child is getattr(node, "func", None)
+        else:
+            yield from _chains(child)
+
+
+class _Compiler(ast.NodeTransformer):
+    """Names become what the run answers for them."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.own: set[str] = set()
+
+    def visit_Expression(self, node: ast.Expression) -> ast.expr:
+        self.own = _bound(node)
+        return self.visit(node.body)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        dotted = _dotted(node.func)
+        method = dotted is not None and "." in dotted
+        function = self._value(dotted, is_call=True) if method and dotted is not None else self.visit(node.func)
+        if dotted in self.names.naming and node.args and isinstance(node.args[0], ast.Constant):
+            self.names.found(str(node.args[0].value))  # a name in quotes is one all the same
+        keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
+        return ast.Call(function, [self.visit(one) for one in node.args], keywords)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        dotted = _dotted(node)
+        return ast.Attribute(self.visit(node.value), node.attr, node.ctx) if dotted is None else self._value(dotted)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in self.own:
+            return node
+        return self._value(node.id)
+
+    def _value(self, dotted: str, *, is_call: bool = False) -> ast.expr:
+        names = self.names
+        run = ast.Name("v", ast.Load())
+        head, _, tail = dotted.partition(".")
+        if head in self.own:
+            return _with_attributes(ast.Name(head, ast.Load()), tail)
+        if dotted in names.context:
+            return ast.Attribute(run, dotted, ast.Load())
+        if dotted in names.builtins:
+            return ast.Name(dotted, ast.Load())
+        if hasattr(names.functions, dotted):
+            return ast.Attribute(ast.Name("f", ast.Load()), dotted, ast.Load())
+        key, rest = names.found(dotted, is_call=is_call)
+        return _with_attributes(ast.Subscript(run, ast.Constant(key), ast.Load()), rest)
+
+
+def _with_attributes(node: ast.expr, dotted: str) -> ast.expr:
+    for name in dotted.split(".") if dotted else ():
+        node = ast.Attribute(node, name, ast.Load())
+    return node

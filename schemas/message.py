@@ -1,0 +1,149 @@
+"""Texts in both languages, by name: what stands in the `messages.yaml` of a folder, and how it is said.
+
+Each `messages.yaml` is compiled to a catalogue, `say`, with a function for every message that takes its placeholders
+by name: `say.missing(path=path)`. A stub says the same to the type checker, for which a misspelt message or placeholder
+is an error. The texts themselves are loaded with the first message that is said.
+"""
+
+from __future__ import annotations
+
+from .light_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Literal, TypeAlias
+
+Severity: TypeAlias = "Literal['error', 'warning', 'info']"
+Confidence: TypeAlias = "Literal['high', 'medium', 'low']"
+Language: TypeAlias = "Literal['en', 'zh']"
+Values: TypeAlias = "Mapping[str, object]"
+
+
+class Words(str):
+    """A text in English that knows its Chinese."""
+
+    __slots__ = ("zh",)
+    zh: str
+
+    def __new__(cls, en: str, zh: str) -> Words:
+        """The English text, with its Chinese beside it."""
+        made = str.__new__(cls, en)
+        made.zh = zh
+        return made
+
+    def __reduce__(self) -> tuple[type[Words], tuple[str, str]]:
+        return Words, (str(self), self.zh)
+
+    def text(self, language: str) -> str:
+        """The text in one language."""
+        return self.zh if language == "zh" else str(self)
+
+
+class Kind(NamedTuple):
+    """One sort of finding: its text has `{name}` fields."""
+
+    code: str
+    name: str
+    severity: Severity
+    en: str
+    zh: str
+    confidence: Confidence = "high"
+    effect: str = ""
+    """What it does to the run, where the severity does not say it."""
+
+    def message(self, values: Values, language: str = "en") -> str:
+        """The sentence that these values make."""
+        if language == "zh":
+            return self.zh.format_map(_in_chinese(values))
+        return self.en.format_map(values)
+
+
+class Problem(NamedTuple):
+    """What can be wrong somewhere: a kind, and what fills its text."""
+
+    kind: Kind
+    values: tuple[tuple[str, object], ...] = ()
+
+
+class Catalogue:
+    """The messages of one folder; each is an attribute."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def __getattr__(self, name: str) -> Any:
+        texts = self._texts()
+        if name == "kinds":
+            made = {one: Kind(*row) for one, row in texts.PROBLEMS.items()}
+        elif name in texts.WORDS:
+            made = _speaker(name, *texts.WORDS[name])
+        elif name in texts.PROBLEMS:
+            made = _finder(self.kinds[name])
+        else:
+            raise AttributeError(f"{self._package} has no message {name}")
+        self.__dict__[name] = made
+        return made
+
+    def foreign(self, said: str, key: str | None = None) -> Words:
+        """What a library or the system says, in its own English; `key` finds the Chinese where the words do not."""
+        return Words(said, self._texts().FOREIGN.get(key or said, said))
+
+    def _texts(self) -> _Texts:
+        return __import__(f"{self._package}.message_texts_compiled", fromlist=("WORDS",))
+
+
+def _speaker(name: str, en: str, zh: str) -> Callable[..., Words]:
+    def said(**values: object) -> Words:
+        return Words(en.format_map(values), zh.format_map(_in_chinese(values)))
+
+    said.__name__ = name
+    return said
+
+
+def _finder(kind: Kind) -> Callable[..., Problem]:
+    def found(**values: object) -> Problem:
+        return Problem(kind, tuple(values.items()))
+
+    return found
+
+
+if TYPE_CHECKING:
+
+    class _Texts:
+        PROBLEMS: Mapping[str, tuple[Any, ...]]
+        WORDS: Mapping[str, tuple[str, str]]
+        FOREIGN: Mapping[str, str]
+
+
+NOTHING = Words("", "")
+
+
+def verbatim(text: object) -> Words:
+    """What somebody else says, in their language: a system, a library, a file."""
+    said = str(text)
+    return Words(said, said)
+
+
+def joined(parts: Iterable[Words | str], en: str, zh: str) -> Words:
+    """Several texts in one, with something between them."""
+    listed = list(parts)
+    return Words(en.join(listed), zh.join([in_chinese(part) for part in listed]))
+
+
+def in_chinese(value: str) -> str:
+    """The Chinese of a text that has one, any other as it is."""
+    return value.zh if isinstance(value, Words) else value
+
+
+def _in_chinese(values: Values) -> Values:
+    # What the readers of MindSpore Transformers and of bash still say in English is found in a table of phrases.
+    from .phrases import SLOTS, in_chinese
+
+    return {
+        name: value.zh
+        if isinstance(value, Words)
+        else in_chinese(value)
+        if isinstance(value, str) and (name in SLOTS or value == "unset")
+        else value
+        for name, value in values.items()
+    }

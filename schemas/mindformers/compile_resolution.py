@@ -1,0 +1,232 @@
+"""Makes the compiled rows of `resolution.yaml`: one module a version, each expression a small function."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..compile_rows import LINE, Names, TableError, read_table
+from ..version_sets import versions_in
+from ..versions import names
+from . import catalog_source, resolution_functions
+from .shape import is_mapping
+from .template import READ_WITHOUT_TEMPLATE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.join(HERE, "resolution.yaml")
+FILE = "schemas/mindformers/resolution.yaml"
+VERSIONS = names("mindformers")
+WRITING = ("set", "let", "reset")
+SAYING = ("require", "expect")
+ACTIONS = (*WRITING, *SAYING, "lacking", "lacks", "do")
+MEMBERS = {*ACTIONS, "to", "when", "because", "at", "en", "zh", "each", "versions", LINE}
+OF_A_SECTION = {"section", "of", "source", "fields", "when", "versions", "each", "rows", LINE}
+CONTEXT = ("has", "written", "decided", "now", "get")
+"""What the run itself answers; their first argument is a name."""
+BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "max", "min", "str")
+TRANSFORMER, TRAINER, CHECKS = "transformer", "trainer", "dynamic checks"
+CONDITION = "__condition__"
+GIVEN = ("handed.", "attributes.")
+"""What the model's configuration is given: behind these stands one of its keys."""
+
+
+class Row(NamedTuple):
+    """One row as authored, of one of its names."""
+
+    stage: str
+    section: int
+    raw: dict[str, Any]
+    action: str
+    target: str
+    to: str
+    when: str
+    versions: tuple[str, ...]
+    source: str
+
+
+def read_rows(source: str = SOURCE) -> tuple[list[dict[str, Any]], list[Row]]:
+    """The sections and every row in order; TableError where one is malformed."""
+    sections: list[dict[str, Any]] = read_table(source)
+    found: list[Row] = []
+    for number, section in enumerate(sections):
+        if "names" in section:
+            continue
+        odd = set(section) - OF_A_SECTION
+        if odd or ".py:" not in str(section.get("source")):
+            raise TableError(FILE, section, f"a section has no {odd}" if odd else "the section names no source")
+        for name in section.get("each", ("",)):
+            every: list[dict[str, Any]] = [{**raw, "each": [name]} if name else raw for raw in section["rows"]]
+            found += [_row(one, section, number) for raw in every for one in _each(raw)]
+    return sections, found
+
+
+def _each(raw: dict[str, Any]) -> list[dict[str, Any]]:
+    """The row for each of the names that it stands for."""
+    named: Any = raw.get("each")
+    if named is None:
+        return [raw]
+    pairs: dict[str, Any] = {name: named[name] if is_mapping(named) else "" for name in named if name != LINE}
+    return [
+        {
+            key: value.replace("$each", name).replace("$value", str(given)) if isinstance(value, str) else value
+            for key, value in _with_names(raw, name).items()
+            if key != "each"
+        }
+        for name, given in pairs.items()
+    ]
+
+
+def _with_names(raw: dict[str, Any], name: str) -> dict[str, Any]:
+    because = raw.get("because")
+    return raw if because is None else {**raw, "because": [one.replace("$each", name) for one in because]}
+
+
+def _row(raw: dict[str, Any], section: dict[str, Any], number: int) -> Row:
+    actions = [action for action in ACTIONS if action in raw]
+    if len(actions) != 1 or set(raw) - MEMBERS or ("to" in raw) != (actions[0] in WRITING):
+        raise TableError(FILE, raw, f"this is no row: {sorted(set(raw) - {LINE})}")
+    action = actions[0]
+    if action in SAYING and not {"en", "zh", *(() if section["of"] == CHECKS else ("at",))} <= set(raw):
+        raise TableError(FILE, raw, "a requirement says where to look (`at`) and why (`en`, `zh`)")
+    target = raw[action] if action in (*WRITING, "lacking", "lacks") else ""
+    to = str(raw[action] if action in SAYING else raw.get("to", ""))
+    try:
+        within = set(versions_in(str(section.get("versions", "-")), VERSIONS))
+        versions = tuple(one for one in versions_in(str(raw.get("versions", "-")), VERSIONS) if one in within)
+    except ValueError as error:
+        raise TableError(FILE, raw, str(error)) from error
+    return Row(section["of"], number, raw, action, target, to, str(raw.get("when", "")), versions, section["source"])
+
+
+class Compiler:
+    """The rows as source text; a name must be one of a version that the row holds for."""
+
+    def __init__(self, sections: list[dict[str, Any]]) -> None:
+        self.lets: dict[str, set[str]] = {TRANSFORMER: set(), TRAINER: set(), CHECKS: set()}
+        self.known: dict[str, dict[str, frozenset[str]]] = {stage: {} for stage in self.lets}
+        self.keys: set[str] = set()
+        """Every key of a model's configuration that some class converts."""
+        for section in sections:
+            for stage in section["of"] if "names" in section else ():
+                self.lets[stage].update(section["names"])
+        for version in catalog_source.versions("static"):
+            facts = catalog_source.static_facts(version)
+            self.known[TRANSFORMER][version] = frozenset((*facts["transformer"], *facts["mla_transformer"]))
+            self.known[TRAINER][version] = frozenset(_static_paths(facts))
+            for one in facts["converters"].values():
+                self.keys.update(*(one[name] for name in ("same", "mla_same", "rules", "mla_rules")))
+        for version in catalog_source.versions("dynamic"):
+            classes = catalog_source.dynamic_facts(version)["classes"]
+            self.known[CHECKS][version] = frozenset(_dynamic_paths(classes, "TrainConfig", ""))
+
+    def names(self, row: Row) -> Names:
+        """What the row may call and read."""
+        own = self.known[row.stage]
+        known = self.lets[row.stage].union(*(own.get(version, ()) for version in row.versions))
+
+        def place(name: str) -> str | None:
+            return name if name in known else None
+
+        return Names(resolution_functions, CONTEXT, BUILTINS, place, naming=CONTEXT)
+
+    def text(self, row: Row, section: dict[str, Any]) -> str:
+        """A row's tuple."""
+        try:
+            known = self.names(row)
+            text = self._text(row, known)
+            if section.get("when"):
+                section[CONDITION] = known.compiled(section["when"])
+            for name in section.get("fields", ()):
+                known.found(name)
+        except ValueError as error:
+            raise TableError(FILE, row.raw, str(error)) from error
+        return text
+
+    def _text(self, row: Row, known: Names) -> str:
+        self._check_target(row, known)
+        because: tuple[str, ...] = ()
+        value = "None"
+        if row.action == "do":
+            if not hasattr(resolution_functions, row.raw["do"]):
+                raise ValueError(f"there is no function {row.raw['do']}")
+            value = f"f.{row.raw['do']}"
+        elif row.to:
+            value = known.compiled(row.to)
+            read = known.read(row.to) if row.action in WRITING or row.stage == CHECKS else ()
+            because = tuple(_place(name, known) for name in row.raw.get("because", read))
+            if row.stage == TRANSFORMER:
+                because = tuple(name for name in because if name != row.target)
+        at = known.found(row.raw["at"])[0] if "at" in row.raw else ""
+        words = ", ".join(known.message(row.raw[name]) if name in row.raw else "''" for name in ("en", "zh"))
+        condition = known.compiled(row.when) if row.when else "None"
+        return f"({row.action!r}, {row.target!r}, {value}, {condition}, ({because!r}, {at!r}, {words}))"
+
+    def _check_target(self, row: Row, known: Names) -> None:
+        """ValueError for a target that nothing has."""
+        target = row.target
+        prefix, _, key = target.partition(".")
+        if f"{prefix}." in GIVEN:
+            if key not in self.keys:
+                raise ValueError(f"no model's configuration has the key {key}")
+        elif row.action == "let" and not key:
+            if target not in self.lets[row.stage] and any(target in one for one in self.known[row.stage].values()):
+                raise ValueError(f"{target} is a name of the file's")
+            self.lets[row.stage].add(target)
+        elif target and not (row.action == "set" and prefix == "resolved"):
+            known.found(target)
+
+
+def _place(name: str, known: Names) -> str:
+    """A name that decided a value; of one in quotes the path itself."""
+    return f"={known.found(name[1:-1])[0]}" if name[0] == "'" else known.found(name)[0]
+
+
+def _static_paths(facts: dict[str, Any]) -> Iterator[str]:
+    """The paths of a static-graph YAML that the template of a version fills in or reads."""
+    for name, section in facts["sections"].items():
+        yield name
+        yield from (key if name == "general_config" else f"{name}.{key}" for key in section["defaults"])
+    yield from READ_WITHOUT_TEMPLATE
+
+
+def _dynamic_paths(classes: dict[str, Any], name: str, prefix: str) -> Iterator[str]:
+    """The paths of a dynamic-graph YAML, as the classes nest."""
+    for key, field in classes[name]["fields"].items():
+        yield f"{prefix}{key}"
+        kind = str(field["type"]).removesuffix(" | None")
+        if kind in classes:
+            yield from _dynamic_paths(classes, kind, f"{prefix}{key}.")
+
+
+def module_text(version: str, sections: list[dict[str, Any]], texts: list[tuple[Row, str]]) -> str:
+    """The source of the compiled module of one version."""
+    lines = [
+        f'"""What MindSpore Transformers {version} makes of a YAML; compiled from resolution.yaml, do not edit."""',
+        "",
+        "from . import resolution_functions as f",
+        "",
+        "STAGES = {",
+    ]
+    for stage in dict.fromkeys(section["of"] for section in sections if "names" not in section):
+        lines.append(f"    {stage!r}: (")
+        for number, section in enumerate(sections):
+            rows = [text for row, text in texts if row.section == number and version in row.versions]
+            if section["of"] == stage and rows:
+                lines += [f"        ({tuple(section.get('fields', ()))!r}, {section.get(CONDITION)}, ("]
+                lines += [*(f"            {row}," for row in rows), "        )),"]
+        lines.append("    ),")
+    return "\n".join([*lines, "}", ""])
+
+
+def products(source: str = SOURCE) -> dict[str, str]:
+    """The compiled module of every version."""
+    sections, rows = read_rows(source)
+    compiler = Compiler(sections)
+    texts = [(row, compiler.text(row, sections[row.section])) for row in rows]
+    return {
+        f"schemas/mindformers/resolution_{version.replace('.', '_')}_compiled.py": module_text(version, sections, texts)
+        for version in VERSIONS
+    }

@@ -1,0 +1,310 @@
+"""What MindSpore Transformers makes of a configuration: the rows of `resolution.yaml` over its values.
+
+Every value carries the paths that decided it. What the real code refuses is a problem, and the reading goes on with
+the value as written; a section that meets a value of a kind it cannot compute with names it and ends.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from .. import rows
+from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..versions import names, number_of
+from .reading import Sourced, Undecided, default_setting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ..config import ReadOptions, Setting
+    from ..rows import Expression, Row
+    from .reading import Reading
+
+VERSIONS = names("mindformers")
+
+
+class More(NamedTuple):
+    """What a row says beside its action: `Row.more`."""
+
+    because: tuple[str, ...]
+    at: str
+    en: str | Expression
+    zh: str | Expression
+
+
+class Section(NamedTuple):
+    """The rows of one section, and the values to name where its code cannot compute with one."""
+
+    fields: tuple[str, ...]
+    condition: Expression | None
+    rows: tuple[Row, ...]
+
+
+_known: dict[tuple[str, str], tuple[Section, ...]] = {}
+
+
+def sections(version: str, stage: str) -> tuple[Section, ...]:
+    """The sections of a stage; a version that is not known has those of the one before it."""
+    found = _known.get((version, stage))
+    if found is None:
+        number = number_of(version)
+        name = next((one for one in reversed(VERSIONS) if number_of(one) <= number), VERSIONS[0])
+        module = import_module(f".resolution_{name.replace('.', '_')}_compiled", __package__)
+        found = _known[version, stage] = tuple(
+            [
+                Section(fields, condition, tuple([rows.Row._make((*head, More._make(more))) for *head, more in listed]))
+                for fields, condition, listed in module.STAGES[stage]
+            ]
+        )
+    return found
+
+
+class Fields(rows.Run):
+    """Named values under construction, each with the paths that decided it."""
+
+    def __init__(self, reading: Reading, fields: dict[str, Sourced], place: str) -> None:
+        self.reading = reading
+        self.fields = fields
+        self.place = place
+        """Where a problem goes whose values nobody wrote."""
+        self.locals: dict[str, Sourced] = {}
+        self.extra: dict[str, Sourced] = {}
+        self.failed: set[str] = set()
+        self.blamed: tuple[str, ...] = ()
+
+    def resolve(self, stage: str) -> None:
+        """Apply the sections of a stage."""
+        for section in sections(self.reading.version, stage):
+            if section.condition is None or section.condition(self):
+                self.blamed = section.fields
+                self.follow(section.rows)
+
+    def __getitem__(self, name: str) -> Any:
+        """A value; None where this version has none of that name."""
+        one = self.fields.get(name) or self.locals.get(name)
+        return None if one is None else one.value
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a value."""
+        return name in self.fields
+
+    def sources(self, name: str) -> tuple[str, ...]:
+        """The paths that decided a value."""
+        one = self.fields.get(name) or self.locals.get(name)
+        return () if one is None else one.sources
+
+    def write(self, name: str, value: Any, because: tuple[str, ...]) -> None:
+        """Change a value that there is; `because` are the others that decided it."""
+        if name in self.fields:
+            self.fields[name] = Sourced(value, self._decided_by((name, *because)))
+
+    def put(self, name: str, value: Any, because: str) -> None:
+        """Change a value, or keep it beside the fields where there is none of that name."""
+        if name in self.fields:
+            self.write(name, value, (because,))
+        else:
+            self.extra[name] = Sourced(value, self.sources(because))
+
+    def _decided_by(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(names) < 2:
+            return self.sources(names[0]) if names else ()
+        return tuple(dict.fromkeys([path for name in names for path in self.sources(name)]))
+
+    def refuse(self, name: str, why: str, why_zh: str) -> None:
+        """Report that the real code stops because of a value."""
+        path = next((path for path in self.sources(name) if path in self.reading.places), None)
+        self.reading.note("rejected", path or self.place, why=why, why_zh=why_zh)
+
+    # The actions of the rows.
+
+    def set(self, row: Row, value: Any) -> None:
+        """Write a value."""
+        self.write(row.target, value, row.more.because)
+
+    def let(self, row: Row, value: Any) -> None:
+        """Keep a value for the rows below."""
+        self.locals[row.target] = Sourced(value, self._decided_by(row.more.because))
+
+    def require(self, row: Row, value: Any) -> None:
+        """Report what does not hold."""
+        if not value:
+            self.refuse(row.more.at, *self._words(row))
+
+    def _words(self, row: Row) -> tuple[str, str]:
+        en, zh = row.more.en, row.more.zh
+        return (en if isinstance(en, str) else en(self)), (zh if isinstance(zh, str) else zh(self))
+
+    def do(self, row: Row, value: Any) -> None:
+        """The function was called with the run."""
+
+    def stop(self, row: Row) -> bool:
+        """A value of the wrong kind: say which of those that the section works on are to blame, and end it."""
+        del row
+        fields = self.blamed
+        self.failed.update(name for name in fields[:1] if name in self.fields and self[name] is None)
+        if any(isinstance(self[name], Undecided) for name in fields):
+            self.failed.update(fields[:1])
+            return False
+        named = ", ".join(f"{name}={self[name]!r}" for name in fields if self.sources(name))
+        self.refuse(fields[0], f"it cannot compute with {named}", f"无法用 {named} 计算")
+        return False
+
+
+class Trainer(Fields):
+    """What the trainer makes of the file: a path is the file's value until a row says what stands for it."""
+
+    def __init__(self, reading: Reading, options: ReadOptions, *, legacy: bool) -> None:
+        super().__init__(reading, {}, "")
+        self.section = "lr_schedule"
+        self.schedule: dict[str, Any] | None = None
+        """The facts of the schedule's class."""
+        self.locals = {
+            "option.world_size": Sourced(options.world_size),
+            "option.steps": Sourced(options.steps, ("--steps",)),
+            "option.dataset_size": Sourced(options.dataset_size, ("--dataset-size",)),
+            "option.legacy": Sourced(legacy),
+        }
+
+    def __getitem__(self, name: str) -> Any:
+        """A value; UndecidedError where it cannot be known."""
+        one = self.locals.get(name)
+        if one is None:
+            return self.reading.get(name)
+        if not one.decided:
+            raise rows.UndecidedError
+        return one.value
+
+    def sources(self, name: str) -> tuple[str, ...]:
+        """The paths that decided a value; of `=path` the path."""
+        if name[0] == "=":
+            return (name[1:],)
+        one = self.locals.get(name)
+        return (name,) if one is None else one.sources
+
+    def under(self, prefix: str) -> dict[str, Sourced]:
+        """The values whose names begin so, by the rest."""
+        return {name[len(prefix) :]: one for name, one in self.locals.items() if name.startswith(prefix)}
+
+    # What the expressions ask.
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a value."""
+        section, _, key = name.rpartition(".")
+        return name in self.locals or key in self.reading.section(section)
+
+    def written(self, name: str) -> bool:
+        """Whether the file has it."""
+        return name in self.reading.places
+
+    def decided(self, name: str) -> bool:
+        """Whether a value can be known."""
+        one = self.locals.get(name)
+        return "." in name if one is None else one.decided
+
+    def now(self, name: str) -> Any:
+        """A value; None where it cannot be known."""
+        return self[name] if self.decided(name) else None
+
+    def get(self, name: str, otherwise: Any) -> Any:
+        """The file's value, or another one where it has none."""
+        return self.reading.get(name, otherwise)
+
+    # The actions of the rows.
+
+    def set(self, row: Row, value: Any) -> None:
+        """Record a value."""
+        self.reading.resolve(row.target, value, *self._decided_by(row.more.because))
+
+    def reset(self, row: Row, value: Any) -> None:
+        """Let another value stand for a written one, and say so."""
+        path, reading = row.target, self.reading
+        if path in reading.places:
+            why, why_zh = self._words(row)
+            reading.note("reset-value", path, key=path, value=reading.get(path), used=value, why=why, why_zh=why_zh)
+        self.let(row, value)
+
+    def refuse(self, name: str, why: str, why_zh: str) -> None:
+        """Report that the real code stops because of a value."""
+        self.reading.note("rejected", self._path(name), why=why, why_zh=why_zh)
+
+    def _path(self, name: str) -> str:
+        """Where an argument of the schedule stands in the file."""
+        return f"{self.section}.{name[9:]}" if name.startswith("schedule.") else name
+
+    def expect(self, row: Row, value: Any) -> None:
+        """Report a value of another kind than the code computes with."""
+        if value:
+            return
+        path, (en, zh) = row.more.at, self._words(row)
+        found = self.reading.get(path)
+        shown = "null" if found is None else repr(found)
+        self.reading.note("value-type", path, key=path, value=shown, expected=en, expected_zh=zh)
+
+    def lacking(self, row: Row, _: Any) -> None:
+        """Report a key that the run stops without."""
+        key = row.target.rpartition(".")[2]
+        self.reading.lacking("missing-key", row.target, key=key, section=self._words(row)[0])
+
+    def lacks(self, row: Row, _: Any) -> None:
+        """Report an argument that the schedule stops without."""
+        self.lack_argument(row.target.rpartition(".")[2], *self._words(row))
+
+    def lack_argument(self, name: str, why: str, why_zh: str) -> None:
+        """The same, in words."""
+        kind, path = self["schedule_class"], f"{self.section}.{name}"
+        self.reading.lacking("schedule-argument", path, type=kind, key=name, why=why, why_zh=why_zh)
+
+    def leave_open(self, row: Row) -> bool:
+        """What cannot be known leaves its target open."""
+        sources = self._decided_by(row.more.because)
+        if row.action == "set":
+            self.reading.resolve(row.target, None, *sources, decided=False)
+        elif row.target:
+            self.locals[row.target] = Sourced(None, sources, decided=False)
+        return True
+
+    def stop(self, row: Row) -> bool:
+        """Values of another kind leave it as it was: the checks of their kinds name them."""
+        return self.leave_open(row) if row.action == "set" else True
+
+
+class _Own(NamedTuple):
+    """The fields as a class has them by itself, and what is said of them: the same for every file."""
+
+    values: Mapping[str, Sourced]
+    settings: Mapping[str, Setting]
+
+
+_own: dict[tuple[str, bool], _Own] = {}
+
+
+def _own_fields(catalog: dict[str, Any], *, mla: bool) -> _Own:
+    key: tuple[str, bool] = catalog["version"], mla
+    found = _own.get(key)
+    if found is None:
+        values: dict[str, Any] = {**catalog["transformer"], **(catalog["mla_transformer"] if mla else {})}
+        paths = {f"resolved.transformer.{name}": value for name, value in values.items()}
+        settings = {path: default_setting(path, value) for path, value in paths.items()}
+        found = _own[key] = _Own({name: Sourced(value) for name, value in values.items()}, settings)
+    return found
+
+
+def transformer_config(reading: Reading, fields: dict[str, Sourced], *, mla: bool) -> None:
+    """The fields of the (MLA)TransformerConfig, recorded under `resolved.transformer.`."""
+    own = _own_fields(reading.catalog, mla=mla)
+    run = Fields(reading, dict(own.values), "model.model_config")
+    for name, one in fields.items():
+        if name in run.fields:
+            run.fields[name] = one
+        else:
+            key = one.sources[0] if one.sources else name
+            why = f"{key} sets {name}, which only models with multi-latent attention have"
+            reading.note("rejected", key, why=why, why_zh=f"{key} 设置的 {name} 只有 MLA 模型才有")
+    run.resolve("transformer")
+    reading.resolved.update(own.settings)
+    for name, one in {**run.fields, **run.extra}.items():
+        if one is own.values.get(name) and name not in run.failed:
+            continue  # what the class has by itself
+        decided = one.decided and not isinstance(one.value, Undecided) and name not in run.failed
+        reading.resolve(f"resolved.transformer.{name}", one.value, *one.sources, decided=decided)

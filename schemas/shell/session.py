@@ -1,0 +1,166 @@
+"""One reading of one script: what may be spent on it, what is said of it, and which files it knows.
+
+`Variables`, `Expander` and `Shell` build on it, one on the other: what a variable holds, what words become, what
+commands do.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from ..diagnostic import Diagnostic, UnreadableError
+from ..light_typing import TYPE_CHECKING
+from ..message import NOTHING
+from ..source import SourceText
+from . import tree
+from .flow import ExhaustedError
+from .problems import PROBLEMS
+from .state import State
+from .text import Piece, Place, doubt_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..config import ReadOptions
+    from .text import Text
+
+MOST_STEPS = 45_000
+DEEPEST_CALLS = 30
+_EMPTY, _MISSING = "SYN908", "SYN900"
+
+
+class Session:
+    """What does not depend on where in the script the reading stands."""
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        open_file: Callable[[str], SourceText],
+        *,
+        path: str,
+        cwd: str,
+        home: SourceText,
+        list_directory: Callable[[str], list[str] | None] | None = None,
+    ) -> None:
+        self.options = options
+        self.open_file = open_file
+        self.list_directory = list_directory
+        self.name = path
+        self.home: SourceText = home
+        self.script = home
+        self.start_cwd = cwd
+        self.roots = (cwd, posixpath.dirname(posixpath.normpath(posixpath.join(cwd, path))))
+        self.state = State()
+        self.state.cwd = cwd
+        self.place = Place(home, 0, 0)
+        self.problems: list[Diagnostic] = []
+        self.steps = 0
+        self.calls = 0
+        self.undecided_reason = NOTHING
+        self.sources: list[str] = [path]
+        self.function_names: list[str] = []
+        self.directories: set[str] = set()
+        self.files: set[str] = set()
+        self.touched: set[str] = set()
+        """Files that the script itself may have changed by now."""
+        self.removed: set[str] = set()
+        """And those that it may have taken away."""
+        self._know(posixpath.join(cwd, path))
+
+    # Budget and notes
+
+    def spend(self, steps: int) -> None:
+        """Counts work, so that no script takes forever."""
+        self.steps += steps
+        if self.steps > MOST_STEPS:
+            raise ExhaustedError
+
+    def descend(self) -> None:
+        """Counts a call, a sourced file or a shell within this one; `self.calls` is put back where it ends."""
+        self.calls += 1
+        if self.calls > DEEPEST_CALLS:
+            raise ExhaustedError
+
+    def note(self, problem: str, place: Place, **values: str | int) -> None:
+        """Records a problem once."""
+        found = Diagnostic(PROBLEMS[problem], place.source.name, place.span(place.source.name), tuple(values.items()))
+        if found not in self.problems and len(self.problems) < 200:
+            self.problems.append(found)
+
+    def doubted(self, text: Text) -> None:
+        """Remembers why something cannot be decided."""
+        doubt = doubt_of(text)
+        if doubt is not None:
+            self.undecided_reason = doubt.reason
+
+    # Files
+
+    def absolute(self, path: str) -> str | None:
+        """The path from the root; None where the working directory is not known."""
+        if path.startswith("/"):
+            return posixpath.normpath(path)
+        return None if self.state.cwd is None else posixpath.normpath(posixpath.join(self.state.cwd, path))
+
+    def _know(self, path: str) -> None:
+        """A file that was read exists, and so do the directories above it."""
+        self.files.add(posixpath.normpath(path))
+        for start in (posixpath.dirname(path), self.start_cwd):
+            directory = posixpath.normpath(start) if start else ""
+            while directory and directory not in self.directories:
+                self.directories.add(directory)
+                directory = posixpath.dirname(directory)
+
+    def touch(self, name: str, *, gone: bool = False) -> None:
+        """A file that the script writes holds something else than it does now."""
+        kept = self.removed if gone else self.touched
+        kept.add(name)
+        if self.state.cwd is not None:
+            kept.add(posixpath.normpath(posixpath.join(self.state.cwd, name)))
+
+    def content(self, path: str) -> Text | None:
+        """The text of a file of the tree; None where it has none that is known."""
+        full = None if self.state.cwd is None else posixpath.normpath(posixpath.join(self.state.cwd, path))
+        if full is None or path in self.touched or full in self.touched or full in self.removed:
+            return None
+        if not tree.readable(full, self.roots):
+            return None
+        try:
+            source = self.open_file(full if self.state.cwd != self.start_cwd or path.startswith(("-", "/")) else path)
+        except UnreadableError as error:
+            return () if error.diagnostic.kind.code == _EMPTY else None
+        if len(source.text) > tree.LONGEST_CONTENT:
+            return None
+        self.spend(len(source.text) // 64 + 1)
+        return (Piece(source.text, Place(source, 0, len(source.text)), True),) if source.text else ()
+
+    def is_missing(self, name: str) -> bool:
+        """Whether a file that is to be read is certainly not there."""
+        if name.startswith(("/", "&")) or self.state.cwd is None:
+            return False
+        full = posixpath.normpath(posixpath.join(self.state.cwd, name))
+        if tree.is_stream(full):
+            return False
+        try:
+            self.open_file(full if self.state.cwd != self.start_cwd else name)
+        except UnreadableError as error:
+            return error.diagnostic.kind.code == _MISSING
+        return False
+
+    def opened(self, path: str, place: Place) -> SourceText | None:
+        """A file of shell code; None, and a note, where it cannot be read."""
+        full = "./" + path if path.startswith("-") else path
+        # after a `cd` that may have failed the file may still be the one seen from here
+        if not path.startswith("/") and self.state.cwd not in (None, self.start_cwd):
+            full = posixpath.normpath(posixpath.join(self.state.cwd or "", path))
+        if tree.is_stream(posixpath.join(self.start_cwd, full)):
+            self.note("source-unknown", place, text=path)
+            return None
+        try:
+            source = self.open_file(full)
+        except UnreadableError as error:
+            if error.diagnostic.kind.code == _EMPTY:
+                return SourceText(full, "\n")
+            self.note("source-missing", place, path=path, why=str(error))
+            return None
+        self._know(posixpath.join(self.start_cwd, full))
+        return source

@@ -1,0 +1,416 @@
+"""What variables hold, also those that bash keeps itself, and how they are given a value."""
+
+from __future__ import annotations
+
+from ..light_typing import TYPE_CHECKING
+from ..message import Words, verbatim
+from .arithmetic import Evaluator, ExpressionError, UndecidedError
+from .flow import Discard, ExhaustedError, Exit
+from .messages_compiled import say
+from .scanning import is_name
+from .session import Session
+from .state import Variable, joined_variable
+from .syntax import Bare, Word
+from .text import Doubt, Piece, hole, is_loose, known, plain, shown, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..config import ReadOptions
+    from ..source import SourceText
+    from .text import Place, Text
+
+LONGEST_TEXT = 4_000_000
+
+_SET_BY_BASH = {
+    name: reason
+    for names, reason in (
+        ("RANDOM SRANDOM", "it is random"),
+        ("SECONDS", "it is the time since the start"),
+        ("EPOCHSECONDS EPOCHREALTIME", "it is the time"),
+        ("HOSTNAME", "it is the machine's name"),
+        ("BASHPID PPID", "it is a process number"),
+        ("UID EUID", "it is the user's number"),
+        ("OSTYPE", "it names the system"),
+        ("HOSTTYPE MACHTYPE", "it names the machine's type"),
+        ("BASH_VERSION BASH_VERSINFO", "it is bash's version"),
+        ("BASH", "it is bash's own path"),
+        ("SHELL", "it is the user's shell"),
+        ("TERM", "it names the terminal"),
+        ("PATH", "it is where programs are searched"),
+        ("SHLVL", "it counts the shells"),
+        ("BASHOPTS SHELLOPTS", "it lists bash's options"),
+        ("COLUMNS", "it is the terminal's width"),
+        ("LINES", "it is the terminal's height"),
+        ("DIRSTACK", "it lists directories"),
+        ("GROUPS", "it lists the user's groups"),
+        ("PIPESTATUS", "it is the status of programs that were not run"),
+        ("_", "it is the last argument of the last command"),
+        ("OLDPWD", "it is the directory before"),
+        ("BASH_COMMAND", "it is the running command"),
+        ("BASH_LINENO", "it is where a function was called"),
+        ("BASH_ARGC", "it counts arguments"),
+        ("BASH_ARGV", "it lists arguments"),
+        ("BASH_SUBSHELL", "it counts subshells"),
+    )
+    for name in names.split()
+}
+_KEPT = frozenset(("IFS", "OPTIND", "_accmap_optpos"))
+"""What no script names where it names a variable by its name alone."""
+_MAY_BE_ANYTHING = frozenset(("PATH", "SHELL", "BASH", "OLDPWD", "_", "BASH_COMMAND"))
+_UNSET_AT_FIRST = frozenset(("OLDPWD", "COLUMNS", "LINES"))
+
+
+def reference(string: str, place: Place) -> tuple[str, Word | None]:
+    """The name and subscript that an indirect expansion's value gives."""
+    import re
+
+    found = re.fullmatch(r"([A-Za-z_]\w*|[0-9]{1,9}|[@*#?$!-])(?:\[(.+)\])?", string)
+    if found is None:
+        return "", None
+    if found[2] is None:
+        return found[1], None
+    return found[1], Word((Bare(plain(found[2], place), found[2]),), place)
+
+
+def fresh(variables: dict[str, Variable], place: Place) -> None:
+    """What every shell sets for itself."""
+    variables["IFS"] = Variable(plain(" \t\n", place))
+    variables["OPTIND"] = Variable(plain("1", place))
+
+
+class Variables(Session):
+    """The variables of the shell that is being walked through."""
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        open_file: Callable[[str], SourceText],
+        *,
+        path: str,
+        cwd: str,
+        home: SourceText,
+        list_directory: Callable[[str], list[str] | None] | None = None,
+    ) -> None:
+        super().__init__(options, open_file, path=path, cwd=cwd, home=home, list_directory=list_directory)
+        for name, value in options.variables.items():
+            self.state.variables[name] = Variable((Piece(value, self.place),) if value else (), exported=True)
+        fresh(self.state.variables, self.place)
+        self.state.positional = tuple([plain(value, self.place) for value in options.positional])
+
+    def text(self, word: Word, *, assigned: bool = False) -> Text:
+        """A word where nothing is split: an assignment's value, a test's operand, a here-string."""
+        raise NotImplementedError
+
+    # Names
+
+    def variable(self, name: str) -> Variable | None:
+        """A variable, through name references; None where it is not set at all."""
+        found = self.state.variables.get(name)
+        if found is not None and found.reference and found.value:
+            return self._behind(name, found.value)
+        return found if found is not None and found.is_set() else None
+
+    def _behind(self, name: str, value: Text) -> Variable | None:
+        """The variable, or the element of an array, that a name reference stands for."""
+        target = self.referred(name)
+        if target is None:
+            reason = say.referred_unknown(name=name)
+            return Variable(None, {0: (Piece("", self.place, False, (), Doubt(reason, value[0].place, loose=True)),)})
+        found = self.state.variables.get(target[0])
+        if found is None or not found.is_set():
+            return None
+        if target[1] is None:
+            return found
+        item = self.element(found, target[1], self.place)
+        return None if item is None else Variable(item)
+
+    def referred(self, name: str) -> tuple[str, Word | None] | None:
+        """The variable that a name stands for, through name references, and its subscript; None where nobody knows."""
+        for _ in range(8):
+            found = self.state.variables.get(name)
+            if found is None or not found.reference or not found.value:
+                return name, None
+            target = known(found.value)
+            if target is None:
+                return None
+            if not is_name(target):
+                base, index = reference(target, self.place)
+                return (base, index) if index is not None else None
+            name = target
+        return None
+
+    def plain_name(self, name: str, place: Place) -> str | None:
+        """The variable that takes what is given to `name`; None where that was settled here."""
+        target = self._target(name, place)
+        if target is not None and target[1] is not None:
+            self.forget(target[0], place)
+            return None
+        return None if target is None else target[0]
+
+    def _target(self, name: str, place: Place) -> tuple[str, Word | None] | None:
+        """The same with its subscript."""
+        found = self.state.variables.get(name)
+        if found is None or not found.reference or not found.value:
+            return name, None
+        target = self.referred(name)
+        if target is None:
+            self.forget_all(place, say.referred_unknown(name=name))
+        return target
+
+    # Values
+
+    def value_of(self, name: str, place: Place) -> Text | None:
+        """The value of `$name`; None where it is unset."""
+        first = name[0]
+        if first.isdigit():
+            return self._positional(int(name[:9]), place)
+        if not (first.isalpha() or first == "_"):
+            return self._special(name, place)
+        found = self.variable(name)
+        if found is None:
+            return self._own(name, place)
+        return found.value if found.items is None else found.items.get(found.first_key())
+
+    def _own(self, name: str, place: Place) -> Text | None:
+        """The value of a variable that bash keeps itself."""
+        if name == "PWD":
+            return self.directory(place)
+        if name == "LINENO":
+            return plain(str(place.line()), place)
+        if name == "BASH_SOURCE":
+            return plain(self.sources[-1], place)
+        if name == "FUNCNAME":
+            return plain(self.function_names[-1], place) if self.function_names else None
+        if name in _SET_BY_BASH and name not in self.state.variables and name not in _UNSET_AT_FIRST:
+            return unknown(
+                say.set_by_bash(name=name, detail=_SET_BY_BASH[name]), place, atomic=name not in _MAY_BE_ANYTHING
+            )
+        return None
+
+    def special_item(self, name: str, index: Word, place: Place) -> Text | None:
+        """An element of an array that bash itself keeps."""
+        literal = index.literal()
+        if name in ("BASH_SOURCE", "FUNCNAME"):
+            if literal in ("0", "@", "*"):
+                return self.value_of(name, place)
+            if name == "BASH_SOURCE" and literal == "-1":
+                return plain(self.sources[0], place)
+            if name == "BASH_SOURCE" and literal == "1" and not self.function_names:
+                return plain(self.sources[-2], place) if len(self.sources) > 1 else None
+            return unknown(say.how_called(name=f"{name}[{literal}]"), place)
+        if name in _SET_BY_BASH and name not in self.state.variables:
+            return unknown(say.set_by_bash(name=name, detail=_SET_BY_BASH[name]), place)
+        return None
+
+    def _positional(self, number: int, place: Place) -> Text | None:
+        if number == 0:
+            return plain(self.name, place)
+        values = self.state.positional
+        if any(is_loose(value) for value in values[:number]):
+            return unknown(say.argument_count(), place)
+        return values[number - 1] if number <= len(values) else None
+
+    def _special(self, name: str, place: Place) -> Text | None:
+        if name == "#":
+            if any(is_loose(value) for value in self.state.positional):
+                return unknown(say.argument_count(), place, atomic=True)
+            return plain(str(len(self.state.positional)), place)
+        if name == "?":
+            if self.state.status is None:
+                return unknown(say.status_of_a_program(), place, atomic=True)
+            return plain(str(self.state.status), place)
+        return unknown(_special(name), place, atomic=True)
+
+    def unset(self, name: str, place: Place) -> Text:
+        """What an unset variable expands to."""
+        if self.options.unset_empty:
+            if "nounset" in self.state.options and name not in ("@", "*"):
+                self.note("unbound", place, variable=name)
+                raise Exit(1)
+            return ()
+        if name.isdigit():
+            return unknown(say.argument_not_given(name=name), place)
+        return unknown(say.not_set(name=name), place)
+
+    def directory(self, place: Place) -> Text:
+        """The working directory."""
+        if self.state.cwd is None:
+            return unknown(say.directory_depends(), place)
+        return plain(self.state.cwd, place)
+
+    def element(self, variable: Variable, index: Word, place: Place) -> Text | None:
+        """An element of a variable; None where it is unset."""
+        text = self.text(index)
+        string = known(text)
+        if variable.items is None:
+            return variable.value if string in ("0", "-1") else None
+        if string is None:
+            return unknown(why(text), place)
+        if variable.keyed:
+            return variable.items.get(string)
+        try:
+            number = self.evaluate(string, place)
+        except UndecidedError:
+            return unknown(self.undecided_reason, place)
+        except ExpressionError:
+            raise Discard from None
+        if any(is_loose(value) for value in variable.items.values()):
+            return unknown(say.array_length(), place)
+        return variable.items.get(variable.counted(number))
+
+    # Arithmetic
+
+    def evaluate(self, expression: str, place: Place) -> int:
+        """The value of an expression given as a string; raises UndecidedError or ExpressionError."""
+        self.spend(len(expression) // 16 + 2)
+
+        def read(name: str, index: str | None) -> str:
+            self.spend(3)
+            found = self._numeric(name, index, running[0], place)
+            string = known(found)
+            if string is None:
+                self.doubted(found)
+                raise UndecidedError
+            return string
+
+        def write(name: str, index: str | None, value: int) -> None:
+            key: int | str | None = None
+            if index is not None:
+                variable = self.variable(name)
+                key = index if variable is not None and variable.keyed else running[0].value(index)
+            self.assign(name, plain(str(value), place), key, place=place)
+
+        running = [Evaluator(read, write)]
+        try:
+            return running[0].value(expression)
+        finally:
+            running.clear()  # it holds the two functions, and they hold it
+
+    def _numeric(self, name: str, index: str | None, evaluator: Evaluator, place: Place) -> Text:
+        if index is None:
+            found = self.value_of(name, place)
+            return self.unset(name, place) if found is None else found
+        variable = self.variable(name)
+        key: int | str = index if variable is not None and variable.keyed else evaluator.value(index)
+        if variable is None or variable.items is None:
+            return ()
+        return variable.items.get(variable.counted(key), ())
+
+    def key(self, name: str, index: Word) -> int | str | None:
+        """The element that a subscript names; None where that is not known."""
+        text = self.text(index)
+        string = known(text)
+        variable = self.variable(name)
+        if string is None:
+            self.doubted(text)
+            return None
+        if variable is not None and variable.keyed:
+            return string
+        try:
+            return self.evaluate(string, index.place)
+        except UndecidedError:
+            return None
+        except ExpressionError:
+            raise Discard from None
+
+    # Assignment
+
+    def assign(
+        self, name: str, value: Text, key: int | str | None, *, place: Place, append: bool = False, export: bool = False
+    ) -> None:
+        """Gives a variable, or one element of an array, a value."""
+        target = self._target(name, place)
+        if target is None:
+            return
+        if target[1] is not None:
+            key = self.key(target[0], target[1])
+            if key is None:
+                self.forget(target[0], place)
+                return
+        name = target[0]
+        old = self.state.variables.get(name) or Variable()
+        if old.readonly:
+            return
+        size = sum([len(piece.text) for piece in value])
+        self.spend(len(value) // 8 + size // 512)
+        if size > LONGEST_TEXT:
+            raise ExhaustedError
+        if old.integer or old.case:
+            value = self._as_declared(old, value, place)
+        if key is None and old.items is not None:
+            key = old.first_key()
+        if key is not None:
+            self._assign_item(name, old, key, value, place, append=append)
+            return
+        if append and old.value:
+            value = self._as_integer_sum(old.value, value, place) if old.integer else (*old.value, *value)
+            self.spend(len(value) // 8)
+        self.state.variables[name] = Variable(
+            value, None, False, old.exported or export or "allexport" in self.state.options, old.integer, False,
+            old.case, old.reference, place,
+        )  # fmt: skip
+
+    def _assign_item(
+        self, name: str, old: Variable, key: int | str, value: Text, place: Place, *, append: bool
+    ) -> None:
+        items, key = old.entries(), old.counted(key)
+        items[key] = (*items[key], *value) if append and key in items else value
+        self.spend(len(items) // 16)
+        self.state.variables[name] = old._replace(value=None, items=items, place=place)
+
+    def _as_declared(self, variable: Variable, value: Text, place: Place) -> Text:
+        """A value as `declare -i`, `-u` and `-l` make it."""
+        if variable.integer:
+            return self._as_integer(value, place)
+        string = known(value)
+        return value if string is None else plain(string.upper() if variable.case == "u" else string.lower(), place)
+
+    def _as_integer(self, value: Text, place: Place) -> Text:
+        string = known(value)
+        if string is None:
+            return unknown(verbatim(shown(value)), place, atomic=True)
+        try:
+            return plain(str(self.evaluate(string, place)), place)
+        except UndecidedError:
+            return unknown(self.undecided_reason, place, atomic=True)
+        except ExpressionError:
+            raise Discard from None
+
+    def _as_integer_sum(self, old: Text, new: Text, place: Place) -> Text:
+        first, second = known(self._as_integer(old, place)), known(new)
+        if first is None or second is None:
+            return unknown(say.sum_unknown(), place, atomic=True)
+        return self._as_integer(plain(f"{first} + {second}", place), place)
+
+    def forget(self, name: str, place: Place) -> None:
+        """A variable becomes unknown."""
+        target = self.referred(name)
+        if target is None:
+            self.forget_all(place, say.referred_unknown(name=name))
+            return
+        name = target[0]
+        reason = self.undecided_reason or say.something_unknown()
+        old = self.state.variables.get(name) or Variable()
+        self.state.variables[name] = old._replace(value=None, items={0: hole(reason, place, loose=True)})
+
+    def forget_all(self, place: Place, reason: Words) -> None:
+        """Something is assigned, and it may be any variable."""
+        for name, old in self.state.variables.items():
+            if not old.readonly and not old.reference and name not in _KEPT:
+                self.state.variables[name] = joined_variable(old, Variable(hole(reason, place)), Doubt(reason, place))
+
+
+def _special(name: str) -> Words:
+    """Why a parameter of bash's own is not known."""
+    if name in ("$", "!"):
+        return say.process_number()
+    return say.shells_options() if name == "-" else say.not_known()
+
+
+def why(text: Text) -> Words:
+    """Why a text is not known."""
+    for piece in text:
+        if piece.doubt is not None:
+            return piece.doubt.reason
+    return say.value_unknown()

@@ -1,0 +1,133 @@
+"""What a framework calls its keys, and what its versions do, stands in tables: Python of the rooms above names neither.
+
+A word is a literal that is an argument of Megatron-LM, a key of MindSpore Transformers, or a version of either one, by
+the fact base. A single English word (`seed`) is not counted, for it says nothing. The exceptions are listed with their
+number and their reason; the number may only fall.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from accmap.mapper.lenses.registry import LENSES
+from accmap.mapper.recipe.vocabulary import vocabulary
+from accmap.schemas.megatron.catalog import VERSIONS, catalog
+from accmap.schemas.versions import names
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("mapper", "rules", "cli")
+_SCHEDULER = "the scheduler's own arguments: the typed record of the curve that is computed from them"
+EXCEPTIONS: dict[str, tuple[int, str]] = {
+    "cli/evidence/options.py": (9, "options of our own, named as Megatron-LM's, for checkpoints without a script"),
+    "cli/options.py": (1, "an option of our own"),
+    "cli/curve_page.py": (4, "the curve's own record: which of its numbers a page shows"),
+    "cli/lr.py": (2, "the curve's own record"),
+    "cli/key_history.py": (3, "the shape of the fact file, whose groups it searches"),
+    "cli/key_search.py": (4, "the shape of the fact file, whose groups it searches"),
+    "mapper/schedule/equivalents.py": (43, _SCHEDULER),
+    "mapper/schedule/explanation.py": (3, _SCHEDULER),
+    "mapper/schedule/from_config.py": (59, _SCHEDULER),
+    "mapper/schedule/megatron.py": (2, _SCHEDULER),
+    "mapper/schedule/mindformers_arguments.py": (65, _SCHEDULER),
+    "mapper/schedule/mindformers_classes.py": (36, _SCHEDULER),
+    "mapper/lenses/numerics.py": (5, "the shape of one value: the members of a scale_sense"),
+}
+_TOP = frozenset(
+    (
+        "callbacks", "checkpoint", "context", "data", "lr_schedule", "lr_scheduler", "model", "moe_config",
+        "monitor_config", "optimizer", "parallel", "parallel_config", "parallel_speed_up", "processor", "recompute",
+        "recompute_config", "resolved", "runner_config", "runner_wrapper", "swap_config", "train_dataset",
+        "train_dataset_task", "training",
+    )
+)  # fmt: skip
+_PATH = re.compile(r"[a-z_]+(\{\w+\})?(\.\w+(\[\d+\])?)+")
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)+|[a-z]+\d+")
+_OURS = frozenset(("bf16", "fp16", "fp8", "fp4", "bool", "int32", "float16", "float32"))
+"""Types, which are written alike everywhere."""
+
+
+def _names_in(content: Any) -> set[str]:
+    if isinstance(content, dict):
+        return {str(key).partition(" @")[0] for key in content} | set().union(*map(_names_in, content.values()))
+    return set().union(*map(_names_in, content)) if isinstance(content, list) else set()
+
+
+@cache
+def framework_words() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Arguments of Megatron-LM, keys of MindSpore Transformers, versions of both."""
+    arguments = {name for version in VERSIONS for name in (*catalog(version).by_dest, *catalog(version).by_option)}
+    keys = _names_in(yaml.safe_load((ROOT / "schemas/mindformers/facts.yaml").read_text("utf-8")))
+    versions = {name for framework in ("megatron", "mindformers") for name in names(framework) if name[0].isdigit()}
+    choices = {choice for field in vocabulary().values() for choice in field.type.split("|")}
+    own = {*LENSES, *vocabulary(), *choices, *_OURS}
+    return frozenset(arguments - own), frozenset(keys - own), frozenset(versions)
+
+
+def is_word(text: str) -> bool:
+    arguments, keys, versions = framework_words()
+    if text in versions or (text.startswith("--") and text in arguments):
+        return True
+    if _PATH.fullmatch(text) and text.partition(".")[0].partition("{")[0] in _TOP and text not in vocabulary():
+        return text.startswith("resolved.") or text.rpartition(".")[2] in keys
+    return bool(_NAME.fullmatch(text)) and (text in arguments or text in keys)
+
+
+def words_of(path: Path) -> list[tuple[int, str]]:
+    tree = ast.parse(path.read_text("utf-8"))
+    said = {
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    return [
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in said and is_word(node.value)
+    ]
+
+
+FILES = [
+    path
+    for room in ROOMS
+    for path in sorted((ROOT / room).rglob("*.py"))
+    if not path.name.endswith("_compiled.py") and not path.name.startswith("compile")
+]
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.relative_to(ROOT).as_posix() for path in FILES])
+def test_python_names_no_key_and_no_version(path: Path) -> None:
+    found = words_of(path)
+    most, _ = EXCEPTIONS.get(path.relative_to(ROOT).as_posix(), (0, ""))
+    assert len(found) <= most, f"a fact belongs into a table (mappings/keys.yaml, or the row): {found}"
+
+
+def test_the_search_finds_what_it_looks_for() -> None:
+    for word in ("num_layers", "--num-layers", "runner_config.epochs", "model.model_config.offset", "1.8", "0.14"):
+        assert is_word(word), word
+    for word in ("seed", "model.num_layers", "head_dim", "bf16", "megatron", "squared_relu"):
+        assert not is_word(word), word
+
+
+def test_every_exception_is_a_file() -> None:
+    assert {ROOT / name for name in EXCEPTIONS} <= set(FILES)
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [one for part in value.values() for one in _strings(part)]
+    return [one for part in value for one in _strings(part)] if isinstance(value, list) else [value]
+
+
+def test_the_table_of_keys_names_what_there_is() -> None:
+    arguments, keys, _ = framework_words()
+    content = yaml.safe_load((ROOT / "mappings/keys.yaml").read_text("utf-8"))
+    files = [*(ROOT / "schemas/mindformers").glob("*.yaml"), *(ROOT / "mappings").glob("*.yaml")]
+    texts = "".join(path.read_text("utf-8") for path in files if path.name != "keys.yaml")
+    known = {"attention_dropout_rate", *arguments, *keys, *re.findall(r"\w+", texts)}
+    unknown = [one for one in _strings(content) if one not in known and one.rpartition(".")[2] not in known]
+    assert unknown == []
