@@ -14,8 +14,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def selections(script: str, quick: bool = False) -> list[str]:
     """What the runs of pytest in a script select by marker."""
     text = (ROOT / script).read_text("utf-8")
-    lines = [line for line in text.splitlines() if "-m pytest" in line and ("--quick" in line) == quick]
-    return [found[1].strip('"') for line in lines if (found := re.search(r'pytest\b.* -m ("[^"]+"|\w+)', line))]
+    lines = [line for line in text.splitlines() if ("--quick" in line) == quick]
+    started = re.compile(r'(?:.*-m pytest\b.*|slowly) -m ("[^"]+"|\w+)')
+    return [found[1].strip('"') for line in lines if (found := started.match(line))]
 
 
 @pytest.mark.parametrize(("frameworks", "slow", "alone"), list(product((False, True), repeat=3)))

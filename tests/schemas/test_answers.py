@@ -12,6 +12,7 @@ from accmap.mapper.translate.report import FieldValues, ReportRow
 from accmap.schemas import answers, answers_compiled
 from accmap.schemas.config import Basis, Setting, Unresolved
 from accmap.schemas.diagnostic import Diagnostic, Edit, Fix, Kind, Related
+from accmap.schemas.message import Words
 from accmap.schemas.source import Span
 
 SPAN = Span(3, 5, 3, 9)
@@ -20,7 +21,7 @@ RECORDS: list[tuple[str, Any, dict[str, Any]]] = [
     ("SpanJson", SPAN._replace(file="b.sh"), {}),
     ("ValueJson", Setting("lr", float("inf"), "explicit", SPAN, ("--lr", "inf"), "--lr", (), True, "ignored"), {}),
     ("UnresolvedJson", Unresolved("$X", "a variable", SPAN), {}),
-    ("BasisJson", Basis("megatron", "0.12", "detected", ("a flag", "一个参数")), {}),
+    ("BasisJson", Basis("megatron", "0.12", "detected", Words("a flag", "一个参数")), {}),
     (
         "DiagnosticJson",
         Diagnostic(
