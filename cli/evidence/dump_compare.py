@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from ...evidence.dump.compare import Comparison
     from ...evidence.dump.compare_divergence import Divergence, UnitResult
     from ...evidence.dump.compare_problems import Note
+    from ...evidence.dump.places import Place
+    from ...evidence.dump.records import Tree
     from ...evidence.dump.statistics import Judge, TensorResult
     from ...evidence.dump.tables import Precheck, Table
-    from ...evidence.dump.trees import Place, Tree
     from ...mapper.differences import Difference
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.config import Config, ReadOptions
@@ -136,7 +137,8 @@ def _dump_answer(
 ) -> tuple[dict[str, Any], int]:
     from ...evidence.dump.compare import compare_trees, inside
     from ...evidence.dump.compare_mapping import read_mapping
-    from ...evidence.dump.trees import find_places, read_tree
+    from ...evidence.dump.places import find_places
+    from ...evidence.dump.trees import read_tree
 
     for name in (a, b):
         _require_dump(name)

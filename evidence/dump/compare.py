@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .compare_mapping import NameMapping
-    from .records import Tensor, Unit
-    from .trees import Tree
+    from .records import Tensor, Tree, Unit
 
 _LAID_OUT = ("linear_fc1", "linear_qkv", "activation_func", "experts")
 """Modules whose rows are arranged as their weight is, which need not be the same on both sides."""

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from .compare_mapping import NameMapping
-    from .records import Unit
-    from .trees import Tree
+    from .records import Tree, Unit
 
 WRAPPERS = frozenset(
     ("module", "network", "model", "backbone", "_backbone", "network_with_loss", "net", "gpt_model", "cell")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .compare_problems import Note
+
 Role = Literal["input", "parameter", "output"]
 Direction = Literal["forward", "backward", ""]
 Level = Literal["module", "api", "operator", "debug"]
@@ -51,3 +53,30 @@ class Unit(NamedTuple):
     tensors: Sequence[Tensor]
     parent: str | None = None
     """The name of the unit that it ran inside, where the dump tells."""
+
+
+class Tree(NamedTuple):
+    """One step of one rank."""
+
+    path: str
+    form: Literal["msprobe", "mindspore"]
+    framework: str
+    """`pytorch`, `mindspore` or empty."""
+    task: str
+    level: str
+    step: int | None
+    rank: int | None
+    units: tuple[Unit, ...]
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def content(self) -> str:
+        """`tensor`, `statistics` or `checksum`: what there is to compare."""
+        found = "checksum"
+        for unit in self.units:
+            for tensor in unit.tensors:
+                if tensor.path:
+                    return "tensor"
+                if tensor.statistics.norm is not None:
+                    found = "statistics"
+        return found

@@ -24,10 +24,11 @@ from .compare import unit_path
 from .compare_divergence import Divergence, UnitResult, first_divergence
 from .compare_gaps import Gap, gaps_of
 from .compare_problems import PROBLEMS, Note
+from .places import lies_in
 from .records import Statistics, Tensor, Unit
+from .spelling import dtype_name, number, sizes_in, unit_named
 from .statistics import EXACT, Judge, TensorResult, compare_tensors
 from .tables_sheet import broken, read_rows
-from .trees import dtype_name, lies_in, number, sizes_in, unit_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .compare_problems import Note
 from .packed import PackedTensors
-from .records import Statistics, Tensor, Unit
+from .places import file_names, lies_in, outside
+from .records import Statistics, Tensor, Tree, Unit
+from .spelling import dtype_name, number, sizes_in
 from .tables_sheet import broken, csv_rows, why_unreadable
-from .trees import Tree, dtype_name, file_names, lies_in, number, outside, sizes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from .places import Place
     from .records import Direction
-    from .trees import Place
 
 _FILE = re.compile(
     r"(?P<type>[^.]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>[0-9]+)"

@@ -1,7 +1,7 @@
 """What the dynamic graph's `TrainConfig` makes of a YAML: every value, its type checked, defaults filled in.
 
 From 2.0 on MindSpore Transformers trains in PyNative mode from a typed configuration: sections are classes with
-fields, some of which let further keys through to the optimizer, the schedule or the model. `dynamic_config` follows
+fields, some of which let further keys through to the optimizer, the schedule or the model. `DynamicReading` follows
 `mindformers/pynative/config/config.py` (loading) and `pynative/trainer/trainer.py` (what is derived from it), and
 says what the real code would refuse, overwrite or silently drop. The facts of each version are compiled tables.
 """
@@ -12,15 +12,13 @@ from .. import rows
 from ..config import Config, Setting
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
-from ..purpose import purpose_of_run_mode
 from ..suggestion import closest
 from ..versions import names_with_facts, number_of
 from .dynamic_problems import PROBLEMS
-from .messages_compiled import say
 from .resolution import sections
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from ..config import Acceptance, Origin, ReadOptions, Unresolved, Value
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from ..source import SourceText, Span
     from ..yaml_node import Node
     from ..yaml_text import YamlDocument
-    from .detect import Chosen
 
 VERSIONS = names_with_facts("mindformers", "dynamic")
 
@@ -65,51 +62,24 @@ def nearest(version: str) -> str:
     return next((known for known in reversed(VERSIONS) if number_of(known) <= numbers), VERSIONS[0])
 
 
-def dynamic_config(
-    document: YamlDocument, source: SourceText, options: ReadOptions, version: str, chosen: Chosen | None = None
-) -> Config:
-    """The effective values of a dynamic-graph YAML; of an assumed version, as one reads it that knows its keys."""
-    config = DynamicReading(document, source, options, version).config()
-    unknown = _unknown(config)
-    if chosen is None:
-        pass
-    elif chosen.origin == "assumed" and unknown:
-        for version in reversed(VERSIONS):
-            other = DynamicReading(document, source, options, version).config()
-            fewer = _unknown(other)
-            if len(fewer) < len(unknown):
-                keys = sorted(unknown.difference(fewer))
-                shown = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "")
-                reason = say.latest_that_knows(keys=shown)
-                config, unknown = other._replace(version_origin="detected", version_reason=reason), fewer
-    else:
-        config = config._replace(version_origin=chosen.origin, version_reason=chosen.reason)
-    purpose = purpose_of_run_mode(config.value("run_mode"), source.name, _place(config, "run_mode"))
-    if purpose is not None:
-        return config._replace(problems=(purpose.problem,), purpose=purpose)
-    return config
-
-
-def _unknown(config: Config) -> set[str]:
-    """The keys that the version does not know."""
-    return {key for key, setting in config.settings.items() if setting.acceptance in ("unknown", "ignored")}
-
-
-def _place(config: Config, key: str) -> Span | None:
-    setting = config.settings.get(key)
-    return None if setting is None else setting.span
-
-
 class DynamicReading:
     """One YAML read as `TrainConfig`; `settings` and `problems` grow as it is read."""
 
-    def __init__(self, document: YamlDocument, source: SourceText, options: ReadOptions, version: str) -> None:
+    def __init__(
+        self,
+        document: YamlDocument,
+        source: SourceText,
+        options: ReadOptions,
+        version: str,
+        resolve_model: Callable[[DynamicReading], None],
+    ) -> None:
         self.facts = catalog(version)
         self.settings: dict[str, Setting] = {}
         self.problems: list[Diagnostic] = list(document.problems)
         self.unresolved: list[Unresolved] = []
         self._defaults: dict[str, Setting] = {}
         self._world = options.world_size or None
+        self._resolve_model = resolve_model
         self.file = source.name
         self._root = document.root
         if self.facts.version != ".".join(version.split(".")[:2]):
@@ -263,9 +233,7 @@ class DynamicReading:
 
     def _transformer(self) -> None:
         """The model part goes through the model class's own converter, as in the static graph."""
-        from .dynamic_model import resolve_model
-
-        resolve_model(self)
+        self._resolve_model(self)
 
     def _parallel_and_batch(self) -> None:
         """`Trainer._compute_data_parallel_size`: what the device count makes of the degrees and the batch."""

@@ -94,7 +94,7 @@ def mindformers_config(
         root.value, options, lambda: tree_version("mindformers", (*folders, here), open_file)
     )
     if dialect == "dynamic":
-        from .dynamic import dynamic_config
+        from .dynamic_file import dynamic_config
 
         return dynamic_config(document, source, options, chosen.version, chosen)
     return _static_config(document, root, options, open_file, overrides, dialect, chosen)

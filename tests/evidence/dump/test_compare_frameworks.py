@@ -20,8 +20,9 @@ from accmap.evidence.dump import tables
 from accmap.evidence.dump.compare import Comparison, compare_trees
 from accmap.evidence.dump.compare_mapping import NameMapping, read_mapping
 from accmap.evidence.dump.compare_next import settings_behind
+from accmap.evidence.dump.places import find_places
 from accmap.evidence.dump.statistics import Judge
-from accmap.evidence.dump.trees import find_places, read_tree
+from accmap.evidence.dump.trees import read_tree
 from accmap.evidence.dump.trees_torch import read_torch
 
 HERE = Path(__file__).parent

@@ -12,7 +12,10 @@ import pytest
 
 from accmap.evidence.dump.compare import compare_trees
 from accmap.evidence.dump.compare_names import graph_path, module_path, pair_units
-from accmap.evidence.dump.trees import Tree, dtype_name, find_places, number, read_tree, unit_named
+from accmap.evidence.dump.places import find_places
+from accmap.evidence.dump.records import Tree
+from accmap.evidence.dump.spelling import dtype_name, number, unit_named
+from accmap.evidence.dump.trees import read_tree
 from accmap.evidence.dump.trees_torch import read_torch
 from accmap.schemas.diagnostic import UnreadableError
 

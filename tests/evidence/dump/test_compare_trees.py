@@ -13,8 +13,10 @@ import pytest
 from accmap.evidence.dump.compare import Comparison, compare_trees, inside
 from accmap.evidence.dump.compare_mapping import read_mapping
 from accmap.evidence.dump.compare_next import next_dump, settings_behind
+from accmap.evidence.dump.places import find_places
+from accmap.evidence.dump.records import Statistics, Tensor
 from accmap.evidence.dump.statistics import Judge, compare_tensors
-from accmap.evidence.dump.trees import Statistics, Tensor, find_places, read_tree
+from accmap.evidence.dump.trees import read_tree
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.schemas.diagnostic import UnreadableError
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.house_yaml import house_yaml
-from accmap.schemas.mindformers.dynamic import catalog, dynamic_config, nearest
+from accmap.schemas.mindformers.dynamic import catalog, nearest
+from accmap.schemas.mindformers.dynamic_file import dynamic_config
 from accmap.schemas.source import SourceText
 from accmap.schemas.yaml_text import read_yaml
 

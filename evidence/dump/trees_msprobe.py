@@ -1,0 +1,239 @@
+"""msprobe's dump.json as units, one folder a step and rank.
+
+The order of `dump.json` is the order of completion (msprobe 26.2, `core/dump/data_dump/json_writer.py:update_data`:
+a module that is written again moves to the end), so a module stands behind everything that ran inside it.
+"""
+
+from __future__ import annotations
+
+import os
+from sys import intern
+from typing import TYPE_CHECKING, Any
+
+from ...schemas.diagnostic import UnreadableError, finding
+from ..json_members import BrokenJsonError, Budget, members
+from .compare_problems import PROBLEMS, Note
+from .packed import PackedTensors
+from .places import cannot_be_read, file_names, lies_in, outside
+from .records import Role, Statistics, Tensor, Tree, Unit
+from .spelling import dtype_name, is_whole, number, placed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ..json_members import Member
+    from .places import Place
+
+_ROLES: tuple[tuple[str, str, Role], ...] = (
+    ("input_args", "input", "input"),
+    ("input_kwargs", "input", "input"),
+    ("input", "input", "input"),
+    ("parameters", "parameters", "parameter"),
+    ("output", "output", "output"),
+)
+"""The lists of a unit in dump.json, what its tensors are called, and what they are to the unit."""
+_MOST_JSON = 1 << 29
+_NESTED = 100
+_UNIT, _RESULT, _NOTE = 400, 100, 200
+"""Bytes that a unit takes besides its tensors, what is said of a tensor later, and a note."""
+
+
+def read_msprobe_tree(place: Place) -> Tree:
+    """The units of one step and rank."""
+    folder = os.path.dirname(place.path)
+    notes = [outside(path) for path in place.left_out]
+    root = place.root or os.path.dirname(os.path.realpath(place.path))
+    beside = {name for name in ("construct.json", "dump_tensor_data") if lies_in(os.path.join(folder, name), root)}
+    apart = [os.path.join(folder, name) for name in ("construct.json", "dump_tensor_data") if name not in beside]
+    notes += [outside(path) for path in apart if os.path.lexists(path)]
+    parents: Mapping[str, str] = (
+        _parents(os.path.join(folder, "construct.json"), notes) if "construct.json" in beside else {}
+    )
+    tensors = os.path.join(folder, "dump_tensor_data")
+    has_tensors = "dump_tensor_data" in beside and os.path.isdir(tensors)
+    files = file_names(tensors, root, notes) if has_tensors else set[str]()
+    reader = _MsprobeReader(tensors if has_tensors else None, files, parents, _budget(place.path))
+    written: dict[str, str] = {}
+    has_data = False
+    for within, key, value in read_members(place.path, (("data",),)):
+        if within:
+            has_data = True
+            reader.take(key, value)
+        elif key == "data":
+            has_data = has_data or value == {}
+        elif key in ("framework", "task", "level"):
+            written[key] = str(value or "")
+    if not has_data:
+        raise UnreadableError(
+            finding(PROBLEMS, "not-a-dump", place.path, path=place.path, why="it has no `data`", why_zh="没有 `data`")
+        )
+    units = tuple(reader.units())
+    return Tree(
+        folder,
+        "msprobe",
+        written.get("framework") or _framework_of(units),
+        written.get("task", ""),
+        written.get("level", ""),
+        place.step,
+        place.rank,
+        units,
+        (*notes, *reader.notes),
+    )
+
+
+def _budget(path: str) -> Budget:
+    try:
+        return Budget(os.stat(path).st_size)
+    except OSError as error:
+        raise cannot_be_read(path, error) from None
+
+
+def read_members(path: str, opened: tuple[tuple[str, ...], ...] = ()) -> Iterator[Member]:
+    """The members of a JSON file one by one, or UnreadableError with the place where it breaks."""
+    try:
+        yield from members(path, _MOST_JSON, opened)
+        return
+    except BrokenJsonError as error:
+        why, why_zh, line, column = str(error), f"JSON 有误（{error}）", error.line, error.column
+    except UnicodeDecodeError:
+        why, why_zh, line, column = "not UTF-8", "不是 UTF-8", 1, 1
+    except OSError as error:
+        raise cannot_be_read(path, error) from None
+    except ValueError as error:
+        why, why_zh, line, column = str(error), "含有过大的数，或值过多", 1, 1
+    told = {"why": why, "why_zh": why_zh, "line": line, "column": column}
+    raise UnreadableError(finding(PROBLEMS, "broken-json", path, path=path, **told)) from None
+
+
+def _parents(path: str, notes: list[Note]) -> Mapping[str, str]:
+    """Which unit each one ran inside: msprobe's construct.json; an API's entry may also hold its kind."""
+    if not os.path.exists(path):
+        return {}
+    found: dict[str, str] = {}
+    try:
+        for _, name, parent in read_members(path):
+            listed = _listed(parent)
+            first = listed[0] if listed else parent
+            if isinstance(first, str):
+                found[name] = intern(first)
+    except UnreadableError as error:
+        notes.append(Note(error.diagnostic.message(), error.diagnostic.message("zh")))
+        return {}
+    return found
+
+
+def _entries(written: object) -> dict[str, Any]:
+    """A JSON object; nothing for anything else."""
+    return written if isinstance(written, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def _listed(written: object) -> list[Any]:
+    return written if isinstance(written, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def _framework_of(units: Iterable[Unit]) -> str:
+    for unit in units:
+        if unit.name.startswith(("Cell.", "Mint", "Primitive.")):
+            return "mindspore"
+        if unit.name.startswith(("Module.", "Torch.", "Functional.", "NPU.", "Aten.")):
+            return "pytorch"
+    return ""
+
+
+class _MsprobeReader:
+    """Turns the entries of a dump.json into units."""
+
+    def __init__(self, tensors: str | None, files: set[str], parents: Mapping[str, str], budget: Budget) -> None:
+        self._tensors = tensors
+        self._files = files
+        self._parents = parents
+        self._budget = budget
+        self._found: dict[str, Unit] = {}
+        self.notes: list[Note] = []
+
+    def take(self, name: str, entry: object) -> None:
+        """Read an entry; of two with one name the later one counts, as with `json.loads`."""
+        before = len(self.notes)
+        unit = self._unit(name, entry)
+        if unit is None:
+            self.notes.append(Note(f"{name}: not an entry of a module or API", f"{name}：不是模块或 API 的条目"))
+        else:
+            kept = PackedTensors(unit.tensors, self._tensors)
+            self._found[name] = unit._replace(tensors=kept)
+            self._budget.take(_UNIT + 2 * len(name) + kept.size + _RESULT * len(kept))
+        self._budget.take((len(self.notes) - before) * (_NOTE + 2 * len(name)))
+
+    def units(self) -> Iterator[Unit]:
+        """What was read, in its order; gradients of parameters belong to the backward of their module."""
+        gradients: dict[str, list[Tensor]] = {}
+        found: list[Unit] = []
+        for unit in self._found.values():
+            if unit.kind == "":
+                gradients.setdefault(unit.scope, []).extend(unit.tensors)
+            else:
+                found.append(unit)
+        backward = {f"{unit.scope}.{unit.kind}": at for at, unit in enumerate(found) if unit.direction == "backward"}
+        for scope, tensors in gradients.items():
+            at = backward.get(scope)
+            if at is None:
+                path, _, kind = scope.rpartition(".")
+                kept = PackedTensors(tensors, self._tensors)
+                found.append(Unit(f"{scope}.parameters_grad", path, kind, "backward", 0, "module", kept))
+            else:
+                kept = PackedTensors((*found[at].tensors, *tensors), self._tensors)
+                found[at] = found[at]._replace(tensors=kept)
+        return iter(found)
+
+    def _unit(self, name: str, entry: object) -> Unit | None:
+        parts = name.split(".")
+        if "parameters_grad" in parts[-2:]:
+            end = parts.index("parameters_grad", len(parts) - 2)
+            tensors = self._leaves(entry, "gradient", "output")
+            return Unit(name, ".".join(parts[:end]), "", "backward", 0, "module", tuple(tensors))
+        if parts[-1] == "debug":
+            call = int(parts[-2]) if len(parts) > 2 and is_whole(parts[-2]) else 0
+            tensors = self._leaves(entry, "output", "output")
+            return Unit(name, ".".join(parts[:-2]), "variable", "", call, "debug", tuple(tensors))
+        found = placed(parts)
+        if found is None or not isinstance(entry, dict):
+            return None
+        scope, kind, direction, call, level = found
+        lists = _entries(entry)  # pyright: ignore[reportUnknownArgumentType]
+        tensors = [
+            tensor for key, place, role in _ROLES if key in lists for tensor in self._leaves(lists[key], place, role)
+        ]
+        return Unit(name, scope, kind, direction, call, level, tuple(tensors), self._parents.get(name))
+
+    def _leaves(self, entry: object, place: str, role: Role, depth: int = 0) -> Iterator[Tensor]:
+        if depth > _NESTED:
+            self.notes.append(Note(f"{place}: nested too deeply", f"{place}：嵌套过深"))
+            return
+        for at, value in enumerate(_listed(entry)):
+            yield from self._leaves(value, place if place.startswith("gradient.") else f"{place}.{at}", role, depth + 1)
+        entries = _entries(entry)
+        if isinstance(entries.get("type"), str):
+            yield self._tensor(entries, place, role)
+            return
+        for key, value in entries.items():
+            yield from self._leaves(value, f"{place}.{key}", role, depth + 1)
+
+    def _tensor(self, entry: Mapping[str, Any], place: str, role: Role) -> Tensor:
+        if "dtype" not in entry and "value" in entry:
+            return Tensor(place, role, str(entry["type"]), None, value=entry["value"])
+        shape = _listed(entry.get("shape"))
+        sizes = tuple(size for size in shape if isinstance(size, int))
+        highest, lowest, mean, norm = (number(entry.get(key)) for key in ("Max", "Min", "Mean", "Norm"))
+        checksum = None if entry.get("md5") is None else str(entry["md5"])
+        statistics = Statistics(highest, lowest, mean, norm, checksum)
+        dtype = dtype_name(str(entry.get("dtype", "")))
+        return Tensor(place, role, dtype, sizes if "shape" in entry else None, statistics, self._path(entry))
+
+    def _path(self, entry: Mapping[str, Any]) -> str | None:
+        name = entry.get("data_name")
+        if not isinstance(name, str) or name in ("", "-1") or self._tensors is None or os.path.basename(name) != name:
+            return None
+        if name not in self._files:
+            said = f"{name}: named in dump.json, but not in dump_tensor_data"
+            self.notes.append(Note(said, f"{name}：dump.json 中有，但 dump_tensor_data 中没有"))
+            return None
+        return os.path.join(self._tensors, name)
