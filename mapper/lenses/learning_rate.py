@@ -11,6 +11,7 @@ from math import isfinite
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.versions import names
+from .general import as_float
 from .lens import OMIT, Lens, Omitted, entries, integer, items, number
 from .run import counts_samples
 
@@ -81,13 +82,8 @@ class _Class(NamedTuple):
 
 
 def _float(value: Value) -> float | None:
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return None
-    known = number(value)
-    return None if known is None else float(known)
+    known = as_float(value)
+    return known if isinstance(known, float) else None
 
 
 def _steps(value: float) -> int | float:
