@@ -8,6 +8,7 @@ The public API is loaded when it is first used, so that `import accmap` costs no
 - `diff(a, b)`: two files field by field, by their effective values.
 - `Config`, `Setting`, `Diagnostic`, `ReadOptions`, `Span`: what these answer with and take.
 - `UnreadableError`: what they raise for a file that cannot be read, with one diagnostic.
+- `ReadBackError`: what `convert` raises where the written text, read back, is not what its rows say.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ TYPE_CHECKING = False  # importing `typing` costs as much as starting Python, an
 if TYPE_CHECKING:
     from accmap.loading import Converted, Loaded, convert, diff, load
     from accmap.schemas.config import Config, ReadOptions, Setting
-    from accmap.schemas.diagnostic import Diagnostic, UnreadableError
+    from accmap.schemas.diagnostic import Diagnostic, ReadBackError, UnreadableError
     from accmap.schemas.source import Span
 
 __version__ = "0.1.0"
@@ -26,6 +27,7 @@ __all__ = [
     "Converted",
     "Diagnostic",
     "Loaded",
+    "ReadBackError",
     "ReadOptions",
     "Setting",
     "Span",
@@ -41,6 +43,7 @@ _HOMES = {
     "Converted": "loading",
     "Diagnostic": "schemas.diagnostic",
     "Loaded": "loading",
+    "ReadBackError": "schemas.diagnostic",
     "ReadOptions": "schemas.config",
     "Setting": "schemas.config",
     "Span": "schemas.source",

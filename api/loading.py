@@ -97,13 +97,20 @@ def convert(
     version: str | None = None,
     dialect: str | None = None,
     options: ReadOptions | None = None,
+    read_back: bool = True,
 ) -> Converted:
-    """Translate a file, or what `load` answered, to the other framework."""
+    """Translate a file, or what `load` answered, to the other framework.
+
+    What is written is read back; ReadBackError where it is something else than the rows say, unless `read_back` is off.
+    """
+    from accmap.mapper.translate.read_back import require_said
     from accmap.mapper.translate.translation import translate
     from accmap.mapper.translate.writing import text_of
 
     config = load(source, options) if isinstance(source, str) else source
     translation = translate(with_own_settings(config), to, version, dialect)
+    if read_back:
+        require_said(translation)
     return Converted(
         text_of(translation),
         own(translation.rows),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING
+from .messages_compiled import say
 from .parsing import UsageError
 
 if TYPE_CHECKING:
@@ -20,11 +21,8 @@ def branches_of(words: Sequence[str], option: str = "--branch") -> dict[str, boo
         file, colon, line = place.rpartition(":")
         number = line.isascii() and line.isdigit() and len(line) <= _LONGEST_NUMBER and int(line) > 0
         if not equals or answer not in _ANSWERS or not number or (colon and not file):
-            raise UsageError(
-                f"{option} takes LINE=yes or LINE=no (FILE:LINE for another file's line), not {word!r}",
-                f"{option} 的形式是 行号=yes 或 行号=no（其他文件用 文件:行号），而不是 {word!r}",
-            )
+            raise UsageError(say.takes_line_yes_or_line(option=option, word=word))
         key = f"{file}{colon}{int(line)}"
         if found.setdefault(key, _ANSWERS[answer]) != _ANSWERS[answer]:
-            raise UsageError(f"{option} says both yes and no of {key}", f"{option} 对 {key} 同时给出了 yes 和 no")
+            raise UsageError(say.says_both_yes_and_no(option=option, key=key))
     return found

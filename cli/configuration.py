@@ -9,7 +9,8 @@ import os
 
 from ..schemas.border.incoming import is_inside, read_regular, require_inside
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.suggestion import suggestion_in_both
+from ..schemas.suggestion import suggestion
+from .messages_compiled import say
 from .parsing import UsageError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..schemas.diagnostic import Severity
+    from ..schemas.message import Words
 
 NAMES = ("accmap.toml", "pyproject.toml")
 _ADMINISTRATOR = 0
@@ -151,7 +153,7 @@ def find_configuration(
     if given is not None:
         text = reader(given)
         if text is None:
-            raise UsageError(f"there is no configuration file {given}", f"没有配置文件 {given}")
+            raise UsageError(say.there_is_no_configuration_file(given=given))
         return _checked(given, toml_table(given, text), _confined(reader, given) if confine else reader, ())
     directory = os.path.abspath(os.path.dirname(start) or ".")
     top = repository_root(directory, passed)
@@ -257,7 +259,7 @@ def configuration_text(path: str, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8: {error}", f"{path} 不是 UTF-8：{error}") from None
+        raise UsageError(say.is_not_utf_8(path=path, error=error)) from None
 
 
 def toml_table(path: str, text: str) -> dict[str, object]:
@@ -280,9 +282,9 @@ def _table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
             raise RecursionError  # the parser takes the square of a key's length
         parsed = cast("dict[str, object]", tomllib.loads(text))
     except RecursionError:
-        raise UsageError(f"{path} is nested too deep", f"{path} 嵌套过深") from None
+        raise UsageError(say.is_nested_too_deep(path=path)) from None
     except ValueError as error:
-        raise UsageError(f"{path} is not valid TOML: {error}", f"{path} 不是合法的 TOML：{error}") from None
+        raise UsageError(say.is_not_valid_toml(path=path, error=error)) from None
     if not inside:
         return parsed
     tool = parsed.get("tool", {})
@@ -297,8 +299,7 @@ def _checked(
 
     for key, value in table.items():
         if key not in KEYS:
-            hint, hint_zh = _meant(key, KEYS)
-            raise UsageError(f"{path}: there is no key {key!r}{hint}", f"{path}：没有键 {key!r}{hint_zh}")
+            raise UsageError(say.there_is_no_key(path=path, key=key, hint=_meant(key, KEYS)))
         _check_type(path, key, value, KEYS[key])
     for key in ("severity", "rules"):
         check_codes(list(cast("dict[str, object]", table.get(key, {}))), f"{path}: {key}")
@@ -310,12 +311,10 @@ def _checked(
     if isinstance(above, str):
         other = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(path)), above))
         if other in seen or other == os.path.abspath(path):
-            raise UsageError(f"{path}: extend leads back to {other}", f"{path}：extend 又指回 {other}")
+            raise UsageError(say.extend_leads_back_to(path=path, other=other))
         text = read(other)
         if text is None:
-            raise UsageError(
-                f"{path}: extend names {above}, which does not exist", f"{path}：extend 指定的 {above} 不存在"
-            )
+            raise UsageError(say.extend_names_which_does_not(path=path, above=above))
         base = _checked(other, toml_table(other, text), read, (*seen, os.path.abspath(path)))
         table = {**base.values, **table}
     return Configuration(path, table)
@@ -327,21 +326,14 @@ def _check_type(path: str, key: str, value: object, schema: Mapping[str, Any]) -
     if choices is not None:
         if value not in choices:
             listed = ", ".join(map(str, choices))
-            raise UsageError(
-                f"{path}: {key} is {value!r}; it must be one of {listed}",
-                f"{path}：{key} 是 {value!r}；应为 {listed} 之一",
-            )
+            raise UsageError(say.is_it_must_be_one(path=path, key=key, value=value, listed=listed))
         return
     kind = schema["type"]
     if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
-        raise UsageError(
-            f"{path}: {key} must be a TOML {kind}, not {value!r}", f"{path}：{key} 应为 TOML {kind}，而不是 {value!r}"
-        )
+        raise UsageError(say.must_be_a_toml_not(path=path, key=key, kind=kind, value=value))
     least = schema.get("minimum")
     if least is not None and isinstance(value, int) and value < least:
-        raise UsageError(
-            f"{path}: {key} counts from {least}, not {value}", f"{path}：{key} 从 {least} 开始，而不是 {value}"
-        )
+        raise UsageError(say.counts_from_not(path=path, key=key, least=least, value=value))
     if isinstance(value, list):
         for entry in cast("list[object]", value):
             _check_type(path, key, entry, schema["items"])
@@ -357,12 +349,11 @@ def _check_table(path: str, key: str, given: dict[str, object], schema: Mapping[
     others = schema["additionalProperties"]
     for name in schema.get("required", ()):
         if name not in given:
-            raise UsageError(f"{path}: an entry of {key} needs {name}", f"{path}：{key} 的每一项都需要 {name}")
+            raise UsageError(say.an_entry_of_needs(path=path, key=key, name=name))
     for name, entry in given.items():
         inner = known.get(name, others)
         if inner is False:
-            hint, hint_zh = _meant(name, known)
-            raise UsageError(f"{path}: {key} has no {name!r}{hint}", f"{path}：{key} 没有 {name!r}{hint_zh}")
+            raise UsageError(say.has_no(path=path, key=key, name=name, hint=_meant(name, known)))
         if inner is not True:
             _check_type(path, f"{key}.{name}", entry, inner)
 
@@ -376,26 +367,14 @@ def check_codes(given: Sequence[str], where: str) -> None:
     known = every_code()
     for code in given:
         if not is_known(code, known):
-            hint, hint_zh = suggestion_in_both(code, known)
-            raise UsageError(f"{where}: there is no code {code}{hint}", f"{where}：没有代码 {code}{hint_zh}")
+            raise UsageError(say.there_is_no_code(where=where, code=code, hint=suggestion(code, known)))
 
 
-_ELSEWHERE = {
-    "cache-dir": (
-        "; the cache is found before a configuration is read: set ACCMAP_CACHE_DIR",
-        "；缓存先于配置查找：请设置 ACCMAP_CACHE_DIR",
-    )
-}
-"""What cannot be a key, and how it is said instead."""
-
-
-def _meant(given: str, known: Mapping[str, object]) -> tuple[str, str]:
-    """What was probably meant instead, or what there is, in English and Chinese."""
-    if given in _ELSEWHERE:
-        return _ELSEWHERE[given]
-    listed = ", ".join(known)
-    found = suggestion_in_both(given, known)
-    return found if found[0] else (f"; the keys are {listed}", f"；可用的键有 {listed}")
+def _meant(given: str, known: Mapping[str, object]) -> Words:
+    """What was probably meant instead, or what there is."""
+    if given == "cache-dir":  # what cannot be a key
+        return say.cache_is_found_before()
+    return suggestion(given, known) or say.the_keys_are(listed=", ".join(known))
 
 
 def _captured(pattern: str, path: str) -> tuple[str, ...] | None:

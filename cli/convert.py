@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..mapper.translate.read_back import require_said
 from ..mapper.translate.starting import obstacles
 from ..mapper.translate.translation import translate
 from ..mapper.translate.writing import text_of
@@ -14,6 +15,7 @@ from .accepting import accepted_losses, close_report
 from .exit_codes import BAD
 from .inputs import load, read_input
 from .loss_report import print_obstacles, print_problems, print_report
+from .messages_compiled import say
 from .parsing import UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def run(
     update: str | None,
     strict: bool,
     accept_loss: Sequence[str],
+    no_read_back: bool,
     no_comments: bool,
     force: bool,
     lang: Language,
@@ -45,7 +48,7 @@ def run(
     config = load(files[0], options, stdin_name)
     require_training(config)
     require_accepted(config)
-    translation = _translated(config, options, to, update, lang)
+    translation = _translated(config, options, to, update, lang, held=not no_read_back)
     text = text_of(translation, comments=not no_comments)
     stops = obstacles(translation, text)
     new_files: dict[str, str] = {}
@@ -66,25 +69,27 @@ def run(
 
 def _require_places(output: str | None, report: str | None, update: str | None) -> None:
     if output is not None and update is not None:
-        raise UsageError(
-            "--output writes a new file and --update changes one; give one of them",
-            "--output 写出新文件，--update 修改已有文件；请只给出其中一个",
-        )
+        raise UsageError(say.output_writes_a_new_file())
     if report is not None and output == report:
         raise one_file(report, report)
 
 
 def _translated(
-    config: Config, options: ReadOptions, to: Framework | None, update: str | None, language: Language
+    config: Config, options: ReadOptions, to: Framework | None, update: str | None, language: Language, *, held: bool
 ) -> Translation:
-    """The translation; a file that is to be updated decides what is left open, and is brought to it."""
+    """The translation; a file that is to be updated decides what is left open, and is brought to it.
+
+    Unless `held` is off, what is written has to be what the report says, read back.
+    """
     target: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
     version = options.megatron if target == "megatron" else options.mindformers
-    if update is None:
-        return translate(config, target, version, options.dialect, None)
-    standing = _Standing(update, options)
-    translation = translate(config, target, version, options.dialect or standing.dialect, standing.family)
-    standing.bring_to(translation, language)
+    standing = None if update is None else _Standing(update, options)
+    dialect, family = (None, None) if standing is None else (standing.dialect, standing.family)
+    translation = translate(config, target, version, options.dialect or dialect, family)
+    if held:
+        require_said(translation)
+    if standing is not None:
+        standing.bring_to(translation, language, held=held)
     return translation
 
 
@@ -115,11 +120,13 @@ class _Standing:
         family = recipe_of(self.config).value("model.family")
         return family if isinstance(family, str) else None
 
-    def bring_to(self, translation: Translation, language: Language) -> None:
+    def bring_to(self, translation: Translation, language: Language, *, held: bool) -> None:
         """Write what differs, and say on stderr what has to be done by hand."""
         from ..mapper.translate.update import update
 
         found = update(self.source.text, translation, self.config, self.options)
+        if held:
+            require_said(translation._replace(unsaid=found.unsaid))
         rewrite(self.source, found.text)
         for refusal in found.refused + found.remarks:
             named = ", ".join(refusal.keys) or refusal.field

@@ -58,8 +58,8 @@ def run(
     if format == "json":
         said = [row.to_json() for row in rows]
         for row, entry in zip(rows, said, strict=True):
-            if row.status == "undecided" and row.field in reasons:
-                entry["reason"] = reasons[row.field][lang == "zh"]
+            if row.status == "undecided" and row.field and (reason := reasons.get(row.field)) is not None:
+                entry["reason"] = reason[lang == "zh"]
         versions = [{"file": side.file, **side.basis.to_json(lang)} for side in (a, b) if side.basis is not None]
         emit(
             json_text(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..schemas.border.outgoing import emit, json_text, page, painted, tell
 from ..schemas.light_typing import TYPE_CHECKING
 from .exit_codes import FINE, UNUSABLE
+from .messages_compiled import say
 from .terminal import wants_colour
 
 if TYPE_CHECKING:
@@ -82,16 +83,9 @@ def _written(described: Page, form: str) -> Outgoing:
 
 def _unknown(word: str, language: Language) -> str:
     from ..rules.pages import every_page
-    from ..schemas.suggestion import suggestion_in_both
+    from ..schemas.suggestion import suggestion
     from .key_search import nearest_names
 
     names = nearest_names(word)
-    listed = ", ".join(names)
-    hint, hint_zh = (
-        (f"; did you mean {listed}?", f"；是否应为 {listed}？")
-        if names
-        else suggestion_in_both(word.upper(), every_page())
-    )
-    if language == "zh":
-        return f"{word!r} 既不是 accmap 知道的代码，也不是其知道的键{hint_zh}"
-    return f"{word!r} is neither a code nor a key that accmap knows{hint}"
+    hint = say.perhaps_one_of(listed=", ".join(names)) if names else suggestion(word.upper(), every_page())
+    return say.neither_code_nor_key(word=word, hint=hint).text(language)

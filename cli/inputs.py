@@ -20,6 +20,12 @@ def read_input(name: str, stdin_name: str | None, encoding: str | None = None) -
 
 def load(name: str, options: ReadOptions, stdin_name: str | None = None) -> Config:
     """The effective values of a file named on the command line."""
+    source, options = opened(name, options, stdin_name)
+    return config_of(source, options, path=source.name)
+
+
+def opened(name: str, options: ReadOptions, stdin_name: str | None = None) -> tuple[SourceText, ReadOptions]:
+    """The text of a file named on the command line, read once, and the options with what its place adds."""
     if options.confine is not None:
         from ..schemas.border.incoming import require_no_way_out
         from .configuration import Configuration, confinement
@@ -30,8 +36,7 @@ def load(name: str, options: ReadOptions, stdin_name: str | None = None) -> Conf
             require_no_way_out(name, root)
         options = options._replace(confine=root)
     source = read_input(name, stdin_name, options.encoding)
-    options = _of_its_pair(source.name, options)
-    return config_of(source, options, path=source.name)
+    return source, _of_its_pair(source.name, options)
 
 
 def _of_its_pair(name: str, options: ReadOptions) -> ReadOptions:

@@ -15,6 +15,7 @@ from .configuration import Configuration, check_codes, find_configuration
 from .exit_codes import BAD, BROKEN, FINE, UNUSABLE
 from .lint_inputs import Reader, Settings
 from .linting import Report, lint
+from .messages_compiled import say
 from .parsing import UsageError
 
 if TYPE_CHECKING:
@@ -112,11 +113,9 @@ def run(
 
 def _require_sense(files: Sequence[str], wishes: Wishes) -> None:
     if "-" in files and (wishes.fix or wishes.add_ignores):
-        raise UsageError(
-            "standard input cannot be changed; name the file instead of -", "无法修改标准输入；请给出文件名而不是 -"
-        )
+        raise UsageError(say.standard_input_cannot_be_changed())
     if wishes.unsafe and not (wishes.fix or wishes.diff):
-        raise UsageError("--unsafe goes with --fix or --diff", "--unsafe 须与 --fix 或 --diff 合用")
+        raise UsageError(say.unsafe_goes_with_fix_or())
 
 
 def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wishes) -> Report:
@@ -263,7 +262,7 @@ def _against_baseline(report: Report, path: str | None, wishes: Wishes) -> Repor
     try:
         accepted = read(read_json(path))
     except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"the baseline {path} cannot be used: {error}", f"基线 {path} 无法使用：{error}") from None
+        raise UsageError(say.the_baseline_cannot_be_used(path=path, error=error)) from None
     kept, known = without(report.diagnostics, accepted, report.sources)
     return report._replace(diagnostics=tuple(kept), suppressed=report.suppressed + known)
 

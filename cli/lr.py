@@ -19,6 +19,7 @@ from ..schemas.verdict import WORDS, Unseen, concluded, unseen_json
 from .curve_report import Report, Series
 from .exit_codes import BAD, FINE, UNUSABLE
 from .inputs import load
+from .messages_compiled import say
 from .parsing import UsageError
 
 if TYPE_CHECKING:
@@ -58,10 +59,7 @@ def run(
     except UndecidedError as error:
         return _report_problems(error.problems, files, lang)
     if all_steps and count > MOST_STEPS:
-        raise UsageError(
-            f"--all-steps lists at most {MOST_STEPS:,} steps; there are {count:,}",
-            f"--all-steps 最多列出 {MOST_STEPS:,} 步；共有 {count:,} 步",
-        )
+        raise UsageError(say.all_steps_lists_at_most(most_steps=MOST_STEPS, count=count))
     report = report_of(files, schedules, count, all_steps=all_steps, log_shift=log_shift, language=lang)
     report = _owned_up(report._replace(bases=tuple(config.basis for config in configs)))
     text = rendered(report, format, to_file=output is not None)

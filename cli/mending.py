@@ -7,6 +7,7 @@ from ..schemas.border.writing import rewrite
 from ..schemas.light_typing import TYPE_CHECKING
 from .lint_inputs import Reader
 from .linting import lint
+from .messages_compiled import say as usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -52,18 +53,19 @@ def mend_files(
             changes.append(difference(name, before.text, source.text))
     if not write:
         show(composed("".join(changes)))
+    told = [usage.fix_not_made(code=entry.kind.code, place=_place(entry)) for entry in mended.undone]
     if not mended.converged:
-        text = (
-            "不同规则的修复相互抵消；保留最后的状态"
-            if language == "zh"
-            else "fixes of different rules undo one another; the last state is kept"
-        )
-        tell(f"accmap: {text}")
+        told.append(usage.fixes_undo_one_another())
     if mended.fixed and write:
-        count = len(mended.fixed)
-        tell(f"accmap: 已修复 {count} 处" if language == "zh" else f"accmap: fixed {count}")
+        told.append(usage.fixed(count=len(mended.fixed)))
+    for sentence in told:
+        tell(f"accmap: {sentence.text(language)}")
     last = Reader(stdin_name, mended.texts, encoding=encoding)
     return last, lint(settings, names, last, with_subjects=True)
+
+
+def _place(entry: Diagnostic) -> str:
+    return entry.file if entry.span is None else f"{entry.file}:{entry.span.line}"
 
 
 def difference(name: str, before: str, after: str) -> Outgoing:

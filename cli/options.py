@@ -32,7 +32,8 @@ class Option(NamedTuple):
     @property
     def dest(self) -> str:
         """The name of the parameter that receives the value."""
-        return self.names[0].lstrip("-").replace("-", "_")
+        name = self.names[0].lstrip("-").replace("-", "_")
+        return f"{name}_" if name == "from" else name  # a word of Python's own cannot be a parameter
 
 
 class Command(NamedTuple):
@@ -175,6 +176,12 @@ _ACCEPT_LOSS = Option(
     kind="list",
     metavar="FIELD",
 )
+_NO_READ_BACK = Option(
+    ("--no-read-back",),
+    "Write even where what was written, read back, differs from the source and the report does not say so (an error of accmap's own, exit code 3).",
+    "即使写出的内容读回后与源文件不同而报告未说明（accmap 自身的缺陷，退出码 3），仍照常写出。",
+    kind="flag",
+)
 
 COMMANDS: dict[str, Command] = {
     command.name: command
@@ -241,6 +248,7 @@ COMMANDS: dict[str, Command] = {
                     kind="flag",
                 ),
                 _ACCEPT_LOSS,
+                _NO_READ_BACK,
                 Option(("--no-comments",), "Write no comments.", "不写注释。", kind="flag"),
                 Option(("--force",), "Overwrite existing files.", "覆盖已有文件。", kind="flag"),
                 LANGUAGE,
@@ -284,6 +292,7 @@ COMMANDS: dict[str, Command] = {
                 ),
                 Option(("--no-comments",), "Write no comments.", "不写注释。", kind="flag"),
                 _ACCEPT_LOSS,
+                _NO_READ_BACK,
                 Option(("--force",), "Overwrite existing files.", "覆盖已有文件。", kind="flag"),
                 LANGUAGE,
             ),
@@ -418,6 +427,41 @@ COMMANDS: dict[str, Command] = {
             None,
             (output_format("text", "json"), LANGUAGE),
             reads=False,
+        ),
+        Command(
+            "defects",
+            "defects",
+            "Known defects of the frameworks; those that concern FILE, or what an upgrade changes for it.",
+            "框架的已知缺陷；涉及 FILE 的缺陷，或升级对其带来的变化。",
+            "[FILE]",
+            0,
+            1,
+            (
+                output_format("text", "json"),
+                Option(
+                    ("--framework",),
+                    "Only defects of this framework.",
+                    "仅列出该框架的缺陷。",
+                    choices=("megatron", "mindformers"),
+                ),
+                Option(
+                    ("--version",), "Only those that this version has.", "仅列出该版本具有的缺陷。", metavar="VERSION"
+                ),
+                Option(
+                    ("--since",),
+                    "Only those that this version or a later one has.",
+                    "仅列出该版本或更新版本具有的缺陷。",
+                    metavar="VERSION",
+                ),
+                Option(
+                    ("--from",),
+                    "With --to: what FILE, or a run of that version, loses and gains by an upgrade.",
+                    "与 --to 一同使用：升级后 FILE（或该版本的训练）不再涉及与新涉及的缺陷。",
+                    metavar="VERSION",
+                ),
+                Option(("--to",), "The version after the upgrade.", "升级后的版本。", metavar="VERSION"),
+                LANGUAGE,
+            ),
         ),
         Command(
             "explain",

@@ -35,6 +35,8 @@ class ShowJson(BasisJson):
 
     file: str
     dialect: str
+    summary: str
+    """How large the network is and what a step takes, in one line; empty where nothing of it is decided."""
     launch: LaunchJson | None
     other_launches: list[OtherLaunchJson]
     values: list[ValueJson]
@@ -119,7 +121,7 @@ class RuleJson(Open):
     scope: str
     sources: list[str]
     fixable: bool
-    kind: Literal["rule", "checklist-item"]
+    kind: Literal["rule", "checklist-item", "advisory"]
 
 
 class RulesJson(RootModel[list[RuleJson]]):
@@ -153,10 +155,13 @@ class GradientJson(Open):
 
 
 class NotComparedJson(Open):
-    """A field that the small run cannot speak for."""
+    """A field, or a key that has none, which the small run cannot speak for; `differs` makes the verdict partial."""
 
     field: str
     reason: str
+    a: Any = None
+    b: Any = None
+    differs: bool = False
 
 
 class DivergenceJson(Open):
@@ -275,6 +280,50 @@ class ExplainKeyJson(Open):
     mindformers: list[KeyHistoryJson]
 
 
+class AffectedJson(Open):
+    """Which versions have a defect, as databases of vulnerabilities say it."""
+
+    package: dict[str, str]
+    versions: list[str]
+    ranges: list[dict[str, Any]]
+
+
+class DefectJson(Open):
+    """One line of `accmap defects`."""
+
+    id: str
+    summary: str
+    details: str
+    affected: list[AffectedJson]
+    severity: Literal["error", "warning", "info"]
+    references: list[dict[str, str]]
+    database_specific: dict[str, Any]
+
+
+class DefectsJson(RootModel[list[DefectJson]]):
+    """`accmap defects`."""
+
+
+class FileDefectsJson(BasisJson):
+    """`accmap defects FILE`."""
+
+    file: str
+    defects: list[DiagnosticJson]
+
+
+class UpgradeJson(Open):
+    """`accmap defects FILE --from V --to W`."""
+
+    file: str
+    before: str = Field(alias="from")
+    to: str
+    lost: list[DiagnosticJson]
+    gained: list[DiagnosticJson]
+    kept: list[DiagnosticJson]
+    problems: list[DiagnosticJson]
+    changed: list[DiffRowJson]
+
+
 class FaultJson(Open):
     """One thing in a file that is not as its schema says; `key` is empty for the whole file."""
 
@@ -295,6 +344,9 @@ class SchemaCheckJson(Open):
 
 OUTPUTS: dict[str, type[BaseModel]] = {
     "convert": ConvertJson,
+    "defects": DefectsJson,
+    "defects-file": FileDefectsJson,
+    "defects-upgrade": UpgradeJson,
     "diagnostic": DiagnosticJson,
     "diff": DiffJson,
     "explain": ExplainJson,

@@ -8,6 +8,7 @@ import os
 from ..mapper.align.alignment import steps
 from ..mapper.align.pair import pair_of
 from ..mapper.align.readme import FILES, readme
+from ..mapper.translate.read_back import require_said
 from ..mapper.translate.starting import obstacles
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.border.writing import write_folder
@@ -19,6 +20,7 @@ from .accepting import accepted_losses, close_report
 from .exit_codes import BAD
 from .inputs import load
 from .loss_report import print_obstacles, print_problems, print_report
+from .messages_compiled import say as usage
 from .parsing import UsageError
 from .terminal import wants_colour
 
@@ -49,15 +51,16 @@ def run(
     no_comments: bool,
     force: bool,
     accept_loss: Sequence[str],
+    no_read_back: bool,
     format: str,  # noqa: A002 - the option's name
     lang: Language,
 ) -> int:
     """Write the pair; nothing is written where one of its files may not be."""
     if directory is None:
-        raise UsageError("pair needs the directory to write to: -d DIR", "pair 需要写入的目录：-d DIR")
+        raise UsageError(usage.pair_needs_the_directory_to())
     last = len(steps()) - 1
     if step is not None and not 0 <= step <= last:
-        raise UsageError(f"--step takes 0 to {last}, not {step}", f"--step 为 0 到 {last}，而不是 {step}")
+        raise UsageError(usage.step_takes_0_to_not(last=last, step=step))
     accepted = accepted_losses(files[0], accept_loss, lang)
     config = load(files[0], options, stdin_name)
     require_training(config)
@@ -71,6 +74,8 @@ def run(
         initial_weights=init_weights,
         trial=experiment,
     )
+    if not no_read_back:
+        require_said(pair.megatron, pair.mindformers)
     texts = pair.texts(comments=not no_comments)
     texts.update({name: readme(pair, language) for language, name in FILES.items()})
     written = {os.path.join(directory, name): text for name, text in texts.items()}

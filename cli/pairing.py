@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
+from ..mappings.keys_compiled import RUN_MODE
 from ..schemas.border.incoming import require_inside, require_no_way_out
-from ..schemas.diagnostic import Diagnostic, UnreadableError
+from ..schemas.diagnostic import Diagnostic, UnreadableError, finding
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.messages_compiled import say
 from ..schemas.purpose import trains_gpt, without_training
 from .branches import branches_of
 from .configuration import confinement
@@ -64,6 +66,8 @@ class Gathering:
         if self.is_one_pair(rest):
             yield self._group(*self._of("megatron"), *self._of("mindformers"))
             rest = [name for name in rest if not self._trains(name)]
+        elif len(self._names) == len(rest) == len(self._sides) == 2:
+            self._half(*self._sides.values())
         for name in rest:
             file = self._take(name)
             if file is not None:
@@ -108,6 +112,8 @@ class Gathering:
                 side = self._sides[file]
                 other = self._partner(partner, places)
                 if other is None or other.framework == side.framework or not _comparable(side, other):
+                    if other is not None:
+                        self._half(side, other)
                     yield (side,)
                 else:
                     paired.update((file, other.config.file))
@@ -119,6 +125,17 @@ class Gathering:
     def _group(self, script: Side, yaml: Side) -> tuple[Side, ...]:
         self.pairs.append((script.config.file, yaml.config.file))
         return script, yaml
+
+    def _half(self, *sides: Side) -> None:
+        """Says of a pair of which the script trains that its configuration does not."""
+        script, yaml = sorted(sides, key=lambda entry: entry.framework)
+        mode = yaml.config.settings.get(RUN_MODE)
+        purpose = yaml.config.purpose
+        if (script.framework, yaml.framework) != ("megatron", "mindformers") or mode is None or mode.span is None:
+            return
+        if trains_gpt(script.config) and purpose is not None and not purpose.trains_gpt:
+            said = say.one_side_trains(mode=str(mode.value), script=script.config.file)
+            self._remarks[f"{yaml.config.file} {script.config.file}"] = finding(said, yaml.config.file, mode.span)
 
     def _place(self, name: str) -> str:
         """Where a file is, whatever it is called."""
@@ -154,7 +171,7 @@ class Gathering:
         except UnreadableError as error:
             remark = without_training(error.diagnostic, self._reader.sources.get(error.diagnostic.file))
             if remark is None:
-                self._unreadable[name] = error.diagnostic
+                self._unreadable[name] = _as_sure_as_it_is(error.diagnostic)
             else:
                 self._remarks[name] = remark
             return None
@@ -171,6 +188,13 @@ class Gathering:
         self._sides[side.config.file] = side
         self._files[name] = side.config.file
         return side.config.file
+
+
+def _as_sure_as_it_is(problem: Diagnostic) -> Diagnostic:
+    """Why a file could not be read: where that depends on what it does not say, nothing is known to be wrong."""
+    if problem.kind.effect != "depends":
+        return problem
+    return problem._replace(kind=problem.kind._replace(severity="warning"))
 
 
 def _comparable(*sides: Side) -> bool:

@@ -7,8 +7,9 @@ every commit cannot afford; so every command line is parsed here, and Typer is i
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ..schemas.suggestion import suggestion_in_both
+from ..schemas.suggestion import suggestion
 from ..schemas.usage import UsageError
+from .messages_compiled import say
 from .options import Command, Option, options_of
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def counts_from_one(option: str, number: int) -> UsageError:
     """A number of things that is none."""
-    return UsageError(f"{option} counts from 1, not {number}", f"{option} 从 1 开始，而不是 {number}")
+    return UsageError(say.counts_from_1_not(option=option, number=number))
 
 
 class Parsed(NamedTuple):
@@ -50,11 +51,10 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
             operands.append(word)
             continue
         if option is None:
-            hint, hint_zh = suggestion_in_both(name, by_name)
-            raise UsageError(f"{command.name} has no option {name}{hint}", f"{command.name} 没有选项 {name}{hint_zh}")
+            raise UsageError(say.has_no_option(name=command.name, name2=name, hint=suggestion(name, by_name)))
         if option.kind == "flag":
             if equals:
-                raise UsageError(f"{name} takes no value", f"{name} 不带值")
+                raise UsageError(say.takes_no_value(name=name))
             values[option.dest] = True
             continue
         if equals:
@@ -66,7 +66,7 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
                 borrowed, lender = taken, option.dest
         if not taken:
             named = f" {option.metavar}" if option.metavar else ""
-            raise UsageError(f"{name} needs a value{named}", f"{name} 需要一个值{named}")
+            raise UsageError(say.needs_a_value(name=name, named=named))
         _store(values, option, name, taken)
     return Parsed(_operands(command, operands, borrowed, lender, values), values)
 
@@ -99,14 +99,14 @@ def _store(values: dict[str, object], option: Option, name: str, taken: list[str
 def _converted(option: Option, name: str, text: str) -> object:
     if option.choices and text not in option.choices:
         listed = ", ".join(option.choices)
-        raise UsageError(f"{name} is one of {listed}, not {text!r}", f"{name} 应为 {listed} 之一，而不是 {text!r}")
+        raise UsageError(say.is_one_of_not(name=name, listed=listed, text=text))
     if option.type is str:
         return text
     try:
         return option.type(text)
     except ValueError:
-        wanted, wanted_zh = ("a whole number", "整数") if option.type is int else ("a number", "数值")
-        raise UsageError(f"{name} takes {wanted}, not {text!r}", f"{name} 需要{wanted_zh}，而不是 {text!r}") from None
+        wanted = say.a_whole_number() if option.type is int else say.a_number()
+        raise UsageError(say.takes_not(name=name, text=text, wanted=wanted)) from None
 
 
 def _operands(
@@ -120,11 +120,8 @@ def _operands(
         assert isinstance(known, list)
         values[lender] = known[:-missing]  # pyright: ignore[reportUnknownVariableType]
     if len(operands) < command.minimum:
-        raise UsageError(f"{command.name} needs {command.operands}", f"{command.name} 需要 {command.operands}")
+        raise UsageError(say.needs(name=command.name, operands=command.operands))
     if command.maximum is not None and len(operands) > command.maximum:
         surplus = operands[command.maximum]
-        raise UsageError(
-            f"{command.name} takes {command.operands}; {surplus!r} is one too many",
-            f"{command.name} 只接受 {command.operands}；{surplus!r} 是多余的",
-        )
+        raise UsageError(say.takes_is_one_too_many(name=command.name, operands=command.operands, surplus=surplus))
     return tuple(operands)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from .messages_compiled import say
 from .parsing import UsageError
 
 if TYPE_CHECKING:
@@ -26,22 +27,16 @@ def plugin_rules(names: Sequence[str]) -> tuple[Rule, ...]:
         point = known.get(name)
         if point is None:
             listed = ", ".join(known) or "none"
-            raise UsageError(
-                f"plugins: no installed distribution gives {name!r} in {GROUP}; there are {listed}",
-                f"plugins：已安装的包中没有 {GROUP} 的 {name!r}；现有 {listed}",
-            )
+            raise UsageError(say.plugins_no_installed_distribution_gives(name=name, group=GROUP, listed=listed))
         try:
             given = point.load()
             given = given() if callable(given) and not isinstance(given, Rule) else given
             rules: list[object] = [given] if isinstance(given, Rule) else list(cast("Iterable[object]", given))
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
-            raise UsageError(f"plugins: {name} cannot be loaded: {why}", f"plugins：无法加载 {name}：{why}") from error
+            raise UsageError(say.plugins_cannot_be_loaded(name=name, said=why)) from error
         for rule in rules:
             if not isinstance(rule, Rule):
-                raise UsageError(
-                    f"plugins: {name} gives {rule!r}, which is not an accmap.rules.rule.Rule",
-                    f"plugins：{name} 给出的 {rule!r} 不是 accmap.rules.rule.Rule",
-                )
+                raise UsageError(say.plugins_gives_which_is_not(name=name, rule=rule))
             found.append(rule)
     return tuple(found)

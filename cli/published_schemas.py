@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .messages_compiled import say
 from .parsing import UsageError
 from .schemas_compiled import SCHEMAS
 
@@ -34,7 +35,5 @@ def schema_of(
         found = mindformers_model(chosen, mindformers or default_name("mindformers", chosen))
     else:
         listed = ", ".join(NAMES)
-        raise UsageError(
-            f"there is no schema {name!r}; the schemas are {listed}", f"没有名为 {name!r} 的 schema；可选的有 {listed}"
-        )
+        raise UsageError(say.there_is_no_schema_the(name=name, listed=listed))
     return {"$schema": _DRAFT, **found.model_json_schema()}

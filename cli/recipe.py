@@ -9,6 +9,7 @@ from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from .inputs import load
 from .open_values import print_open
+from .summary_line import summary_line
 from .terminal import shortened, wants_colour, width
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..schemas.config import ReadOptions
     from ..schemas.diagnostic import Language
 
+_MOST_KEYS = 12
 _UNMAPPED = ("without a field", "没有对应字段")
 
 
@@ -35,6 +37,7 @@ def run(
     reasons = open_because(config, recipe)
     if format == "json":
         answer = recipe.to_json(lang)
+        answer["summary"] = summary_line(recipe.fields, lang)
         for name, reason in reasons.items():
             answer["fields"][name]["reason"] = reason[lang == "zh"]  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
         emit(json_text(answer))
@@ -51,6 +54,9 @@ def _page(recipe: Recipe, language: Language) -> None:
         say(painted(recipe.basis.text(language), "dim", colour))
         if recipe.basis.purpose is not None:
             say(recipe.basis.purpose.problem.message(language))
+    summary = summary_line(recipe.fields, language)
+    if summary:
+        say(summary)
     topic = ""
     for name, found in recipe.fields.items():
         if name.partition(".")[0] != topic:
@@ -59,7 +65,7 @@ def _page(recipe: Recipe, language: Language) -> None:
             say(painted(topic, "bold", colour))
         value = "?" if not found.decided else _shown(found.value)
         place = "" if found.span is None else f"{found.span.file or ''}:{found.span.line}:{found.span.column}"
-        origin = painted(f"{found.origin} {place} {', '.join(found.keys)}".replace("  ", " ").rstrip(), "dim", colour)
+        origin = painted(f"{found.origin} {place} {_keys(found.keys)}".replace("  ", " ").rstrip(), "dim", colour)
         say(f"  {name:<40} {shortened(value, max(20, width() - 70)):<20} {origin}".rstrip())
     if recipe.unmapped:
         say()
@@ -68,6 +74,10 @@ def _page(recipe: Recipe, language: Language) -> None:
             place = "" if entry.span is None else f":{entry.span.line}:{entry.span.column}"
             reason = entry.zh if language == "zh" else entry.en
             say(f"  {entry.key:<40} {painted(place, 'dim', colour)} {reason}")
+
+
+def _keys(keys: Sequence[str]) -> str:
+    return ", ".join(keys[:_MOST_KEYS]) + (", …" if len(keys) > _MOST_KEYS else "")
 
 
 def _shown(value: object) -> str:

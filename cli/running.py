@@ -7,11 +7,12 @@ from importlib import import_module
 
 from ..schemas.border.outgoing import tell, tell_crash
 from ..schemas.config import ReadOptions
-from ..schemas.diagnostic import Language, UnreadableError
+from ..schemas.diagnostic import Language, ReadBackError, UnreadableError
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING
 from .branches import branches_of
 from .exit_codes import BROKEN, UNUSABLE
+from .messages_compiled import say
 from .options import Command, reading_of
 from .parsing import Parsed, UsageError, counts_from_one
 
@@ -41,6 +42,9 @@ def run_command(command: Command, parsed: Parsed) -> int:
     except UnreadableError as error:
         report(error, values["lang"])  # pyright: ignore[reportArgumentType]
         return UNUSABLE
+    except ReadBackError as error:
+        tell(error.message(values["lang"]))  # pyright: ignore[reportArgumentType]
+        return BROKEN
     except UsageError as error:
         tell(f"accmap: {error.message(values['lang'])}")  # pyright: ignore[reportArgumentType]
         return UNUSABLE
@@ -88,9 +92,7 @@ def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> Rea
     for assignment in _words(values["var"]):
         name, equals, value = assignment.partition("=")
         if not equals or not name.isidentifier():
-            raise UsageError(
-                f"--var takes NAME=VALUE, not {assignment!r}", f"--var 的形式是 NAME=VALUE，而不是 {assignment!r}"
-            )
+            raise UsageError(say.var_takes_name_value_not(assignment=assignment))
         variables[name] = value
     counts = {name: _count(values, name) for name in ("world_size", "launch", "steps", "dataset_size")}
     return ReadOptions(

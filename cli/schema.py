@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..schemas.border.outgoing import emit, json_text, page
+from .messages_compiled import say
 from .parsing import UsageError
 from .published_schemas import NAMES, schema_of
 
@@ -29,16 +30,13 @@ def run(
     """Print one schema, or the names where none is given; with `check`, what in a file is not as its schema says."""
     if check is not None:
         if files:
-            raise UsageError(
-                f"schema --check takes one file; --of {files[0]} says what it is",
-                f"schema --check 只接受一个文件；用 --of {files[0]} 说明其类别",
-            )
+            raise UsageError(say.schema_check_takes_one_file(file=files[0]))
         from .schema_check import check_file
 
         return check_file(
             check, of, stdin_filename, (megatron, mindformers, dialect), as_json=format == "json", language=lang
         )
     if of is not None:
-        raise UsageError("--of goes with --check", "--of 须与 --check 合用")
+        raise UsageError(say.of_goes_with_check())
     emit(json_text(schema_of(files[0], megatron, mindformers, dialect), 2) if files else page(NAMES))
     return 0

@@ -12,6 +12,7 @@ from ..schemas.yaml_text import read_yaml
 from .configuration import find_configuration, read_configuration, toml_table
 from .exit_codes import BAD, FINE
 from .inputs import read_input
+from .messages_compiled import say
 from .parsing import UsageError
 from .published_schemas import NAMES, schema_of
 from .schema_faults import Fault, dotted, faults
@@ -82,11 +83,9 @@ def _json(source: SourceText) -> Any:
         return json.loads(source.text)
     except json.JSONDecodeError as error:
         place = f"{source.name}:{error.lineno}:{error.colno}"
-        raise UsageError(f"{place}: not valid JSON: {error.msg}", f"{place}：不是合法的 JSON：{error.msg}") from None
+        raise UsageError(say.not_valid_json(place=place, msg=error.msg)) from None
     except (RecursionError, ValueError) as error:
-        raise UsageError(
-            f"{source.name} is no JSON to read: {error}", f"{source.name} 不是可读的 JSON：{error}"
-        ) from None
+        raise UsageError(say.is_no_json_to_read(name=source.name, error=error)) from None
 
 
 def _kind_of(name: str, value: Any) -> str:
@@ -102,10 +101,7 @@ def _kind_of(name: str, value: Any) -> str:
         found = "rules"
     if found is None:
         listed = ", ".join(NAMES)
-        raise UsageError(
-            f"{name} does not say what it is: --of NAME does, one of {listed}",
-            f"无法判断 {name} 的类别：请用 --of NAME 说明，可选 {listed}",
-        )
+        raise UsageError(say.does_not_say_what_it(name=name, listed=listed))
     return found
 
 
@@ -114,13 +110,13 @@ def _keys_of(kind: str) -> set[str]:
 
 
 def _answer_of(keys: Any) -> str | None:
-    """The answer or baseline that most of the keys belong to: every one has some that no other has."""
-    scores: dict[str, float] = {}
+    """The answer or baseline that most of the keys belong to, one that lacks none of its own before others."""
+    scores: dict[str, tuple[bool, int]] = {}
     for kind in (*SCHEMAS, "recipe"):
         required = set(schema_of(kind).get("required", ())) if kind not in _NOT_ANSWERS else set[str]()
         if required and len(required & keys) * 2 > len(required):
             known = set(schema_of(kind)["properties"])
-            scores[kind] = len(known & keys) - len(required - keys) - len(keys - known)
+            scores[kind] = required <= keys, len(known & keys) - len(required - keys) - len(keys - known)
     return max(scores, key=scores.__getitem__) if scores else None
 
 

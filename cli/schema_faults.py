@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from jsonschema import Draft202012Validator
 
-from ..schemas.suggestion import suggestion_in_both
+from ..schemas.message import Words, in_chinese
+from ..schemas.suggestion import suggestion
+from .messages_compiled import say
 from .terminal import shortened
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "enum": ("{key} is {value}; it must be one of {limit}", "{key} 是 {value}；应为 {limit} 之一"),
     "const": ("{key} is {value}; it must be {limit}", "{key} 是 {value}；应为 {limit}"),
     "required": ("{key} needs {name}", "{key} 需要 {name}"),
-    "additionalProperties": ("{key} has no {name}{hint}", "{key} 没有 {name}{hint_zh}"),
+    "additionalProperties": ("{key} has no {name}{hint}", "{key} 没有 {name}{hint}"),
     "minimum": ("{key} is {value}; it must be at least {limit}", "{key} 是 {value}；至少应为 {limit}"),
     "maximum": ("{key} is {value}; it must be at most {limit}", "{key} 是 {value}；至多应为 {limit}"),
     "minItems": ("{key} must have at least {limit} entries", "{key} 至少应有 {limit} 项"),
@@ -129,8 +131,7 @@ def _unknown_keys(error: ValidationError, path: tuple[str | int, ...]) -> Iterat
     instance: Mapping[str, Any] = error.instance  # type: ignore[assignment]
     for name in instance:
         if name not in known:
-            hint, hint_zh = _hint(name, known)
-            yield _fault((*path, name), "additionalProperties", path, name=_shown(name), hint=hint, hint_zh=hint_zh)
+            yield _fault((*path, name), "additionalProperties", path, name=_shown(name), hint=_hint(name, known))
 
 
 def _kind_fault(path: tuple[str | int, ...], value: object, kinds: Iterable[Any]) -> Fault:
@@ -143,16 +144,13 @@ def _fault(path: tuple[str | int, ...], keyword: str, named: tuple[str | int, ..
     english, chinese = _SENTENCES.get(keyword, _OTHER)
     key = dotted(named)
     en = english.format(key=key or _WHOLE[0], keyword=keyword, **said)
-    zh = chinese.format(key=key or _WHOLE[1], keyword=keyword, **said)
+    told = {name: in_chinese(one) for name, one in said.items()}
+    zh = chinese.format(key=key or _WHOLE[1], keyword=keyword, **told)
     return Fault(path, keyword, en, zh)
 
 
-def _hint(name: str, known: Iterable[str]) -> tuple[str, str]:
-    found = suggestion_in_both(name, known)
-    if found[0]:
-        return found
-    listed = ", ".join(known)
-    return f"; the keys are {listed}", f"；可用的键有 {listed}"
+def _hint(name: str, known: Iterable[str]) -> Words:
+    return suggestion(name, known) or say.the_keys_are(listed=", ".join(known))
 
 
 def _words(value: object, limit: Sequence[object]) -> str:
@@ -160,7 +158,7 @@ def _words(value: object, limit: Sequence[object]) -> str:
     words = [_shown(word) for word in limit]
     if len(words) <= _MOST_WORDS:
         return ", ".join(words)
-    close = suggestion_in_both(str(value), map(str, limit))[0].removeprefix("; did you mean ").removesuffix("?")
+    close = suggestion(str(value), map(str, limit)).removeprefix("; did you mean ").removesuffix("?")
     return ", ".join([close] * bool(close) + words[:5]) + ", …"
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from ..mapper.computed.quantities import computed_of
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.purpose import trains_gpt
 from .inputs import load
+from .summary_line import summary_line
 from .terminal import shortened, wants_colour, width
 
 if TYPE_CHECKING:
@@ -74,6 +77,7 @@ def to_json(config: Config, settings: Iterable[Setting], language: Language) -> 
         "framework": config.framework,
         **config.basis.to_json(language),
         "dialect": config.dialect,
+        "summary": summary_of(config, language),
         "launch": None if config.launch is None else config.launch.to_json(),
         "other_launches": [
             {
@@ -87,6 +91,11 @@ def to_json(config: Config, settings: Iterable[Setting], language: Language) -> 
         "unresolved": [entry.to_json(language) for entry in config.unresolved],
         "problems": [problem.to_json(language) for problem in config.problems],
     }
+
+
+def summary_of(config: Config, language: Language) -> str:
+    """The size of the network and of a step, where the file says them; of what is no training run, nothing."""
+    return summary_line(computed_of(config), language) if trains_gpt(config) else ""
 
 
 def _written(setting: Setting) -> bool:
@@ -141,6 +150,9 @@ class _Page:
             devices = self._word("unknown-devices") if size is None else self._word("devices").format(size)
             started = " ".join(filter(None, (launch.launcher, launch.script)))
             say(f"{self._word('launch')}: {started}  {self._paint(self._at(launch.span), 'dim')}  {devices}")
+        summary = summary_of(config, self.language)
+        if summary:
+            say(summary)
         for other in config.other_launches[:MOST_OTHERS]:
             told = f"{self._word('others')}: {other.script}  {self._paint(self._at(other.span), 'dim')}"
             say(told, *_own_words(other, launch))

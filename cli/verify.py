@@ -1,7 +1,8 @@
 """`accmap verify A B`: both real models, shrunk from the two files, on the same weights and tokens.
 
-0 for a match, 1 for a mismatch or a pair that cannot be verified, 2 where a framework is missing (with the one command
-that installs it) or a file cannot be read. Progress goes to stderr, the answer to stdout or to `--output`.
+0 for a match, 1 for a mismatch, a match in part or a pair that cannot be verified, 2 where a framework is missing (with
+the one command that installs it) or a file cannot be read. Progress goes to stderr, the answer to stdout or to
+`--output`.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from ..schemas.reader import config_of
 from ..schemas.refused import require_accepted
 from .exit_codes import BAD, FINE, UNUSABLE
 from .inputs import read_input
+from .messages_compiled import say
 from .parsing import UsageError, counts_from_one
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from ..mapper.recipe.values import Recipe
+    from ..mappings.names_compiled import FieldName
     from ..schemas.border.outgoing import Outgoing
-    from ..schemas.config import Basis, Config, ReadOptions
+    from ..schemas.config import Basis, Config, ReadOptions, Value
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
     from ..verifier.verify import Verification
@@ -43,6 +47,8 @@ SIZES = {
 """Options that fix a size, and the recipe field each one fixes."""
 
 _MOST_RULES = 6
+_NOT_CARRIED = "not-carried-over"
+"""The rule of what the other framework cannot do at all; of a pair, too, it looks at one file."""
 
 
 def run(
@@ -67,10 +73,7 @@ def run(
     from ..verifier.verify import MissingFrameworkError, Options, verify
 
     if len(files) == 1 and not against:
-        raise UsageError(
-            "verify needs two files, A and B; one file alone is compared with `--against torch`",
-            "verify 需要两个文件 A 与 B；单个文件可用 `--against torch` 比较",
-        )
+        raise UsageError(say.verify_needs_two_files_a())
     chosen = _sizes(sizes)
     if seeds is not None and seeds < 1:
         raise counts_from_one("--seeds", seeds)
@@ -101,7 +104,10 @@ def run(
     except MissingFrameworkError as error:
         tell(f"accmap: {_missing(error, lang)}")
         return UNUSABLE
-    rules = rules_for(found, [] if against else findings_of(configs, sources))
+    findings = () if against else findings_of(configs, sources)
+    if not against:
+        found = found.in_part(unexercised(configs, findings, stage, lang))
+    rules = rules_for(found, findings)
     text = _rendered(found, rules, format, lang, [config.basis for config in configs])
     if output is None:
         emit(text)
@@ -136,6 +142,79 @@ def findings_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> Seq
         for config, source in zip(configs, sources, strict=True)
     }
     return check(Subject(sides.get("megatron"), sides.get("mindformers"), "train", {}, {})).diagnostics
+
+
+def unexercised(
+    configs: Sequence[Config], findings: Sequence[Diagnostic], stage: str, language: Language = "en"
+) -> list[dict[str, Any]]:
+    """What is known to change numbers between the files and no model was asked about, with both values.
+
+    Of two frameworks the linter knows it; two files of one framework have the same settings.
+    """
+    from ..mapper.recipe.reading import recipe_of
+
+    a, b = (recipe_of(config) for config in configs)
+    known = _alike(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
+    found: dict[str, dict[str, Any]] = {}
+    for field, entry in known:
+        if field is None or _is_left(field, a, b, stage):
+            found.setdefault(entry["field"], entry)
+    return list(found.values())
+
+
+def _is_left(field: FieldName, a: Recipe, b: Recipe, stage: str) -> bool:
+    """Whether a difference in a field counts and did not show in what was run."""
+    from ..mapper.gates import counts
+    from ..mapper.recipe.vocabulary import vocabulary
+    from ..verifier.fields import exercised
+
+    numeric = vocabulary()[field].impact == "numerics"
+    return numeric and not exercised(field, stage) and counts(field, a, b) is not False
+
+
+def _by_rules(
+    a: Recipe, b: Recipe, findings: Sequence[Diagnostic], language: Language
+) -> Iterator[tuple[FieldName | None, dict[str, Any]]]:
+    """What the linter's rules about pairs found: a field whose values differ, or a key that has none."""
+    from ..mappings.tables import field_named
+    from ..rules.registry import codes, rule
+
+    paired = {code for code in codes() if rule(code).scope == "pair"}
+    for finding in findings:
+        if finding.kind.severity == "info" or not (finding.kind.name == _NOT_CARRIED or finding.kind.code in paired):
+            continue
+        reason = finding.message(language)
+        if not finding.fields:
+            yield None, {"field": str(dict(finding.values).get("key", finding.kind.name)), "reason": reason}
+        for field in map(field_named, finding.fields):
+            values = tuple(_value(side, field) for side in (a, b))
+            if values[0] != values[1]:
+                yield field, _differing(field, values, reason)
+
+
+def _value(recipe: Recipe, field: FieldName) -> Value:
+    """A field's value; one that a side leaves open behaves as the neutral one does."""
+    from ..mapper.recipe.vocabulary import vocabulary
+
+    value = recipe.value(field)
+    return vocabulary()[field].default if value is None else value
+
+
+def _alike(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName | None, dict[str, Any]]]:
+    """Fields and keys whose values differ between two files of one framework."""
+    from ..mapper.differences import differences
+
+    reason = ("The files differ here.", "两文件在此不同。")[language == "zh"]
+    for row in differences(a, b):
+        if row.status != "equal" and row.impact == "numerics":
+            sides = (row.a, row.b)
+            key = next((side.key for side in sides if side is not None and side.key), "")
+            values = tuple(None if side is None else side.value for side in sides)
+            yield row.field, _differing(row.field or key, values, reason)
+
+
+def _differing(name: str, values: tuple[Value, ...], reason: str) -> dict[str, Any]:
+    return {"field": name, "reason": reason, "a": json_value(values[0]), "b": json_value(values[1])}
 
 
 def _speaking_of(found: Verification) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ Answer: TypeAlias = "dict[str, Any]"
 _WORDS = {
     "match": ("match", "一致"),
     "mismatch": ("mismatch", "不一致"),
+    "partial": ("match in part: what was run agrees", "部分一致：已运行的部分一致"),
+    "unexercised": ("differs, changes numbers and was not run", "两侧不同、影响数值，且未运行"),
     "not-verifiable": ("not verifiable", "无法验证"),
     "loss": ("loss by step", "各步损失"),
     "parts": ("other parts of the loss", "损失的其他部分"),
@@ -61,7 +63,7 @@ _TABLES = (
     "structure", "loss", "parts", "logits", "gradients", "gradient_elements", "norms", "clipping", "updates",
     "expert_bias", "padding", "initialisation",
 )  # fmt: skip
-_STYLES = {"match": "green", "mismatch": "red", "not-verifiable": "yellow"}
+_STYLES = {"match": "green", "partial": "yellow", "mismatch": "red", "not-verifiable": "yellow"}
 _KEYS = ("parameter", "step", "name", "part")
 _MOST_LINES = 6
 
@@ -80,6 +82,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
             lines.append(f"    {failure['explanation']}")
         if failure["kind"] in ("crash", "timeout", "memory"):
             lines += [f"    {line}" for line in failure["log"][-10:]]
+    lines += _unexercised_lines(answer, word)
     lines += _divergence_lines(answer, word, language)
     for table in _TABLES:
         lines += _table_lines(_rows(answer, table), word, table, colour)
@@ -91,8 +94,20 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     if answer["stand_ins"]:
         names = ", ".join(dict.fromkeys(f"{entry['side']}/{entry['name']}" for entry in answer["stand_ins"]))
         lines.append(f"{word('stand_ins')}: {names}")
-    lines.append(f"{word('not_compared')}: " + ", ".join(entry["field"] for entry in answer["not_compared"]))
+    rest = [entry["field"] for entry in answer["not_compared"] if not entry.get("differs")]
+    lines.append(f"{word('not_compared')}: " + ", ".join(rest))
     return page(lines)
+
+
+def _unexercised_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
+    """What makes a match partial, with both values."""
+    told = [entry for entry in answer["not_compared"] if entry.get("differs")]
+    return [f"  {word('unexercised')}: {_differing(entry)}: {entry['reason']}" for entry in told]
+
+
+def _differing(entry: dict[str, Any]) -> str:
+    both = f" ({_short(entry['a'])} | {_short(entry['b'])})" if "a" in entry else ""
+    return f"{entry['field']}{both}"
 
 
 def _divergence_lines(answer: Answer, word: Callable[[str], str], language: Language) -> list[str]:
@@ -102,9 +117,7 @@ def _divergence_lines(answer: Answer, word: Callable[[str], str], language: Lang
     direction = _DIRECTIONS[divergence["direction"]][language == "zh"]
     lines = [f"  {word('first')} {divergence['module']}, {direction}"]
     if divergence["differing"]:
-        told = ", ".join(
-            f"{entry['field']} ({_short(entry['a'])} | {_short(entry['b'])})" for entry in divergence["differing"]
-        )
+        told = ", ".join(map(_differing, divergence["differing"]))
         lines.append(f"  {word('differ')} {told}")
     elif divergence["fields"]:
         lines.append(f"  {word('depends')} {', '.join(divergence['fields'])}")
@@ -169,7 +182,7 @@ td.n{text-align:right;font-variant-numeric:tabular-nums}
 .bar{height:.7rem;background:#2f9e64;border-radius:2px;min-width:1px}
 .no .bar{background:#cf3b3b}.no td:first-child{color:#b32222;font-weight:600}
 .v{display:inline-block;padding:.1rem .6rem;border-radius:.4rem;color:#fff}
-.match{background:#2f9e64}.mismatch{background:#cf3b3b}.not-verifiable{background:#b7791f}
+.match{background:#2f9e64}.mismatch{background:#cf3b3b}.not-verifiable,.partial{background:#b7791f}
 pre{background:#f4f6fa;padding:.7rem;overflow:auto;font-size:.8rem}summary{cursor:pointer}code{font-size:.9em}
 @media(prefers-color-scheme:dark){
 body{background:#12161d;color:#dfe5ee}td,th{border-color:#2b3340}pre{background:#1b212b}}
@@ -198,7 +211,8 @@ def html_page(answer: Answer, language: Language) -> Outgoing:
             parts.append(f"<p>{markup(failure['explanation'])}</p>")
         log = "\n".join(map(markup, failure["log"]))
         parts.append(f"<details><summary>{word('log')}</summary><pre>{log}</pre></details>")
-    parts += [f"<p>{markup(line.strip())}</p>" for line in _divergence_lines(answer, word, language)]
+    told = (*_unexercised_lines(answer, word), *_divergence_lines(answer, word, language))
+    parts += [f"<p>{markup(line.strip())}</p>" for line in told]
     for table in _TABLES:
         rows = _rows(answer, table)
         if rows:

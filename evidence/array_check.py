@@ -14,7 +14,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ..schemas.diagnostic import Kind, UnreadableError, finding
+from ..schemas.diagnostic import UnreadableError, finding
 from .arrays import (
     TOLERANCES,
     Measured,
@@ -28,6 +28,7 @@ from .arrays import (
     read_array,
     wide,
 )
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,16 +36,6 @@ if TYPE_CHECKING:
 Verdict = Literal["equal", "close", "different"]
 
 GUIDE = {"cosine": 0.999, "magnitude": 0.01, "divergence": 0.005}
-
-PROBLEMS = {
-    "no-arrays": Kind(
-        "EVD089",
-        "no-arrays",
-        "error",
-        "{a} and {b} have no .npy file of the same name.",
-        "{a} 与 {b} 中没有同名的 .npy 文件。",
-    ),
-}
 
 
 class GuideCheck(NamedTuple):
@@ -114,7 +105,7 @@ def check_files(a: str, b: str, rules: Rules) -> FilesCheck:
     ours, theirs = set(_arrays_in(a)), set(_arrays_in(b))
     common = sorted(ours & theirs)
     if not common:
-        raise UnreadableError(finding(PROBLEMS, "no-arrays", a, a=a, b=b))
+        raise UnreadableError(finding(say.no_arrays(a=a, b=b), a))
     checks: list[ArrayCheck] = []
     unreadable: list[UnreadableError] = []
     for name in common:

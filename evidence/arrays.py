@@ -19,9 +19,11 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..schemas.border.regular import open_regular
-from ..schemas.diagnostic import Kind, UnreadableError, finding, unreadable
+from ..schemas.diagnostic import UnreadableError, finding, unreadable
+from ..schemas.message import Words, verbatim
 from ..schemas.messages_compiled import say as say_of_files
 from ..schemas.system_reasons import system_reason
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,39 +48,6 @@ _LONGEST_HEADER = 1 << 16
 """numpy itself writes and reads some thousands of bytes (`lib/format.py:_MAX_HEADER_SIZE`)."""
 _MOST_AXES = 64
 _LARGEST = 1 << 62
-
-PROBLEMS = {
-    "array-missing": Kind("EVD090", "array-missing", "error", "There is no file {path}.", "文件 {path} 不存在。"),
-    "array-unreadable": Kind(
-        "EVD091",
-        "array-unreadable",
-        "error",
-        "{path} is not a whole .npy array: {why}. Save it again with numpy.save.",
-        "{path} 不是完整的 .npy 数组：{why_zh}。请用 numpy.save 重新保存。",
-    ),
-    "array-objects": Kind(
-        "EVD092",
-        "array-of-objects",
-        "error",
-        "{path} holds {what}, not real numbers. Pickled objects are never opened, because that "
-        "would run code from the file.",
-        "{path} 的内容是 {what} 而不是实数，无法比较。不会打开 pickle 对象，否则会执行文件中的代码。",
-    ),
-    "tensor-unreadable": Kind(
-        "EVD094",
-        "tensor-unreadable",
-        "error",
-        "{path} is not one plain tensor of torch.save: {why}.",
-        "{path} 不是 torch.save 保存的单个普通张量：{why_zh}。",
-    ),
-    "no-numpy": Kind(
-        "EVD093",
-        "numpy-missing",
-        "error",
-        'Arrays need numpy, which is not installed: pip install "accmap[evidence]".',
-        '读取数组需要 numpy，但未安装：pip install "accmap[evidence]"。',
-    ),
-}
 
 
 class Measured(NamedTuple):
@@ -138,7 +107,7 @@ def open_numpy() -> Any:
     try:
         import numpy as np
     except ImportError:
-        raise UnreadableError(finding(PROBLEMS, "no-numpy", "numpy")) from None
+        raise UnreadableError(finding(say.no_numpy(), "numpy")) from None
     return np
 
 
@@ -155,11 +124,11 @@ def read_array(path: str) -> Array:
     except UnreadableError:
         raise
     except FileNotFoundError:
-        raise UnreadableError(finding(PROBLEMS, "array-missing", path, path=path)) from None
+        raise UnreadableError(finding(say.array_missing(path=path), path)) from None
     except OSError as error:
         raise unreadable(say_of_files.denied(path=path, why=system_reason(error)), path) from None
     except Exception as error:  # noqa: BLE001 - the header is Python text: its parser raises whatever garbage makes it
-        raise _unreadable(path, _first_line(error)) from None
+        raise _unreadable(path, verbatim(_first_line(error))) from None
 
 
 class _Header(NamedTuple):
@@ -175,15 +144,14 @@ def _mapped(np: Any, path: str, stream: BufferedReader, header: _Header) -> Arra
     begins, shape, dtype, order = header
     found = os.fstat(stream.fileno()).st_size
     if dtype.hasobject:
-        raise UnreadableError(finding(PROBLEMS, "array-objects", path, path=path, what="pickled objects"))
+        raise UnreadableError(finding(say.array_objects(path=path, held=say.pickled_objects()), path))
     if dtype.kind not in "biufV" or (dtype.kind == "V" and (dtype.names or dtype.itemsize != _BFLOAT16_BYTES)):
-        raise UnreadableError(finding(PROBLEMS, "array-objects", path, path=path, what=str(dtype)[:80]))
+        raise UnreadableError(finding(say.array_objects(path=path, held=str(dtype)[:80]), path))
     if len(shape) > _MOST_AXES or not all(0 <= size < _LARGEST for size in shape):
-        raise _unreadable(path, f"its shape {str(shape)[:80]} cannot be", f"形状 {str(shape)[:80]} 不可能成立")
+        raise _unreadable(path, say.its_shape_cannot_be(shape=str(shape)[:80]))
     expected = begins + math.prod(shape) * dtype.itemsize
     if found < expected:
-        told = f"{found:,} bytes of {expected:,}; it was cut off", f"{expected:,} 字节中只有 {found:,} 字节，文件被截断"
-        raise _unreadable(path, *told)
+        raise _unreadable(path, say.cut_off(found=found, due=expected))
     whole = math.prod(shape)
     array = np.memmap(stream, dtype, "r", begins, shape, order) if whole else np.zeros(shape, dtype, order)
     return from_bfloat16(array.view(np.uint16)) if dtype.kind == "V" else array
@@ -428,8 +396,8 @@ def _epsilon(np: Any, a: Array, b: Array) -> float:
     return float(np.finfo(np.result_type(a.dtype, b.dtype, np.float32)).eps)
 
 
-def _unreadable(path: str, why: str, why_zh: str = "") -> UnreadableError:
-    return UnreadableError(finding(PROBLEMS, "array-unreadable", path, path=path, why=why, why_zh=why_zh or why))
+def _unreadable(path: str, why: Words) -> UnreadableError:
+    return UnreadableError(finding(say.array_unreadable(path=path, why=why), path))
 
 
 def _first_line(error: Exception) -> str:

@@ -9,22 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
     from ..schemas.diagnostic import Kind
 
-_PARTS = {
-    "logs.problems": "logs",
-    "dump.config_problems": "dump config",
-    "dump.compare_problems": "dump compare",
-    "weights.problems": "weights convert, weights check",
-    "data.problems": "data check",
-    "environment_problems": "doctor",
-    "arrays": "check npy",
-    "array_check": "check npy",
-    "scores": "check scores",
+_PARTS: dict[str, tuple[tuple[str, str], ...]] = {
+    "": (("EVD080", "doctor"), ("EVD089", "check npy"), ("EVD095", "check scores")),
+    ".logs.problems": (("EVD001", "logs"),),
+    ".dump": (("EVD020", "dump config"), ("EVD030", "dump compare")),
+    ".weights": (("EVD040", "weights convert, weights check"),),
+    ".data": (("EVD060", "data check"),),
 }
-"""Modules that hold a table `PROBLEMS`, and the commands in which its problems are met."""
+"""Folders with a catalogue, or modules with a table, and the commands that meet their problems, from a code on."""
 
 
 class Code(NamedTuple):
@@ -38,13 +34,20 @@ class Code(NamedTuple):
 def codes() -> dict[str, Code]:
     """All of them, in order."""
     found: dict[str, Code] = {}
-    for module, commands in _PARTS.items():
-        problems: Mapping[str, Kind] = import_module(f".{module}", __package__).PROBLEMS
-        for kind in problems.values():
+    for module, parts in _PARTS.items():
+        for kind in _kinds(module):
+            commands = max((part for part in parts if part[0] <= kind.code), default=parts[0])[1]
             known = found.get(kind.code, Code(kind.code, commands, ()))
             if kind.code.startswith("EVD"):
                 found[kind.code] = known._replace(kinds=(*known.kinds, kind))
     return dict(sorted(found.items()))
+
+
+def _kinds(part: str) -> Iterable[Kind]:
+    try:
+        return import_module(f"{part}.messages_compiled", __package__).say.kinds.values()
+    except ModuleNotFoundError:
+        return import_module(part, __package__).PROBLEMS.values()
 
 
 def products() -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..mapper.align.table import alignment_table
 from .environment import version_table
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,17 +31,12 @@ def deterministic_variables(side: str) -> tuple[Variable, ...]:
     return tuple(Variable(row["name"], row["value"], row["en"], row["zh"]) for row in version_table()["deterministic"])
 
 
-_SIDES = {
-    "mindformers": ("MindSpore Transformers on Ascend", "昇腾侧 MindSpore Transformers"),
-    "megatron": ("Megatron-LM on GPUs", "GPU 侧 Megatron-LM"),
-}
-
-
 def export_lines(sides: Iterable[str], language: Language) -> list[str]:
     """The deterministic set as lines for a shell."""
     lines: list[str] = []
     for side in sides:
-        lines.append(f"# {_SIDES[side][language == 'zh']}")
+        named = say.side_mindformers() if side == "mindformers" else say.side_megatron()
+        lines.append(f"# {named.text(language)}")
         for variable in deterministic_variables(side):
             why = variable.zh if language == "zh" else variable.en
             lines.append(f"export {variable.name}={variable.value}  # {why}")
@@ -49,10 +45,7 @@ def export_lines(sides: Iterable[str], language: Language) -> list[str]:
 
 _SEEDING = {
     "torch": (
-        (
-            "# pretrain_gpt.py: below its imports, before anything random.",
-            "# 用于 pretrain_gpt.py：放在 import 之后、任何随机操作之前。",
-        ),
+        say.seeding_torch,
         """import os
 import random
 
@@ -74,10 +67,7 @@ seed_all()
 """,
     ),
     "mindspore": (
-        (
-            "# run_mindformer.py: below its imports, before anything random.",
-            "# 用于 run_mindformer.py：放在 import 之后、任何随机操作之前。",
-        ),
+        say.seeding_mindspore,
         """import os
 import random
 
@@ -101,4 +91,4 @@ seed_all()
 def seeding_code(framework: str, language: Language) -> str:
     """The lines that fix every seed and switch deterministic kernels on, with the place where they belong."""
     place, code = _SEEDING[framework]
-    return f"{place[language == 'zh']}\n{code}"
+    return f"{place().text(language)}\n{code}"

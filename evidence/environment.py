@@ -18,8 +18,9 @@ from ..schemas.border.incoming import package_text
 from ..schemas.border.regular import open_regular
 from ..schemas.diagnostic import finding
 from ..schemas.house_yaml import house_yaml
+from ..schemas.message import verbatim
 from ..schemas.system_reasons import system_reason
-from .environment_problems import PROBLEMS
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -130,7 +131,7 @@ def _distribution(row: Mapping[str, Any], problems: list[Diagnostic]) -> Install
         return None
     except Exception as error:  # noqa: BLE001 - a broken installation is a finding, not a crash
         why = f"{type(error).__name__}: {error}"
-        problems.append(finding(PROBLEMS, "unreadable", HERE, None, name=row["name"], why=why, why_zh=why))
+        problems.append(finding(say.version_unreadable(name=row["name"], why=verbatim(why)), HERE))
         return None
 
 
@@ -142,17 +143,15 @@ def _from_files(row: Mapping[str, Any], root: str, problems: list[Diagnostic]) -
                 with open_regular(path) as stream:
                     text = stream.read(MOST_CHARACTERS).decode("utf-8", "replace")
             except OSError as error:
-                reason = system_reason(error)
-                why, why_zh = f"{path}: {reason}", f"{path}: {reason.zh}"
-                problems.append(finding(PROBLEMS, "unreadable", HERE, None, name=row["name"], why=why, why_zh=why_zh))
+                why = say.said_of_file(path=path, why=system_reason(error))
+                problems.append(finding(say.version_unreadable(name=row["name"], why=why), HERE))
                 continue
             given = re.search(row["expression"], text)
             if given is not None:
                 return Installed(row["name"], given[1].rstrip("."), row["side"], path)
             seen = seen or path
     if seen is not None:
-        values = {"name": row["name"], "why": f"{seen} names none", "why_zh": f"{seen} 中没有版本号"}
-        problems.append(finding(PROBLEMS, "unreadable", HERE, None, **values))
+        problems.append(finding(say.version_unreadable(name=row["name"], why=say.names_no_version(seen=seen)), HERE))
     return None
 
 
@@ -172,15 +171,15 @@ def judged(
         for config in files:
             if given is not None and _release(given)[:2] != _release(config.framework_version)[:2]:
                 short = ".".join(map(str, _release(given)[:2]))
-                values = {"name": owner, "read": config.framework_version, "version": short, "option": framework}
-                findings.append(finding(PROBLEMS, "read-as", config.file, None, **values))
+                said = say.read_as(name=owner, read=config.framework_version, version=short, option=framework)
+                findings.append(finding(said, config.file))
         version = given or (files[0].framework_version if files else None)
         if version is None:
             continue
         found = set_of(owner, version)
         if found is None:
             known = ", ".join(entry.version for entry in version_sets() if entry.owner == owner)
-            findings.append(finding(PROBLEMS, "unlisted", HERE, None, name=owner, version=version, known=known))
+            findings.append(finding(say.unlisted(name=owner, version=version, known=known), HERE, None))
             continue
         sets.append(found)
         if given is not None or _begun(found, by_name):
@@ -208,7 +207,7 @@ def _elsewhere(belongs: VersionSet, version: str, by_name: Mapping[str, str]) ->
     for name, wanted in belongs.needs.items():
         given = by_name.get(name)
         if given is not None and not satisfies(given, wanted):
-            yield finding(PROBLEMS, "elsewhere", HERE, None, name=name, version=given, wanted=wanted, **common)
+            yield finding(say.elsewhere(name=name, version=given, wanted=wanted, **common), HERE)
 
 
 def _missing(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
@@ -216,7 +215,7 @@ def _missing(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> I
     common = {"owner": belongs.owner, "owner_version": version, "source": belongs.source}
     for name, wanted in belongs.needs.items():
         if name not in by_name and name not in _SHARED:
-            yield finding(PROBLEMS, "needed", HERE, None, name=name, wanted=wanted, **common)
+            yield finding(say.needed(name=name, wanted=wanted, **common), HERE)
 
 
 def _apart(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
@@ -227,19 +226,19 @@ def _apart(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Ite
             continue
         if name == "driver":
             if _release(given) < _release(wanted):
-                yield finding(PROBLEMS, "older-driver", HERE, None, version=given, wanted=wanted, **common)
+                yield finding(say.older_driver(version=given, wanted=wanted, **common), HERE)
             continue
-        yield finding(PROBLEMS, "apart", HERE, None, name=name, version=given, wanted=wanted, **common)
+        yield finding(say.apart(name=name, version=given, wanted=wanted, **common), HERE)
     for name, wanted in belongs.needs.items():
         given = by_name.get(name)
         if given is not None and not satisfies(given, wanted):
-            yield finding(PROBLEMS, "apart", HERE, None, name=name, version=given, wanted=wanted, **common)
+            yield finding(say.apart(name=name, version=given, wanted=wanted, **common), HERE)
     for name, wanted in belongs.reference.items():
         given = by_name.get(name)
         if given is not None and not (
             satisfies(given, wanted) if wanted[0] in "<>=~!" else _same_release(given, wanted)
         ):
-            yield finding(PROBLEMS, "not-reference", HERE, None, name=name, version=given, wanted=wanted, **common)
+            yield finding(say.not_reference(name=name, version=given, wanted=wanted, **common), HERE)
 
 
 _PART = re.compile(r"([0-9]{1,15})|(a|b|rc|dev|alpha|beta|post)([0-9]{0,15})", re.IGNORECASE)

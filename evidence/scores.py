@@ -20,8 +20,10 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..schemas.border.incoming import read_text
-from ..schemas.diagnostic import Kind, UnreadableError, finding
+from ..schemas.diagnostic import UnreadableError, finding
+from ..schemas.message import Words, verbatim
 from ..schemas.yaml_depth import refuse_deep
+from .messages_compiled import say
 from .stranger_json import parse_json
 
 if TYPE_CHECKING:
@@ -56,31 +58,6 @@ _LINE = re.compile(
     r"^\s*(?P<name>.*?\S)\s*(?:[:=,|\t]|\s)\s*(?P<score>[-+]?[\d.]+(?:[eE][-+]?\d+)?|nan|inf|-inf)\s*%?\s*\|?\s*$"
 )
 
-PROBLEMS = {
-    "unreadable": Kind("EVD095", "scores-unreadable", "error", "{path}: {why}.", "{path}：{why_zh}。"),
-    "none": Kind(
-        "EVD096",
-        "no-scores",
-        "error",
-        "{path} holds no scores: expected a number, JSON, YAML, CSV, or lines `name score`.",
-        "{path} 中没有得分：应为数字、JSON、YAML、CSV 或“名称 得分”的文本行。",
-    ),
-    "no-common": Kind(
-        "EVD097",
-        "no-common-task",
-        "error",
-        "No task of {a} is in {b}: {ours} against {theirs}.",
-        "{a} 与 {b} 没有相同的任务：{ours} 与 {theirs}。",
-    ),
-}
-
-
-class Note(NamedTuple):
-    """A remark in both languages."""
-
-    en: str
-    zh: str
-
 
 class ScoreRow(NamedTuple):
     """One task, or the mean of all."""
@@ -102,7 +79,7 @@ class ScoreCheck(NamedTuple):
     absolute: bool
     only_scores: tuple[str, ...]
     only_benchmark: tuple[str, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[Words, ...]
 
     @property
     def passes(self) -> bool:
@@ -120,7 +97,7 @@ def read_scores(given: str, metrics: Sequence[str] = ()) -> dict[str, float]:
     if metrics:
         found = {name: score for name, score in found.items() if _chosen(name, metrics)}
     if not found:
-        raise UnreadableError(finding(PROBLEMS, "none", given, path=given))
+        raise UnreadableError(finding(say.scores_none(path=given), given))
     return found
 
 
@@ -134,14 +111,18 @@ def check_scores(
     names: tuple[str, str] = ("scores", "benchmark"),
 ) -> ScoreCheck:
     """Compare the tasks that both sides have, and their means."""
-    notes: list[Note] = []
+    notes: list[Words] = []
     pairs, only_scores, only_benchmark = _paired(scores, benchmark, notes)
     if not pairs:
-        told = {"ours": _told(scores), "theirs": _told(benchmark)}
-        raise UnreadableError(finding(PROBLEMS, "no-common", names[0], a=names[0], b=names[1], **told))
+        said = say.scores_no_common(a=names[0], b=names[1], ours=_told(scores), theirs=_told(benchmark))
+        raise UnreadableError(finding(said, names[0]))
+
+    points = _points(pairs)
+    if absolute and points > 1:
+        notes.append(say.scores_are_fractions())
 
     def judged(name: str, score: float, known: float) -> ScoreRow:
-        error = score - known if absolute else _percent(score, known)
+        error = (score - known) * points if absolute else _percent(score, known)
         passes = math.isfinite(error) and (abs(error) <= tolerance + 1e-9 or (at_least and error > 0))
         return ScoreRow(name, score, known, error, passes)
 
@@ -149,13 +130,14 @@ def check_scores(
     mean = judged("mean", *(sum(values) / len(rows) for values in zip(*(row[1:3] for row in rows), strict=True)))
     ratios = [row.score / row.benchmark for row in rows if row.benchmark and math.isfinite(row.score)]
     if ratios and (all(80 < ratio < 125 for ratio in ratios) or all(0.008 < ratio < 0.0125 for ratio in ratios)):
-        notes.append(
-            Note(
-                "one side looks like percent and the other like fractions: write both in the same unit",
-                "一侧似为百分数、另一侧似为小数：请统一单位",
-            )
-        )
+        notes.append(say.one_side_looks_like_percent())
     return ScoreCheck(rows, mean, tolerance, absolute, only_scores, only_benchmark, tuple(notes))
+
+
+def _points(pairs: Sequence[tuple[str, float, float]]) -> float:
+    """What a difference counts in the points that a tolerance is given in: fractions are a hundredth of them."""
+    finite = [abs(value) for _, *values in pairs for value in values if math.isfinite(value)]
+    return 100.0 if max(finite, default=0.0) <= 1 else 1.0
 
 
 def _percent(score: float, known: float) -> float:
@@ -165,7 +147,7 @@ def _percent(score: float, known: float) -> float:
 
 
 def _paired(
-    scores: Mapping[str, float], benchmark: Mapping[str, float], notes: list[Note]
+    scores: Mapping[str, float], benchmark: Mapping[str, float], notes: list[Words]
 ) -> tuple[list[tuple[str, float, float]], tuple[str, ...], tuple[str, ...]]:
     if len(scores) == len(benchmark) == 1 and ALONE in (*scores, *benchmark):
         name = next((name for name in (*scores, *benchmark) if name != ALONE), ALONE)
@@ -173,7 +155,7 @@ def _paired(
     for one, other, side in ((scores, benchmark, "benchmark"), (benchmark, scores, "scores")):
         if list(one) == [ALONE] and len(other) > 1:
             count = len(other)
-            notes.append(Note(f"one number is compared with the mean of {count}", f"单个数值与 {count} 项的平均值比较"))
+            notes.append(say.one_number_is_compared_with(count=count))
             mean = sum(other.values()) / len(other)
             pair = (one[ALONE], mean) if side == "benchmark" else (mean, one[ALONE])
             return [("mean", *pair)], (), ()
@@ -223,14 +205,12 @@ _MOST_SCORES = 20_000
 
 def _parsed(path: str, text: str) -> dict[str, float]:
     if len(text) > _MOST_TEXT:
-        raise _unreadable(
-            path, f"{len(text)} characters are no report of scores", f"共 {len(text)} 个字符，不是评测结果"
-        )
+        raise _unreadable(path, say.characters_are_no_report_of(count=len(text)))
     found: dict[str, float] = {}
     for name, score in _scores_of(path, text.strip()):
         found[name] = score
         if len(found) > _MOST_SCORES:
-            raise _unreadable(path, f"it has more than {_MOST_SCORES} scores", f"其中超过 {_MOST_SCORES} 个分数")
+            raise _unreadable(path, say.it_has_more_than_scores(most_scores=_MOST_SCORES))
     return found
 
 
@@ -251,12 +231,11 @@ def _json(path: str, text: str) -> Any:
     try:
         return parse_json(text.encode("utf-8", "surrogatepass"), 2)
     except ValueError as error:
-        place = place_zh = f" ({error})"
+        place = verbatim(f" ({error})")
         if isinstance(error, json.JSONDecodeError):
-            place = f" at line {error.lineno}, column {error.colno}"
-            place_zh = f"，第 {error.lineno} 行第 {error.colno} 列"
-        why = f"the JSON is not whole{place}", f"JSON 不完整{place_zh}"
-    raise _unreadable(path, *why)
+            place = say.at_line_column(lineno=error.lineno, colno=error.colno)
+        why = say.json_not_whole(place=place)
+    raise _unreadable(path, why)
 
 
 def _yaml(path: str, text: str) -> Any:
@@ -268,8 +247,8 @@ def _yaml(path: str, text: str) -> Any:
         return yaml.load(text, loader)
     except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
         first = str(error).splitlines()[0]
-        why = f"the YAML cannot be read ({first})", f"无法读取 YAML（{first}）"
-    raise _unreadable(path, *why)
+        why = say.yaml_unread(first=first)
+    raise _unreadable(path, why)
 
 
 def _flat(written: Any) -> Iterator[tuple[str, float]]:
@@ -310,7 +289,7 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float]]:
     try:
         rows = [row for row in csv.reader(io.StringIO(text), strict=True) if any(cell.strip() for cell in row)]
     except csv.Error as error:
-        raise _unreadable(path, str(error), str(error)) from None
+        raise _unreadable(path, verbatim(error)) from None
     header = [cell.strip().lower() for cell in rows[0]]
     if any(_number(cell) is not None for cell in rows[0]):
         header, body = [], rows
@@ -322,8 +301,7 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float]]:
         _refuse_several(path, header, body, names)
     for line, row in enumerate(body, len(rows) - len(body) + 1):
         if header and len(row) != len(header):
-            why = f"line {line} has {len(row)} of {len(header)} columns"
-            raise _unreadable(path, why, f"第 {line} 行有 {len(row)} 列，应为 {len(header)} 列")
+            raise _unreadable(path, say.line_has_columns(line=line, found=len(row), count=len(header)))
         at = column if column is not None else _last_score(row, header)
         score = None if at is None else _number(row[at])
         if score is not None:
@@ -337,8 +315,7 @@ def _refuse_several(path: str, header: Sequence[str], body: Sequence[Sequence[st
     numbers = [at for at in named if any(at < len(row) and _number(row[at]) is not None for row in body)]
     if len(numbers) > 1:
         columns = ", ".join(header[at] for at in numbers)
-        why = f"several columns hold numbers ({columns}); name the right one score"
-        raise _unreadable(path, why, f"有多个数值列（{columns}）；请将得分列命名为 score")
+        raise _unreadable(path, say.several_columns(columns=columns))
 
 
 def _last_score(row: Sequence[str], header: Sequence[str]) -> int | None:
@@ -357,14 +334,12 @@ def _lines(path: str, text: str) -> Iterator[tuple[str, float]]:
         score = None if found is None else _number(found["score"])
         if found is None or score is None:
             text = repr(line.strip()[:60])
-            raise _unreadable(
-                path, f"line {number} is no `name score`: {text}", f"第 {number} 行不是“名称 得分”：{text}"
-            )
+            raise _unreadable(path, say.line_is_no_name_score(number=number, text=text))
         yield found["name"].strip(" |:="), score
 
 
-def _unreadable(path: str, why: str, why_zh: str) -> UnreadableError:
-    return UnreadableError(finding(PROBLEMS, "unreadable", path, path=path, why=why, why_zh=why_zh))
+def _unreadable(path: str, why: Words) -> UnreadableError:
+    return UnreadableError(finding(say.scores_unreadable(path=path, why=why), path))
 
 
 def _number(written: Any) -> float | None:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from .computed.comparison import alike
 from .gates import meaningful
-from .recipe.vocabulary import vocabulary
+from .recipe.vocabulary import COMPUTED, vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal, TypeAlias
 
     from ..mappings.names_compiled import FieldName
-    from ..mappings.tables import Impact
+    from ..mappings.tables import Impact, Row
     from ..schemas.config import Origin, Value
     from ..schemas.source import Span
     from .recipe.values import Recipe, RecipeValue, Unmapped
+    from .recipe.vocabulary import Field
 
 Verdict: TypeAlias = "Literal['equal', 'different', 'only-a', 'only-b', 'undecided']"
 
@@ -60,21 +62,42 @@ class Difference(NamedTuple):
 
 def differences(a: Recipe, b: Recipe) -> tuple[Difference, ...]:
     """Every field that says something for one of the runs, then the keys without a field."""
-    rows_told = (row for row in table().rows if not (meaningful(row, a) is False and meaningful(row, b) is False))
-    telling = {field for row in rows_told for field in row.fields}
-    rows: list[Difference] = []
-    for name, field in vocabulary().items():
-        if name not in telling:
-            continue
-        left, right = _found(a.fields.get(name)), _found(b.fields.get(name))
-        if left is None and right is None:
-            continue
-        status = _status(left, right, field.default)
-        if status.startswith("only") and _says_nothing(left or right, field.default):
-            continue
-        rows.append(Difference(name, left, right, status, field.impact))
+    telling = _telling(a, b)
+    rows = [
+        found
+        for name, field in vocabulary().items()
+        if (found := _compared(name, field, telling.get(name), a, b)) is not None
+    ]
     rows.extend(_without_field(a, b))
     return tuple(rows)
+
+
+def _telling(a: Recipe, b: Recipe) -> dict[FieldName, Row]:
+    """The fields that say something for one of the runs, with the row that says so."""
+    telling: dict[FieldName, Row] = {}
+    for row in table().rows:
+        if not (meaningful(row, a) is False and meaningful(row, b) is False):
+            for name in row.fields:
+                telling.setdefault(name, row)
+    return telling
+
+
+def _compared(name: FieldName, field: Field, row: Row | None, a: Recipe, b: Recipe) -> Difference | None:
+    """One field on both sides; None where neither knows it, or one does and it is what the other does unasked."""
+    left, right = _found(a.fields.get(name)), _found(b.fields.get(name))
+    if name.startswith(COMPUTED):
+        told = _computed(left, right)
+        return None if told is None else Difference(name, left, right, told, field.impact)
+    if row is None or not (left or right):
+        return None
+    status = _status(left, right, field.default)
+    impact = field.impact if row.impact is None else row.impact
+    alone = (left or right) if status.startswith("only") else None
+    if alone is not None and alone.decided and (alone.value is None or same(alone.value, field.default)):
+        if alone.origin != "explicit":
+            return None
+        impact = "none"  # what is written out is what the other side does without a word
+    return Difference(name, left, right, status, impact)
 
 
 def same(one: Value, other: Value) -> bool:
@@ -105,8 +128,11 @@ def _status(left: Found | None, right: Found | None, neutral: Value = None) -> V
     return "equal" if same(one, other) else "different"
 
 
-def _says_nothing(found: Found | None, neutral: Value) -> bool:
-    return found is None or (found.origin != "explicit" and (found.value is None or same(found.value, neutral)))
+def _computed(left: Found | None, right: Found | None) -> Verdict | None:
+    """A formula that does not know one of the runs says nothing of the two."""
+    if left is None or right is None or not (left.decided and right.decided):
+        return None
+    return "equal" if alike(left.value, right.value) else "different"
 
 
 def _without_field(a: Recipe, b: Recipe) -> Iterator[Difference]:

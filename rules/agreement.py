@@ -35,7 +35,7 @@ def agreement(name: FieldName, left: Side, right: Side) -> Repair | None:
     dialect = side_of(right.config)
     kind = right.config.value(MODEL_TYPE[dialect])
     family = family_of(kind, dialect)
-    if family is not None and name in family.fixes:
+    if family is not None and str(name) in family.fixes:
         return None
     for row in rows_of(name):
         wanted = row.side(dialect, right.config.framework_version)
@@ -64,7 +64,7 @@ def _changes(
 
     def known(field: FieldName) -> Value:
         """What the file at hand has, but for the fields that are about to agree."""
-        return (left if field in row.fields else right).value(field)
+        return (left if str(field) in row.fields else right).value(field)
 
     lens, place = LENSES[wanted.lens], row.fields.index(name)
     scope = Scope(side_of(right.config), right.config.framework_version, wanted.options, known)

@@ -84,7 +84,7 @@ def _as_by_default(side: Side, row: ReportRow) -> bool:
     """Whether the file only writes out what its framework does anyway, or switches something off."""
     if row.field is not None:
         return False
-    if row.value is None or row.value is False:
+    if row.value is None or row.value is False or row.value == "":
         return True
     if side.framework == "megatron":
         from ..schemas.megatron.catalog import catalog
@@ -109,9 +109,14 @@ def _suspicious(side: Side, other: Side, profile: str) -> bool:
         return True
     rules, there = compared(profile), other.recipe.fields
     for name, entry in side.recipe.fields.items():
-        if entry[1] == "explicit" and name not in there and entry[0] not in (None, False):
+        if entry[1] == "explicit" and there.get(name) is None and entry[0] not in (None, False):
             row = known[name]
-            if name in rules and row.impact == "numerics" and entry[0] != row.default and _may_be_lost(name):
+            if (
+                rules.get(name) is not None
+                and row.impact == "numerics"
+                and entry[0] != row.default
+                and _may_be_lost(name)
+            ):
                 return True
     return False
 

@@ -16,11 +16,13 @@ import re
 from ..mapper.conditions import holds
 from ..mapper.gates import conditions_of
 from ..mapper.recipe.reading import RecipeReading, side_of
+from ..mapper.recipe.vocabulary import COMPUTED
 from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from .blame import decided_by
 from .catalog_compiled import CAUSES, COMPARED, RULES
 from .comparators import COMPARATORS, equal
+from .computed import feeding
 from .harmless import IDLE, key_of, names_of
 from .places import places_of
 
@@ -37,14 +39,19 @@ _NAME = re.compile(r"\w+")
 _RANKS = {"info": 0, "warning": 1, "error": 2}
 _PAIR = frozenset(code for code, row in RULES.items() if row[2] == "pair")
 """Rules that compare: what they say of a key is a consequence, not a cause."""
-_SLIPS = frozenset(("MAP002", "MAP022", "MAP026", "MAP040", "MAP106", "MAP122"))
+_SLIPS = frozenset(("MAP002", "MAP022", "MAP026", "MAP040", "MAP106", "MAP122", "MAP146"))
 """An argument that is none: what its parser then lacks follows from it."""
 
 
 _UNREAD = frozenset(("MAP053", "MAP054", "MAP091", "MAP092"))
 """A section that nothing reads."""
-_SAID_TWICE = {"MAP030": ("PAR007", "PAR011"), "MAP069": ("MAP108",)}
-"""What is said twice: the refusal, and the rule of the same place that says what mends it."""
+_SAID_TWICE = {
+    "MAP030": ("PAR007", "PAR011"),
+    "MAP062": ("MAP078",),
+    "MAP066": ("MAP078",),
+    "MAP069": ("MAP108",),
+}
+"""What is said twice: the refusal, and what says of the same place what mends it."""
 _LOST = "SYN010"
 """Arguments that bash takes for a command of their own."""
 _STRAY = "MAP003"
@@ -77,6 +84,10 @@ def grouped(subject: Subject, found: Sequence[Diagnostic], settled: Mapping[str,
     for number in causes:
         root = _root(number, causes)
         head, follower = entries[root], entries[number]
+        if follower.fields and follower.fields[0].startswith(COMPUTED):
+            # What is worked out from a value weighs no more than the value.
+            weaker = min((head, follower), key=lambda entry: _RANKS[entry.kind.severity]).kind
+            follower = follower._replace(kind=follower.kind._replace(severity=weaker.severity, effect=weaker.effect))
         if _RANKS[follower.kind.severity] > _RANKS[head.kind.severity]:
             if head.kind.code in settled or head.kind.severity == "info":
                 continue
@@ -113,7 +124,8 @@ class _Links:
         """The comparison of each field that has one."""
         for number, entry in enumerate(found):
             code, span = entry.kind.code, entry.span
-            if entry.fields and len(entry.fields) == 1 and (code in _PAIR or entry.fields[0] in COMPARED):
+            alone = len(entry.fields) == 1 and not entry.fields[0].startswith(COMPUTED)
+            if alone and (code in _PAIR or entry.fields[0] in COMPARED):
                 self.differing.setdefault(cast("FieldName", entry.fields[0]), number)
             if code in _PAIR or code[:3] not in ("SYN", "MAP") or entry.kind.severity == "info":
                 continue
@@ -180,6 +192,7 @@ class _Links:
             self._by_key,
             self._by_gate,
             self._by_derivation,
+            self._by_feeding,
         ):
             for number in range(len(self.found)):
                 if number not in causes:
@@ -205,6 +218,15 @@ class _Links:
             ):
                 return cause
         return None
+
+    def _by_feeding(self, number: int) -> int | None:
+        """A computed quantity, where one of the fields that feed it differs."""
+        entry = self.found[number]
+        if len(entry.fields) != 1 or not entry.fields[0].startswith(COMPUTED):
+            return None
+        fed = [name for side in self.subject.sides for name in feeding(side, cast("FieldName", entry.fields[0]))]
+        causes = [self.differing[name] for name in fed if name in self.differing]
+        return max(causes, key=lambda cause: _RANKS[self.found[cause].kind.severity], default=None)
 
     def _by_loss(self, number: int) -> int | None:
         """What an argument would have decided that bash takes for a command of its own."""
@@ -307,9 +329,21 @@ class _Links:
             if cause is not None:
                 return cause
         for cause in self.idle:
-            if entry.kind.severity != "info" and key_of(self.found[cause]) & names_of((name,), main=True):
+            idle = self.found[cause]
+            if entry.kind.severity == "info" or self._is_written(name, idle.file):
+                continue  # what is written in a way that counts does not follow from what does not
+            if key_of(idle) & names_of((name,), main=True):
                 return cause
         return None
+
+    def _is_written(self, name: FieldName, file: str) -> bool:
+        """Whether a file gives a field by a key that its framework takes."""
+        return any(
+            spot.setting is not None and spot.setting.origin == "explicit" and spot.setting.acceptance == "accepted"
+            for side in self.subject.sides
+            if side.config.file == file
+            for spot in places_of(side).spots(name)
+        )
 
     def _places(self, entry: Diagnostic, name: FieldName) -> Iterator[tuple[str, Span]]:
         """Where a field of a comparison is decided, in both files."""
@@ -328,7 +362,7 @@ class _Links:
             return self.differing.get(name)
         for condition in (*conditions_of(name, left.framework), *conditions_of(name, right.framework)):
             cause = self.differing.get(condition[0])
-            if cause is None or condition[0] == name:
+            if cause is None or str(condition[0]) == name:
                 continue
             open_ = left.recipe.is_open(condition[0]) or right.recipe.is_open(condition[0])
             if open_ or holds(condition, left.value) != holds(condition, right.value):
@@ -347,7 +381,7 @@ class _Links:
                 continue
             own = self._behind(side, name)
             for other, cause in self.differing.items():
-                if other == name or self.found[cause].kind.severity == "info":
+                if str(other) == name or self.found[cause].kind.severity == "info":
                     continue
                 theirs = self._behind(side, other)
                 shared = len(own & theirs)
@@ -467,7 +501,7 @@ def _sources_of(side: Side, key: str) -> tuple[str, ...]:
 
 def _in_one_row(side: Side, name: FieldName, other: FieldName) -> bool:
     """Whether two fields are read from the same keys at once, each from its part."""
-    return any(other in row.fields for row in rows_of(name)) or _keys(side, name) == _keys(side, other)
+    return any(str(other) in row.fields for row in rows_of(name)) or _keys(side, name) == _keys(side, other)
 
 
 def _supposing(side: Side, name: FieldName, there: Side) -> RecipeReading | None:
@@ -486,7 +520,7 @@ def _supposing(side: Side, name: FieldName, there: Side) -> RecipeReading | None
             return None
 
         def known(field: FieldName, own: Sequence[FieldName] = row.fields) -> Value:
-            return (there if field in own else side).value(field)
+            return (there if str(field) in own else side).value(field)
 
         scope = Scope(dialect, version, wanted.options, known)
         put = LENSES[wanted.lens].put(tuple(there.value(field) for field in row.fields), scope)

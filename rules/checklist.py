@@ -10,13 +10,17 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """One row. `by_person` says that no file decides it: a person ticks it, with the evidence that the fields give."""
+    """One row. `by_person` says that no file decides all of it: a person ticks it, with the evidence of the fields."""
 
     identifier: str
     key: str
     codes: tuple[str, ...]
     fields: tuple[FieldName, ...]
     by_person: bool
+    when: tuple[FieldName, ...]
+    """The row applies where a side has one of these; always where there are none."""
+    compares: bool
+    """Whether two values decide it, so that nothing is decided without one."""
     what: str
     what_zh: str
 

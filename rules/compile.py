@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 from ..schemas.mindformers.catalog import DEFAULT_STATIC
+from . import compile_defects as defects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
 
 ROOM = Path(__file__).resolve().parent
 CATALOG = ROOM / "catalog"
-PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN")
+PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN", "DEF")
 READERS = (
     "schemas",
-    "schemas.shell.problems",
+    "schemas.shell",
     "schemas.megatron",
-    "schemas.mindformers.problems",
-    "schemas.mindformers.dynamic_problems",
+    "schemas.mindformers",
     "mapper.schedule",
     "mapper.translate",
 )
@@ -162,6 +162,7 @@ def compiled_catalog() -> str:
         COMPARED=compared,
         CAUSES=causes(rules, fields),
         KEYS=idle_keys(),
+        OWNED=tuple(name for rule in rules.values() if rule.get("owns") for name in rule.get("fields", ())),
     )
 
 
@@ -195,6 +196,7 @@ def compiled_pages() -> str:
             "fixable": bool(rule.get("fixable", False)) or _written_to_agree(code, rule, owners, fields),
             "options": dict(rule.get("options", {})),
         }
+    pages |= defects.pages()
     for module in READERS:
         for kind in kinds(module):
             entry = pages.setdefault(
@@ -231,24 +233,34 @@ def compiled_checklist() -> str:
     rules, fields = catalog(), recipe_fields()
     owners = compared_fields(rules, fields)
     rows: list[tuple[Any, ...]] = []
-    for identifier, key in house_yaml((ROOM / "checklist.yaml").read_text("utf-8")).items():
+    written: dict[str, str | dict[str, Any]] = house_yaml((ROOM / "checklist.yaml").read_text("utf-8"))
+    for identifier, row in written.items():
+        entry = {"key": row} if isinstance(row, str) else row
+        when: tuple[str, ...] = tuple(entry.get("when", ()))
+        assert set(when) <= set(fields), f"{identifier}: {when}"
         covering = [code for code, rule in rules.items() if identifier in rule.get("sources", ())]
         assert covering, f"no rule covers {identifier}"
-        items = [code for code in covering if rules[code].get("kind") == "checklist-item"]
         first = covering[0]
-        names: list[str] = []
-        comparing = [code for code in covering if "check" not in rules[code] or rules[code].get("owns")]
-        for code in comparing or covering:
-            rule = rules[code]
-            if "rest" not in rule:
-                names += [name for name in (*rule.get("fields", ()), *rule.get("evidence", ())) if name not in names]
         what = rules[first].get("what")
         if what is None:
             own = [name for name, owner in owners.items() if owner == first]
             what = (f"{fields[own[0]]['en']}: the same on both sides", f"{fields[own[0]]['zh']}：两侧一致")
-        person = bool(items) and len(items) == len(covering)
-        rows.append((identifier, str(key), tuple(covering), tuple(names), person, *_both(what)))
+        person = any(rules[code].get("kind") == "checklist-item" for code in covering)
+        compares = any("check" not in rules[code] for code in covering)
+        names = _row_fields(rules, covering)
+        rows.append((identifier, str(entry["key"]), tuple(covering), names, person, when, compares, *_both(what)))
     return literal_module("The checklist's rows, compiled from checklist.yaml and catalog/*.yaml.", ROWS=tuple(rows))
+
+
+def _row_fields(rules: dict[str, dict[str, Any]], covering: list[str]) -> tuple[str, ...]:
+    """The fields whose values a row shows: those that its rules compare, else those that they look at."""
+    comparing = [code for code in covering if "check" not in rules[code] or rules[code].get("owns")]
+    for codes in (comparing, covering):
+        shown = [rules[code] for code in codes if "rest" not in rules[code]]
+        names = [name for rule in shown for name in (*rule.get("fields", ()), *rule.get("evidence", ()))]
+        if names:
+            return tuple(dict.fromkeys(names))
+    return ()
 
 
 def products() -> dict[str, str]:

@@ -9,6 +9,7 @@ from ..schemas.diagnostic import Diagnostic, Kind, Related, once
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.purpose import SAID_FIRST, trains_gpt
 from .comparison import differences
+from .defects import advisories
 from .places import places_of
 
 if TYPE_CHECKING:
@@ -78,12 +79,13 @@ def check(subject: Subject, selection: Selection | None = None, more: Sequence[R
         return Outcome(tuple(sorted(run.found, key=_position)), run.crashed)
     run.comparisons()
     run.functions(more)
+    run.advisories()
     found = _unlike(run.found)
     if subject.paired:
         from .harmless import softened
 
         found = softened(found)
-    found = _of_forks(found)
+    found = _of_forks(subject, found)
     if any(entry.kind.severity != "info" for entry in found):
         from .blame import at_fault
         from .causes import grouped
@@ -112,20 +114,30 @@ class _Run:
                 if self.subject.paired and kind.code in _COMPARED_ANYWAY:
                     kind = kind._replace(severity="info")
                 kind = self.selection.severity(kind)
-                self.found.append(mended(problem._replace(kind=kind), side))
+                self.found.append(_where_it_stands(mended(problem._replace(kind=kind), side)))
 
     def comparisons(self) -> None:
         """Fields that differ between the two files."""
         if not self.subject.paired:
             return
-        from .registry import compared, rule
+        from .registry import compared
+
+        self._named("comparison", differences(self.subject, compared(self.subject.profile)))
+
+    def advisories(self) -> None:
+        """Known defects of the frameworks."""
+        self._named("advisories", advisories(self.subject))
+
+    def _named(self, what: str, found: Iterable[tuple[str, Found]]) -> None:
+        """Findings that come with their codes."""
+        from .registry import rule
 
         try:
-            for code, found in differences(self.subject, compared(self.subject.profile)):
+            for code, one in found:
                 if self.selection.heard(code):
-                    self._add(rule(code, self.subject.profile), found)
+                    self._add(rule(code, self.subject.profile), one)
         except Exception as error:  # noqa: BLE001 - a crash is a finding
-            self._crash("comparison", error)
+            self._crash(what, error)
 
     def functions(self, more: Sequence[Rule]) -> None:
         """Rules that are functions."""
@@ -190,10 +202,21 @@ class _Run:
     def _where(self, place: Place) -> tuple[str, Span | None]:
         side = self.subject.side(place.side)
         assert side is not None
-        span = places_of(side).span(place)
-        if span is not None and span.file is not None:
-            return span.file, span._replace(file=None)
-        return side.config.file, span
+        return _in_its_file(side.config.file, places_of(side).span(place))
+
+
+def _in_its_file(file: str, span: Span | None) -> tuple[str, Span | None]:
+    """A place of a configuration, which may lie in a file that its own one reads."""
+    if span is not None and span.file is not None:
+        return span.file, span._replace(file=None)
+    return file, span
+
+
+def _where_it_stands(problem: Diagnostic) -> Diagnostic:
+    """A reader's problem: a line of a file that is read names that file."""
+    file, span = _in_its_file(problem.file, problem.span)
+    related = tuple(Related(*_in_its_file(one.file, one.span), one.en, one.zh) for one in problem.related)
+    return problem._replace(file=file, span=span, related=related)
 
 
 _functions: dict[str, Callable[[Subject], Iterable[Found]]] = {}
@@ -223,17 +246,28 @@ _BY_THE_BASE = frozenset(("MAP006", "MAP030", "MAP035", "MAP108", "MAP126", "NET
 """What Megatron-LM itself refuses; a fork that has flags of its own may take it."""
 
 
-def _of_forks(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+def _of_forks(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """A fork's script is not refused for what the framework that it forked would refuse: that depends on the fork."""
-    forks = {entry.file for entry in found if entry.kind.code in _FORK}
-    if not forks:
+    if not any(entry.kind.code in _FORK for entry in found):
         return list(found)
+    forks = _files_of_megatron(subject)
     return [
         entry._replace(kind=entry.kind._replace(severity="warning"))
         if entry.file in forks and entry.kind.code in _BY_THE_BASE and entry.kind.severity == "error"
         else entry
         for entry in found
     ]
+
+
+def _files_of_megatron(subject: Subject) -> set[str]:
+    """The launch script and what it reads."""
+    side = subject.side("megatron")
+    if side is None:
+        return set()
+    launch = side.config.launch
+    spans = [setting.span for setting in side.config.settings.values()]
+    spans += [] if launch is None else [launch.span, *(word.span for word in launch.arguments)]
+    return {side.config.file, *(span.file for span in spans if span is not None and span.file is not None)}
 
 
 def _unlike(found: Sequence[Diagnostic]) -> list[Diagnostic]:

@@ -5,13 +5,16 @@ Fixes whose edits would overlap are not mixed: the first one is made, and the ne
 
 from __future__ import annotations
 
+from collections import Counter
+
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.source import SourceText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..schemas.diagnostic import Diagnostic, Edit
-    from ..schemas.source import SourceText, Span
+    from ..schemas.source import Span
 
 MOST_ROUNDS = 20
 
@@ -23,6 +26,8 @@ class Mended(NamedTuple):
     fixed: tuple[Diagnostic, ...]
     remaining: tuple[Diagnostic, ...]
     converged: bool
+    undone: tuple[Diagnostic, ...] = ()
+    """What a fix would not have mended, or only by another fault."""
 
 
 def apply(sources: Mapping[str, SourceText], fixes: Sequence[Diagnostic]) -> tuple[dict[str, str], list[Diagnostic]]:
@@ -52,24 +57,56 @@ def mend(
     *,
     unsafe: bool,
 ) -> Mended:
-    """Fix, look again, and fix again, until a round changes nothing."""
-    from ..schemas.source import SourceText
+    """Fix, look again, and fix again, until a round changes nothing.
 
-    texts = dict(sources)
+    A fix stays only where its finding is gone and no other error or warning has come. Where several together fail in
+    that, the first of them is tried alone; one that fails alone is not made.
+    """
+    texts: dict[str, SourceText] = dict(sources)
+    found = find(texts)
     fixed: list[Diagnostic] = []
+    undone: list[Diagnostic] = []
     seen = {_state(texts)}
+    alone = False
     for _ in range(MOST_ROUNDS):
-        found = find(texts)
-        wanted = [entry for entry in found if entry.fix is not None and (unsafe or entry.fix.applicability == "safe")]
-        changed, done = apply(texts, wanted)
+        refused = {_name(entry) for entry in undone}
+        wanted = [entry for entry in found if _is_wanted(entry, unsafe=unsafe) and _name(entry) not in refused]
+        changed, done = apply(texts, wanted[:1] if alone else wanted)
         if not changed:
-            return Mended(texts, tuple(fixed), tuple(found), True)
-        texts = {**texts, **{file: SourceText(file, text) for file, text in changed.items()}}
+            return Mended(texts, tuple(fixed), tuple(found), True, tuple(undone))
+        after = {**texts, **{file: SourceText(file, text) for file, text in changed.items()}}
+        left = find(after)
+        if not _is_better(found, done, left):
+            if alone or len(done) == 1:
+                undone += done
+            alone = not alone and len(done) > 1
+            continue
+        texts, found, alone = after, left, False
         fixed += done
         if _state(texts) in seen:
-            return Mended(texts, tuple(fixed), tuple(find(texts)), False)
+            break
         seen.add(_state(texts))
-    return Mended(texts, tuple(fixed), tuple(find(texts)), False)
+    return Mended(texts, tuple(fixed), tuple(found), False, tuple(undone))
+
+
+def _is_wanted(entry: Diagnostic, *, unsafe: bool) -> bool:
+    return entry.fix is not None and (unsafe or entry.fix.applicability == "safe")
+
+
+def _is_better(before: Sequence[Diagnostic], fixed: Sequence[Diagnostic], after: Sequence[Diagnostic]) -> bool:
+    """Whether what was fixed is gone, and nothing that must be seen to has come."""
+    had, has = Counter(map(_name, before)), Counter(map(_name, after))
+    if any(has[name] >= had[name] for name in map(_name, fixed)):
+        return False
+    loud = {_name(entry) for entry in after if entry.kind.severity != "info"}
+    return all(had[name] for name in loud)
+
+
+def _name(entry: Diagnostic) -> tuple[str, str, tuple[str, ...], str]:
+    """What a finding is about, wherever it stands: a fix moves lines."""
+    words = (value for _, value in entry.values if isinstance(value, str))
+    about = "" if entry.fields else next(words, "")
+    return entry.kind.code, entry.file, tuple(entry.fields), about
 
 
 def _state(texts: Mapping[str, SourceText]) -> tuple[tuple[str, str], ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, cast
+from ..schemas.message import in_chinese
+from .messages_compiled import say
 from .places import places_of
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 def shown(value: object) -> str:
     """A value for a person."""
     if value is None:
-        return "unset"
+        return say.unset()
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -39,7 +41,7 @@ def _mix(value: object) -> str | None:
 def shown_in_both(value: object) -> tuple[str, str]:
     """A value in English and in Chinese."""
     text = shown(value)
-    return text, "未设置" if value is None else text
+    return str(text), in_chinese(text)
 
 
 def spelled(spot: Spot, framework: Framework) -> str:

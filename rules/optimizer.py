@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..mappings.keys_compiled import DECAY_SCOPES, FUSED_OPTIMIZER, RUN_MODE, SCHEDULE
+from ..mappings.keys_compiled import DECAY_SCOPES, FUSED_OPTIMIZER, OPTIMIZER_RATE, RUN_MODE, SCHEDULE
 from ..schemas.light_typing import TYPE_CHECKING
 from .comparators import equal
 from .naming import key_of, shown
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from ..mappings.names_compiled import FieldName
     from .subject import Side, Subject
 
-_NOT_ADAM = ("AdamWeightDecay", "FusedAdamWeightDecay", "FP32StateAdamWeightDecay", "AdamOffload")
+_NOT_ADAM = "AdamWeightDecay"
+"""Of the classes that MindSpore Transformers 1.6-2.1 registers, the one without bias correction; AdamOffload has it."""
 _RECOMMENDED: dict[FieldName, float] = {
     "optimizer.epsilon": 1e-8,
     "optimizer.beta1": 0.9,
@@ -29,21 +30,27 @@ def not_equal_to_adam(subject: Subject) -> Iterator[Found]:
     if side is None:
         return
     kind = side.setting("optimizer.type")
-    if kind is not None and kind.value in _NOT_ADAM:
+    if kind is not None and kind.value == _NOT_ADAM:
         place = at_key("mindformers", "optimizer.type")
         repair = Repair("unsafe", "Write AdamW.", "改为 AdamW。", (Change("set", place, "AdamW"),))
         yield Found(place, {"type": kind.value}, repair=repair)
 
 
 def schedule_missing(subject: Subject) -> Iterator[Found]:
-    """Without lr_schedule the learning rate is that of a default nobody wrote."""
+    """Without lr_schedule the learning rate is that of a default nobody wrote.
+
+    A file that states no rate anywhere may mean that default.
+    """
     side = subject.mindformers
     if side is None or side.config.dialect == "dynamic":
         return
     if side.config.value(RUN_MODE) not in (None, "train", "finetune"):
         return
     if not has_schedule(side):
-        yield Found(at_key("mindformers", SCHEDULE["static"]), severity="info" if _same_rates(subject) else None)
+        severity = "info" if _same_rates(subject) else None
+        if not subject.paired and side.explicit(OPTIMIZER_RATE) is None:
+            severity = "warning"
+        yield Found(at_key("mindformers", SCHEDULE["static"]), severity=severity)
 
 
 def has_schedule(side: Side) -> bool:

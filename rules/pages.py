@@ -28,6 +28,7 @@ _KINDS = {
     "rule": ("rule", "规则"),
     "checklist-item": ("checklist item, for a person to tick", "检查项，由人工确认"),
     "reader": ("found while reading the file", "读取文件时发现"),
+    "advisory": ("known defect of a framework", "框架的已知缺陷"),
 }
 _MEANING = {
     "SYN": ("Files", "文件"),
@@ -43,6 +44,7 @@ _MEANING = {
     "DAT": ("Data", "数据"),
     "ENV": ("Environment", "环境"),
     "RUN": ("Run", "运行"),
+    "DEF": ("Known defects", "已知缺陷"),
 }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..schemas.light_typing import TYPE_CHECKING, cast
 from .catalog_compiled import COMPARED, RULES
 from .comparison import Compared
+from .defects import codes as advisory_codes
+from .defects import rule_of
 from .rule import Rule
 
 if TYPE_CHECKING:
@@ -74,8 +76,8 @@ OPEN = {
 
 
 def codes() -> tuple[str, ...]:
-    """Every rule's code."""
-    return tuple(RULES)
+    """Every rule's code, the advisories' last."""
+    return (*RULES, *advisory_codes())
 
 
 _rules: dict[tuple[str, str], Rule] = {}
@@ -85,7 +87,7 @@ def rule(code: str, profile: str = "align") -> Rule:
     """The rule of a code."""
     found = _rules.get((code, profile))
     if found is None:
-        found = _rules[code, profile] = _made(code, profile)
+        found = _rules[code, profile] = _made(code, profile) if code in RULES else rule_of(code)
     return found
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .subject import Subject
 
 Scope: TypeAlias = "Literal['pair', 'megatron', 'mindformers', 'any']"
-RuleKind: TypeAlias = "Literal['rule', 'checklist-item']"
+RuleKind: TypeAlias = "Literal['rule', 'checklist-item', 'advisory']"
 PlaceKind: TypeAlias = "Literal['field', 'key', 'environment', 'launch', 'file', 'span']"
 
 

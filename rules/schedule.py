@@ -194,7 +194,9 @@ def _unusual(side: Side) -> bool:
     """Whether the schedule is one of those about which there is something to say."""
     if side.framework == "megatron":
         return side.value("schedule.style") == "inverse-square-root" or bool(side.config.value(WARMUP_SHARE))
-    kind = side.config.value(SCHEDULE_CLASS)
+    kind, length = side.config.value(SCHEDULE_CLASS), side.value("schedule.decay_steps")
+    if isinstance(length, int) and length < 1:
+        return True
     if kind not in ("ConstantWarmUpLR", "CosineWithWarmUpLR", "PolynomialWithWarmUpLR"):
         return True
     return any(bool(side.config.value(f"{section}.warmup_ratio")) for section in SCHEDULE.values())

@@ -29,7 +29,7 @@ UNKNOWN = Kind(
     "unknown-code",
     "warning",
     "There is no code {code}{suggestion}.",
-    "没有代码 {code}{suggestion_zh}。",
+    "没有代码 {code}{suggestion}。",
 )
 _WORD = "accmap:"
 
@@ -110,13 +110,12 @@ def _silences(comment: Suppression, entry: Diagnostic) -> bool:
 
 
 def _complaints(comments: Sequence[Suppression], used: set[Suppression], known: frozenset[str]) -> Iterator[Diagnostic]:
-    from ..schemas.suggestion import suggestion_in_both
+    from ..schemas.suggestion import suggestion
 
     for comment in comments:
         wrong = [code for code in comment.codes if not any(name.startswith(code) for name in known)]
         for code in wrong:
-            english, chinese = suggestion_in_both(code, known)
-            values = (("code", code), ("suggestion", english), ("suggestion_zh", chinese))
+            values = (("code", code), ("suggestion", suggestion(code, known)))
             yield Diagnostic(UNKNOWN, comment.file, comment.span, values)
         if comment not in used and not wrong:
             values = (("codes", ", ".join(comment.codes) or "everything"),)

@@ -35,6 +35,11 @@ def products() -> dict[str, str]:
     return made
 
 
+def problems_of(folder: str) -> frozenset[str]:
+    """The names of a folder's problems."""
+    return frozenset(yaml.load((ROOT / folder / SOURCE).read_text("utf-8"), _Loader)["problems"])
+
+
 def compiled(folder: str, text: str) -> dict[str, str]:
     """The three modules of one folder's catalogue; ValueError for one that is wrong."""
     content: dict[str, Any] = yaml.load(text, _Loader)

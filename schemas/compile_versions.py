@@ -32,26 +32,31 @@ def _check(framework: str, entries: list[dict[str, Any]]) -> None:
     dialects = DIALECTS[framework]
     names = [entry.get("name") for entry in entries]
     for entry in entries:
-        where = f"{SOURCE}: {framework} {entry.get('name')}"
-        strange = set(entry) - _MEMBERS - set(dialects)
-        if strange or not isinstance(entry.get("name"), str) or not set(entry) & set(dialects):
-            raise ValueError(f"{where}: {sorted(strange) or 'its name is a text, and it has a dialect'}")
-        if not {"tag", "wheel"} & set(entry):
-            raise ValueError(f"{where}: says not where its source is")
-        if _number(entry) is None:
-            raise ValueError(f"{where}: a name without two numbers needs `number`")
-        for dialect in set(entry) & set(dialects):
-            unknown = [use for use in entry[dialect].split() if use not in USES]
-            if unknown:
-                raise ValueError(f"{where}: {dialect} has no {unknown}")
-        if not set(entry.get("facts", {}).values()) <= set(names):
-            raise ValueError(f"{where}: its facts are of no version")
+        wrong = _wrong_with(entry, dialects, names)
+        if wrong:
+            raise ValueError(f"{SOURCE}: {framework} {entry.get('name')}: {wrong}")
     if len(set(names)) < len(names) or sorted(entries, key=lambda entry: _number(entry) or ()) != entries:
         raise ValueError(f"{SOURCE}: {framework} is not in the order of its versions")
     for dialect in dialects:
         usual = [entry["name"] for entry in entries if "default" in entry.get(dialect, "").split()]
         if len(usual) != (dialect != "legacy"):  # what no version is for by default is never assumed
             raise ValueError(f"{SOURCE}: {dialect} has {len(usual)} defaults")
+
+
+def _wrong_with(entry: dict[str, Any], dialects: tuple[str, ...], names: list[Any]) -> str:
+    """What is wrong with one version's line; empty where nothing is."""
+    strange = set(entry) - _MEMBERS - set(dialects)
+    if strange or not isinstance(entry.get("name"), str) or not set(entry) & set(dialects):
+        return str(sorted(strange)) if strange else "its name is a text, and it has a dialect"
+    if not {"tag", "wheel"} & set(entry):
+        return "says not where its source is"
+    if _number(entry) is None:
+        return "a name without two numbers needs `number`"
+    unknown = {dialect: set(entry.get(dialect, "").split()) - set(USES) for dialect in dialects}
+    for dialect, uses in unknown.items():
+        if uses:
+            return f"{dialect} has no {sorted(uses)}"
+    return "" if set(entry.get("facts", {}).values()) <= set(names) else "its facts are of no version"
 
 
 def _number(entry: dict[str, Any]) -> tuple[int, ...] | None:

@@ -110,6 +110,18 @@ class UnreadableError(Exception):
         return self.diagnostic.message()
 
 
+class ReadBackError(Exception):
+    """What accmap wrote is not what its report says: an error of its own, exit code 3, and nothing is written."""
+
+    def __init__(self, en: str, zh: str) -> None:
+        super().__init__(en)
+        self.zh = zh
+
+    def message(self, language: Language) -> str:
+        """What differs, what to send, and how to go on."""
+        return self.zh if language == "zh" else str(self)
+
+
 def once(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Every finding once: where code, file and place are the same, the sentence decides."""
     seen: dict[object, Diagnostic | set[str]] = {}

@@ -59,10 +59,8 @@ else:
             if not bases:
                 return type.__new__(cls, name, bases, body)
             fields = tuple(body.get("__annotations__", ()))
-            if len(fields) >= len(_CONSTRUCTORS):
-                return _large(name, fields, body)
             defaults = tuple([body.pop(field) for field in fields if field in body])
-            code = _CONSTRUCTORS[len(fields)].__code__.replace(co_varnames=("_cls", *fields))
+            code = _constructor(fields)
             for place, field in enumerate(fields):
                 body[field] = _getter(place, field)
             body.setdefault("__repr__", _repr)
@@ -79,15 +77,12 @@ else:
             )
             return type(name, (tuple,), body)
 
-    def _large(name, fields, body):
-        """More fields than there is a constructor for: rare, and made as the standard library makes it."""
-        from collections import namedtuple
-
-        made = namedtuple(name, fields, defaults=[body[field] for field in fields if field in body])
-        for key, value in body.items():
-            if key not in fields and key != "__annotations__":
-                setattr(made, key, value)
-        return made
+    def _constructor(fields):
+        if len(fields) < len(_CONSTRUCTORS):
+            return _CONSTRUCTORS[len(fields)].__code__.replace(co_varnames=("_cls", *fields))
+        # More fields than there is a constructor for: rare, and compiled where it is met.
+        names = ", ".join(fields)
+        return eval(f"lambda _cls, {names}: _new(_cls, ({names}))", {"_new": _new}).__code__
 
     def _replace(self, /, **changes):
         made = _new(type(self), map(changes.pop, self._fields, self))

@@ -38,6 +38,19 @@ class Words(str):
         """The text in one language."""
         return self.zh if language == "zh" else str(self)
 
+    @property
+    def en(self) -> str:
+        """The text in English."""
+        return str(self)
+
+    def both(self) -> tuple[str, str]:
+        """English and Chinese."""
+        return str(self), self.zh
+
+    def without_stop(self) -> Words:
+        """A sentence that is to stand within another one."""
+        return Words(self.rstrip("."), self.zh.rstrip("。"))
+
 
 class Kind(NamedTuple):
     """One sort of finding: its text has `{name}` fields."""
@@ -136,14 +149,4 @@ def in_chinese(value: str) -> str:
 
 
 def _in_chinese(values: Values) -> Values:
-    # What the readers of MindSpore Transformers and of bash still say in English is found in a table of phrases.
-    from .phrases import SLOTS, in_chinese
-
-    return {
-        name: value.zh
-        if isinstance(value, Words)
-        else in_chinese(value)
-        if isinstance(value, str) and (name in SLOTS or value == "unset")
-        else value
-        for name, value in values.items()
-    }
+    return {name: value.zh if isinstance(value, Words) else value for name, value in values.items()}

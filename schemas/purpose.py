@@ -120,13 +120,15 @@ def _may_be_flags(arguments: Sequence[Argument], *, started: bool) -> bool:
     """Whether a word that is not known stands where a flag may stand, and not behind one as its value.
 
     A word that begins with what is no flag is none, whatever follows; nor is a single word of a program that no
-    launcher has `started`: what trains is given many.
+    launcher has `started`: what trains is given many. Among words none of which is a flag (`key=value key=$VALUE`) one
+    that may be several is none, either.
     """
+    flags = any(argument.text.startswith("-") for argument in arguments)
     before = ""
     for argument in arguments:
         if not argument.resolved and not before.startswith("--"):
             opens = argument.text[:1] in ("$", "`", "-", '"', "'", "{", "*", "?", "[")
-            if argument.may_split or (opens and started):
+            if (argument.may_split and (opens or flags)) or (opens and started):
                 return True
         before = argument.text if argument.resolved else ""
     return False
@@ -144,8 +146,7 @@ def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnost
         return unread_yaml(source.name).problem
     if source is None or not (code == "SYN910" or "SYN001" <= code <= "SYN049"):
         return None
-    lines = (line for line in source.text.splitlines() if not line.lstrip().startswith("#"))
-    text = "\n".join(line.partition(" #")[0] for line in lines)
+    text = _commands_of(source)
     programs = _programs_in(text)
     kinds = {None if found is None else found[1] for found in programs.values()}
     if kinds and not kinds.intersection((None, TRAINING, POST_TRAINING, OTHER_MODEL)):
@@ -155,6 +156,13 @@ def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnost
     if code not in ("SYN001", "SYN910") or _speaks_of_training(text, programs=bool(programs)):
         return None
     return finding(say.no_training(name="This file", about=say.starts_no_training()), problem.file)
+
+
+def _commands_of(source: SourceText) -> str:
+    """A script's lines, those that bash continues as one, without comments and what runs tests."""
+    lines = (line for line in source.text.splitlines() if not line.lstrip().startswith("#"))
+    text = "\n".join(line.partition(" #")[0] for line in lines).replace("\\\n", " ")
+    return "\n".join(line for line in text.split("\n") if _TESTERS.isdisjoint(line.split()))
 
 
 def _speaks_of_training(text: str, *, programs: bool) -> bool:
@@ -187,6 +195,8 @@ _TRAINING_WORDS = (
     "--micro-batch-size",
     "--tensor-model-parallel-size",
 )
+_TESTERS = frozenset(("pytest", "unittest"))
+"""What runs tests, whatever their files are called."""
 _PROGRAM_WORDS = frozenset(("python", "python3", "srun", "mpirun", "accelerate", "bash", "sh", "$CMD", "$LAUNCH"))
 """A list of training flags alone, which other scripts read, starts nothing."""
 

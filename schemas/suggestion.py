@@ -56,18 +56,13 @@ def suggestion(name: str, known: Iterable[str]) -> Words:
     return Words("", "") if found is None else say.did_you_mean(found=found)
 
 
-def suggestion_in_both(name: str, known: Iterable[str]) -> tuple[str, str]:
-    """The same as two texts."""
-    found = suggestion(name, known)
-    return str(found), found.zh
-
-
 def slip(name: str, other: str) -> bool:
     """Whether one name is the other with a slip: a letter more, less, other or swapped; two in a long name."""
     one, two = (text.lstrip("-").replace("_", "-").lower() for text in (name, other))
     short, long = sorted((one, two), key=len)
     if len(short) < _WORD:
-        return len(short) > 1 and long == short + short[-1]  # only the last letter struck twice
+        # Only the last letter struck twice, or two letters swapped.
+        return len(short) > 1 and (long == short + short[-1] or (sorted(one) == sorted(two) and edits(one, two) == 1))
     allowed = 1 if len(short) < _LONG else 2
     if len(long) - len(short) > allowed:
         return False

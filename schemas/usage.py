@@ -11,10 +11,7 @@ if TYPE_CHECKING:
 class UsageError(Exception):
     """Words, a file or a place that accmap cannot use, and what is wrong in both languages."""
 
-    def __init__(self, said: Words | str, zh: str | None = None) -> None:
-        from .message import Words
-
-        said = said if isinstance(said, Words) else Words(said, zh or said)
+    def __init__(self, said: Words) -> None:
         super().__init__(said)
         self.said = said
         self.en, self.zh = str(said), said.zh

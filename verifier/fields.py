@@ -280,12 +280,28 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         Keys("window_size", _T + "window_size"),
     ),
     Uncompared(
+        "gradient.per_token_loss",
+        "every sample that is run has the same number of tokens in the loss, over which both averages are one",
+        "所运行的每条样本计入损失的 token 数相同，两种平均在此相等",
+        Keys("calculate_per_token_loss", "resolved.wrapper.calculate_per_token_loss"),
+    ),
+    Uncompared(
         "data.reset_attention_mask",
         "documents are not packed in the samples that are run",
         "所运行的样本中没有文档拼接",
         Keys("reset_attention_mask", _T + "use_eod_attn_mask_compression"),
     ),
 )
+
+
+_OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate")
+"""Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
+
+
+def exercised(field: str, stage: str) -> bool:
+    """Whether a difference in a field would have shown in what was run."""
+    stepped = stage in ("step2", "all") or not field.startswith(_OF_THE_STEPS)
+    return field in VALUES and stepped and all(row.field != field for row in UNCOMPARED)
 
 
 _BUILT = {framework: names(framework, None, "verify")[-1] for framework in ("megatron", "mindformers")}

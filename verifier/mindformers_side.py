@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..mapper.recipe.reading import recipe_of
 from . import dimensions as size
 from .blueprint import Blueprint, OptimizerPlan
 
@@ -113,8 +114,11 @@ def sizes_of(config: Config) -> size.Sizes:
 
 
 def _latent(config: Config, fields: dict[str, Any]) -> bool:
-    from_class = (model_class(config) or "").startswith(("Deepseek", "TeleChat3Moe"))
-    return from_class or bool(fields.get("multi_latent_attention"))
+    """Whether attention is latent: a class that is made for it builds plain attention where the file says so."""
+    said = fields.get("multi_latent_attention")
+    if said is None:
+        return (model_class(config) or "").startswith(("Deepseek", "TeleChat3Moe"))
+    return bool(said)
 
 
 def _pattern(config: Config, fields: dict[str, Any], layers: int) -> list[int]:
@@ -136,9 +140,8 @@ def blueprint(config: Config, sizes: size.Sizes) -> Blueprint:
     fields.update({name: sizes.get(field) for field, name in _SIZES.items() if field in sizes})
     fields["first_k_dense_replace"] = None
     fields["moe_layer_freq"] = sizes.get(size.PATTERN) or 1
-    pad = fields.get("pad_token_id")
     vocabulary = sizes.get(size.VOCABULARY)
-    if isinstance(pad, int) and isinstance(vocabulary, int):
+    if isinstance(vocabulary, int):
         fields["pad_token_id"] = padding_token(config, vocabulary)
     fields["multi_latent_attention"] = _latent(config, fields_of(config))
     model = {"transformer": fields, "model_class": model_class(config)}
@@ -148,8 +151,7 @@ def blueprint(config: Config, sizes: size.Sizes) -> Blueprint:
 
 def padding_token(config: Config, vocabulary: int) -> int:
     """The token that the model masks, moved into a smaller vocabulary; -1 for none."""
-    fields = fields_of(config)
-    pad, before = fields.get("pad_token_id"), fields.get("vocab_size")
+    pad, before = recipe_of(config).value("tokenizer.pad_token"), fields_of(config).get("vocab_size")
     if pad is None:
         return 0
     if not isinstance(pad, int) or pad < 0 or (isinstance(before, int) and pad >= before):

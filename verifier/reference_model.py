@@ -574,24 +574,27 @@ def _latent_of(values: Mapping[str, Any]) -> Latent:
     return Latent(values.get("q_lora_rank"), *(values[name] for name in names))
 
 
+def _experts_of_megatron(args: Mapping[str, Any]) -> Experts:
+    get = args.get
+    softmax = get("moe_router_score_function", "softmax") == "softmax"
+    kind = get("moe_router_load_balancing_type", "aux_loss")
+    return Experts(
+        get("num_experts", 0), get("moe_router_topk", 2), args["moe_ffn_hidden_size"],
+        get("moe_shared_expert_intermediate_size"), "softmax" if softmax else "sigmoid",
+        not get("moe_router_pre_softmax") if softmax else True, float(get("moe_router_topk_scaling_factor") or 1.0),
+        get("moe_router_num_groups"), get("moe_router_group_topk"), bool(get("moe_router_enable_expert_bias")),
+        float(get("moe_router_bias_update_rate") or 1e-3),
+        {"aux_loss": "whole", "seq_aux_loss": "by-sequence"}.get(str(kind), "none"),
+        float(get("moe_aux_loss_coeff") or 0.0), float(get("moe_z_loss_coeff") or 0.0),
+    )  # fmt: skip
+
+
 def _from_megatron(args: Mapping[str, Any]) -> Spec:
     get = args.get
     latent = get("multi_latent_attention")
     gated, squared = bool(get("swiglu")), bool(get("squared_relu"))
     fused = get("bias_gelu_fusion", True) and get("add_bias_linear", True)
-    experts = None
-    if get("num_experts"):
-        softmax = get("moe_router_score_function", "softmax") == "softmax"
-        kind = get("moe_router_load_balancing_type", "aux_loss")
-        experts = Experts(
-            get("num_experts", 0), get("moe_router_topk", 2), args["moe_ffn_hidden_size"],
-            get("moe_shared_expert_intermediate_size"), "softmax" if softmax else "sigmoid",
-            not get("moe_router_pre_softmax") if softmax else True, float(get("moe_router_topk_scaling_factor") or 1.0),
-            get("moe_router_num_groups"), get("moe_router_group_topk"), bool(get("moe_router_enable_expert_bias")),
-            float(get("moe_router_bias_update_rate") or 1e-3),
-            {"aux_loss": "whole", "seq_aux_loss": "by-sequence"}.get(str(kind), "none"),
-            float(get("moe_aux_loss_coeff") or 0.0), float(get("moe_z_loss_coeff") or 0.0),
-        )  # fmt: skip
+    experts = _experts_of_megatron(args) if get("num_experts") else None
     kind = get("position_embedding_type", "learned_absolute")
     position = Position(
         (get("rope_type") or "yarn") if latent and kind == "rope" else kind, get("max_position_embeddings", 0),
@@ -615,6 +618,17 @@ def _from_megatron(args: Mapping[str, Any]) -> Spec:
     )  # fmt: skip
 
 
+def _experts_of_mindformers(fields: Mapping[str, Any]) -> Experts:
+    get = fields.get
+    return Experts(
+        get("num_moe_experts", 0), get("moe_router_topk", 2), get("moe_ffn_hidden_size", 0),
+        get("moe_shared_expert_intermediate_size"), str(get("moe_router_score_function") or "softmax"),
+        bool(get("norm_topk_prob", True)), float(get("moe_router_topk_scaling_factor") or 1.0),
+        get("moe_router_num_groups"), get("moe_router_group_topk"), bool(get("moe_router_enable_expert_bias")),
+        float(get("moe_router_bias_update_rate") or 1e-3), "whole", float(get("moe_aux_loss_coeff") or 0.0), 0.0,
+    )  # fmt: skip
+
+
 def _from_mindformers(model: Mapping[str, Any]) -> Spec:
     fields = model["transformer"]
     get = fields.get
@@ -622,15 +636,7 @@ def _from_mindformers(model: Mapping[str, Any]) -> Spec:
     fixed = kind_of_model in ("Qwen3ForCausalLM", "Qwen3MoeForCausalLM")
     latent = bool(get("multi_latent_attention"))
     gated = bool(get("gated_linear_unit"))
-    experts = None
-    if get("num_moe_experts"):
-        experts = Experts(
-            get("num_moe_experts"), get("moe_router_topk", 2), get("moe_ffn_hidden_size"),
-            get("moe_shared_expert_intermediate_size"), str(get("moe_router_score_function") or "softmax"),
-            bool(get("norm_topk_prob", True)), float(get("moe_router_topk_scaling_factor") or 1.0),
-            get("moe_router_num_groups"), get("moe_router_group_topk"), bool(get("moe_router_enable_expert_bias")),
-            float(get("moe_router_bias_update_rate") or 1e-3), "whole", float(get("moe_aux_loss_coeff") or 0.0), 0.0,
-        )  # fmt: skip
+    experts = _experts_of_mindformers(fields) if get("num_moe_experts") else None
     position = Position(
         str(get("position_embedding_type") or "rope"), get("max_position_embeddings", 0),
         float(get("rotary_base", 10000)), 1.0, bool(get("rotary_interleaved")),

@@ -18,12 +18,12 @@ from .known_failures import explained
 from .processes import Limits, Worker, WorkerAnswer, WorkerFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from ..schemas.config import Config
 
-Verdict = Literal["match", "mismatch", "not-verifiable"]
+Verdict = Literal["match", "partial", "mismatch", "not-verifiable"]
 Stage = Literal["step1", "local-norm", "step2", "all"]
 
 INSTALL = 'pip install "accmap[verify]"'
@@ -89,18 +89,32 @@ class Verification(NamedTuple):
                 return compared
         return self.compared[0] if self.compared else Comparison()
 
+    def in_part(self, differing: Sequence[Mapping[str, Any]]) -> Verification:
+        """The answer beside what is known to differ, changes numbers and was not run: such models match in part."""
+        if not differing:
+            return self
+        named = {entry["field"] for entry in differing}
+        rest = (entry for entry in self.not_compared if entry["field"] not in named)
+        return self._replace(
+            verdict="partial" if self.verdict == "match" else self.verdict,
+            not_compared=(*({**entry, "differs": True} for entry in differing), *rest),
+        )
+
     def to_json(self, rules: tuple[str, ...] = ()) -> dict[str, Any]:
         """The contract's answer of `verify`; `rules` are the codes of the rules that cover the divergence."""
         shown = self.worst
-        divergence = None
-        if self.divergence is not None:
-            divergence = {
-                "module": self.divergence.module,
-                "direction": self.divergence.direction,
-                "fields": list(self.divergence_fields),
-                "rules": list(rules),
-                "differing": list(self.differing),
-            }
+        rows = {
+            "gradients": ("parameter", shown.gradients),
+            "gradient_elements": ("parameter", shown.elements),
+            "parts": ("part", shown.parts),
+            "norms": ("name", shown.norms),
+            "clipping": ("name", shown.clipping),
+            "updates": ("parameter", shown.optimizer),
+            "expert_bias": ("parameter", shown.expert_bias),
+            "initialisation": ("parameter", shown.initialisation),
+            "padding": ("part", shown.padding),
+            "structure": ("parameter", shown.structure),
+        }
         return {
             "verdict": self.verdict,
             "sides": list(self.sides),
@@ -114,34 +128,36 @@ class Verification(NamedTuple):
             "floor": shown.floor,
             "loss": [{**row.to_json("step"), "step": int(row.name)} for row in shown.loss],
             "logits": shown.logits[0].to_json("name") if shown.logits else None,
-            "gradients": [row.to_json("parameter") for row in shown.gradients],
-            "gradient_elements": [row.to_json("parameter") for row in shown.elements],
-            "parts": [row.to_json("part") for row in shown.parts],
-            "norms": [row.to_json("name") for row in shown.norms],
-            "clipping": [row.to_json("name") for row in shown.clipping],
-            "updates": [row.to_json("parameter") for row in shown.optimizer],
-            "expert_bias": [row.to_json("parameter") for row in shown.expert_bias],
-            "initialisation": [row.to_json("parameter") for row in shown.initialisation],
-            "padding": [row.to_json("part") for row in shown.padding],
-            "structure": [row.to_json("parameter") for row in shown.structure],
+            **{key: [row.to_json(kind) for row in listed] for key, (kind, listed) in rows.items()},
             "disagreeing": {stage: [row.name for row in rows] for stage, rows in shown.disagreeing().items()},
-            "seeds": [
-                {"seed": seed, "agrees": not compared.disagreeing()}
-                for seed, compared in zip(
-                    [seed for seed in self.seeds if seed not in self.near_ties], self.compared, strict=False
-                )
-            ],
+            "seeds": self._seeds_json(),
             "stand_ins": [
                 {"side": side, "name": name, "description": line}
                 for side, listed in self.stand_ins.items()
                 for name, line in listed.items()
             ],
             "not_compared": list(self.not_compared),
-            "first_divergence": divergence,
+            "first_divergence": self._divergence_json(rules),
             "failures": [_failure_json(side, failure, self.language) for side, failure in self.failures.items()],
             "near_ties": list(self.near_ties),
             "versions": dict(self.versions),
             "cost": dict(self.cost),
+        }
+
+    def _seeds_json(self) -> list[dict[str, Any]]:
+        decided = [seed for seed in self.seeds if seed not in self.near_ties]
+        pairs = zip(decided, self.compared, strict=False)
+        return [{"seed": seed, "agrees": not compared.disagreeing()} for seed, compared in pairs]
+
+    def _divergence_json(self, rules: tuple[str, ...]) -> dict[str, Any] | None:
+        if self.divergence is None:
+            return None
+        return {
+            "module": self.divergence.module,
+            "direction": self.divergence.direction,
+            "fields": list(self.divergence_fields),
+            "rules": list(rules),
+            "differing": list(self.differing),
         }
 
 
@@ -266,36 +282,24 @@ _SIDES = {"megatron": megatron_side, "mindformers": mindformers_side}
 
 
 def _prepare(a: Config, b: Config, options: Options) -> _Pair:
-    ours, theirs = _SIDES[a.framework].sizes_of(a), _SIDES[b.framework].sizes_of(b)
-    if ours.get(dimensions.VOCABULARY) is None or theirs.get(dimensions.VOCABULARY) is None:
-        # A tokenizer's vocabulary is known only where the tokenizer is: the other side's serves both.
-        known = (
-            ours.get(dimensions.VOCABULARY)
-            or theirs.get(dimensions.VOCABULARY)
-            or dimensions.TARGETS[dimensions.VOCABULARY].size
-        )
-        ours[dimensions.VOCABULARY] = theirs[dimensions.VOCABULARY] = known
+    ours, theirs = _sizes_of(a, b)
     small_a, small_b = dimensions.shrink(ours, theirs, options.sizes, keep=options.keep_sizes)
     batch = _batch_size(a, b)
-    length = min(small_a.get(dimensions.SEQUENCE) or _TOKENS, small_b.get(dimensions.SEQUENCE) or _TOKENS)
-    if batch == 1 and not options.keep_sizes and dimensions.SEQUENCE not in options.sizes:
-        length = min(_TOKENS, ours.get(dimensions.SEQUENCE) or _TOKENS, theirs.get(dimensions.SEQUENCE) or _TOKENS)
+    chosen = options.keep_sizes or dimensions.SEQUENCE in options.sizes
+    whole = (small_a, small_b) if batch > 1 or chosen else (ours, theirs)
+    length = min(sizes.get(dimensions.SEQUENCE) or _TOKENS for sizes in whole)
+    if not (batch > 1 or chosen):
+        length = min(length, _TOKENS)
     for small in (small_a, small_b):
         small[dimensions.SEQUENCE] = length
     blueprints = tuple(
         _SIDES[config.framework].blueprint(config, small) for config, small in ((a, small_a), (b, small_b))
     )
     vocabulary = min(small_a[dimensions.VOCABULARY], small_b[dimensions.VOCABULARY])
-    padding = [
-        mindformers_side.padding_token(config, vocabulary) for config in (a, b) if config.framework == "mindformers"
-    ]
-    pad = next((token for token in padding if token >= 0), None)
+    pad = _padding_token((a, b), vocabulary)
     plain = InputPlan(0, batch, length, vocabulary, avoid=pad)
-    steps = _STEPS[options.stage]
-    inputs = tuple(plain._replace(seed=101 + at) for at in range(steps))
-    padded = (
-        None if pad is None or options.stage in ("local-norm",) else plain._replace(seed=99, avoid=None, include=pad)
-    )
+    inputs = tuple(plain._replace(seed=101 + at) for at in range(_STEPS[options.stage]))
+    padded = None if pad is None or options.stage == "local-norm" else plain._replace(seed=99, avoid=None, include=pad)
     sides = (a.framework, b.framework if not options.against else options.against)
     if options.against:
         blueprints = (blueprints[0], blueprints[0])
@@ -311,6 +315,23 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         2.0 ** round(math.log2(_PROBE_RATE / peak)) if peak > 0 else 1.0,
         bool(small_a.get(dimensions.EXPERTS) and small_b.get(dimensions.EXPERTS)),
     )
+
+
+def _sizes_of(a: Config, b: Config) -> tuple[dimensions.Sizes, dimensions.Sizes]:
+    """The sizes of both; a vocabulary is known only where its tokenizer is: the other side's serves both."""
+    ours, theirs = _SIDES[a.framework].sizes_of(a), _SIDES[b.framework].sizes_of(b)
+    known = [sizes.get(dimensions.VOCABULARY) for sizes in (ours, theirs)]
+    if None in known:
+        found = known[0] or known[1] or dimensions.TARGETS[dimensions.VOCABULARY].size
+        ours[dimensions.VOCABULARY] = theirs[dimensions.VOCABULARY] = found
+    return ours, theirs
+
+
+def _padding_token(configs: tuple[Config, Config], vocabulary: int) -> int | None:
+    """The first side's padding token that MindSpore Transformers would mask; None where there is none."""
+    given = [one for one in configs if one.framework == "mindformers"]
+    tokens = [mindformers_side.padding_token(one, vocabulary) for one in given]
+    return next((token for token in tokens if token >= 0), None)
 
 
 def _batch_size(a: Config, b: Config) -> int:
@@ -329,33 +350,39 @@ def _known_ratio(sides: tuple[str, str], sizes: dimensions.Sizes) -> dict[str, f
     return {f"decoder.layers.*.{name}": ratio, f"mtp.layers.*.transformer_layer.{name}": ratio}
 
 
-def _run(
-    pair: _Pair, options: Options, workers: Workers, progress: Callable[[str], None], language: str
-) -> Verification:
-    copies = (0, 1) if pair.sides[0] == pair.sides[1] else (0, 0)
-    processes = [workers.of(side, copy) for side, copy in zip(pair.sides, copies, strict=True)]
+class _Found(NamedTuple):
+    """What the seeds brought, up to the first that disagrees or cannot be run."""
+
+    compared: tuple[Comparison, ...]
+    answers: list[WorkerAnswer]
+    failures: dict[str, WorkerFailure]
+    divergence: localise.Divergence | None
+    near_ties: tuple[int, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the two models are the same."""
+        if self.failures:
+            return "not-verifiable"
+        return "mismatch" if any(one.disagreeing() for one in self.compared) else "match"
+
+
+def _seeds_run(pair: _Pair, options: Options, processes: list[Worker], progress: Callable[[str], None]) -> _Found:
     compared: list[Comparison] = []
-    seeds = tuple(range(options.seeds))
-    failures: dict[str, WorkerFailure] = {}
-    answers: list[WorkerAnswer] = []
-    divergence: localise.Divergence | None = None
     near_ties: list[int] = []
-    for seed in seeds:
+    answers: list[WorkerAnswer] = []
+    for seed in range(options.seeds):
         jobs = [_job(pair, blueprint, options, seed) for blueprint in pair.blueprints]
         found = _both(processes, jobs, pair.sides, progress)
         failures = {side: one for side, one in zip(pair.sides, found, strict=True) if isinstance(one, WorkerFailure)}
         if failures:
-            break
+            return _Found(tuple(compared), answers, failures, None, tuple(near_ties))
         answers = [one for one in found if isinstance(one, WorkerAnswer)]
         one = _compared(pair, options, answers)
         if one.disagreeing() and pair.routes and _is_near_tie(pair, options, one, seed, processes, progress):
             near_ties.append(seed)
-            substitute = _both(
-                processes,
-                [job._replace(seed=job.seed + _OTHER_SEEDS[0], initialisation=job.initialisation) for job in jobs],
-                pair.sides,
-                progress,
-            )
+            others = [job._replace(seed=job.seed + _OTHER_SEEDS[0], initialisation=job.initialisation) for job in jobs]
+            substitute = _both(processes, others, pair.sides, progress)
             answers = [one for one in substitute if isinstance(one, WorkerAnswer)]
             compared.append(_compared(pair, options, answers))
             continue
@@ -363,13 +390,20 @@ def _run(
         if one.disagreeing():
             progress("a difference: looking for the module")
             divergence = _locate(pair, jobs, one, processes, progress)
-            break
-    for process, failure in zip(processes, (failures.get(side) for side in pair.sides), strict=True):
+            return _Found(tuple(compared), answers, {}, divergence, tuple(near_ties))
+    return _Found(tuple(compared), answers, {}, None, tuple(near_ties))
+
+
+def _run(
+    pair: _Pair, options: Options, workers: Workers, progress: Callable[[str], None], language: str
+) -> Verification:
+    copies = (0, 1) if pair.sides[0] == pair.sides[1] else (0, 0)
+    processes = [workers.of(side, copy) for side, copy in zip(pair.sides, copies, strict=True)]
+    found = _seeds_run(pair, options, processes, progress)
+    for process, failure in zip(processes, (found.failures.get(side) for side in pair.sides), strict=True):
         if failure is not None and failure.kind != "error":
             workers.drop(process)
-    verdict: Verdict = (
-        "not-verifiable" if failures else "mismatch" if any(c.disagreeing() for c in compared) else "match"
-    )
+    divergence = found.divergence
     where = fields_of(divergence.module) if divergence is not None else ()
     changed = fields.differing(*pair.configs, where) if not options.against else []
     if divergence is not None and not changed and not options.against:
@@ -377,24 +411,24 @@ def _run(
         changed = fields.differing(*pair.configs, tuple(fields.VALUES))
     ahead = [entry["field"] for entry in changed]
     return Verification(
-        verdict=verdict,
+        verdict=found.verdict,
         sides=pair.sides,
         files=(pair.configs[0].file, pair.configs[1].file),
         shrunk=pair.shrunk,
         inputs=pair.inputs + (() if pair.padded is None else (pair.padded,)),
         tolerance=options.tolerance,
         stage=options.stage,
-        compared=tuple(compared),
-        seeds=seeds,
-        stand_ins={side: one.values["stand_ins"] for side, one in zip(pair.sides, answers, strict=False)},
+        compared=found.compared,
+        seeds=tuple(range(options.seeds)),
+        stand_ins={side: one.values["stand_ins"] for side, one in zip(pair.sides, found.answers, strict=False)},
         not_compared=tuple(fields.uncompared(*pair.configs, language)),
         divergence=divergence,
         divergence_fields=(*ahead, *(field for field in where if field not in ahead)),
         differing=tuple(changed),
-        failures=failures,
-        versions={name: value for one in answers for name, value in one.values["versions"].items()},
-        cost=_cost(pair.sides, processes, answers),
-        near_ties=tuple(near_ties),
+        failures=found.failures,
+        versions={name: value for one in found.answers for name, value in one.values["versions"].items()},
+        cost=_cost(pair.sides, processes, found.answers),
+        near_ties=found.near_ties,
         language=language,
     )
 

@@ -12,6 +12,7 @@ from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.json_values import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE, UNUSABLE
+from ..messages_compiled import say
 from ..parsing import UsageError
 from ..running import report
 from ..terminal import wants_colour
@@ -66,16 +67,10 @@ def run(
     from ...evidence.array_check import Rules, check_files
 
     if tolerance is not None and not 0 <= tolerance < 1:
-        raise UsageError(
-            f"--tolerance is a relative distance between 0 and 1, not {tolerance:g}",
-            f"--tolerance 是 0 到 1 之间的相对误差，而不是 {tolerance:g}",
-        )
+        raise UsageError(say.tolerance_is_a_relative_distance(tolerance=tolerance))
     a, b = files
     if os.path.isdir(a) != os.path.isdir(b):
-        raise UsageError(
-            "check npy takes two files or two folders, not one of each",
-            "check npy 比较两个文件或两个目录，不能一个文件一个目录",
-        )
+        raise UsageError(say.check_npy_takes_two_files())
     found = check_files(a, b, Rules(tolerance, precision, any_dtype, equal_nan, guide))
     checks, only_a, only_b, unreadable = found
     for error in unreadable:

@@ -13,6 +13,7 @@ from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.json_values import json_value
 from ...schemas.verdict import WORDS, Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE
+from ..messages_compiled import say
 from ..parsing import UsageError
 from ..terminal import wants_colour
 
@@ -46,7 +47,7 @@ def run(
     """Compare and print."""
     allowed = TOLERANCE if tolerance is None else tolerance
     if not 0 <= allowed <= 100:
-        raise UsageError(f"--tolerance is a percentage, not {allowed:g}", f"--tolerance 是百分比，而不是 {allowed:g}")
+        raise UsageError(say.tolerance_is_a_percentage_not(allowed=allowed))
     scores, benchmark = (read_scores(name, metric) for name in files)
     found = check_scores(
         scores,
@@ -70,7 +71,7 @@ def run(
             "only_scores": list(found.only_scores),
             "only_benchmark": list(found.only_benchmark),
             "not_compared": unseen_json(unseen, lang),
-            "notes": [note.zh if lang == "zh" else note.en for note in found.notes],
+            "notes": [note.text(lang) for note in found.notes],
         }
         emit(json_text(answer))
     else:
@@ -106,5 +107,5 @@ def _page(found: ScoreCheck, verdict: str, language: Language) -> Outgoing:
     for key, names in (("only_scores", found.only_scores), ("only_benchmark", found.only_benchmark)):
         if names:
             lines.append(f"  {_WORDS[key][zh]}: {', '.join(names)}")
-    lines += [f"  {note.zh if zh else note.en}" for note in found.notes]
+    lines += [f"  {note.text(language)}" for note in found.notes]
     return page(lines)

@@ -13,6 +13,7 @@ from ...schemas.diagnostic import UnreadableError
 from ...schemas.json_values import json_value
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import load
+from ..messages_compiled import say
 from ..parsing import UsageError, counts_from_one
 from ..running import report as report_unreadable
 
@@ -54,10 +55,7 @@ def run(
         if number is not None and number < 1:
             raise counts_from_one(option, number)
     if decode is not None and tokenizer is None:
-        raise UsageError(
-            "--decode needs --tokenizer, the tokenizer.json that made the data",
-            "--decode 需要用 --tokenizer 给出制作数据所用的 tokenizer.json",
-        )
+        raise UsageError(say.decode_needs_tokenizer_the_tokenizer())
     prefixes: list[str] = []
     configs: list[Config] = []
     failed: list[UnreadableError] = []
@@ -71,10 +69,7 @@ def run(
         except UnreadableError as error:
             failed.append(error)
     if len(configs) > 2:
-        raise UsageError(
-            f"data check compares two configurations, not {len(configs)}",
-            f"data check 比较两份配置，而不是 {len(configs)} 份",
-        )
+        raise UsageError(say.data_check_compares_two_configurations(count=len(configs)))
     try:
         found = check(
             list(dict.fromkeys(prefixes)),

@@ -11,6 +11,7 @@ from ...schemas.reader import config_of
 from ...schemas.verdict import concluded
 from ..exit_codes import BAD, FINE
 from ..inputs import read_input
+from ..messages_compiled import say as usage
 from ..parsing import UsageError
 from ..terminal import wants_colour
 
@@ -88,8 +89,7 @@ def _sides(configs: Sequence[Config]) -> list[str]:
     if len(set(named)) < len(named):
         side = named[0]
         raise UsageError(
-            f"both files are of {side}; doctor takes one file of each framework",
-            f"两个文件都属于 {side}；doctor 对每个框架各取一个文件",
+            usage.both_files_are_of_doctor(side=side),
         )
     return [side for side in _SIDES if not named or side in named]
 

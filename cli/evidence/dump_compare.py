@@ -12,19 +12,19 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ...evidence.dump.compare_next import next_dump, settings_behind
-from ...evidence.dump.compare_problems import PROBLEMS
+from ...evidence.dump.messages_compiled import say
 from ...schemas.border.outgoing import csv_text, emit, json_text, tell
 from ...schemas.border.writing import standing_already, write_text
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.json_values import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE, UNUSABLE
+from ..messages_compiled import say as usage
 from ..parsing import UsageError, counts_from_one
 
 if TYPE_CHECKING:
     from ...evidence.dump.compare import Comparison
     from ...evidence.dump.compare_divergence import Divergence, UnitResult
-    from ...evidence.dump.compare_problems import Note
     from ...evidence.dump.places import Place
     from ...evidence.dump.records import Tree
     from ...evidence.dump.statistics import Judge, TensorResult
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Language
+    from ...schemas.message import Words
 
 _MOST_NAMED = 6
 _TABLES = (".csv", ".xlsx")
@@ -76,15 +77,12 @@ def run(
 
     if tolerance is not None and not 0 <= tolerance < 1:
         raise UsageError(
-            f"--tolerance is a relative distance between 0 and 1, not {tolerance:g}",
-            f"--tolerance 是 0 到 1 之间的相对误差，而不是 {tolerance:g}",
+            usage.tolerance_is_a_relative_distance(tolerance=tolerance),
         )
     if jobs is not None and jobs < 1:
         raise counts_from_one("--jobs", jobs)
     if len(config) > 2:
-        raise UsageError(
-            "--config is given at most twice: the configurations of A and B", "--config 最多给出两个文件：A 与 B 的配置"
-        )
+        raise UsageError(usage.config_is_given_at_most())
     if output is not None and not force and os.path.lexists(output):
         raise standing_already(output)
     judge = Judge(tolerance, exact=exact)
@@ -169,15 +167,14 @@ def _dump_answer(
 def _require_dump(name: str) -> None:
     if name.lower().endswith(_TABLES) and os.path.basename(name) != "statistic.csv":
         raise UsageError(
-            f"{name} is a result table: name it alone, or name two dumps",
-            f"{name} 是比对结果表：请单独给出，或给出两份 dump",
+            usage.is_a_result_table_name(name=name),
         )
 
 
 def _require_units(name: str, tree: Tree, only: Sequence[str]) -> None:
     if not tree.units and only:
         listed = ", ".join(only)
-        raise UsageError(f"{name} has no unit in {listed}", f"{name} 中没有属于 {listed} 的单元")
+        raise UsageError(usage.has_no_unit_in(name=name, listed=listed))
 
 
 def _unseen(parts: Sequence[dict[str, Any]]) -> list[Unseen]:
@@ -205,8 +202,7 @@ def _common(
         return [(ours[0], theirs[0])], None
     pairs = list(_matching(ours, theirs, chosen))
     if not pairs:
-        told = {"a": _told(ours), "b": _told(theirs)}
-        raise UnreadableError(finding(PROBLEMS, "no-common-rank", f"{a}, {b}", None, **told))
+        raise UnreadableError(finding(say.no_common_rank(a=_told(ours), b=_told(theirs)), f"{a}, {b}"))
     if chosen.step is not None or chosen.rank is not None:
         return pairs, None
     met = ({one for one, _ in pairs}, {other for _, other in pairs})
@@ -241,8 +237,7 @@ def _table_answer(
 
     if os.path.isdir(path):
         raise UsageError(
-            "dump compare needs two dumps, A and B, or one result table of msprobe",
-            "dump compare 需要两份 dump（A 与 B），或一个 msprobe 的比对结果表",
+            usage.dump_compare_needs_two_dumps(),
         )
     found = read_table(path, judge)
     if isinstance(found, Table):
@@ -287,7 +282,7 @@ def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]], langu
     }
 
 
-def _said(notes: Sequence[Note], language: Language) -> list[str]:
+def _said(notes: Sequence[Words], language: Language) -> list[str]:
     return [note.zh if language == "zh" else note.en for note in notes]
 
 
@@ -381,8 +376,18 @@ def _divergence_json(
             "scope_a": list(dump.scope_a),
             "scope_b": list(dump.scope_b),
             "command": dump.command(told.files),
+            "first": None if dump.kind != "msprobe" else _compiled(configs),
         },
     }
+
+
+def _compiled(configs: list[tuple[Config, Any]]) -> str | None:
+    """What lets msprobe take more than modules, where a YAML runs in graph mode."""
+    from ...mapper.recipe.reading import recipe_of
+
+    static = [one for one, _ in configs if one.framework == "mindformers" and one.dialect == "static"]
+    compiled = (one for one in static if recipe_of(one).value("environment.execution_mode") != "eager")
+    return next((f"context.mode: 1 ({one.file})" for one in compiled), None)
 
 
 def _neighbour(unit: UnitResult | None) -> dict[str, Any] | None:

@@ -44,6 +44,7 @@ _WORDS = {
     "differ": ("the files differ in", "两文件的差异"),
     "rules": ("rules", "相关规则"),
     "next": ("next dump", "下一步采集"),
+    "eager": ("in graph mode msprobe has modules only: set {} first", "图模式下 msprobe 仅支持模块级：请先设置 {}"),
     "fine": (
         "This dump has single operations already: compare what ran between {} and {} on both sides.",
         "该 dump 已细到单个操作：请对照两侧在 {} 与 {} 之间执行的内容。",
@@ -185,7 +186,8 @@ def _divergence(found: Answer, word: Callable[[str], str], language: Language, c
 
 def _next(dump: Answer, word: Callable[[str], str]) -> list[str]:
     if dump["command"] is not None:
-        return [f"    {word('next')}: {dump['command']}"]
+        first = [] if dump["first"] is None else [f"    {word('eager').format(dump['first'])}"]
+        return [*first, f"    {word('next')}: {dump['command']}"]
     return [f"    {word('fine').format(*dump['scope_a'])}"]
 
 

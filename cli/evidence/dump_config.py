@@ -14,6 +14,7 @@ from ...schemas.border.outgoing import emit, json_text, painted, say
 from ...schemas.border.writing import write_folder
 from ..exit_codes import BAD, FINE
 from ..inputs import load
+from ..messages_compiled import say as usage
 from ..parsing import UsageError
 from ..terminal import wants_colour
 
@@ -55,20 +56,16 @@ def run(
 ) -> int:
     """Write everything or, where the wish cannot be met, nothing."""
     if directory is None:
-        raise UsageError("dump config needs the directory to write to: -d DIR", "dump config 需要写入的目录：-d DIR")
+        raise UsageError(usage.dump_config_needs_the_directory())
     if len(scope) > MOST_ENDS:
-        raise UsageError(
-            f"--scope takes one module or two, not {len(scope)}", f"--scope 为一个或两个模块，而不是 {len(scope)} 个"
-        )
+        raise UsageError(usage.scope_takes_one_module_or(count=len(scope)))
     if kind != "msprobe" and (level != "L0" or precheck or msprobe != "26"):
         raise UsageError(
-            f"--level, --precheck and --msprobe belong to --kind msprobe; {kind} dumps operators",
-            f"--level、--precheck 与 --msprobe 仅用于 --kind msprobe；{kind} 采集的是算子",
+            usage.level_precheck_and_msprobe_belong(kind=kind),
         )
     if summary != "statistics" and task != "statistics":
         raise UsageError(
-            f"--summary {summary} says what the statistics are: give --task statistics with it",
-            f"--summary {summary} 说明统计信息的形式：请同时给出 --task statistics",
+            usage.summary_says_what_the_statistics(summary=summary),
         )
     request = Request(
         kind,
@@ -85,8 +82,7 @@ def run(
         subject = subject_of([load(name, options, stdin_name) for name in files], options)
     except ValueError as error:
         raise UsageError(
-            f"both files are of {error}; dump config takes a Megatron-LM file and a MindSpore Transformers file",
-            f"两个文件都属于 {error}；dump config 需要一个 Megatron-LM 文件和一个 MindSpore Transformers 文件",
+            usage.both_files_are_of_dump(error=error),
         ) from None
     plan = plan_of(subject, request, os.path.abspath(directory))
     written: dict[str, str] = {}
@@ -106,8 +102,7 @@ def _spans(option: str, text: str) -> tuple[Span, ...]:
         return spans_of(text)
     except ValueError:
         raise UsageError(
-            f"{option} takes numbers from 0 and ranges such as 0,2-4, or all; not {text!r}",
-            f"{option} 为从 0 开始的数字与区间（如 0,2-4）或 all，而不是 {text!r}",
+            usage.takes_numbers_from_0_and(option=option, text=text),
         ) from None
 
 

@@ -10,11 +10,14 @@ import os
 from typing import TYPE_CHECKING
 
 from ...evidence.logs.reading import read_run
+from ...evidence.logs.sentences import Both
+from ...evidence.logs.verdict import Grounds
 from ...schemas.border.outgoing import clear_screen, composed, emit, flush, json_text
 from ...schemas.border.writing import standing_already, write_text
 from ...schemas.diagnostic import UnreadableError
 from ..exit_codes import BAD, FINE
-from ..parsing import UsageError
+from ..messages_compiled import say
+from ..parsing import UsageError, counts_from_one
 from ..running import report as tell
 from .logs_report import report_of
 
@@ -40,6 +43,9 @@ def run(
     experiment: Experiment = "standard",
     benchmark: Sequence[str] = (),
     config: Sequence[str] = (),
+    steps: int | None = None,
+    shift: int | None = None,
+    weights: Sequence[str] = (),
     follow: bool = False,
     output: str | None = None,
     force: bool = False,
@@ -48,16 +54,15 @@ def run(
     """Print or write the comparison; 1 where a run is not good enough or nothing can be said."""
     names, twins, configs = _sorted_out(files, benchmark, config)
     if twins and experiment != "standard":
-        raise UsageError(
-            f"--benchmark judges by the band of its two runs, not by --experiment {experiment}",
-            f"--benchmark 以两次训练的误差带为准，不能与 --experiment {experiment} 合用",
-        )
+        raise UsageError(say.benchmark_judges_by_the_band(experiment=experiment))
     recipes = [_recipe(name) for name in configs]
+    grounds = _grounds(len(names), steps, shift or 0, weights)
     if output is not None and not force and os.path.lexists(output):
         raise standing_already(output)
 
     def answer(read: Callable[[str], Run]) -> int:
-        report = report_of([read(name) for name in names], [read(name) for name in twins], experiment, recipes, lang)
+        runs, benchmarks = [read(name) for name in names], [read(name) for name in twins]
+        report = report_of(runs, benchmarks, experiment, recipes, lang, grounds)
         text = rendered(report, format, to_file=output is not None)
         if output is None:
             emit(text)
@@ -76,22 +81,30 @@ def _sorted_out(
 ) -> tuple[list[str], list[str], list[str]]:
     """Logs, the two runs of the benchmark, configurations; UsageError where they cannot be told apart."""
     if len(benchmark) not in (0, 2):
-        raise UsageError(
-            "--benchmark takes two runs, RUN1 RUN2: their difference is the band",
-            "--benchmark 需要两次训练 RUN1 RUN2：其差异即为误差带",
-        )
+        raise UsageError(say.benchmark_takes_two_runs_run1())
     taken = next((name for name in config if _is_log(name)), None)
     if taken is not None:
-        raise UsageError(
-            f"--config takes every word that follows, {taken} too: name the logs before it",
-            f"--config 取其后的所有词，包括 {taken}：请把日志写在它之前",
-        )
+        raise UsageError(say.config_takes_every_word_that(taken=taken))
     names = list(files)
     if benchmark and len(names) == 1:
         names = [benchmark[0], *names]
     if names.count("-") + benchmark.count("-") > 1:
-        raise UsageError("standard input can be one log only", "标准输入只能作为一个日志")
+        raise UsageError(say.standard_input_can_be_one())
     return names, list(benchmark), list(config)
+
+
+def _grounds(count: int, steps: int | None, shift: int, weights: Sequence[str]) -> Grounds:
+    """What is known beside the logs; UsageError where it is no answer to what was asked."""
+    if steps is not None and steps < 1:
+        raise counts_from_one("--steps", steps)
+    if len(weights) not in (0, 2) or (weights and count != 2):
+        raise UsageError(say.weights_takes_the_two_folders())
+    if not weights:
+        return Grounds(steps, shift)
+    from ...evidence.weights.record import recorded
+
+    record = recorded(weights[0], weights[1])
+    return Grounds(steps, shift, record=Both(record.en, record.zh), recorded=record.same)
 
 
 def _is_log(name: str) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...evidence.logs.comparing import Comparison, compare
-from ...evidence.logs.verdict import usable_alone
+from ...evidence.logs.verdict import NOTHING_MORE, usable_alone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...evidence.logs.run import Run
-    from ...evidence.logs.verdict import Criterion, Experiment
+    from ...evidence.logs.verdict import Criterion, Experiment, Grounds
     from ...mapper.recipe.values import Recipe
     from ...schemas.diagnostic import Language
 
@@ -41,9 +41,10 @@ def report_of(
     experiment: Experiment,
     recipes: Sequence[Recipe] = (),
     language: Language = "en",
+    grounds: Grounds = NOTHING_MORE,
 ) -> Report:
     """Judge every run but the first against the first."""
-    comparisons = tuple(compare(runs[0], other, experiment, recipes, twins) for other in runs[1:])
+    comparisons = tuple(compare(runs[0], other, experiment, recipes, twins, grounds) for other in runs[1:])
     alone = usable_alone(runs[0]) if len(runs) == 1 else ()
     answers = [comparison.verdict.answer for comparison in comparisons]
     answer: Answer = "match"

@@ -177,6 +177,8 @@ class NextDumpJson(Open):
     scope_a: list[str]
     scope_b: list[str]
     command: str | None
+    first: str | None
+    """What has to be changed before it can be taken."""
 
 
 class DumpDivergenceJson(Open):

@@ -12,14 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import TYPE_CHECKING
 
+from ...evidence.playbook.loading import with_weights
 from ...evidence.playbook.pages import pages
 from ...evidence.playbook.plan import FILE, Names, plan_of, reading_words
+from ...evidence.playbook.table import patches
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.incoming import read_regular
 from ...schemas.border.outgoing import emit, json_text, say
 from ...schemas.border.writing import write_folder, write_text
 from ..exit_codes import BAD, FINE
 from ..inputs import load
+from ..messages_compiled import say as usage
 from ..parsing import UsageError
 
 if TYPE_CHECKING:
@@ -52,34 +55,38 @@ def run(
 ) -> int:
     """Write the playbook whole; nothing is written where one of its files may not be."""
     if directory is None:
-        raise UsageError("playbook needs the directory to write to: -d DIR", "playbook 需要写入的目录：-d DIR")
+        raise UsageError(usage.playbook_needs_the_directory_to())
     if "-" in files:
         raise UsageError(
-            "a playbook names its pair's files; standard input has no name",
-            "流程目录要记下两个文件的名称，而标准输入没有名称",
+            usage.a_playbook_names_its_pair(),
         )
     if options.variables and os.environ.items() <= options.variables.items():
         raise UsageError(
-            "a playbook writes down how its files are read; name variables with --var instead of --env",
-            "流程目录要记下文件的读取方式；请用 --var 逐个给出变量，而不是 --env",
+            usage.a_playbook_writes_down_how(),
         )
     configs = [load(name, options, stdin_name) for name in files]
     by_framework = {config.framework: config for config in configs}
     if len(by_framework) < len(configs):
         raise UsageError(
-            f"a pair has one file of each framework; {files[0]} and {files[1]} are of the same",
-            f"一对配置中每个框架各有一个文件；{files[0]} 与 {files[1]} 属于同一框架",
+            usage.a_pair_has_one_file(file=files[0], file2=files[1]),
         )
     source = by_framework.get("megatron", configs[0])
     parent = os.path.dirname(os.path.abspath(directory)) or "."
     if not os.path.isdir(parent):
-        raise UsageError(f"{parent} is not a directory", f"{parent} 不是目录")
+        raise UsageError(usage.is_not_a_directory(parent=parent))
     if not os.access(parent, os.W_OK | os.X_OK):
-        raise UsageError(f"{parent} cannot be written to", f"{parent} 不可写入")
+        raise UsageError(usage.cannot_be_written_to(parent=parent))
     with tempfile.TemporaryDirectory(prefix=".playbook.", dir=parent) as made:
         plan = plan_of(recipe_of(source), _names(by_framework, directory), reading_words(options))
         _prepare(plan, by_framework, source, made)
-        texts = {**pages(plan), **_texts(made), FILE: json.dumps(plan.to_json(), ensure_ascii=False, indent=1) + "\n"}
+        home = os.path.abspath(directory)
+        kept = {name: with_weights(name, text, home) for name, text in _texts(made).items()}
+        texts = {
+            **pages(plan),
+            **kept,
+            **patches(),
+            FILE: json.dumps(plan.to_json(), ensure_ascii=False, indent=1) + "\n",
+        }
     written = {os.path.join(directory, name): text for name, text in sorted(texts.items())}
     write_folder(directory, written, force=force)
     if format == "json":
@@ -144,8 +151,7 @@ def _accmap(words: Sequence[str], folder: str) -> str:
         said = done.stderr.strip() or done.stdout.strip()
         command = " ".join(words)
         raise UsageError(
-            f"`accmap {command}` ended with exit code {done.returncode}: {said}",
-            f"`accmap {command}` 的退出码为 {done.returncode}：{said}",
+            usage.accmap_ended_with_exit_code(command=command, returncode=done.returncode, said=said),
         )
     return done.stdout
 

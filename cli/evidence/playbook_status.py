@@ -15,8 +15,10 @@ from ...evidence.playbook.progress import judged, next_of, standing
 from ...schemas.border.incoming import read_json
 from ...schemas.border.outgoing import emit, json_text, painted, say
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.message import Words
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE
+from ..messages_compiled import say as usage
 from ..parsing import UsageError
 from ..terminal import wants_colour
 from ..wide_text import columns
@@ -57,13 +59,12 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
         plan = plan_from(read_json(os.path.join(directory, FILE)))
     except UnreadableError as error:
         raise UsageError(
-            f"{error.diagnostic.message()} `accmap playbook A B -d DIR` makes a playbook",
-            f"{error.diagnostic.message('zh')}`accmap playbook A B -d DIR` 可生成流程目录",
+            usage.accmap_playbook_a_b_d(message=error.diagnostic.words()),
         ) from None
     except (PlanError, ValueError) as error:
         path = os.path.join(directory, FILE)
-        why, why_zh = (error.en, error.zh) if isinstance(error, PlanError) else (str(error), "不是合法的 JSON")
-        raise UsageError(f"{path} cannot be used: {why}", f"{path} 无法使用：{why_zh}") from None
+        why = Words(error.en, error.zh) if isinstance(error, PlanError) else usage.not_valid_json_of_a_plan(said=error)
+        raise UsageError(usage.cannot_be_used(path=path, why=why)) from None
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         standings = list(pool.map(_judged, standing(plan, directory, lang), repeat(directory), repeat(lang)))
     if format == "json":

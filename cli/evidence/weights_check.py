@@ -17,6 +17,7 @@ from ...schemas.json_values import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
+from ..messages_compiled import say as usage
 from ..parsing import UsageError
 from ..terminal import in_bytes, shortened, wants_colour
 
@@ -84,14 +85,13 @@ def run(
 ) -> int:
     """Compare, and say what does not agree."""
     if not files and log is None:
-        raise UsageError("weights check needs a checkpoint, or --log FILE", "weights check 需要一份权重，或 --log FILE")
+        raise UsageError(usage.weights_check_needs_a_checkpoint())
     if not 0 <= tolerance < math.inf:
-        raise UsageError("--tolerance is a share, 0 or above", "--tolerance 是不小于 0 的比例")
+        raise UsageError(usage.tolerance_is_a_share_0())
     checkpoints, others = _sorted_out(files, config, needed=log is None)
     if log is not None and checkpoints and format == "json":
         raise UsageError(
-            "--format json gives one answer: about the checkpoint, or with --log about the log",
-            "--format json 只给出一个结果：关于权重，或用 --log 时关于日志",
+            usage.format_json_gives_one_answer(),
         )
     configs = [load(name, options, stdin_name) for name in others]
     code = FINE
@@ -288,7 +288,7 @@ def _log(name: str, stdin_name: str | None, configs: Sequence[Config], form: str
         say(_WORDS["still"][chinese])
     for one in sorted(found, key=lambda one: one.harmless):
         state, style = ("harmless", "green") if one.harmless else ("problem", "red")
-        say(f"{painted(_WORDS[state][chinese], style, colour)}  {one.text(language)}")
+        say(f"{painted(_WORDS[state][chinese], style, colour)}  {one.words.text(language)}")
         for entry in one.entries:
             where = f"{name}:{entry.line}"
             say(f"    {entry.name}  {_WORDS[entry.missing][chinese]}  {painted(where, 'dim', colour)}")
@@ -299,7 +299,7 @@ def _explained(one: Explained, language: Language) -> dict[str, Any]:
     return {
         "kind": one.kind,
         "harmless": one.harmless,
-        "message": one.text(language),
+        "message": one.words.text(language),
         "fields": list(one.fields),
         "names": [{"name": entry.name, "missing": entry.missing, "line": entry.line} for entry in one.entries],
     }

@@ -14,6 +14,7 @@ from ...schemas.border.outgoing import emit, json_text, say, tell
 from ...schemas.system_reasons import system_reason
 from ..exit_codes import BAD, FINE
 from ..inputs import load
+from ..messages_compiled import say as usage
 from ..parsing import UsageError
 from ..terminal import in_bytes
 
@@ -88,7 +89,7 @@ def run(
     from ...evidence.weights.stages import Cut
 
     if output is None:
-        raise UsageError("weights convert needs a place to write: -o DIR", "weights convert 需要输出目录：-o DIR")
+        raise UsageError(usage.weights_convert_needs_a_place())
     cut = Cut(
         pipeline_parallel,
         num_layers_per_virtual_pipeline_stage,
@@ -101,7 +102,7 @@ def run(
     )
     ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel, cut)
     if min(tensor_parallel, pipeline_parallel, expert_parallel) < 1 or not 0 < shard_size < math.inf:
-        raise UsageError("numbers of ranks and --shard-size have to be above 0", "各并行数与 --shard-size 必须大于 0")
+        raise UsageError(usage.numbers_of_ranks_and_shard())
     _check_place(output, files[0], resume=resume, force=force)
     _check_target(files[0], to, ranks, transformer_impl, ckpt_format)
     configs = [load(name, options, stdin_name) for name in config]
@@ -115,10 +116,8 @@ def run(
             _complain(diagnostic, lang)
         return BAD
     except OSError as error:
-        reason = system_reason(error)
-        why, why_zh = str(reason), reason.zh
         name = error.filename or output
-        raise UsageError(f"{name} cannot be written: {why}", f"无法写入 {name}：{why_zh}") from None
+        raise UsageError(usage.cannot_be_written(name=name, why=system_reason(error))) from None
     for diagnostic in done.findings:
         _complain(diagnostic, lang)
     if format == "json":
@@ -132,15 +131,12 @@ def _check_place(output: str, source: str, *, resume: bool, force: bool) -> None
     """A folder in which something stands is written into only where that is asked for."""
     here, there = os.path.realpath(output), os.path.realpath(source)
     if here == there or there.startswith(here + os.sep):
-        raise UsageError(
-            f"{output} holds the checkpoint itself; choose another folder", f"{output} 中存放着权重本身，请另选目录"
-        )
+        raise UsageError(usage.holds_the_checkpoint_itself_choose(output=output))
     if os.path.exists(output) and not os.path.isdir(output):
-        raise UsageError(f"{output} is a file; -o names a folder", f"{output} 是文件；-o 应为目录")
+        raise UsageError(usage.is_a_file_o_names(output=output))
     if os.path.isdir(output) and os.listdir(output) and not (resume or force):
         raise UsageError(
-            f"{output} is not empty; --resume continues a conversion, --force overwrites",
-            f"{output} 不为空；--resume 继续中断的转换，--force 覆盖",
+            usage.is_not_empty_resume_continues(output=output),
         )
 
 
@@ -157,14 +153,11 @@ def _check_target(
     whole = ranks == Ranks(cut=Cut())
     if target == "mindformers" and not (whole and implementation is None and ckpt_format == "torch"):
         raise UsageError(
-            "ranks, --ckpt-format and --transformer-impl are for a Megatron-LM target; MindSpore Transformers loads "
-            "whole weights",
-            "并行数、--ckpt-format 与 --transformer-impl 仅用于 Megatron-LM 目标；MindSpore Transformers 加载完整权重",
+            usage.ranks_ckpt_format_and_transformer(),
         )
     if ckpt_format == "torch_dist" and not whole:
         raise UsageError(
-            "torch_dist does not depend on the ranks: each takes its part when it loads; leave their numbers out",
-            "torch_dist 与并行度无关：各 rank 加载时自取所需部分；请去掉各并行数",
+            usage.torch_dist_does_not_depend(),
         )
 
 

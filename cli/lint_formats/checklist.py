@@ -5,19 +5,22 @@ from __future__ import annotations
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ...mappings.names_compiled import FieldName
+    from ...rules.checklist import Row
     from ...rules.subject import Subject
     from ...schemas.diagnostic import Diagnostic, Language
     from ..linting import Report
 
 STATES = {
-    "found": ("differs", "有发现"),
+    "failed": ("failed", "未通过"),
     "passed": ("passed", "通过"),
-    "person": ("to be ticked", "待人工确认"),
+    "undecided": ("undecided", "无法判定，待人工确认"),
     "alone": ("one file only", "仅一个文件"),
+    "none": ("not applicable", "不适用"),
 }
+"""A row is passed only by what the files say; a remark on it, and what no file says, leave it to a person."""
 
 
 class Line(NamedTuple):
@@ -41,9 +44,7 @@ def lines(report: Report, subject: Subject, language: Language) -> Iterator[Line
     for row in ROWS:
         found = [entry for entry in report.diagnostics if entry.kind.code in row.codes and entry.file in files]
         found = [entry for entry in found if _concerns(entry, row.fields)]
-        state = "person" if row.by_person else "alone" if not subject.paired else "passed"
-        if found:
-            state = "found"
+        state = _state(row, subject, found)
         yield Line(
             row.identifier,
             row.identifier.split(".")[1],
@@ -54,6 +55,24 @@ def lines(report: Report, subject: Subject, language: Language) -> Iterator[Line
             _evidence(subject, "mindformers", row.fields),
             row.what_zh if language == "zh" else row.what,
         )
+
+
+def _state(row: Row, subject: Subject, found: Sequence[Diagnostic]) -> str:
+    if any(entry.kind.severity != "info" for entry in found):
+        return "failed"
+    if row.when and not any(side.value(name) for side in subject.sides for name in row.when):
+        return "none"
+    if found or row.by_person:
+        return "undecided"
+    if not subject.paired:
+        return "alone"
+    return "passed" if _known(row, subject) else "undecided"
+
+
+def _known(row: Row, subject: Subject) -> bool:
+    """Whether the files say all that the row is about."""
+    said = [value for side in subject.sides for name in row.fields if (value := side.field(name)) is not None]
+    return all(value.decided for value in said) and (bool(said) or not row.compares)
 
 
 def _concerns(entry: Diagnostic, fields: tuple[str, ...]) -> bool:

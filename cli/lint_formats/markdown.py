@@ -21,6 +21,8 @@ _WORDS = {
             "| | 编号 | 键 | 结果 | Megatron-LM | MindSpore Transformers | 检查内容 |"),
 }  # fmt: skip
 
+_BOXES = {word: box for state, box in (("passed", "[x]"), ("none", "–")) for word in STATES[state]}
+
 
 def write(report: Report, language: Language) -> Outgoing:
     """The page."""
@@ -37,7 +39,7 @@ def write(report: Report, language: Language) -> Outgoing:
         text += ["", f"## {_WORDS['checklist'][chinese]}: {markdown(names)}", "", _WORDS["row"][chinese]]
         text.append("| --- | --- | --- | --- | --- | --- | --- |")
         for line in lines(report, subject, language):
-            box = "[x]" if line.state == STATES["passed"][chinese] else "[ ]"
+            box = _BOXES.get(line.state, "[ ]")
             result = f"{line.state} {line.codes}".strip()
             told = [markdown(cell) for cell in (line.key, result, line.megatron, line.mindformers, line.what)]
             text.append("| " + " | ".join((box, f"`{line.identifier}`", *told)) + " |")

@@ -121,28 +121,35 @@ def agree(a: Draws, b: Draws, contents: Contents, count: int) -> Agreement:
     steps = max(1, -(-count // batch)) if one_batch else 0
     known = [plan.steps for plan in (a.plan, b.plan) if plan.steps]
     steps = min([steps, *known]) if one_batch else 0
-    parting = parted = None
+    parting = parted = None if one_batch else _first_in_order(a, b, contents, count)
     equal = 0
-    placed = all(side.plan.ranks and side.plan.micro_batch for side in (a, b))
-    placement = "same" if placed else "unknown"
-    if not one_batch:
-        parting = parted = _first_in_order(a, b, contents, count)
+    placement = "same" if all(side.plan.ranks and side.plan.micro_batch for side in (a, b)) else "unknown"
     for step in range(steps):
-        left = [(slot, a.sample(slot.sample)) for slot in a.step(step)]
-        right = [(slot, b.sample(slot.sample)) for slot in b.step(step)]
-        keys = [[_key(drawn, contents) for _slot, drawn in side] for side in (left, right)]
-        same_set = sorted(keys[0]) == sorted(keys[1])
-        equal += same_set
-        if keys[0] != keys[1]:
-            at = next(place for place, pair in enumerate(zip(*keys, strict=True)) if pair[0] != pair[1])
-            found = Parting(step * batch + at, step, left[at][1], right[at][1], same_set)
-            parting = parting or found
-            if not same_set:
-                parted = parted or found
-        if same_set and placement == "same" and placed:
-            placement = _placement(left, right, contents)
+        left, right = (_drawn(side, step) for side in (a, b))
+        found = _parting(left, right, contents, step, step * batch)
+        parting = parting or found
+        if found is None or found.same_set:
+            equal += 1
+            placement = _placement(left, right, contents) if placement == "same" else placement
+        else:
+            parted = parted or found
     whole = parting is None and one_batch and _whole(a, b)
     return Agreement(steps, steps * batch, equal, parting, parted, whole, _restart(a, b), placement)
+
+
+def _drawn(side: Draws, step: int) -> list[tuple[Slot, Drawn]]:
+    return [(slot, side.sample(slot.sample)) for slot in side.step(step)]
+
+
+def _parting(
+    left: list[tuple[Slot, Drawn]], right: list[tuple[Slot, Drawn]], contents: Contents, step: int, before: int
+) -> Parting | None:
+    """The first sample of a step that is not the same; `before` are the samples of the earlier ones."""
+    one, two = ([_key(drawn, contents) for _slot, drawn in side] for side in (left, right))
+    if one == two:
+        return None
+    at = next(place for place, pair in enumerate(zip(one, two, strict=True)) if pair[0] != pair[1])
+    return Parting(before + at, step, left[at][1], right[at][1], sorted(one) == sorted(two))
 
 
 def _first_in_order(a: Draws, b: Draws, contents: Contents, count: int) -> Parting | None:

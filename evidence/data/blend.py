@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from .messages_compiled import say
 from .problems import RefusedError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Blend(NamedTuple):
 def blend_of(words: Sequence[object]) -> Blend:
     """What a list of data paths says."""
     if not words:
-        raise RefusedError("the list of data paths is empty", "数据路径列表为空")
+        raise RefusedError(say.the_list_of_data_paths())
     texts = [str(word) for word in words]
     if len(texts) % 2:
         return Blend(tuple(text.strip() for text in texts), None)
@@ -44,13 +45,10 @@ def blend_of(words: Sequence[object]) -> Blend:
     if all(weight is None for weight in weights):
         return Blend(tuple(text.strip() for text in texts), None)
     if any(weight is None for weight in weights):
-        raise RefusedError(
-            f"some prefixes have a weight and some have none: {' '.join(texts)}",
-            f"部分前缀有权重而部分没有：{' '.join(texts)}",
-        )
+        raise RefusedError(say.some_prefixes_have_a_weight(listed=" ".join(texts)))
     known = tuple(weight for weight in weights if weight is not None)
     if min(known) <= 0 or not math.isfinite(sum(known)):
-        raise RefusedError(f"every weight must be above 0: {' '.join(texts)}", f"权重必须大于 0：{' '.join(texts)}")
+        raise RefusedError(say.every_weight_must_be_above(listed=" ".join(texts)))
     return Blend(tuple(text.strip() for text in texts[1::2]), known)
 
 

@@ -11,10 +11,11 @@ from .cache import cached_indices
 from .dataset import Asked, DataSet, dataset_of
 from .draws import Draws
 from .indexed import IndexedFile, read_indexed
+from .messages_compiled import say
 from .pairing import Side, pair_of
 from .plan import Plan, told
 from .planning import plan_of
-from .problems import PROBLEMS, RefusedError, need_numpy
+from .problems import RefusedError, need_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,13 +61,7 @@ class Report(NamedTuple):
         steps = [side.plan.steps for side in self.sides]
         if all(one is not None and one <= agreement.steps for one in steps):
             return ()
-        return (
-            Unseen(
-                f"samples from {agreement.samples} on",
-                "only the first ones were compared; --samples compares more",
-                "仅比较了之前的样本；可用 --samples 比较更多",
-            ),
-        )
+        return (Unseen(f"samples from {agreement.samples} on", *say.only_the_first_ones_were().both()),)
 
 
 def check(prefixes: Sequence[str], configs: Sequence[Config], asked: Asked) -> Report:
@@ -142,7 +137,7 @@ def _side(plan: Plan, given: Mapping[str, IndexedFile]) -> Side:
         except RefusedError as refused:
             draws = None
             span = plan.place("blend").span
-            problems.append(finding(PROBLEMS, "refused", plan.file, span, why=refused.en, why_zh=refused.zh))
+            problems.append(finding(say.refused(why=refused.words), plan.file, span))
     return Side(plan, files, draws, tuple(problems))
 
 
@@ -156,24 +151,18 @@ def _local(prefix: str, file: str, given: Mapping[str, IndexedFile]) -> str | Di
         return alike[0]
     ending = os.path.splitext(prefix)[1]
     if ending in (".bin", ".idx") and os.path.isfile(prefix):
-        why = f"the prefix is written with its ending; leave {ending} out"
-        why_zh = f"前缀不应带有后缀，请去掉 {ending}"
+        why = say.the_prefix_is_written_with(ending=ending)
     elif alike:
-        why, why_zh = "several of that name were given", "命令行给出了多个同名数据"
+        why = say.several_of_that_name_were()
     else:
-        why, why_zh = f"there is no {prefix}.idx", f"没有 {prefix}.idx"
-    return finding(PROBLEMS, "absent", file, None, prefix=prefix, why=why, why_zh=why_zh)
+        why = say.there_is_no_idx(prefix=prefix)
+    return finding(say.absent(prefix=prefix, why=why), file, None)
 
 
 def _cached(draws: Draws) -> list[Diagnostic]:
-    en = (
-        "This cached index has the settings of this run, but it is not the one that the data give now, and "
-        "the framework "
-        "will take it without looking. Delete it."
-    )
-    zh = "该缓存索引的设置与本次训练相同，但与当前数据不符，而框架会直接使用它。请删除。"
+    said = say.this_cached_index_has_the()
     return [
-        told("stale", cached.path, None, en, zh)
+        told(say.stale(what=said), cached.path, None)
         for prefix, request, index in zip(draws.prefixes, draws.requests, draws.indices, strict=True)
         for cached in cached_indices(draws.plan, prefix, request, index)
         if not cached.fits

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.diagnostic import Diagnostic, finding
+from .messages_compiled import say
 from .plan import Plan, told
-from .problems import PROBLEMS
 from .special import ids_to_count, special_findings, usual_end
 from .tokens import Scan, scan
 
@@ -60,41 +60,28 @@ def dataset_of(data: IndexedFile, plans: Sequence[Plan], asked: Asked) -> DataSe
     # An id below 0 is wrong whatever the vocabulary is.
     seen = scan(data, ids, list(limits) or [_ANY_ID], asked.quick)
     if not data.tokens:
-        problems.append(told("refused", data.idx, None, "it holds no tokens", "其中没有 token"))
+        problems.append(told(say.refused(why=say.it_holds_no_tokens()), data.idx, None))
     problems += [
         finding(
-            PROBLEMS,
-            "outside",
+            say.outside(
+                source=limits.get(beyond.limit, "int64"),
+                count=beyond.times,
+                limit=beyond.limit,
+                id=beyond.id,
+                offset=beyond.offset,
+                position=beyond.position,
+                sequence=beyond.sequence,
+            ),
             data.bin,
-            None,
-            source=limits.get(beyond.limit, "int64"),
-            count=beyond.times,
-            **beyond._asdict(),
         )
         for beyond in seen.outside
     ]
     largest = max(limits, default=0)
     if data.dtype == "uint16" and largest > 65536:
-        problems.append(
-            told(
-                "unusual",
-                data.idx,
-                None,
-                f"The ids are stored in 16 bits, which cannot hold those from 65536 to {largest - 1} of the "
-                f"vocabulary. "
-                "Were the data made with another tokenizer?",
-                f"id 以 16 位存储，无法表示词表中 65536 到 {largest - 1} 的 id。数据是否由另一个分词器制作？",
-            )
-        )
+        problems.append(told(say.unusual(what=say.the_ids_are_stored_in(largest=largest - 1)), data.idx, None))
     if seen.complete and seen.tokens > 1 and seen.minimum == seen.maximum:
         problems.append(
-            told(
-                "unusual",
-                data.bin,
-                None,
-                f"All {seen.tokens} tokens are {seen.minimum}.",
-                f"全部 {seen.tokens} 个 token 均为 {seen.minimum}。",
-            )
+            told(say.unusual(what=say.all_tokens_are(tokens=seen.tokens, minimum=seen.minimum)), data.bin, None)
         )
     for plan in plans:
         others = [other for other in plans if other is not plan]
@@ -103,28 +90,23 @@ def dataset_of(data: IndexedFile, plans: Sequence[Plan], asked: Asked) -> DataSe
     if asked.eod is not None and usual is not None and usual[0] != asked.eod:
         problems.append(
             told(
-                "eod",
+                say.eod(
+                    what=say.of_sequences_end_with_most(
+                        eod=seen.ending(asked.eod),
+                        sequences=seen.sequences,
+                        eod2=asked.eod,
+                        usual=usual[0],
+                        usual2=usual[1],
+                    )
+                ),
                 data.bin,
                 None,
-                f"{seen.ending(asked.eod)} of {seen.sequences} sequences end with {asked.eod}; most end with "
-                f"{usual[0]} "
-                f"({usual[1]:.1%}).",
-                f"{seen.sequences} 个序列中有 {seen.ending(asked.eod)} 个以 {asked.eod} 结尾；多数以 {usual[0]} 结尾"
-                f"（{usual[1]:.1%}）。",
             )
         )
     trip = _round_trip(data, asked)
     if trip is not None and trip[0] < trip[1]:
         problems.append(
-            told(
-                "special",
-                data.bin,
-                None,
-                f"Of {trip[1]} sequences decoded to text and encoded again, {trip[0]} came back with the same ids. "
-                f"Is this "
-                "the tokenizer that made the data?",
-                f"{trip[1]} 个序列解码为文本再编码后，有 {trip[0]} 个得到相同的 id。数据是否由该分词器制作？",
-            )
+            told(say.special(what=say.of_sequences_decoded_to_text(trip=trip[1], trip2=trip[0])), data.bin, None)
         )
     return DataSet(data, seen, tuple(problems), trip)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from .blend import asked, normalised, turns
 from .gpt_index import GptIndex, Piece, gpt_index
+from .messages_compiled import say
 from .problems import RefusedError
 from .sampler import CyclicOrder, Permutation, Slot, block_step, dealt_step
 from .split import ranges
@@ -46,7 +47,7 @@ class Draws:
         self._turns: tuple[Any, Any] | None = None
         self._cyclic: CyclicOrder | None = None
         if self.size <= 0:
-            raise RefusedError("there is not one sample for training", "没有可供训练的样本")
+            raise RefusedError(say.there_is_not_one_sample())
         self._check_blend()
 
     def _check_blend(self) -> None:
@@ -64,10 +65,9 @@ class Draws:
         for place, count in zip(places, counts.tolist(), strict=True):
             if len(self.indices[place]) < count:
                 raise RefusedError(
-                    f"the blend is checked for {count} samples of {self.prefixes[place]}, which has "
-                    f"{len(self.indices[place])}; with so few samples some datasets may never be used",
-                    f"混合检查要求 {self.prefixes[place]} 有 {count} 个样本，而它只有 {len(self.indices[place])} 个；"
-                    "样本过少时部分数据集可能不会被用到",
+                    say.the_blend_is_checked_for(
+                        count=count, prefixe=self.prefixes[place], count2=len(self.indices[place])
+                    ),
                 )
 
     def sample(self, number: int) -> Drawn:
@@ -76,8 +76,7 @@ class Draws:
         index = self.indices[dataset]
         if place >= len(index):
             raise RefusedError(
-                f"the blend takes sample {place} of {self.prefixes[dataset]}, which has {len(index)}",
-                f"混合数据需要 {self.prefixes[dataset]} 的第 {place} 个样本，而它只有 {len(index)} 个",
+                say.the_blend_takes_sample_of(place=place, prefixe=self.prefixes[dataset], count=len(index))
             )
         return Drawn(self.files[dataset].prefix, index.sample(place))
 
@@ -121,10 +120,7 @@ class Draws:
     def _cyclic_order(self, micro: int, ranks: int) -> CyclicOrder:
         if self._cyclic is None:
             if self.size >= Permutation.LIMIT:
-                raise RefusedError(
-                    f"the cyclic order of {self.size} samples is not worked out here",
-                    f"未推算 {self.size} 个样本的 cyclic 顺序",
-                )
+                raise RefusedError(say.the_cyclic_order_of_samples(size=self.size))
             self._cyclic = CyclicOrder(self.size, micro, ranks, sharded=self.plan.sharded)
         return self._cyclic
 
@@ -163,22 +159,15 @@ def _one_epoch(plan: Plan, data: IndexedFile) -> int:
         if part is not None
     ]
     if min(found) <= 0:
-        raise RefusedError(
-            f"{data.prefix} has not one whole sample in every part of the split {plan.split!r}, and a blend without "
-            "weights refuses a share of 0",
-            f"{data.prefix} 在 split {plan.split!r} 的某一部分中不足一个样本，而无权重混合不接受份额 0",
-        )
+        raise RefusedError(say.has_not_one_whole_sample(prefix=data.prefix, split=plan.split))
     return found[0]
 
 
 def _index(plan: Plan, data: IndexedFile, request: int | None) -> GptIndex:
     parts = ranges(plan.split, data.sequences)
-    for name, name_zh, part in zip(("validation", "test"), ("验证", "测试"), parts[1:], strict=True):
+    for name, part in zip((say.validation(), say.test()), parts[1:], strict=True):
         if part is not None and request is not None and not int(data.lengths[part[0] : part[1]].sum()):
             raise RefusedError(
-                f"the {name} part of the split {plan.split!r} holds no tokens of {data.prefix} ({data.sequences} "
-                "sequences), and building its index never ends; use a split such as 1,0,0",
-                f"split {plan.split!r} 的{name_zh}部分在 {data.prefix}（{data.sequences} 个序列）中没有 token，"
-                "构建索引将无法结束；请使用 1,0,0 之类的 split",
+                say.the_part_of_the_split(split=plan.split, prefix=data.prefix, sequences=data.sequences, name=name)
             )
     return gpt_index(data.lengths, parts.training, request, plan.sample_length or 1, plan.seed or 0, extra=plan.extra)

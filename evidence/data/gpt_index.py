@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from .messages_compiled import say
 from .problems import RefusedError
 
 LAST_EPOCH_SHARE = 0.80
@@ -89,10 +90,7 @@ def gpt_index(
     tokens = int(np.sum(lengths[training[0] : training[1]]))
     more = int(extra)
     if tokens <= 0:
-        raise RefusedError(
-            "there are no tokens to train on, and building the index never ends",
-            "没有可训练的 token，构建索引将无法结束",
-        )
+        raise RefusedError(say.there_are_no_tokens_to())
     epochs = 1 if samples is None else max(1, -(-(samples * sample_length + more) // tokens))
     separate = False
     before_last = 0
@@ -101,11 +99,7 @@ def gpt_index(
         from_last = samples - before_last
         per_epoch = (tokens - more) // sample_length
         if not 0 <= from_last <= per_epoch + 1:
-            raise RefusedError(
-                f"{from_last} samples would come from the last epoch, which has {per_epoch}; both frameworks stop with "
-                "an assertion",
-                f"最后一个 epoch 需提供 {from_last} 个样本，而它只有 {per_epoch} 个；两个框架都会断言失败",
-            )
+            raise RefusedError(say.samples_would_come_from_the(from_last=from_last, per_epoch=per_epoch))
         separate = from_last < int(LAST_EPOCH_SHARE * per_epoch)
     state = np.random.RandomState(seed)
     parts = (epochs - 1, 1) if separate else (epochs,)

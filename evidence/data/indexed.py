@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import Diagnostic, finding
-from .problems import PROBLEMS, need_numpy, unreadable
+from ...schemas.message import NOTHING, Words
+from .messages_compiled import say
+from .problems import need_numpy, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,34 +125,28 @@ def read_indexed(prefix: str) -> IndexedFile:
     if sizes[0] < needed:
         broken = next(part for part in parts if sizes[0] < part.end)
         unreadable(
-            "truncated",
+            say.truncated(
+                size=sizes[0],
+                part=broken.name,
+                start=broken.start,
+                end=broken.end,
+                sequences=sequences,
+                documents=marks,
+                needed=needed,
+            ),
             idx,
-            size=sizes[0],
-            part=broken.name,
-            part_zh=broken.name_zh,
-            start=broken.start,
-            end=broken.end,
-            sequences=sequences,
-            documents=marks,
-            needed=needed,
         )
     arrays = [_array(idx, part) for part in parts]
     multimodal = sequences > 0 and sizes[0] == needed + sequences
-    modes = _array(idx, _Part("modes", "模态", "<i1", needed, sequences)) if multimodal else None
+    modes = _array(idx, _Part(say.modes(), "<i1", needed, sequences)) if multimodal else None
     problems, seen = _checked(idx, itemsize, parts, arrays)
     if sizes[0] != needed and not multimodal:
-        what = (
-            f"the index is complete at {needed} bytes, but {sizes[0] - needed} more follow; both frameworks ignore them"
-        )
-        what_zh = f"索引在第 {needed} 字节处已完整，其后还有 {sizes[0] - needed} 字节；两个框架都会忽略"
-        problems.append(finding(PROBLEMS, "unusual", idx, what=f"{what}.", what_zh=f"{what_zh}。"))
+        what = say.the_index_is_complete_at(needed=needed, size=sizes[0] - needed)
+        problems.append(finding(say.unusual(what=say.sentence(what=what)), idx))
     if not any(entry.kind.name == "index-inconsistent" for entry in problems):
         problems += _bin_size(bin_path, itemsize, seen.tokens, sizes[1])
     if "float" in name:
-        what = f"The token ids are stored as {name}; both frameworks read them as whole numbers."
-        problems.append(
-            finding(PROBLEMS, "unusual", idx, what=what, what_zh=f"token id 以 {name} 存储；两个框架按整数读取。")
-        )
+        problems.append(finding(say.unusual(what=say.ids_as_numbers(name=name)), idx))
     return IndexedFile(
         prefix,
         name,
@@ -172,8 +168,7 @@ def read_indexed(prefix: str) -> IndexedFile:
 class _Part(NamedTuple):
     """One array of the index."""
 
-    name: str
-    name_zh: str
+    name: Words
     dtype: str
     start: int
     entries: int
@@ -184,18 +179,18 @@ class _Part(NamedTuple):
 
 
 def _parts(sequences: int, marks: int) -> tuple[_Part, _Part, _Part]:
-    lengths = _Part("sequence lengths", "序列长度", "<i4", HEADER, sequences)
-    pointers = _Part("sequence offsets", "序列偏移", "<i8", lengths.end, sequences)
-    return lengths, pointers, _Part("document marks", "文档标记", "<i8", pointers.end, marks)
+    lengths = _Part(say.sequence_lengths(), "<i4", HEADER, sequences)
+    pointers = _Part(say.sequence_offsets(), "<i8", lengths.end, sequences)
+    return lengths, pointers, _Part(say.document_marks(), "<i8", pointers.end, marks)
 
 
 def _size(path: str, other: str) -> int:
     if not os.path.isfile(path):
         beside = os.path.exists(other)
-        why, why_zh = (f", although {other} is there", f"（但 {other} 存在）") if beside else ("", "")
-        unreadable("missing", path, path=path, why=why, why_zh=why_zh)
+        why = say.although_is_there(other=other) if beside else NOTHING
+        unreadable(say.missing(path=path, why=why), path)
     if not os.access(path, os.R_OK):
-        unreadable("missing", path, path=path, why=" that may be read", why_zh="或无读取权限")
+        unreadable(say.missing(path=path, why=say.that_may_be_read()), path)
     return os.path.getsize(path)
 
 
@@ -204,45 +199,20 @@ def _header(idx: str, size: int) -> tuple[int, int, int]:
         head = stream.read(HEADER)
     if not head.startswith(MAGIC) and head != MAGIC[: len(head)]:
         found = head[:9].hex(" ")
-        unreadable(
-            "header",
-            idx,
-            offset=0,
-            what=f"the index begins with {found}, not with MMIDIDX; it is no Megatron index. Make the data again with "
-            "preprocess_data.py.",
-            what_zh=f"索引以 {found} 开头，而不是 MMIDIDX，不是 Megatron 索引。请用 preprocess_data.py 重新制作数据。",
-        )
+        unreadable(say.header(offset=0, what=say.the_index_begins_with_not(found=found)), idx)
     if size < HEADER:
         unreadable(
-            "truncated",
+            say.truncated(
+                size=size, part=say.header_2(), start=0, end=HEADER, sequences="?", documents="?", needed=HEADER
+            ),
             idx,
-            size=size,
-            part="header",
-            part_zh="文件头",
-            start=0,
-            end=HEADER,
-            sequences="?",
-            documents="?",
-            needed=HEADER,
         )
     version, code, sequences, marks = struct.unpack("<QBQQ", head[9:])
     if version != 1:
-        unreadable(
-            "header",
-            idx,
-            offset=9,
-            what=f"the index has version {version}; both frameworks read version 1 only.",
-            what_zh=f"索引版本为 {version}，两个框架都只能读取版本 1。",
-        )
+        unreadable(say.header(offset=9, what=say.the_index_has_version_both(version=version)), idx)
     if code not in DTYPES:
         known = ", ".join(f"{number} {name}" for number, (name, _bytes) in DTYPES.items())
-        unreadable(
-            "header",
-            idx,
-            offset=17,
-            what=f"{code} is no dtype code; the codes are {known}.",
-            what_zh=f"{code} 不是 dtype 代码；可用代码为 {known}。",
-        )
+        unreadable(say.header(offset=17, what=say.is_no_dtype_code_the(code=code, known=known)), idx)
     return code, sequences, marks
 
 
@@ -267,9 +237,9 @@ def _checked(idx: str, itemsize: int, parts: tuple[_Part, ...], arrays: list[Any
 
     problems: list[Diagnostic] = []
 
-    def fault(part: _Part, entry: int, what: str, what_zh: str) -> None:
+    def fault(part: _Part, entry: int, what: Words) -> None:
         offset = part.start + entry * int(part.dtype[-1])
-        problems.append(finding(PROBLEMS, "inconsistent", idx, offset=offset, what=f"{what}.", what_zh=f"{what_zh}。"))
+        problems.append(finding(say.inconsistent(offset=offset, what=say.sentence(what=what)), idx))
 
     lengths, pointers, marks = arrays
     tokens, empty, first_empty = 0, 0, None
@@ -278,12 +248,7 @@ def _checked(idx: str, itemsize: int, parts: tuple[_Part, ...], arrays: list[Any
         short = np.flatnonzero(block < 0)
         if short.size and not negative:
             at = start + int(short[0])
-            fault(
-                parts[0],
-                at,
-                f"sequence {at} has a length of {int(lengths[at])}",
-                f"序列 {at} 的长度为 {int(lengths[at])}",
-            )
+            fault(parts[0], at, say.sequence_has_a_length_of(at=at, length=int(lengths[at])))
             negative = True
         none = np.flatnonzero(block == 0)
         if none.size and first_empty is None:
@@ -295,28 +260,24 @@ def _checked(idx: str, itemsize: int, parts: tuple[_Part, ...], arrays: list[Any
         if strange.size and not wrong and not negative:
             at = start + int(strange[0])
             given, due = int(pointers[at]), int(begins[strange[0]]) * itemsize
-            en = f"sequence {at} is said to begin at byte {given} of the .bin; the lengths before it make {due}"
-            zh = f"序列 {at} 记录的起点为 .bin 的第 {given} 字节，而此前的长度之和为 {due}"
+            said = say.sequence_is_said_to_begin(at=at, given=given, due=due)
             fitting = [
                 size for size in (1, 2, 4, 8) if np.array_equal(pointers[start : start + block.size], begins * size)
             ]
             if fitting:
                 names = " or ".join(f"{code} {name}" for code, (name, size) in DTYPES.items() if size == fitting[0])
-                en += f". All offsets fit tokens of {fitting[0]} bytes ({names}): the dtype code at byte 17 is wrong"
-                zh += f"。全部偏移与 {fitting[0]} 字节的 token（{names}）相符：第 17 字节的 dtype 代码有误"
-            fault(parts[1], at, en, zh)
+                said = say.dtype_code_wrong(what=said, size=fitting[0], names=names)
+            fault(parts[1], at, said)
             wrong = True
         tokens += int(sizes.sum())
     empty_documents = _marks(parts[2], marks, int(lengths.size), fault)
     if empty or empty_documents:
         problems.append(
             finding(
-                PROBLEMS,
-                "empty",
+                say.empty(
+                    sequences=empty, documents=empty_documents, first="-" if first_empty is None else first_empty
+                ),
                 idx,
-                sequences=empty,
-                documents=empty_documents,
-                first="-" if first_empty is None else first_empty,
             )
         )
     return problems, _Seen(tokens, empty, empty_documents)
@@ -327,12 +288,10 @@ def _marks(part: _Part, marks: Any, sequences: int, fault: Any) -> int:
     import numpy as np
 
     if not marks.size:
-        fault(
-            part, 0, "there are no document marks; a sound index has at least one", "没有文档标记；完整的索引至少有一个"
-        )
+        fault(part, 0, say.there_are_no_document_marks())
         return 0
     if int(marks[0]) != 0:
-        fault(part, 0, f"the first document mark is {int(marks[0])}, not 0", f"首个文档标记为 {int(marks[0])}，应为 0")
+        fault(part, 0, say.the_first_document_mark_is(mark=int(marks[0])))
     empty = 0
     fell = False
     for start, block in _blocks(marks):
@@ -340,22 +299,11 @@ def _marks(part: _Part, marks: Any, sequences: int, fault: Any) -> int:
         falling = np.flatnonzero(steps < 0)
         if falling.size and not fell:
             at = int(falling[0]) + (start or 1)
-            fault(
-                part,
-                at,
-                f"document mark {at} is {int(marks[at])}, below the one before it",
-                f"文档标记 {at} 为 {int(marks[at])}，小于前一个",
-            )
+            fault(part, at, say.document_mark_is_below_the(at=at, mark=int(marks[at])))
             fell = True
         empty += int(np.count_nonzero(steps == 0))
     if int(marks[-1]) != sequences:
-        fault(
-            part,
-            int(marks.size) - 1,
-            f"the last document mark is {int(marks[-1])}, but there are {sequences} sequences; both frameworks "
-            f"stop here",
-            f"最后一个文档标记为 {int(marks[-1])}，而序列有 {sequences} 个；两个框架都会在此停止",
-        )
+        fault(part, int(marks.size) - 1, say.the_last_document_mark_is(mark=int(marks[-1]), sequences=sequences))
     return empty
 
 
@@ -373,30 +321,9 @@ def _bin_size(path: str, itemsize: int, tokens: int, found: int) -> list[Diagnos
     ]
     if others:
         likely = " or ".join(others)
-        what = (
-            f"The sizes fit {likely}: the dtype code at byte 17 of the index is wrong, or the .bin belongs to "
-            f"another index."
-        )
-        what_zh = f"大小与 {likely} 相符：索引第 17 字节的 dtype 代码有误，或 .bin 属于另一个索引。"
+        what = say.the_sizes_fit_the_dtype(likely=likely)
     elif found < expected:
-        what = f"The tokens end at byte {found}; the file is truncated. Copy it again."
-        what_zh = f"token 在第 {found} 字节处中断，文件被截断，请重新复制。"
+        what = say.the_tokens_end_at_byte(found=found)
     else:
-        what = (
-            f"{found - expected} bytes follow after byte {expected}, which no sequence reaches. Is this the .bin "
-            f"of this .idx?"
-        )
-        what_zh = f"第 {expected} 字节之后还有 {found - expected} 字节不属于任何序列。该 .bin 与 .idx 是否配套？"
-    return [
-        finding(
-            PROBLEMS,
-            "size",
-            path,
-            tokens=tokens,
-            itemsize=itemsize,
-            expected=expected,
-            found=found,
-            what=what,
-            what_zh=what_zh,
-        )
-    ]
+        what = say.bytes_follow_after_byte_which(found=found - expected, due=expected)
+    return [finding(say.size(tokens=tokens, itemsize=itemsize, due=expected, found=found, what=what), path)]

@@ -15,6 +15,7 @@ from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.incoming import read_text
 from ...schemas.diagnostic import UnreadableError
 from .blend import Blend, blend_of
+from .messages_compiled import say
 from .plan import Plan, Reader
 from .problems import RefusedError
 
@@ -24,21 +25,12 @@ if TYPE_CHECKING:
     from ...schemas.config import Config, Value
 
 _OTHER_DATA = {
-    "mock_data": (
-        "Mock data take the place of files, so there is nothing to check",
-        "使用 mock 数据代替文件，没有可核对的数据",
-    ),
-    "sft": ("--sft reads conversations, not a token stream", "--sft 读取对话数据，而不是 token 流"),
-    "fim_data": ("--fim-data rearranges each sample at random", "--fim-data 会随机重排每个样本"),
-    "retro_project_dir": ("Retro data add retrieved neighbours", "Retro 数据会加入检索到的相邻片段"),
-    "rampup_batch_size": (
-        "--rampup-batch-size makes the first steps smaller; the samples follow in the same order, but the steps differ",
-        "--rampup-batch-size 使前若干步的批次更小；样本顺序不变，但每步的划分不同",
-    ),
-    "phase_transition_iterations": (
-        "--phase-transition-iterations builds the data anew for each phase",
-        "--phase-transition-iterations 会在每个阶段重新构建数据",
-    ),
+    "mock_data": say.other_mock_data,
+    "sft": say.other_sft,
+    "fim_data": say.other_fim_data,
+    "retro_project_dir": say.other_retro_project_dir,
+    "rampup_batch_size": say.other_rampup_batch_size,
+    "phase_transition_iterations": say.other_phase_transition_iterations,
 }
 """Arguments whose samples are not those of a plain token stream, and why."""
 
@@ -51,26 +43,18 @@ class _Files(NamedTuple):
 def megatron_plan(config: Config) -> Plan:
     """The plan of a launch."""
     reader = Reader(config)
-    for key, (en, zh) in _OTHER_DATA.items():
+    for key, said in _OTHER_DATA.items():
         if reader.value(key, needed=True):
-            reader.undecide(key, f"{en}.", f"{zh}。")
+            reader.undecide(key, said())
     files = _files(reader)
     loader = reader.text("dataloader_type", "loader") or "single"
     if loader not in ("single", "cyclic"):
-        reader.undecide(
-            "dataloader_type",
-            f"--dataloader-type {loader} takes the samples from a loader of your own.",
-            f"--dataloader-type {loader} 使用自定义加载器。",
-        )
+        reader.undecide("dataloader_type", say.dataloader_type_takes_the_samples(loader=loader))
     global_batch = reader.whole("global_batch_size", "global_batch", needed=True)
     samples, steps = _amount(reader, global_batch)
     ranks, micro = reader.whole("data_parallel_size", "ranks"), reader.whole("micro_batch_size", "micro_batch")
     if loader == "cyclic" and (ranks is None or micro is None):
-        reader.undecide(
-            "dataloader_type",
-            "The cyclic order depends on the number of devices, which the file does not say; give --world-size.",
-            "cyclic 的顺序取决于设备数，而文件未给出；请使用 --world-size。",
-        )
+        reader.undecide("dataloader_type", say.the_cyclic_order_depends_on())
     surplus = reader.value("mid_level_dataset_surplus", "surplus")
     return Plan(
         file=config.file,
@@ -116,11 +100,7 @@ def _files(reader: Reader) -> _Files:
     if named is not None:
         return _Files(_training_part(reader, named), own=True)
     if not reader.undecided:
-        reader.undecide(
-            "data_path",
-            "No data are named (--data-path or --train-data-path), so Megatron makes mock data.",
-            "未指定数据（--data-path 或 --train-data-path），Megatron 会使用 mock 数据。",
-        )
+        reader.undecide("data_path", say.no_data_are_named_data())
     return _Files(None, own=False)
 
 
@@ -132,11 +112,7 @@ def _training_part(reader: Reader, named: str) -> Blend | None:
         parts = json.loads(text)
         training = parts["train"]
     except (ValueError, KeyError, TypeError):
-        reader.undecide(
-            "per_split_data_args_path",
-            f"{named} is no JSON object with the key train.",
-            f"{named} 不是含有 train 键的 JSON 对象。",
-        )
+        reader.undecide("per_split_data_args_path", say.is_no_json_object_with(named=named))
         return None
     words = training.split() if isinstance(training, str) else training
     return _blend(reader, "per_split_data_args_path", words)
@@ -151,8 +127,7 @@ def _text(reader: Reader, key: str, named: str) -> str | None:
     except UnreadableError as error:
         reader.undecide(
             key,
-            f"The data paths stand in {named}, which cannot be read here: {error.diagnostic.message('en')}",
-            f"数据路径写在 {named} 中，此处无法读取：{error.diagnostic.message('zh')}",
+            say.the_data_paths_stand_in(named=named, why=error.diagnostic.words()),
         )
         return None
 
@@ -163,19 +138,15 @@ def _blend(reader: Reader, key: str, words: Value | Sequence[object]) -> Blend |
     try:
         return blend_of(words)
     except RefusedError as refused:
-        reader.report("refused", key, refused.en, refused.zh)
-        reader.undecide(key, f"The data paths are refused: {refused.en}.", f"数据路径无效：{refused.zh}。")
+        reader.report(say.refused(why=refused.words), key)
+        reader.undecide(key, say.the_data_paths_are_refused(why=refused.words))
         return None
 
 
 def _split(reader: Reader, files: _Files) -> str | None:
     split = reader.text("split", "split", needed=True)
     if split is None and files.blend is not None and not reader.undecided:
-        reader.undecide(
-            "split",
-            "Data paths from a file need --split; Megatron stops without it.",
-            "数据路径来自文件时需要 --split，否则 Megatron 会停止。",
-        )
+        reader.undecide("split", say.data_paths_from_a_file())
     return split
 
 
@@ -186,11 +157,7 @@ def _amount(reader: Reader, global_batch: int | None) -> tuple[int | None, int |
         return samples, None if not global_batch else samples // global_batch
     steps = reader.whole("train_iters", "samples", needed=True)
     if steps is None and not reader.undecided:
-        reader.undecide(
-            "train_iters",
-            "Neither --train-iters nor --train-samples says how many samples are drawn.",
-            "--train-iters 与 --train-samples 均未给出，无法确定样本数。",
-        )
+        reader.undecide("train_iters", say.neither_train_iters_nor_train())
     return (None if steps is None or global_batch is None else steps * global_batch), steps
 
 

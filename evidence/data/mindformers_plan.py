@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...schemas.versions import number_of
 from .blend import Blend, blend_of
+from .messages_compiled import say
 from .plan import Plan, Reader
 from .problems import RefusedError
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _MEGATRON_LOADER = "BlendedMegatronDatasetDataLoader"
 _COLUMNS = ("input_ids", "labels", "loss_mask", "position_ids")
+_RESETTING = ("reset_position_ids", "reset_attention_mask")
 DEFAULT_SEED = 1234
 
 
@@ -33,31 +35,16 @@ def mindformers_plan(config: Config) -> Plan:
     loader = reader.text(f"{base}.type", "loader")
     if loader != _MEGATRON_LOADER:
         reader.undecide(
-            f"{base}.type",
-            f"{base}.type is {loader}, not {_MEGATRON_LOADER}; its data are not Megatron's.",
-            f"{base}.type 为 {loader}，不是 {_MEGATRON_LOADER}，其数据不是 Megatron 格式。",
+            f"{base}.type", say.type_is_not_its_data(base=base, loader=loader, megatron_loader=_MEGATRON_LOADER)
         )
     if reader.value(f"{base}.shuffle") is True:
-        reader.undecide(
-            f"{base}.shuffle",
-            f"{base}.shuffle: True shuffles once more with MindSpore's sampler, which Megatron has no counterpart for. "
-            "Set it to False.",
-            f"{base}.shuffle: True 会用 MindSpore 的采样器再次打乱，Megatron 没有对应行为。请设为 False。",
-        )
+        reader.undecide(f"{base}.shuffle", say.shuffle_true_shuffles_once_more(base=base))
     if reader.true("train_dataset.balance_enabled"):
-        reader.undecide(
-            "train_dataset.balance_enabled",
-            "balance_enabled moves micro batches between devices by their length.",
-            "balance_enabled 会按长度在设备间调整微批次。",
-        )
+        reader.undecide("train_dataset.balance_enabled", say.balance_enabled_moves_micro_batches())
     blend, own_files = _files(reader, own)
     global_batch = reader.whole("resolved.batch.global_size", "global_batch", needed=True)
     if global_batch is None and not reader.undecided:
-        reader.undecide(
-            "resolved.batch.global_size",
-            "The global batch size cannot be decided; give --world-size.",
-            "无法确定全局批次大小；请给出 --world-size。",
-        )
+        reader.undecide("resolved.batch.global_size", say.the_global_batch_size_cannot())
     samples = _samples(reader, f"{base}.sizes")
     steps = reader.whole("resolved.schedule.total_steps" if dynamic else "resolved.runner.total_steps")
     if dynamic and steps is None:
@@ -65,20 +52,18 @@ def mindformers_plan(config: Config) -> Plan:
     ranks = reader.whole("resolved.parallel.data_parallel", "ranks")
     eod = reader.whole(f"{own}.eod", "eod")
     pad = reader.whole(f"{own}.pad", "pad")
-    unseen: dict[int, str] = {}
-    if pad is not None and pad >= 0:
-        unseen[pad] = "loss"
     masked = reader.whole("resolved.transformer.pad_token_id", "pad_token_id")
+    unseen: dict[int, str] = {} if pad is None or pad < 0 else {pad: "loss"}
     if masked is not None and masked >= 0 and _masks_attention(reader, own):
         unseen[masked] = "attention"
     length = reader.whole(f"{own}.seq_length", "sample_length", needed=True)
     if length is None and not reader.undecided:
-        reader.undecide(f"{own}.seq_length", f"{own}.seq_length is missing.", f"缺少 {own}.seq_length。")
+        reader.undecide(f"{own}.seq_length", say.seq_length_is_missing(own=own))
     compressed = reader.true(f"{own}.create_compressed_eod_mask", "resets_at_eod")
     if loader == _MEGATRON_LOADER:
         _columns(reader, base, own, dynamic=dynamic)
         _cached_mask(reader, own, compressed=compressed)
-    seed = reader.value(f"{own}.seed", "seed", needed=True)
+    seed = _seed(reader, own)
     return Plan(
         file=config.file,
         framework="mindformers",
@@ -88,7 +73,7 @@ def mindformers_plan(config: Config) -> Plan:
         own_files=own_files,
         samples=samples,
         sample_length=length,
-        seed=DEFAULT_SEED if seed is None else seed if isinstance(seed, int) else None,
+        seed=seed,
         global_batch=global_batch,
         micro_batch=_micro_batch(reader, global_batch, ranks, dynamic=dynamic),
         ranks=ranks,
@@ -99,15 +84,18 @@ def mindformers_plan(config: Config) -> Plan:
         vocabulary=reader.whole("resolved.transformer.vocab_size", "vocabulary"),
         eod=eod,
         masks_after_eod=reader.true(f"{own}.eod_mask_loss", "masks_after_eod"),
-        resets_at_eod=reader.true(f"{own}.reset_position_ids")
-        or reader.true(f"{own}.reset_attention_mask")
-        or compressed,
+        resets_at_eod=any(reader.true(f"{own}.{key}") for key in _RESETTING) or compressed,
         unseen=unseen,
         cache=reader.text(f"{own}.path_to_cache", "cache"),
         places=reader.places,
         undecided=tuple(reader.undecided),
         problems=tuple(reader.problems),
     )
+
+
+def _seed(reader: Reader, own: str) -> int | None:
+    given = reader.value(f"{own}.seed", "seed", needed=True)
+    return DEFAULT_SEED if given is None else given if isinstance(given, int) else None
 
 
 def _files(reader: Reader, own: str) -> tuple[Blend | None, bool]:
@@ -117,42 +105,27 @@ def _files(reader: Reader, own: str) -> tuple[Blend | None, bool]:
             continue
         if not isinstance(words, (list, tuple)):
             reader.report(
-                "columns",
+                say.columns(what=say.is_one_value_mindspore_transformers(key=key)),
                 key,
-                f"{key} is one value; MindSpore Transformers takes it apart letter by letter. Write a list: a weight, "
-                "then the prefix.",
-                f"{key} 是单个值，MindSpore Transformers 会逐字符拆分。请写成列表：先权重，后前缀。",
             )
-            reader.undecide(key, f"{key} is no list.", f"{key} 不是列表。")
+            reader.undecide(key, say.is_no_list(key=key))
             return None, alone
         try:
             return blend_of(words), alone
         except RefusedError as refused:
-            reader.undecide(key, f"The data paths are refused: {refused.en}.", f"数据路径无效：{refused.zh}。")
+            reader.undecide(key, say.the_data_paths_are_refused(why=refused.words))
             return None, alone
     if not reader.undecided:
-        reader.undecide(
-            f"{own}.data_path",
-            f"{own}.data_path is missing, so MindSpore Transformers would make mock data.",
-            f"缺少 {own}.data_path，MindSpore Transformers 会使用 mock 数据。",
-        )
+        reader.undecide(f"{own}.data_path", say.data_path_is_missing_so(own=own))
     return None, False
 
 
 def _split(reader: Reader, own: str, blend: Blend | None) -> str | None:
     value = reader.value(f"{own}.split", "split", needed=True)
     if value is None and blend is not None and not reader.undecided:
-        reader.undecide(
-            f"{own}.split",
-            f"{own}.split is missing; with data_path the framework stops without it.",
-            f"缺少 {own}.split；使用 data_path 时框架会停止。",
-        )
+        reader.undecide(f"{own}.split", say.split_is_missing_with_data(own=own))
     if value is not None and not isinstance(value, str):
-        reader.undecide(
-            f"{own}.split",
-            f"{own}.split is {value!r}, not a text such as '1, 0, 0'; the framework stops here.",
-            f"{own}.split 为 {value!r}，应为 '1, 0, 0' 这样的字符串；框架会停止。",
-        )
+        reader.undecide(f"{own}.split", say.split_is_not_a_text(own=own, value=value))
         return None
     return value
 
@@ -163,11 +136,7 @@ def _samples(reader: Reader, key: str) -> int | None:
     if isinstance(first, int) and not isinstance(first, bool):
         return first
     if not reader.undecided:
-        reader.undecide(
-            key,
-            f"{key} does not begin with a number of training samples.",
-            f"{key} 的第一项不是训练样本数。",
-        )
+        reader.undecide(key, say.does_not_begin_with_a(key=key))
     return None
 
 
@@ -201,11 +170,8 @@ def _columns(reader: Reader, base: str, own: str, *, dynamic: bool) -> None:
         listed = ", ".join(map(str, names))
         due = ", ".join(expected)
         reader.report(
-            "columns",
+            say.columns(what=say.is_but_the_data_come(key=key, listed=listed, due=due)),
             key,
-            f"{key} is [{listed}], but the data come as [{due}]: the columns are named by position, so inputs, labels "
-            "and masks would be taken for one another or the number would not fit.",
-            f"{key} 为 [{listed}]，而数据依次为 [{due}]：列按位置命名，输入、标签与掩码会错位或数量不符。",
         )
 
 
@@ -214,10 +180,6 @@ def _cached_mask(reader: Reader, own: str, *, compressed: bool) -> None:
     resets = any(reader.true(f"{own}.{key}") for key in ("reset_position_ids", "reset_attention_mask", "eod_mask_loss"))
     if compressed and not resets and number_of(reader.config.framework_version) <= number_of("2.0"):
         reader.report(
-            "columns",
+            say.columns(what=say.create_compressed_eod_mask_needs()),
             f"{own}.create_compressed_eod_mask",
-            "create_compressed_eod_mask needs one of reset_position_ids, reset_attention_mask or eod_mask_loss up to "
-            "MindSpore Transformers 2.0: without it the second sample has no boundaries and the loader stops.",
-            "在 MindSpore Transformers 2.0 及更早版本中，create_compressed_eod_mask 需要同时开启 reset_position_ids、"
-            "reset_attention_mask 或 eod_mask_loss 之一，否则第二个样本没有边界，加载会停止。",
         )

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...schemas.diagnostic import Diagnostic, Severity, finding
-from .problems import PROBLEMS
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...schemas.config import Config, Framework, Value
+    from ...schemas.message import Problem, Words
     from ...schemas.source import Span
     from .blend import Blend
 
@@ -95,11 +96,7 @@ class Reader:
         raw = " ".join(setting.raw or ()) or key
         # One word that may become several makes everything after it undecided: the word itself is what to tell.
         if needed and not setting.decided and ("$" in raw or "`" in raw or not self.undecided):
-            self.undecide(
-                key,
-                f"{setting.flag or key} ({raw}) cannot be decided from the file; give its variables with --var.",
-                f"{setting.flag or key}（{raw}）无法从文件确定；请用 --var 给出变量。",
-            )
+            self.undecide(key, say.cannot_be_decided_from_the(value=setting.flag or key, raw=raw))
         return setting.value
 
     def whole(self, key: str, field: str = "", *, needed: bool = False) -> int | None:
@@ -116,22 +113,21 @@ class Reader:
         """A switch that is on."""
         return self.value(key, field) is True
 
-    def undecide(self, key: str, en: str, zh: str) -> None:
+    def undecide(self, key: str, said: Words) -> None:
         """Note why the samples cannot be worked out."""
-        self.undecided.append(self.told("undecided", key, en, zh))
+        self.undecided.append(self.told(say.undecided(what=said), key))
 
-    def report(self, name: str, key: str, en: str, zh: str, severity: Severity | None = None) -> None:
+    def report(self, problem: Problem, key: str, severity: Severity | None = None) -> None:
         """Note something that is wrong with the configuration itself."""
-        self.problems.append(self.told(name, key, en, zh, severity))
+        self.problems.append(self.told(problem, key, severity))
 
-    def told(self, name: str, key: str, en: str, zh: str, severity: Severity | None = None) -> Diagnostic:
+    def told(self, problem: Problem, key: str, severity: Severity | None = None) -> Diagnostic:
         """A finding at the place of `key`."""
         setting = self.config.settings.get(key)
-        return told(name, self.config.file, None if setting is None else setting.span, en, zh, severity)
+        return told(problem, self.config.file, None if setting is None else setting.span, severity)
 
 
-def told(name: str, file: str, span: Span | None, en: str, zh: str, severity: Severity | None = None) -> Diagnostic:
-    """A finding of the kind `name` that says `en` and `zh`, of another severity where one is given."""
-    subject = "why" if "{why}" in PROBLEMS[name].en else "what"
-    found = finding(PROBLEMS, name, file, span, **{subject: en, f"{subject}_zh": zh})
+def told(problem: Problem, file: str, span: Span | None, severity: Severity | None = None) -> Diagnostic:
+    """A finding, of another severity where one is given."""
+    found = finding(problem, file, span)
     return found if severity is None else found._replace(kind=found.kind._replace(severity=severity))

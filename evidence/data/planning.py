@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .megatron_plan import megatron_plan
+from .messages_compiled import say
 from .mindformers_plan import mindformers_plan
 from .plan import told
 
@@ -23,19 +24,17 @@ def plan_of(config: Config) -> Plan:
 def _with_amounts(plan: Plan) -> Plan:
     """The plan; one that asks for nothing, or for less, draws no samples that could be compared."""
     amounts = (
-        ("samples", plan.samples, "training samples", "训练样本数"),
-        ("sample_length", plan.sample_length, "tokens a sample", "每个样本的 token 数"),
-        ("global_batch", plan.global_batch, "samples a step", "每步样本数"),
+        ("samples", plan.samples, say.training_samples),
+        ("sample_length", plan.sample_length, say.tokens_a_sample),
+        ("global_batch", plan.global_batch, say.samples_a_step),
     )
     wrong = [
         told(
-            "undecided",
+            say.undecided(what=say.makes_without_at_least_1(key=plan.place(field).key, amount=amount, subject=said())),
             plan.file,
             plan.place(field).span,
-            f"{plan.place(field).key} makes {amount} {en}; without at least 1 nothing is drawn.",
-            f"{plan.place(field).key} 使{zh}为 {amount}；至少为 1 才有样本。",
         )
-        for field, amount, en, zh in amounts
+        for field, amount, said in amounts
         if amount is not None and amount < 1
     ]
     return plan._replace(undecided=(*plan.undecided, *wrong)) if wrong else plan

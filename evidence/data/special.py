@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...schemas.message import NOTHING
 from ...schemas.versions import number_of
+from .messages_compiled import say
 from .plan import told
 
 if TYPE_CHECKING:
@@ -17,10 +19,6 @@ if TYPE_CHECKING:
 
 _USUAL = 0.9
 """The share of sequences from which on an id counts as the one that ends them."""
-_MASKED_PLACES = {
-    "loss": ("in the loss", "损失"),
-    "attention": ("in attention", "注意力"),
-}
 
 
 def ids_to_count(plans: Iterable[Plan], tokenizer: Tokenizer | None) -> list[int]:
@@ -58,19 +56,15 @@ def _ends(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None) -> lis
         eod = tokenizer.special.get("eos_token")
     matters = plan.masks_after_eod or plan.resets_at_eod
     usual = usual_end(scan)
-    ending = "" if usual is None else f" {usual[1]:.1%} of the sequences end with {usual[0]}."
-    ending_zh = "" if usual is None else f"{usual[1]:.1%} 的序列以 {usual[0]} 结尾。"
+    ending = NOTHING if usual is None else say.of_the_sequences_end_with(usual=usual[1], usual2=usual[0])
     where = f"{name}: "
     if matters and (eod is None or eod < 0):
         if plan.framework == "mindformers":
             found.append(
                 told(
-                    "eod",
+                    say.eod(what=say.the_run_masks_or_resets_2(where=where, ending=ending)),
                     plan.file,
                     place.span,
-                    f"{where}the run masks or resets at the end of a document, but eod is not set, so it never happens."
-                    f"{ending} Set eod to the id that ends documents.",
-                    f"{where}训练在文档结尾屏蔽或重置，但未设置 eod，不会生效。{ending_zh}请将 eod 设为文档结尾的 id。",
                 )
             )
         return found
@@ -79,25 +73,17 @@ def _ends(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None) -> lis
     if matters and scan.complete and not scan.counts.get(eod, 0):
         found.append(
             told(
-                "eod",
+                say.eod(what=say.the_run_masks_or_resets(where=where, eod=eod, ending=ending)),
                 plan.file,
                 place.span,
-                f"{where}the run masks or resets after id {eod}, which the data do not hold.{ending} Make the data "
-                f"with "
-                "--append-eod, or correct the id.",
-                f"{where}训练在 id {eod} 之后屏蔽或重置，但数据中没有该 id。{ending_zh}请用 --append-eod 制作数据，"
-                f"或更正该 id。",
             )
         )
     elif usual is not None and usual[1] >= _USUAL and usual[0] != eod and (matters or plan.framework == "mindformers"):
         found.append(
             told(
-                "eod",
+                say.eod(what=say.the_run_takes_for_the(where=where, eod=eod, usual=usual[1], usual2=usual[0])),
                 plan.file,
                 place.span,
-                f"{where}the run takes {eod} for the end of a document, but {usual[1]:.1%} of the sequences end with "
-                f"{usual[0]}.",
-                f"{where}训练以 {eod} 为文档结尾，但 {usual[1]:.1%} 的序列以 {usual[0]} 结尾。",
                 "error" if matters else "warning",
             )
         )
@@ -105,11 +91,9 @@ def _ends(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None) -> lis
     if of_tokenizer is not None and of_tokenizer != eod:
         found.append(
             told(
-                "special",
+                say.special(what=say.eod_is_but_the_tokenizer(eod=eod, of_tokenizer=of_tokenizer)),
                 plan.file,
                 place.span,
-                f"eod is {eod}, but the tokenizer ends texts with {of_tokenizer}.",
-                f"eod 为 {eod}，而分词器的结尾 token 为 {of_tokenizer}。",
             )
         )
     return found
@@ -124,34 +108,29 @@ def _masked(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, othe
         if where == "loss" and any(_pads(other, tokenizer) == token for other in others):
             continue
         key = plan.place("pad" if where == "loss" else "pad_token_id")
-        text, text_zh = _MASKED_PLACES[where]
+        text = say.in_the_loss() if where == "loss" else say.in_attention()
         found.append(
             told(
-                "masked",
+                say.masked(
+                    what=say.is_masked_and_the_data(
+                        name=name, value=key.key.rpartition(".")[2], token=token, count=count, text=text
+                    )
+                ),
                 plan.file,
                 key.span,
-                f"{name}: {key.key.rpartition('.')[2]} {token} is masked {text}, and the data hold it {count} times "
-                f"as an "
-                "ordinary token. Megatron masks none of them; set it to -1.",
-                f"{name}：{key.key.rpartition('.')[2]} {token} 在{text_zh}中被屏蔽，而数据中有 {count} 个该 token。"
-                "Megatron 不屏蔽，请设为 -1。",
             )
         )
     pads = _pads(plan, tokenizer)
     if pads is not None and scan.counts.get(pads, 0) and not any(pads in other.unseen for other in others):
         lasting = number_of(plan.version) < (0, 15) and not (plan.masks_after_eod or plan.resets_at_eod)
-        more = " In this version the places stay masked for all later samples." if lasting else ""
-        more_zh = "在此版本中，这些位置对之后的样本也一直被屏蔽。" if lasting else ""
+        more = say.in_this_version_the_places() if lasting else NOTHING
         found.append(
             told(
-                "masked",
+                say.masked(
+                    what=say.megatron_leaves_the_tokenizer_s(name=name, pads=pads, count=scan.counts[pads], more=more)
+                ),
                 plan.file,
                 None,
-                f"{name}: Megatron leaves the tokenizer's pad_token {pads} out of the loss and reads it as 0; the "
-                f"data hold "
-                f"it {scan.counts[pads]} times.{more}",
-                f"{name}：Megatron 会将分词器的 pad_token {pads} 排除在损失之外并读作 0；数据中有 "
-                f"{scan.counts[pads]} 个。{more_zh}",
             )
         )
     return found

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from .messages_compiled import say
 from .problems import RefusedError
 
 _NUMBER = re.compile(r"[.0-9]+")
@@ -23,13 +24,13 @@ def shares(split: str) -> tuple[float, float, float]:
     try:
         weights = [float(word) for word in _NUMBER.findall(split)]
     except ValueError:
-        raise RefusedError(f"the split {split!r} is no list of numbers", f"split {split!r} 不是数字列表") from None
+        raise RefusedError(say.the_split_is_no_list(split=split)) from None
     weights += [0.0] * (3 - len(weights))
     if len(weights) > 3:
-        raise RefusedError(f"the split {split!r} has more than three weights", f"split {split!r} 超过三个权重")
+        raise RefusedError(say.the_split_has_more_than(split=split))
     total = weights[0] + weights[1] + weights[2]
     if not total:
-        raise RefusedError(f"the split {split!r} adds up to nothing", f"split {split!r} 之和为零")
+        raise RefusedError(say.the_split_adds_up_to(split=split))
     return weights[0] / total, weights[1] / total, weights[2] / total
 
 
@@ -54,5 +55,5 @@ def ranges(split: str | None, sequences: int) -> Ranges:
         edge = following
     training, validation, test = found
     if training is None:
-        raise RefusedError(f"the split {split!r} leaves nothing for training", f"split {split!r} 没有留给训练的数据")
+        raise RefusedError(say.the_split_leaves_nothing_for(split=split))
     return Ranges(training, validation, test)

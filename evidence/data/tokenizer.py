@@ -12,8 +12,10 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...schemas.message import verbatim
 from ...schemas.system_reasons import system_reason
 from ..json_members import BrokenJsonError, Budget, members
+from .messages_compiled import say
 from .problems import unreadable
 
 if TYPE_CHECKING:
@@ -61,10 +63,10 @@ def read_tokenizer(path: str) -> Tokenizer:
     file = os.path.join(path, "tokenizer.json") if os.path.isdir(path) else path
     content, pieces, sound = _vocabulary(file)
     if pieces is None:
-        unreadable("tokenizer", file, path=file, why="it has no model.vocab", why_zh="缺少 model.vocab")
+        unreadable(say.tokenizer(path=file, why=say.it_has_no_model_vocab()), file)
     if not pieces or not sound:
-        why, why_zh = "model.vocab does not give every piece an id", "model.vocab 未给每个词元一个 id"
-        unreadable("tokenizer", file, path=file, why=why, why_zh=why_zh)
+        why = say.model_vocab_does_not_give()
+        unreadable(say.tokenizer(path=file, why=why), file)
     added: dict[int, str] = {}
     for entry in map(_object, _list(content.get("added_tokens"))):
         if _is_id(entry.get("id")) and isinstance(entry.get("content"), str):
@@ -131,20 +133,12 @@ def _said(file: str) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        reason = system_reason(error)
-        why, why_zh = str(reason), reason.zh
-        unreadable("tokenizer", file, path=file, why=why, why_zh=why_zh)
+        unreadable(say.tokenizer(path=file, why=system_reason(error)), file)
     except UnicodeDecodeError as error:
-        unreadable(
-            "tokenizer",
-            file,
-            path=file,
-            why=f"byte {error.start} is not UTF-8",
-            why_zh=f"第 {error.start} 字节不是 UTF-8",
-        )
+        unreadable(say.tokenizer(path=file, why=say.byte_is_not_utf_8(start=error.start)), file)
     except ValueError as error:
         place = f"line {error.line}: {error}" if isinstance(error, BrokenJsonError) else str(error)
-        unreadable("tokenizer", file, path=file, why=place, why_zh=place)
+        unreadable(say.tokenizer(path=file, why=verbatim(place)), file)
 
 
 def _special(folder: str, numbers: Mapping[str, int]) -> dict[str, int]:

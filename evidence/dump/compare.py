@@ -18,7 +18,7 @@ from ...schemas.diagnostic import UnreadableError, finding
 from .compare_divergence import Divergence, UnitResult, first_divergence
 from .compare_gaps import Gap, gaps_of
 from .compare_names import FUSED_NORM_LINEAR, crosses, describe, graph_path, module_path, pair_units
-from .compare_problems import PROBLEMS
+from .messages_compiled import say
 from .statistics import EXACT, Judge, TensorResult, compare_routed, compare_tensors
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ _RENAMED_PARAMETERS = {"gamma": "weight", "beta": "bias"}
 _BATCH = 256
 """Tensors that are compared together."""
 _REPORT_EVERY = 20
-_FORMS_DIFFER = ("One is dumped by module and the other by operator.", "一份按模块采集，另一份按算子采集。")
-_NAMES_DIFFER = ("Give --mapping.", "请给出 --mapping。")
 _OWN_RESULT = ("mtp",)
 """Modules that hand on hidden states in one framework and a loss in the other."""
 _ARRANGED = re.compile(r"\.(experts|token_dispatcher)(\.|$)")
@@ -87,9 +85,9 @@ def compare_trees(
     judge = (judge or Judge())._replace(crossing=crossing)
     paired = pair_units(a, b, mapping)
     if not paired.pairs:
-        hint, hint_zh = _FORMS_DIFFER if a.form != b.form else _NAMES_DIFFER
-        told = {"a": describe(a.units), "b": describe(b.units), "hint": hint, "hint_zh": hint_zh}
-        raise UnreadableError(finding(PROBLEMS, "no-common", a.path, None, **told))
+        hint = say.forms_differ() if a.form != b.form else say.names_differ()
+        said = say.no_common(a=describe(a.units), b=describe(b.units), hint=hint)
+        raise UnreadableError(finding(said, a.path))
     found: list[UnitResult] = []
     norms = _Norms(a, b) if crossing else None
     work = _Work(judge, jobs, progress, len(paired.pairs))
@@ -116,9 +114,8 @@ def compare_trees(
     if not answers["says"]:
         # Plain arguments that are equal say nothing about what was computed.
         count = answers["tensor"]
-        why = f"{count} tensors have neither elements nor the same kind of statistics on both sides"
-        why_zh = f"{count} 个张量在两侧既无元素，也无同类统计量"
-        raise UnreadableError(finding(PROBLEMS, "empty", a.path, path=a.path, why=why, why_zh=why_zh))
+        why = say.tensors_have_neither_elements_nor(count=count)
+        raise UnreadableError(finding(say.empty(path=a.path, why=why), a.path))
     missing = (
         *gaps_of("a", a.units, paired.only_a, unit_path, crossing=crossing),
         *gaps_of("b", b.units, paired.only_b, unit_path, crossing=crossing),
@@ -210,11 +207,10 @@ class PairedTensors(NamedTuple):
 
 def pair_tensors(a: Unit, b: Unit, *, crossing: bool, routes: bool = False) -> PairedTensors:
     """Match the tensors of two units: by place, then across frameworks by role, size and order."""
-    if crossing and routes and a.direction == "forward":
-        ours, others = ([tensor for tensor in unit.tensors if _is_weights(tensor)] for unit in (a, b))
-        if ours and others and ours[0].shape != others[0].shape:
-            inner = (unit._replace(tensors=tuple(t for t in unit.tensors if t.role != "output")) for unit in (a, b))
-            return pair_tensors(*inner, crossing=True)._replace(routed=((ours[0], others[0]),))
+    routed = _routed(a, b) if crossing and routes and a.direction == "forward" else ()
+    if routed:
+        inner = (unit._replace(tensors=tuple(t for t in unit.tensors if t.role != "output")) for unit in (a, b))
+        return pair_tensors(*inner, crossing=True)._replace(routed=routed)
     theirs = {_place(tensor): tensor for tensor in b.tensors}
     pairs: list[tuple[Tensor, Tensor]] = []
     left: list[Tensor] = []
@@ -226,15 +222,19 @@ def pair_tensors(a: Unit, b: Unit, *, crossing: bool, routes: bool = False) -> P
             pairs.append((tensor, theirs.pop(_place(tensor))))
     only_a: list[str] = []
     for tensor in left:
-        partner = next(
-            (other for other in theirs.values() if crossing and other.role == tensor.role and _alike(tensor, other)),
-            None,
-        )
+        candidates = theirs.values() if crossing else ()
+        partner = next((other for other in candidates if other.role == tensor.role and _alike(tensor, other)), None)
         if partner is None:
             only_a.append(tensor.place)
         else:
             pairs.append((tensor, theirs.pop(_place(partner))))
     return PairedTensors(tuple(pairs), tuple(only_a), tuple(tensor.place for tensor in theirs.values()))
+
+
+def _routed(a: Unit, b: Unit) -> tuple[tuple[Tensor, Tensor], ...]:
+    """The weights of two routers that are arranged differently."""
+    ours, others = ([tensor for tensor in unit.tensors if _is_weights(tensor)] for unit in (a, b))
+    return ((ours[0], others[0]),) if ours and others and ours[0].shape != others[0].shape else ()
 
 
 def _is_weights(tensor: Tensor) -> bool:

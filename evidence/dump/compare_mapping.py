@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...schemas.border.incoming import read_text
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.yaml_depth import refuse_deep
-from .compare_problems import PROBLEMS
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...schemas.message import Words
     from .records import Unit
 
 _TOP = "TopLayer"
@@ -67,9 +68,9 @@ def read_mapping(path: str) -> NameMapping:
         written: Any = yaml.load(text, loader)
     except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
         said = str(error).splitlines()[0]
-        raise _broken(path, said, f"YAML 有误（{said}）") from None
+        raise _broken(path, say.yaml_wrong(said=said)) from None
     if not isinstance(written, dict):
-        raise _broken(path, "it holds no names", "其中没有名称")
+        raise _broken(path, say.it_holds_no_names())
     children: dict[str, tuple[tuple[str, str], ...]] = {}
     cells: dict[str, str] = {}
     entries: dict[Any, Any] = written  # pyright: ignore[reportUnknownVariableType]
@@ -82,9 +83,7 @@ def read_mapping(path: str) -> NameMapping:
         elif isinstance(value, str):
             cells[_plain(str(key))] = _without_kind(value)
         else:
-            raise _broken(
-                path, f"{key} has neither a name nor names of children", f"{key} 既不是名称，也不是子模块的名称"
-            )
+            raise _broken(path, say.has_neither_a_name_nor(key=key))
     return NameMapping(children, cells)
 
 
@@ -101,5 +100,5 @@ def _without_kind(name: str) -> str:
     return path if kind[:1].isupper() else plain
 
 
-def _broken(path: str, why: str, why_zh: str) -> UnreadableError:
-    return UnreadableError(finding(PROBLEMS, "broken-mapping", path, path=path, why=why, why_zh=why_zh))
+def _broken(path: str, why: Words) -> UnreadableError:
+    return UnreadableError(finding(say.broken_mapping(path=path, why=why), path))

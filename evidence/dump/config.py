@@ -17,9 +17,9 @@ from .config_code import insertions
 from .config_files import compare_input, mindspore_dump, msprobe_config, yaml_text
 from .config_mapping import StageMapping, api_mapping_of, mappings_of, naming
 from .config_modules import modules_of
-from .config_problems import PROBLEMS
 from .config_request import resolved
 from .config_subject import LayoutUnknownError, chunks_of
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +59,8 @@ class Plan(NamedTuple):
     """How many heads of multi-token prediction share Megatron-LM's output layer with the model."""
     joined: bool = False
     """Whether the latent attention's down projections are one matrix on one side only."""
+    compiled: bool = False
+    """Whether the MindSpore side runs in graph mode, where msprobe has modules only."""
 
     @property
     def failed(self) -> bool:
@@ -88,7 +90,7 @@ def plan(subject: Subject, request: Request, folder: str) -> Plan:
     try:
         return _Planning(subject, request, folder).plan()
     except LayoutUnknownError as error:
-        found = finding(PROBLEMS, "layout", subject.megatron.file, None, why=error.en, why_zh=error.zh)
+        found = finding(say.layout(why=error.words), subject.megatron.file, None)
         return Plan(request, {}, {}, (), {}, (found,), subject.derived)
 
 
@@ -122,6 +124,7 @@ class _Planning:
             self.subject.derived,
             self.subject.number("mtp.num_layers", 0),
             any(module.megatron is None and module.mindformers.endswith("linear_qkv") for module in self.modules),
+            in_graph_mode(self.subject),
         )
 
     # --- MindSpore's own dump ---
@@ -147,8 +150,7 @@ class _Planning:
             chunks = chunks_of(self.subject)
             mappings = mappings_of(self.subject)
         except LayoutUnknownError as error:
-            values = {"why": error.en, "why_zh": error.zh}
-            self.findings.append(finding(PROBLEMS, "layout", self.subject.megatron.file, None, **values))
+            self.findings.append(finding(say.layout(why=error.words), self.subject.megatron.file))
             return
         parts = 1 + max(chunk.part for chunk in chunks)
         configs: dict[Side, str] = {}

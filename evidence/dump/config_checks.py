@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...schemas.diagnostic import finding
+from ...schemas.message import NOTHING, Words
 from ...schemas.suggestion import closest
-from .config_problems import ADVICE, PROBLEMS
 from .config_request import by_any_name
+from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ...mapper.recipe.values import Recipe
     from ...mappings.names_compiled import FieldName
@@ -54,8 +55,13 @@ def _beyond(request: Request, subject: Subject) -> Iterator[Diagnostic]:
                 continue
             late = [span for span in spans if span.last >= total]
             if late:
-                values = {f"{name}s": ", ".join(span.text() for span in late), "total": total, "last": total - 1}
-                yield finding(PROBLEMS, name, config.file, None, **values)
+                listed = ", ".join(span.text() for span in late)
+                said = (
+                    say.step(steps=listed, total=total, last=total - 1)
+                    if name == "step"
+                    else say.rank(ranks=listed, total=total, last=total - 1)
+                )
+                yield finding(said, config.file)
 
 
 def _scope(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> Iterator[Diagnostic]:
@@ -64,13 +70,12 @@ def _scope(request: Request, subject: Subject, modules: Sequence[ModulePair]) ->
         module = known.get(record.place)
         if module is None:
             close = closest(record.place, [name for name in known if name.count(".") < 9])
-            hint = f" (did you mean {close}?)" if close else ""
-            hint_zh = f"（是否为 {close}？）" if close else ""
-            yield finding(PROBLEMS, "module", subject.mindformers.file, name=record.place, hint=hint, hint_zh=hint_zh)
+            hint = say.did_you_mean(close=close) if close else NOTHING
+            yield finding(say.module(name=record.place, hint=hint), subject.mindformers.file)
         elif module.megatron is None and request.kind == "msprobe":
             instead = module.mindformers.rpartition(".")[0] or "decoder"
-            values = {"name": record.place, "side": "Megatron-LM", "instead": instead}
-            yield finding(PROBLEMS, "partner", subject.megatron.file, None, **values)
+            said = say.partner(name=record.place, side="Megatron-LM", instead=instead)
+            yield finding(said, subject.megatron.file)
 
 
 def _order(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> Iterator[Diagnostic]:
@@ -92,31 +97,15 @@ def _order(request: Request, subject: Subject, modules: Sequence[ModulePair]) ->
     else:
         wrong = last.direction == "forward" or stops[0] < begins[1]
     if wrong:
-        yield _advice(subject.mindformers.file, "order", first=first.place, last=last.place)
+        yield _advice(subject.mindformers.file, say.advice_order(first=first.place, last=last.place))
 
 
-_EAGER = ("Set context.mode: 1 for this run.", "请在本次运行中设置 context.mode: 1。")
-_GRAPH_LIMITS: tuple[tuple[str, str, str, tuple[str, str]], ...] = (
-    ("level", "level {level}", "level {level}", _EAGER),
-    ("scope", "a scope", "scope 区间", _EAGER),
-    (
-        "ranks",
-        "chosen ranks",
-        "指定 rank",
-        ("Leave --ranks out, or set context.mode: 1.", "请不要指定 --ranks，或设置 context.mode: 1。"),
-    ),
-    (
-        "md5",
-        "md5 sums",
-        "md5",
-        ("Take --summary statistics, or context.mode: 1.", "请使用 --summary statistics 或 context.mode: 1。"),
-    ),
-    (
-        "o2",
-        "a graph compiled with jit_level O2",
-        "jit_level 为 O2 的图",
-        ("Set jit_level O0 or O1.", "请将 jit_level 设为 O0 或 O1。"),
-    ),
+_GRAPH_LIMITS: tuple[tuple[str, Callable[..., Words], Callable[[], Words]], ...] = (
+    ("level", say.wish_level, say.remedy_eager),
+    ("scope", say.wish_scope, say.remedy_eager),
+    ("ranks", say.wish_ranks, say.remedy_ranks),
+    ("md5", say.wish_md5, say.remedy_md5),
+    ("o2", say.wish_o2, say.remedy_o2),
 )
 """Source: msprobe 26.2.0 `mindspore/dump/dump_processor/{dump_tool_factory,graph_mode_cell_dump}.py`."""
 
@@ -137,14 +126,13 @@ def _graph_mode(request: Request, subject: Subject) -> Iterator[Diagnostic]:
         "o2": _jit_level(subject) == "O2",
     }
     file = subject.mindformers.file
-    for name, wish, wish_zh, (remedy, remedy_zh) in _GRAPH_LIMITS:
+    for name, wish, remedy in _GRAPH_LIMITS:
         if asked[name]:
-            values = {"wish": wish.format(level=request.level), "wish_zh": wish_zh.format(level=request.level)}
-            yield finding(PROBLEMS, "graph", file, **values, remedy=remedy, remedy_zh=remedy_zh)
+            yield finding(say.graph(wish=wish(level=request.level), remedy=remedy()), file)
     if request.precheck and not asked["level"]:
-        yield _advice(file, "precheck")
+        yield _advice(file, say.advice_precheck())
     if request.form == "8":
-        yield _advice(file, "old-graph")
+        yield _advice(file, say.advice_old_graph())
 
 
 def _jit_level(subject: Subject) -> str | None:
@@ -165,46 +153,30 @@ def _functions(request: Request, subject: Subject) -> Iterator[Diagnostic]:
         swiglu = bool(megatron.value("swiglu"))
         for key, flag in _FUSIONS.items():
             if megatron.value(key) is True and swiglu == (key == "bias_swiglu_fusion"):
-                yield finding(PROBLEMS, "activation", megatron.file, level=request.level, flag=flag)
+                yield finding(say.activation(level=request.level, flag=flag), megatron.file)
     if subject.megatron_recipe.value("environment.transformer_impl") != "local":
-        yield finding(PROBLEMS, "fused", megatron.file)
+        yield finding(say.fused(), megatron.file)
 
 
-_EFFECTS: Mapping[FieldName, tuple[str, str]] = {
-    "model.num_layers": ("the models are not the same.", "两侧模型不同。"),
-    "parallel.pipeline_size": (
-        "the layers of one rank are not those of the other; take the dump with equal parallelism.",
-        "同一 rank 的层不同；请在相同的并行配置下采集。",
-    ),
-    "parallel.virtual_pipeline_size": (
-        "the layers of one rank are not those of the other; take the dump with equal parallelism.",
-        "同一 rank 的层不同；请在相同的并行配置下采集。",
-    ),
-    "parallel.pipeline_layers": (
-        "the layers of one rank are not those of the other; take the dump with equal parallelism.",
-        "同一 rank 的层不同；请在相同的并行配置下采集。",
-    ),
-    "parallel.tensor_size": ("tensors of one module have different shapes.", "同一模块的张量形状不同。"),
-    "batch.micro_size": (
-        "tensors of one module have different shapes; take the dump with equal micro batches.",
-        "同一模块的张量形状不同；请在相同的 micro batch 下采集。",
-    ),
-    "batch.accumulation_steps": (
-        "call N of a module sees other samples on the two sides.",
-        "同一模块的第 N 次调用在两侧看到的样本不同。",
-    ),
+_EFFECTS: Mapping[FieldName, Callable[[], Words]] = {
+    "model.num_layers": say.models_differ,
+    "parallel.pipeline_size": say.layers_differ,
+    "parallel.virtual_pipeline_size": say.layers_differ,
+    "parallel.pipeline_layers": say.layers_differ,
+    "parallel.tensor_size": say.shapes_differ,
+    "batch.micro_size": say.batches_differ,
+    "batch.accumulation_steps": say.calls_differ,
 }
 
 
 def _between(subject: Subject) -> Iterator[Diagnostic]:
-    for field, (effect, effect_zh) in _EFFECTS.items():
+    for field, effect in _EFFECTS.items():
         a, b = _stated(subject.megatron_recipe, field), _stated(subject.mindformers_recipe, field)
         if a is not None and b is not None and a != b:
-            values = {"field": field, "a": a, "b": b, "effect": effect, "effect_zh": effect_zh}
-            yield finding(PROBLEMS, "differs", subject.mindformers.file, **values)
+            yield finding(say.differs(field=field, a=a, b=b, effect=effect()), subject.mindformers.file)
     sink = subject.mindformers.value("runner_config.sink_size")
     if subject.dialect == "static" and isinstance(sink, int) and sink > 1:
-        yield _advice(subject.mindformers.file, "sink", sink=sink)
+        yield _advice(subject.mindformers.file, say.advice_sink(sink=sink))
 
 
 def _stated(recipe: Recipe, field: FieldName) -> Value:
@@ -224,15 +196,14 @@ def _operators(request: Request, subject: Subject) -> Iterator[Diagnostic]:
     """What MindSpore's own dump cannot do: it works on compiled operators only."""
     file = subject.mindformers.file
     if not in_graph_mode(subject):
-        yield _advice(file, "eager")
+        yield _advice(file, say.advice_eager())
     wanted = request.kind[-2:].upper()
     level = _jit_level(subject)
     if level is not None and level != wanted and "O2" in (level, wanted):
-        yield _advice(file, "jit-level", level=level, wanted=wanted)
+        yield _advice(file, say.advice_jit_level(level=level, wanted=wanted))
     if wanted == "O2":
-        yield _advice(file, "o2")
+        yield _advice(file, say.advice_o2())
 
 
-def _advice(file: str, name: str, **values: object) -> Diagnostic:
-    en, zh = (text.format_map(values) for text in ADVICE[name])
-    return finding(PROBLEMS, "advice", file, en=en, zh=zh)
+def _advice(file: str, what: Words) -> Diagnostic:
+    return finding(say.advice(what=what), file)

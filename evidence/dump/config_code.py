@@ -53,9 +53,9 @@ def insertions(dialect: str, parts: int, configs: dict[Side, str]) -> tuple[Inse
 
 def _of(block: str, side: Side, config: str, model: str = "") -> Iterator[Insertion]:
     for row in _table()[block]:
-        key = next(name for name in row if name.startswith(("before", "after")))
+        key = "before" if "before" in row else "after"
         code = row["code"].replace("{config}", config).replace("{model}", model)
-        yield Insertion(side, row["file"], row["within"], key.partition("_")[0], row[key], code, row["en"], row["zh"])
+        yield Insertion(side, row["file"], row["within"], key, row[key], code, row["en"], row["zh"])
 
 
 @cache

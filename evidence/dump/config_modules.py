@@ -17,6 +17,7 @@ from ...schemas.border.incoming import package_text
 from ...schemas.house_yaml import house_yaml
 from ...schemas.versions import number_of
 from .config_subject import LayoutUnknownError
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -115,12 +116,12 @@ def _layout(subject: Subject) -> Layout:
         entries = {field: recipe.fields.get(field) for field in _DECIDING}
         undecided = ", ".join(field for field, entry in entries.items() if entry is not None and not entry.decided)
         if undecided and config.framework != subject.derived:
-            raise LayoutUnknownError(f"{config.file} leaves {undecided} open", f"{config.file} 未确定 {undecided}")
+            raise LayoutUnknownError(say.leaves_open(file=config.file, undecided=undecided))
     try:
         return layout_of(subject.mindformers_recipe, subject.mindformers)
     except UndecidedSizeError as error:
         fields = ", ".join(error.fields)
-        raise LayoutUnknownError(f"{error.file} leaves {fields} open", f"{error.file} 未确定 {fields}") from None
+        raise LayoutUnknownError(say.leaves_open_2(file=error.file, fields=fields)) from None
 
 
 class _Reading:

@@ -82,6 +82,8 @@ class _Readme:
         if plan.joined:
             yield from (self._say("joined"), "")
         yield self._say("next_text")
+        if plan.compiled:
+            yield from ("", self._say("next_eager"))
 
 
 @cache

@@ -11,6 +11,7 @@ from ...mapper.translate.translation import translate
 from ...schemas.config import ReadOptions
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ...mapper.recipe.values import Recipe
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Value
+    from ...schemas.message import Words
 
 
 class Subject(NamedTuple):
@@ -86,9 +88,9 @@ class Chunk(NamedTuple):
 class LayoutUnknownError(Exception):
     """The layers of the pipeline stages cannot be told; the text says why, in both languages."""
 
-    def __init__(self, en: str, zh: str) -> None:
-        super().__init__(en)
-        self.en, self.zh = en, zh
+    def __init__(self, said: Words) -> None:
+        super().__init__(said)
+        self.words = said
 
 
 def chunks_of(subject: Subject) -> tuple[Chunk, ...]:
@@ -101,17 +103,13 @@ def chunks_of(subject: Subject) -> tuple[Chunk, ...]:
     stages = _count(recipe, "parallel.pipeline_size")
     parts = _count(recipe, "parallel.virtual_pipeline_size")
     if config.value("pipeline_model_parallel_layout"):
-        raise LayoutUnknownError(
-            "--pipeline-model-parallel-layout places layers one by one",
-            "--pipeline-model-parallel-layout 逐层指定了位置",
-        )
+        raise LayoutUnknownError(say.pipeline_model_parallel_layout_places())
     given = recipe.value("parallel.pipeline_layers") if stages > 1 else None
     if isinstance(given, list):
         table = _told_rounds(given, parts)
         if len(table) != parts or any(len(row) != stages for row in table) or sum(map(sum, table)) != layers:
             raise LayoutUnknownError(
-                f"the stages have {given} layers, which are not {layers} in {stages} stages of {parts}",
-                f"各 stage 层数 {given} 与 {layers} 层、{stages} 个 stage、{parts} 份不符",
+                say.the_stages_have_layers_which(given=given, layers=layers, stages=stages, parts=parts)
             )
     else:
         table = _even(config, layers, stages, parts)
@@ -138,10 +136,7 @@ def _even(config: Config, layers: int, stages: int, parts: int) -> list[list[int
     behind = int(bool(config.value("account_for_loss_in_pipeline_split")))
     size, rest = divmod(layers + ahead + behind, stages * parts)
     if rest:
-        raise LayoutUnknownError(
-            f"{layers} layers cannot be cut into {stages * parts} equal pieces",
-            f"{layers} 层无法等分为 {stages * parts} 份",
-        )
+        raise LayoutUnknownError(say.layers_cannot_be_cut_into(layers=layers, stages=stages * parts))
     table = [[size] * stages for _ in range(parts)]
     table[0][0] -= ahead
     table[-1][-1] -= behind

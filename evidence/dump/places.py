@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.system_reasons import system_reason
-from .compare_problems import PROBLEMS, Note
+from .messages_compiled import say
 from .spelling import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from ...schemas.message import Words
 
 _STEP = re.compile(r"step([0-9]{1,15})")
 _RANK = re.compile(r"(rank)_?([0-9]{0,12})|(proc)_?([0-9]{1,12})")
@@ -41,7 +43,7 @@ class Place(NamedTuple):
 def find_places(root: str) -> tuple[Place, ...]:
     """Every step and rank below a path; the path may also be one of them, or a dump.json itself."""
     if not os.path.exists(root):
-        raise UnreadableError(finding(PROBLEMS, "missing", root, path=root))
+        raise UnreadableError(finding(say.missing(path=root), root))
     above = len(os.path.abspath(root).split(os.sep)) - 3
     if os.path.isfile(root):
         form = "mindspore" if os.path.basename(root) == "statistic.csv" else "msprobe"
@@ -52,9 +54,8 @@ def find_places(root: str) -> tuple[Place, ...]:
     found = list(search.places(root, 0))
     if not found:
         if search.left_out:
-            en, zh = outside(search.left_out[0])
-            raise UnreadableError(finding(PROBLEMS, "broken-table", root, path=root, why=en, why_zh=zh))
-        raise UnreadableError(finding(PROBLEMS, "no-dump", root, path=root))
+            raise UnreadableError(finding(say.broken_table(path=root, why=outside(search.left_out[0])), root))
+        raise UnreadableError(finding(say.no_dump(path=root), root))
     found = sorted(found, key=lambda place: (place.step or 0, place.rank or 0, place.path))
     found[0] = found[0]._replace(left_out=tuple(search.left_out))
     return tuple(_numbered(found))
@@ -65,12 +66,12 @@ def lies_in(path: str, root: str) -> bool:
     return os.path.realpath(path).startswith(os.path.join(root, ""))
 
 
-def outside(path: str) -> Note:
+def outside(path: str) -> Words:
     """That a link of a dump is not followed."""
-    return Note(f"{path} leads out of the dump and is not followed", f"{path} 指向采集目录之外，未读取")
+    return say.leads_out_of_the_dump(path=path)
 
 
-def file_names(folder: str, root: str, notes: list[Note]) -> set[str]:
+def file_names(folder: str, root: str, notes: list[Words]) -> set[str]:
     """The names in a folder of a dump, without links that lead out of it."""
     try:
         with os.scandir(folder) as entries:
@@ -157,6 +158,4 @@ def _numbers(path: str, above: int) -> tuple[int | None, int | None]:
 
 def cannot_be_read(path: str, error: OSError) -> UnreadableError:
     """A part of a dump that the system does not give."""
-    reason = system_reason(error)
-    why, why_zh = str(reason), reason.zh
-    return UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why, why_zh=why_zh))
+    return UnreadableError(finding(say.broken_table(path=path, why=system_reason(error)), path))

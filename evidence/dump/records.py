@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .compare_problems import Note
+    from ...schemas.message import Words
+
 
 Role = Literal["input", "parameter", "output"]
 Direction = Literal["forward", "backward", ""]
@@ -67,7 +68,7 @@ class Tree(NamedTuple):
     step: int | None
     rank: int | None
     units: tuple[Unit, ...]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Words, ...] = ()
 
     @property
     def content(self) -> str:

@@ -95,26 +95,29 @@ def _elements(a: Tensor, b: Tensor, judge: Judge, blank: TensorResult, *, laid_o
     if not left.size:
         return blank._replace(why="empty")
     precision = coarser(blank.dtype_a, blank.dtype_b)
+    tolerance = None if precision in EXACT else judge.tolerance
     best: TensorResult | None = None
     for layout, laid in _layouts(left, right):
-        measured = measure(left, laid)
-        judged = agreement(measured, precision, None if precision in EXACT else judge.tolerance)
-        found = blank._replace(
-            agrees=judged.agrees, why=judged.why, error=measured.relative, measured=measured, layout=layout
-        )
+        found = _measured(blank, left, laid, precision, tolerance, layout)
         if best is None or (found.error or 0) < (best.error or 0):
             best = found
-        if judged.agrees:
+        if found.agrees:
             break
     assert best is not None
     if not best.agrees and laid_out and judge.crossing and best.why in ("far", "element"):
-        measured = measure(*(_sorted(side) for side in (left, right)))
-        judged = agreement(measured, precision, judge.tolerance)
-        if judged.agrees:
-            return best._replace(
-                agrees=True, why=judged.why, error=measured.relative, measured=measured, layout="sorted"
-            )
+        found = _measured(best, _sorted(left), _sorted(right), precision, judge.tolerance, "sorted")
+        return found if found.agrees else best
     return best
+
+
+def _measured(
+    blank: TensorResult, left: Any, right: Any, precision: str, tolerance: float | None, layout: str
+) -> TensorResult:
+    measured = measure(left, right)
+    judged = agreement(measured, precision, tolerance)
+    return blank._replace(
+        agrees=judged.agrees, why=judged.why, error=measured.relative, measured=measured, layout=layout
+    )
 
 
 def _read(tensor: Tensor) -> Any:

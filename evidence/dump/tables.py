@@ -23,7 +23,7 @@ from ..json_members import Budget
 from .compare import unit_path
 from .compare_divergence import Divergence, UnitResult, first_divergence
 from .compare_gaps import Gap, gaps_of
-from .compare_problems import PROBLEMS, Note
+from .messages_compiled import say
 from .places import lies_in
 from .records import Statistics, Tensor, Unit
 from .spelling import dtype_name, number, sizes_in, unit_named
@@ -33,6 +33,7 @@ from .tables_sheet import broken, read_rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ...schemas.message import Words
     from .records import Role
 
 Form = Literal["compare", "precheck", "precheck-details"]
@@ -89,7 +90,7 @@ class Precheck(NamedTuple):
     passed: int
     skipped: int
     failures: tuple[Failure, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[Words, ...]
 
 
 def form_of(path: str, columns_of: Sequence[str]) -> Form:
@@ -99,7 +100,7 @@ def form_of(path: str, columns_of: Sequence[str]) -> Form:
         if columns <= header:
             return form
     names = ", ".join(list(header)[:6]) or "-"
-    raise UnreadableError(finding(PROBLEMS, "foreign-table", path, path=path, columns=names))
+    raise UnreadableError(finding(say.foreign_table(path=path, columns=names), path))
 
 
 def read_table(path: str, judge: Judge | None = None) -> Table | Precheck:
@@ -111,15 +112,10 @@ def read_table(path: str, judge: Judge | None = None) -> Table | Precheck:
         return _comparison(path, _records(path, header, rows), judge or Judge())
     if form == "precheck":
         beside = _beside(path)
-        notes: tuple[Note, ...] = ()
+        notes: tuple[Words, ...] = ()
         details: list[Mapping[str, str]] = []
         if beside is None:
-            notes = (
-                Note(
-                    "accuracy_checking_details_*.csv is not beside it: no numbers of single outputs",
-                    "同目录下没有 accuracy_checking_details_*.csv：无法给出单个输出的数值",
-                ),
-            )
+            notes = (say.accuracy_checking_details_csv_is(),)
         else:
             others = read_rows(beside)
             details = _held(beside, _records(beside, next(others), others))
@@ -136,7 +132,7 @@ def _held(path: str, records: Iterable[Mapping[str, str]]) -> list[Mapping[str, 
             budget.take(_RECORD + sum(_CELL + len(cell) for cell in record.values() if cell))
             found.append(record)
     except ValueError as error:
-        raise broken(path, str(error), "单元格过多，超出此类表格的规模") from None
+        raise broken(path, say.too_many_cells(said=error)) from None
     return found
 
 
@@ -146,15 +142,11 @@ def _records(path: str, columns: Sequence[str], rows: Iterator[Sequence[str]]) -
     for line, row in enumerate(rows, 2):
         # A message may be left out at the end of a row, a column of numbers may not.
         if len(row) < min(len(header), 3):
-            raise broken(
-                path,
-                f"row {line} has {len(row)} of {len(header)} columns; the table was cut off",
-                f"第 {line} 行只有 {len(header)} 列中的 {len(row)} 列，表被截断",
-            )
+            raise broken(path, say.row_has_of_columns_the(line=line, count=len(row), count2=len(header)))
         empty = False
         yield dict(zip(header, (cell.strip() for cell in row), strict=False))
     if empty:
-        raise broken(path, "it has a header and no rows", "只有表头，没有数据行")
+        raise broken(path, say.it_has_a_header_and())
 
 
 def _comparison(path: str, records: Iterable[Mapping[str, str]], judge: Judge) -> Table:
@@ -176,16 +168,7 @@ def _comparison(path: str, records: Iterable[Mapping[str, str]], judge: Judge) -
         units[name][2].append(_result(place, theirs[1], record, judge))
     results = tuple(UnitResult(one, other, unit_path(one), tuple(tensors)) for one, other, tensors in units.values())
     if not any(tensor.agrees is not None for unit in results for tensor in unit.tensors):
-        raise UnreadableError(
-            finding(
-                PROBLEMS,
-                "empty",
-                path,
-                path=path,
-                why="no row has numbers on both sides",
-                why_zh="没有一行两侧都有数值",
-            )
-        )
+        raise UnreadableError(finding(say.empty(path=path, why=say.no_row_has_numbers_on()), path))
     missing = (
         *_gaps("a", [one for one, _, _ in units.values()], only[0]),
         *_gaps("b", [other for _, other, _ in units.values()], only[1]),
@@ -278,7 +261,7 @@ def _beside(path: str) -> str | None:
 
 
 def _precheck(
-    path: str, records: Sequence[Mapping[str, str]], details: Sequence[Mapping[str, str]], notes: tuple[Note, ...]
+    path: str, records: Sequence[Mapping[str, str]], details: Sequence[Mapping[str, str]], notes: tuple[Words, ...]
 ) -> Precheck:
     failures: list[Failure] = []
     passed = skipped = 0

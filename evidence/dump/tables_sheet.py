@@ -15,10 +15,12 @@ from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.system_reasons import system_reason
 from ..archives import Budget, Unpacked, Window, opened_archive
-from .compare_problems import PROBLEMS
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from ...schemas.message import Words
 
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _SHEET = "xl/worksheets/sheet1.xml"
@@ -40,7 +42,7 @@ _CELL, _ROW = 58, 64
 def read_rows(path: str) -> Iterator[list[str]]:
     """Every row that is not empty, one by one; UnreadableError where the file is missing, cut off or no table."""
     if not os.path.isfile(path):
-        raise UnreadableError(finding(PROBLEMS, "missing", path, path=path))
+        raise UnreadableError(finding(say.missing(path=path), path))
     try:
         empty = True
         for row in _sheet(path) if path.lower().endswith(".xlsx") else _csv(path):
@@ -50,26 +52,25 @@ def read_rows(path: str) -> Iterator[list[str]]:
         OSError, UnicodeDecodeError, csv.Error, zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError,
         NotImplementedError, ValueError,
     ) as error:  # fmt: skip
-        raise broken(path, *why_unreadable(error)) from None
+        raise broken(path, why_unreadable(error)) from None
     except ElementTree.ParseError as error:
-        raise broken(path, f"its sheet is not whole ({error})", f"工作表不完整（{error}）") from None
+        raise broken(path, say.its_sheet_is_not_whole(error=error)) from None
     if empty:
-        raise broken(path, "the table is empty", "表是空的")
+        raise broken(path, say.the_table_is_empty())
 
 
-def broken(path: str, why: str, why_zh: str) -> UnreadableError:
+def broken(path: str, why: Words) -> UnreadableError:
     """A table that cannot be used."""
-    return UnreadableError(finding(PROBLEMS, "broken-table", path, path=path, why=why, why_zh=why_zh))
+    return UnreadableError(finding(say.broken_table(path=path, why=why), path))
 
 
-def why_unreadable(error: Exception) -> tuple[str, str]:
-    """Why a table cannot be read, in English and Chinese."""
+def why_unreadable(error: Exception) -> Words:
+    """Why a table cannot be read."""
     if isinstance(error, OSError):
-        reason = system_reason(error)
-        return str(reason), reason.zh
+        return system_reason(error)
     if isinstance(error, UnicodeDecodeError):
-        return f"byte {error.start} is not UTF-8", f"第 {error.start} 字节不是 UTF-8"
-    return f"it cannot be read ({error})", f"无法读取（{error}）"
+        return say.byte_is_not_utf_8(start=error.start)
+    return say.it_cannot_be_read(error=error)
 
 
 def _csv(path: str) -> Iterator[list[str]]:

@@ -19,7 +19,7 @@ from itertools import islice
 from sys import intern
 from typing import TYPE_CHECKING, NamedTuple
 
-from .compare_problems import Note
+from .messages_compiled import say
 from .packed import PackedTensors
 from .places import file_names, lies_in, outside
 from .records import Statistics, Tensor, Tree, Unit
@@ -29,6 +29,7 @@ from .tables_sheet import broken, csv_rows, why_unreadable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ...schemas.message import Words
     from .places import Place
     from .records import Direction
 
@@ -60,15 +61,14 @@ def read_graph_tree(place: Place) -> Tree:
     return Tree(place.path, "mindspore", "mindspore", task, "operator", place.step, place.rank, units, tuple(notes))
 
 
-def _files(folder: str, names: set[str], notes: list[Note]) -> Iterator[_Record]:
+def _files(folder: str, names: set[str], notes: list[Words]) -> Iterator[_Record]:
     renamed: Mapping[str, str] = _mapping(os.path.join(folder, "mapping.csv")) if "mapping.csv" in names else {}
     for file in sorted(names):
         if not file.endswith(".npy"):
             continue
         found = _FILE.fullmatch(renamed.get(file, file))
         if found is None:
-            said = f"{file}: not named as MindSpore names an operator's tensor"
-            notes.append(Note(said, f"{file}：不符合 MindSpore 算子张量的命名"))
+            notes.append(say.no_name_of_an_operator(file=file))
             continue
         role = "input" if found["io"] == "input" else "output"
         tensor = Tensor(
@@ -87,16 +87,12 @@ def _rows(path: str) -> Iterator[_Record]:
     missing = [name for name in _COLUMNS if name not in header]
     if missing:
         listed = ", ".join(missing)
-        raise broken(path, f"it has no column {listed}", f"缺少列 {listed}")
+        raise broken(path, say.it_has_no_column(listed=listed))
     shapes: dict[tuple[int, ...], tuple[int, ...]] = {}
     at = {name: header.index(name) for name in (*_COLUMNS, *_STATISTICS, "MD5", "Task ID") if name in header}
     for line, row in enumerate(rows, 2):
         if len(row) < len(header):
-            raise broken(
-                path,
-                f"line {line} has {len(row)} of {len(header)} columns; the table was cut off",
-                f"第 {line} 行只有 {len(header)} 列中的 {len(row)} 列，表被截断",
-            )
+            raise broken(path, say.line_has_of_columns_the(line=line, count=len(row), count2=len(header)))
         cells = {name: row[column].strip() for name, column in at.items()}
         role = "input" if cells["IO"] == "input" else "output"
         highest, lowest, mean, norm = (number(cells.get(name)) for name in _STATISTICS)
@@ -118,7 +114,7 @@ def _table(path: str) -> Iterator[list[str]]:
     try:
         yield from csv_rows(path, strict=False)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise broken(path, *why_unreadable(error)) from None
+        raise broken(path, why_unreadable(error)) from None
 
 
 def _units(records: Iterable[_Record]) -> Iterator[tuple[int, Unit]]:

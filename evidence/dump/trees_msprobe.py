@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.diagnostic import UnreadableError, finding
 from ..json_members import BrokenJsonError, Budget, members
-from .compare_problems import PROBLEMS, Note
+from .messages_compiled import say
 from .packed import PackedTensors
 from .places import cannot_be_read, file_names, lies_in, outside
 from .records import Role, Statistics, Tensor, Tree, Unit
@@ -21,6 +21,7 @@ from .spelling import dtype_name, is_whole, number, placed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ...schemas.message import Words
     from ..json_members import Member
     from .places import Place
 
@@ -34,6 +35,8 @@ _ROLES: tuple[tuple[str, str, Role], ...] = (
 """The lists of a unit in dump.json, what its tensors are called, and what they are to the unit."""
 _MOST_JSON = 1 << 29
 _NESTED = 100
+_NO_CALL = -1
+"""Gradients of older dumps do not say of which micro batch they are."""
 _UNIT, _RESULT, _NOTE = 400, 100, 200
 """Bytes that a unit takes besides its tensors, what is said of a tensor later, and a note."""
 
@@ -53,20 +56,9 @@ def read_msprobe_tree(place: Place) -> Tree:
     has_tensors = "dump_tensor_data" in beside and os.path.isdir(tensors)
     files = file_names(tensors, root, notes) if has_tensors else set[str]()
     reader = _MsprobeReader(tensors if has_tensors else None, files, parents, _budget(place.path))
-    written: dict[str, str] = {}
-    has_data = False
-    for within, key, value in read_members(place.path, (("data",),)):
-        if within:
-            has_data = True
-            reader.take(key, value)
-        elif key == "data":
-            has_data = has_data or value == {}
-        elif key in ("framework", "task", "level"):
-            written[key] = str(value or "")
-    if not has_data:
-        raise UnreadableError(
-            finding(PROBLEMS, "not-a-dump", place.path, path=place.path, why="it has no `data`", why_zh="没有 `data`")
-        )
+    written = _read_into(reader, place.path)
+    if written is None:
+        raise UnreadableError(finding(say.not_a_dump(path=place.path, why=say.it_has_no_data()), place.path))
     units = tuple(reader.units())
     return Tree(
         folder,
@@ -79,6 +71,21 @@ def read_msprobe_tree(place: Place) -> Tree:
         units,
         (*notes, *reader.notes),
     )
+
+
+def _read_into(reader: _MsprobeReader, path: str) -> dict[str, str] | None:
+    """Give the reader every unit; what the file says of itself, None where it has no units at all."""
+    written: dict[str, str] = {}
+    has_data = False
+    for within, key, value in read_members(path, (("data",),)):
+        if within:
+            has_data = True
+            reader.take(key, value)
+        elif key == "data":
+            has_data = has_data or value == {}
+        elif key in ("framework", "task", "level"):
+            written[key] = str(value or "")
+    return written if has_data else None
 
 
 def _budget(path: str) -> Budget:
@@ -94,18 +101,17 @@ def read_members(path: str, opened: tuple[tuple[str, ...], ...] = ()) -> Iterato
         yield from members(path, _MOST_JSON, opened)
         return
     except BrokenJsonError as error:
-        why, why_zh, line, column = str(error), f"JSON 有误（{error}）", error.line, error.column
+        why, line, column = say.json_wrong(said=error), error.line, error.column
     except UnicodeDecodeError:
-        why, why_zh, line, column = "not UTF-8", "不是 UTF-8", 1, 1
+        why, line, column = say.not_utf8(), 1, 1
     except OSError as error:
         raise cannot_be_read(path, error) from None
     except ValueError as error:
-        why, why_zh, line, column = str(error), "含有过大的数，或值过多", 1, 1
-    told = {"why": why, "why_zh": why_zh, "line": line, "column": column}
-    raise UnreadableError(finding(PROBLEMS, "broken-json", path, path=path, **told)) from None
+        why, line, column = say.too_large(said=error), 1, 1
+    raise UnreadableError(finding(say.broken_json(path=path, why=why, line=line, column=column), path)) from None
 
 
-def _parents(path: str, notes: list[Note]) -> Mapping[str, str]:
+def _parents(path: str, notes: list[Words]) -> Mapping[str, str]:
     """Which unit each one ran inside: msprobe's construct.json; an API's entry may also hold its kind."""
     if not os.path.exists(path):
         return {}
@@ -117,7 +123,7 @@ def _parents(path: str, notes: list[Note]) -> Mapping[str, str]:
             if isinstance(first, str):
                 found[name] = intern(first)
     except UnreadableError as error:
-        notes.append(Note(error.diagnostic.message(), error.diagnostic.message("zh")))
+        notes.append(error.diagnostic.words())
         return {}
     return found
 
@@ -149,14 +155,14 @@ class _MsprobeReader:
         self._parents = parents
         self._budget = budget
         self._found: dict[str, Unit] = {}
-        self.notes: list[Note] = []
+        self.notes: list[Words] = []
 
     def take(self, name: str, entry: object) -> None:
         """Read an entry; of two with one name the later one counts, as with `json.loads`."""
         before = len(self.notes)
         unit = self._unit(name, entry)
         if unit is None:
-            self.notes.append(Note(f"{name}: not an entry of a module or API", f"{name}：不是模块或 API 的条目"))
+            self.notes.append(say.not_an_entry_of_a(name=name))
         else:
             kept = PackedTensors(unit.tensors, self._tensors)
             self._found[name] = unit._replace(tensors=kept)
@@ -165,20 +171,28 @@ class _MsprobeReader:
 
     def units(self) -> Iterator[Unit]:
         """What was read, in its order; gradients of parameters belong to the backward of their module."""
-        gradients: dict[str, list[Tensor]] = {}
+        gradients: dict[tuple[str, int], list[Tensor]] = {}
         found: list[Unit] = []
         for unit in self._found.values():
             if unit.kind == "":
-                gradients.setdefault(unit.scope, []).extend(unit.tensors)
+                gradients.setdefault((unit.scope, unit.call), []).extend(unit.tensors)
             else:
                 found.append(unit)
-        backward = {f"{unit.scope}.{unit.kind}": at for at, unit in enumerate(found) if unit.direction == "backward"}
-        for scope, tensors in gradients.items():
-            at = backward.get(scope)
+        backward: dict[str, dict[int, int]] = {}
+        for at, unit in enumerate(found):
+            if unit.direction == "backward":
+                backward.setdefault(f"{unit.scope}.{unit.kind}", {})[unit.call] = at
+        for (scope, call), tensors in gradients.items():
+            calls = backward.get(scope, {})
+            # Without the micro batch's number they are those of the last one, in which they are complete.
+            at = calls.get(call, calls[max(calls)] if calls else None)
             if at is None:
                 path, _, kind = scope.rpartition(".")
                 kept = PackedTensors(tensors, self._tensors)
-                found.append(Unit(f"{scope}.parameters_grad", path, kind, "backward", 0, "module", kept))
+                number = f".{call}" if call > 0 else ""
+                found.append(
+                    Unit(f"{scope}.parameters_grad{number}", path, kind, "backward", max(call, 0), "module", kept)
+                )
             else:
                 kept = PackedTensors((*found[at].tensors, *tensors), self._tensors)
                 found[at] = found[at]._replace(tensors=kept)
@@ -189,7 +203,8 @@ class _MsprobeReader:
         if "parameters_grad" in parts[-2:]:
             end = parts.index("parameters_grad", len(parts) - 2)
             tensors = self._leaves(entry, "gradient", "output")
-            return Unit(name, ".".join(parts[:end]), "", "backward", 0, "module", tuple(tensors))
+            call = int(parts[-1]) if is_whole(parts[-1]) else _NO_CALL
+            return Unit(name, ".".join(parts[:end]), "", "backward", call, "module", tuple(tensors))
         if parts[-1] == "debug":
             call = int(parts[-2]) if len(parts) > 2 and is_whole(parts[-2]) else 0
             tensors = self._leaves(entry, "output", "output")
@@ -206,7 +221,7 @@ class _MsprobeReader:
 
     def _leaves(self, entry: object, place: str, role: Role, depth: int = 0) -> Iterator[Tensor]:
         if depth > _NESTED:
-            self.notes.append(Note(f"{place}: nested too deeply", f"{place}：嵌套过深"))
+            self.notes.append(say.nested_too_deeply(place=place))
             return
         for at, value in enumerate(_listed(entry)):
             yield from self._leaves(value, place if place.startswith("gradient.") else f"{place}.{at}", role, depth + 1)
@@ -233,7 +248,6 @@ class _MsprobeReader:
         if not isinstance(name, str) or name in ("", "-1") or self._tensors is None or os.path.basename(name) != name:
             return None
         if name not in self._files:
-            said = f"{name}: named in dump.json, but not in dump_tensor_data"
-            self.notes.append(Note(said, f"{name}：dump.json 中有，但 dump_tensor_data 中没有"))
+            self.notes.append(say.named_and_not_there(name=name))
             return None
         return os.path.join(self._tensors, name)

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.border.regular import open_regular
 from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.message import Words, verbatim
 from ...schemas.system_reasons import system_reason
 from ..archives import Window, opened_archive
-from ..arrays import PROBLEMS, from_bfloat16, open_numpy
+from ..arrays import from_bfloat16, open_numpy
+from ..messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +81,7 @@ def read_torch(path: str) -> Any:
         stream = open_regular(path)
     except OSError as error:
         reason = system_reason(error)
-        raise _refused(path, str(reason), reason.zh) from None
+        raise _refused(path, reason) from None
     try:
         with stream:
             return _mapped(np, path, stream)
@@ -226,5 +228,6 @@ def _rebuilt(called: Any, arguments: Sequence[Any]) -> Any:
     return _Plan(first, offset, shape, strides)
 
 
-def _refused(path: str, why: str, why_zh: str = "") -> UnreadableError:
-    return UnreadableError(finding(PROBLEMS, "tensor-unreadable", path, path=path, why=why, why_zh=why_zh or why))
+def _refused(path: str, why: str) -> UnreadableError:
+    said = why if isinstance(why, Words) else verbatim(why)
+    return UnreadableError(finding(say.tensor_unreadable(path=path, why=said), path))

@@ -46,12 +46,12 @@ class Alignment(NamedTuple):
     """How many means of one side the other cannot be averaged for."""
 
 
-def align(a: Run, b: Run, losses: Losses) -> Alignment:
-    """Put two runs side by side."""
-    rows = _common(a.steps, b.steps, 0)
+def align(a: Run, b: Run, losses: Losses, shift: int = 0) -> Alignment:
+    """Put two runs side by side: step N of A beside step N + `shift` of B."""
+    rows = _common(a.steps, b.steps, shift)
     pair, uncovered = _loss(a, b, losses, rows)
     norm = _values(a.steps, a.column(GRAD_NORM), b.column(GRAD_NORM), rows)
-    shifted = _common(a.steps, b.steps, a.rate_shift - b.rate_shift)
+    shifted = _common(a.steps, b.steps, a.rate_shift - b.rate_shift + shift)
     rate = _values(a.steps, a.column(LEARNING_RATE), b.column(LEARNING_RATE), shifted)
     if a.rate_shift:
         rate = rate._replace(steps=array("q", (step + a.rate_shift for step in rate.steps)))

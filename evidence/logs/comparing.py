@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from array import array
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from .alignment import align
 from .columns import ABSENT, SKIPPED
 from .composition import comparable, extras_of
+from .grounds import MOST_ROWS, REACH, together
 from .local_norms import matched
 from .parameter_order import order_of, table_of
-from .sentences import Said, figure, percent, say
-from .verdict import judge, rate_difference
+from .sentences import Said, say
+from .verdict import NOTHING_MORE, judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from .composition import Losses
     from .local_norms import Matching
     from .run import Run
-    from .verdict import Experiment, Verdict
+    from .verdict import Experiment, Grounds, Verdict
 
 _MEAN_DIGITS = 2.1e-6
 """How far off, relatively, a loss can be that is twice a printed mean less the loss before it: seven digits each."""
@@ -42,19 +44,30 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    a: Run, b: Run, experiment: Experiment = "standard", recipes: Sequence[Recipe] = (), twins: Sequence[Run] = ()
+    a: Run,
+    b: Run,
+    experiment: Experiment = "standard",
+    recipes: Sequence[Recipe] = (),
+    twins: Sequence[Run] = (),
+    grounds: Grounds = NOTHING_MORE,
 ) -> Comparison:
     """Run B beside run A; `twins` are two runs of the benchmark, whose own difference is the band."""
     extras = extras_of(recipes)
     losses = _as_printed(a, b, comparable(a, b, extras))
-    aligned = align(a, b, losses)
-    norms, told = _norms(a, b, recipes)
+    aligned = align(a, b, losses, grounds.shift)
+    norms, told = _norms(a, b, recipes, grounds.shift)
+    if max(a.windows, default=1) == max(b.windows, default=1) == 1:
+        grounds = grounds._replace(beside=together(_single(a, losses.a), _single(b, losses.b), grounds.shift))
     band = None
     if len(twins) == 2:
-        band = align(twins[0], twins[1], comparable(twins[0], twins[1], extras))
+        own = comparable(twins[0], twins[1], extras)
+        band = align(twins[0], twins[1], own)
+        between = together(_single(twins[0], own.a), _single(twins[1], own.b))
+        grounds = grounds._replace(usual=1.0 if between is None else between.here)
         experiment = "benchmark"
-    verdict = judge(experiment, a, b, aligned, norms=norms if a.norms or b.norms else None, band=band, twins=twins)
-    notes = [*losses.notes, *_sides(a, b, aligned), *_rates(a, b, aligned), *told, *_where(verdict)]
+    printed = norms if a.norms or b.norms else None
+    verdict = judge(experiment, a, b, aligned, norms=printed, band=band, twins=twins, grounds=grounds)
+    notes = [*losses.notes, *_sides(a, b, aligned, grounds.shift), *_rates(a, b, aligned), *told, *_where(verdict)]
     return Comparison(a, b, losses, aligned, norms, verdict, tuple(notes))
 
 
@@ -73,9 +86,11 @@ def _as_printed(a: Run, b: Run, losses: Losses) -> Losses:
     return losses._replace(a=columns[0], b=columns[1])
 
 
-def _sides(a: Run, b: Run, aligned: Alignment) -> list[Said]:
+def _sides(a: Run, b: Run, aligned: Alignment, shift: int) -> list[Said]:
     """How the steps were put side by side, and what was left over."""
     found: list[Said] = []
+    if shift:
+        found.append(say("re-aligned", a=a.name, b=b.name, steps=f"{shift:+d}"))
     if max(aligned.loss.windows, default=1) > 1 and a.windows != b.windows:
         found.append(say("averaged", interval=max(aligned.loss.windows)))
     if aligned.uncovered:
@@ -92,23 +107,23 @@ def _sides(a: Run, b: Run, aligned: Alignment) -> list[Said]:
 
 
 def _rates(a: Run, b: Run, aligned: Alignment) -> list[Said]:
-    rate = aligned.rate
-    found = rate_difference(rate)
-    if found is None:
+    """How the learning rates stand beside each other; whether they are equal is a criterion."""
+    if not aligned.rate.size:
         return [say("rates-none")]
-    told: list[Said] = []
-    if a.rate_shift != b.rate_shift:
-        told.append(say("rate-shift", name=a.name if a.rate_shift else b.name))
-    row, largest = found
-    if row < 0:
-        return [*told, say("rates-equal", count=f"{rate.size:,}")]
-    values = {"step": f"{rate.steps[row]:,}", "a": figure(rate.a[row]), "b": figure(rate.b[row])}
-    return [*told, say("rates-differ", **values, share=percent(largest))]
+    return [say("rate-shift", name=a.name if a.rate_shift else b.name)] if a.rate_shift != b.rate_shift else []
 
 
-def _norms(a: Run, b: Run, recipes: Sequence[Recipe]) -> tuple[Matching, list[Said]]:
+def _single(run: Run, losses: array[float]) -> dict[int, float]:
+    """The first finite losses by step: enough to tell whether two curves go together."""
+    rows = zip(islice(run.steps, MOST_ROWS + REACH), losses, strict=False)
+    return {step: value for step, value in rows if value != ABSENT and math.isfinite(value)}
+
+
+def _norms(a: Run, b: Run, recipes: Sequence[Recipe], shift: int) -> tuple[Matching, list[Said]]:
     if not (a.norms and b.norms):
         return matched(a.norms, b.norms, _frameworks(a, b), None), []
+    if shift:
+        b = b._replace(norms=tuple(norms._replace(step=norms.step - shift) for norms in b.norms))
     orders = tuple(order_of(run.framework, run.norms[0], recipes) for run in (a, b))
     told = [
         say("norms-order", name=run.name, file=order.file)

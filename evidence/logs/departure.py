@@ -34,6 +34,8 @@ class Spike(NamedTuple):
     worst: int
     """The row of its largest difference."""
     size: float
+    length: int = 1
+    """How many rows in a row."""
 
 
 class Departure(NamedTuple):
@@ -66,7 +68,8 @@ def _spikes(pair: Pair, differences: list[float]) -> tuple[Spike, ...]:
                 continue
             if row == before + 1:
                 last = found[-1]
-                found[-1] = last if leap <= last.size else last._replace(worst=row, size=leap)
+                longer = last._replace(length=last.length + 1)
+                found[-1] = longer if leap <= last.size else longer._replace(worst=row, size=leap)
             else:
                 found.append(Spike(pair.steps[row], row, row, leap))
             before = row

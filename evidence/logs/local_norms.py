@@ -50,6 +50,8 @@ _FUSED = (
 )
 """What Transformer Engine fuses into a layer has a name of its own with the local specification, as in the table."""
 _LONGEST_BLOCK = 1 << 22
+_PRINTED = 0.02
+"""What four decimals of squared norms leave of a norm, as a share of the largest."""
 
 
 class NormList(NamedTuple):
@@ -85,6 +87,8 @@ class Matching(NamedTuple):
     only_b: tuple[str, ...]
     reason: str = ""
     """Why nothing could be matched: the name of a sentence, empty where something was."""
+    counts: tuple[int, int] = (0, 0)
+    """How many norms each log printed, where they could not be named."""
 
 
 class _Found(NamedTuple):
@@ -180,8 +184,7 @@ class NormScanner:
                 step = steps[row] if row < len(steps) else (steps[-1] + 1 if len(steps) else 1)
             if found.names is not None:
                 named.setdefault(step, {}).update(zip(found.names, found.values, strict=True))
-            elif found.values not in [other.values for other in plain.setdefault(step, [])]:
-                # An optimizer asks for its parameters more than once a step: the same list again says nothing new.
+            elif not any(_again(other.values, found.values) for other in plain.setdefault(step, [])):
                 plain[step].append(found)
         lists = [NormList(step, tuple(norms), tuple(norms.values())) for step, norms in named.items()]
         for step, parts in plain.items():
@@ -191,6 +194,24 @@ class NormScanner:
             all_sizes = tuple(size for part in known for size in part) if len(known) == len(sizes) else None
             lists.append(NormList(step, None, values, all_sizes))
         return sorted(lists, key=lambda norms: norms.step)
+
+
+def _again(before: Sequence[float], values: Sequence[float]) -> bool:
+    """Whether a list is one that was printed already: an optimizer asks for its parameters several times a step.
+
+    After the gradients were clipped (Megatron-LM 0.12 `optimizer.py:ChainedOptimizer.step` then counts zeros) the same
+    list comes again with every norm made smaller by one factor; what is printed has four digits.
+    """
+    if len(before) != len(values):
+        return False
+    if before == values:
+        return True
+    largest = max(range(len(before)), key=before.__getitem__)
+    factor = values[largest] / before[largest] if before[largest] else 0.0
+    if not 0 < factor < 1:
+        return False
+    slack = _PRINTED * values[largest]
+    return all(abs(value - factor * norm) <= slack for norm, value in zip(before, values, strict=True))
 
 
 def _torch(text: bytes, line: int) -> _Found | None:
@@ -251,21 +272,10 @@ def matched(
     if common is None:
         return Matching((), (), (), "no-common-step" if a and b else "one-side")
     pair = common, by_step[common.step]
-    named = [_named(norms, order) for norms, order in zip(pair, orders, strict=True)]
-    if named[0] is None or named[1] is None:
-        if (
-            named[0] is None
-            and named[1] is None
-            and sides[0] == sides[1]
-            and len(pair[0].values) == len(pair[1].values)
-        ):
-            # The same framework prints the same order.
-            named = [{f"#{place}": value for place, value in enumerate(norms.values, 1)} for norms in pair]
-        else:
-            return Matching((), (), (), "no-names")
+    named = _both_named(pair, sides, orders)
+    if isinstance(named, str):
+        return Matching((), (), (), named, (len(pair[0].values), len(pair[1].values)))
     first, second = named
-    assert first is not None
-    assert second is not None
     rows: list[NormRow] = []
     rest = dict(second)
     missing: list[str] = []
@@ -284,6 +294,24 @@ def matched(
         else:
             missing += [part for part in group if part in first]
     return Matching(tuple(rows), tuple(missing), tuple(rest))
+
+
+def _both_named(
+    pair: tuple[NormList, NormList],
+    sides: tuple[Framework, Framework],
+    orders: tuple[Sequence[str] | None, Sequence[str] | None],
+) -> tuple[dict[str, float], dict[str, float]] | str:
+    """Both lists by name, or the name of the sentence that says why they have none."""
+    first, second = (_named(norms, order) for norms, order in zip(pair, orders, strict=True))
+    if first is not None and second is not None:
+        return first, second
+    if first is not None or second is not None or sides[0] != sides[1]:
+        return "no-names"
+    if len(pair[0].values) != len(pair[1].values):
+        return "other-count"
+    # The same framework prints the same order.
+    numbered = [{f"#{place}": value for place, value in enumerate(norms.values, 1)} for norms in pair]
+    return numbered[0], numbered[1]
 
 
 def _named(norms: NormList, order: Sequence[str] | None) -> dict[str, float] | None:

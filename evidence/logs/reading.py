@@ -8,6 +8,7 @@ import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...schemas.diagnostic import UnreadableError
+from .beginning import Beginning, told_in
 from .columns import ABSENT, LOSS, SKIPPED, own_name
 from .local_norms import NormScanner
 from .megatron_lines import FORM as MEGATRON
@@ -142,6 +143,7 @@ class LogReader:
         self.lines: dict[str, Lines] = {}
         self.norms = NormScanner()
         self.problems: list[Problem] = []
+        self.beginning = Beginning()
         self.count = 0
         self.binary = self.last = self.first = False
         self._rest: tuple[bytes, int, str] | None = None
@@ -168,6 +170,7 @@ class LogReader:
             # Only a log without training lines is asked for these.
             self.count += chunk.count(b"\n") + (not chunk.endswith(b"\n"))
             self.binary = self.binary or b"\0" in chunk
+            self.beginning = told_in(chunk, self.beginning)
         if sum(map(len, self.lines.values())) < _WARNED_BEFORE and b" valid" in chunk:
             self.last = self.last or LAST_CARD in chunk
             self.first = self.first or FIRST_CARD in chunk
@@ -222,7 +225,7 @@ class LogReader:
         problems += [problem("norms-unread", files[-1], line) for line in self.norms.broken[:3]]
         if not _any_loss(most):
             problems.append(problem("no-loss", files[-1], None, hint=_why_no_loss(most)))
-        return run_of(name, most, files, problems, norms, "log")
+        return run_of(name, most, files, problems, norms, "log")._replace(beginning=self.beginning)
 
 
 def _any_loss(lines: Lines) -> bool:

@@ -9,6 +9,7 @@ from itertools import islice
 from operator import lt, sub
 from typing import TYPE_CHECKING, NamedTuple
 
+from .beginning import Beginning
 from .columns import ABSENT, LOSS, SKIPPED
 from .problems import Problem, problem
 
@@ -43,6 +44,7 @@ class Run(NamedTuple):
     """The line of the last file that each step stands on; empty for event files."""
     recovered: tuple[int, ...] = ()
     """The steps whose loss was printed together with the one before and taken out of the mean."""
+    beginning: Beginning = Beginning()
 
     def column(self, name: str) -> array[float]:
         """A column; all absent where the run has none."""

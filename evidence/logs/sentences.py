@@ -74,12 +74,86 @@ SENTENCES: dict[str, Both] = {
         "学习率按其生效的步比较：{name} 打印的是下一步的学习率。",
     ),
     "skipped": Both("{name}: {count} iterations were skipped (overflow).", "{name}：有 {count} 次迭代因溢出被跳过。"),
-    "rates-differ": Both(
-        "Learning rates differ first at step {step}: {a} against {b}; the largest difference is {share} of the peak. "
-        "`accmap lr` says why.",
-        "学习率首先在第 {step} 步不同：{a} 与 {b}；最大差异为峰值的 {share}。可用 `accmap lr` 查找原因。",
+    "re-aligned": Both(
+        "Step N of {a} stands beside step N{steps} of {b}, as asked (--shift).",
+        "按 --shift 对齐：{a} 的第 N 步对应 {b} 的第 N{steps} 步。",
     ),
-    "rates-equal": Both("Learning rates: equal over {count} steps.", "学习率：{count} 步均相同。"),
+    "rates-differ": Both(
+        "differs first at step {step}: {a} against {b}; the largest difference is {share} of the peak. `accmap lr` "
+        "says why",
+        "首先在第 {step} 步不同：{a} 与 {b}；最大差异为峰值的 {share}。可用 `accmap lr` 查找原因",
+    ),
+    "rates-equal": Both("equal over {count} steps", "{count} 步均相同"),
+    # what a verdict rests on
+    "so-far": Both(
+        "{count} of {least} steps so far; --steps N judges a shorter run",
+        "目前 {count} 步，共需 {least} 步；较短的训练可用 --steps N 判断",
+    ),
+    "as-asked": Both(
+        "judged over {count} steps, as asked; the guide's experiment has {least}",
+        "按要求以 {count} 步判断；指南的实验为 {least} 步",
+    ),
+    "shifted-later": Both(
+        "the ups and downs of the second log come {steps} steps later (correlation {best}; {here} at the same step): "
+        "one log is shifted. Compare again with --shift {shift}",
+        "第二份日志的起伏晚 {steps} 步出现（相关系数 {best}；同一步为 {here}）：日志错位。"
+        "请加 --shift {shift} 重新比较",
+    ),
+    "shifted-earlier": Both(
+        "the ups and downs of the second log come {steps} steps earlier (correlation {best}; {here} at the same step): "
+        "one log is shifted. Compare again with --shift {shift}",
+        "第二份日志的起伏早 {steps} 步出现（相关系数 {best}；同一步为 {here}）：日志错位。"
+        "请加 --shift {shift} 重新比较",
+    ),
+    "other-samples": Both(
+        "the ups and downs of the two curves do not go together (correlation {here}, at least {limit} is expected): "
+        "other samples, or another order of them; `accmap data check` compares both",
+        "两条曲线的起伏不一致（相关系数 {here}，应至少为 {limit}）：样本或其顺序不同；可用 `accmap data check` 比较",
+    ),
+    "weights-sum": Both(
+        "equal: both logs print the same checksum over {count} numbers",
+        "相同：两份日志打印的校验和一致（{count} 个数值）",
+    ),
+    "weights-sums-differ": Both(
+        "other weights: the logs print the checksums {a} and {b}", "权重不同：两份日志的校验和为 {a} 与 {b}"
+    ),
+    "weights-counts": Both(
+        "not comparable by checksum: {a} numbers against {b} (a padded vocabulary?); use a conversion's record "
+        "(--weights) or local norms",
+        "无法按校验和比较：{a} 与 {b} 个数值（词表填充？）；请使用转换记录（--weights）或 local norm",
+    ),
+    "weights-record": Both("{why.en}", "{why.zh}"),
+    "weights-random": Both(
+        "{name} says that its run began with random weights, not with those of --weights",
+        "{name} 表明该训练以随机权重开始，而不是 --weights 所给的权重",
+    ),
+    "weights-norms": Both(
+        "the gradients of {count} parameters agree as only equal weights let them",
+        "{count} 个参数的梯度一致，只有权重相同才会如此",
+    ),
+    "weights-norms-rough": Both(
+        "local norms that differ by {share} in the middle do not show equal weights: name the converted checkpoints "
+        "with --weights A B, or let both logs print their checksum (`accmap playbook` writes the lines)",
+        "local norm 的中位差异为 {share}，不能说明权重相同：请用 --weights A B 给出转换后的权重，"
+        "或让两份日志打印校验和（`accmap playbook` 会生成相应代码）",
+    ),
+    "weights-first": Both(
+        "the first loss and norm agree as equal weights let them", "首步 loss 与 norm 一致，与权重相同时相符"
+    ),
+    "weights-unproven": Both(
+        "nothing shows that both runs began with the same: two random beginnings have nearly the same loss. Print "
+        "local norms in both, name the converted checkpoints with --weights A B, or let both logs print their checksum "
+        "(`accmap playbook` writes the lines)",
+        "没有证据表明两侧初始权重相同：两组随机权重的 loss 也几乎相同。请在两侧打印 local norm，"
+        "用 --weights A B 给出转换后的权重，或让两份日志打印校验和（`accmap playbook` 会生成相应代码）",
+    ),
+    "weights-unknown": Both(
+        "nothing shows that they are the same: give --weights A B, or judge the first steps",
+        "没有证据表明其相同：请给出 --weights A B，或先判断前两步",
+    ),
+    "first-norm": Both(
+        "{a} against {b} at step 1: {relative}; limit {share}", "第 1 步为 {a} 与 {b}：{relative}；限值 {share}"
+    ),
     "rates-none": Both("Learning rates: not in both logs.", "学习率：并非两份日志都有。"),
     # verdicts
     "match": Both("Within the standard over {count} common steps.", "在 {count} 个共同步上符合标准。"),
@@ -160,7 +234,6 @@ SENTENCES: dict[str, Both] = {
     ),
     "zero-rate-ok": Both("the learning rate is 0 wherever it is printed", "所有打印的学习率均为 0"),
     "zero-rate-none": Both("no log prints the learning rate", "日志未打印学习率"),
-    "zero-short": Both("the guide asks for 1,000 steps; compared are {count}", "指南要求 1000 步；此处比较 {count} 步"),
     "band": Both(
         "{share} of the steps lie within the benchmark's own band ({least} are needed); the largest excess is {excess} "
         "times the band, at step {step}",
@@ -191,10 +264,15 @@ SENTENCES: dict[str, Both] = {
         "optimizer.py",
         "两份日志均未打印 local norm：请设置 runner_wrapper.local_norm: True，并在 Megatron-LM 的 optimizer.py 中打印",
     ),
+    "norms-other-count": Both(
+        "the first log prints {a} local norms, the second {b}: the networks are not the same",
+        "第一份日志打印 {a} 个 local norm，第二份 {b} 个：两侧网络不同",
+    ),
     "norms-no-names": Both(
-        "local norms without names cannot be matched across the frameworks: give the configuration of both with "
-        "--config, or let MindSpore Transformers name them (monitor_config.local_norm_format: log)",
-        "没有参数名的 local norm 无法跨框架匹配：请用 --config 给出双方配置，"
+        "{a} and {b} local norms without names cannot be matched across the frameworks: --config has to name a "
+        "configuration of each with as many parameters, or let MindSpore Transformers name them "
+        "(monitor_config.local_norm_format: log)",
+        "没有参数名的 local norm（{a} 个与 {b} 个）无法跨框架匹配：--config 需给出参数个数与之相同的双方配置，"
         "或让 MindSpore Transformers 打印参数名（monitor_config.local_norm_format: log）",
     ),
     "norms-order": Both(
@@ -226,6 +304,9 @@ NAMES: dict[str, Both] = {
     "every loss": Both("loss of every step", "逐步 loss"),
     "every norm": Both("norm of every step", "逐步 norm"),
     "learning rate": Both("learning rate", "学习率"),
+    "steps": Both("same steps", "步的对应"),
+    "weights": Both("initial weights", "初始权重"),
+    "first norm": Both("first global norm", "首步 global norm"),
     "length": Both("length", "长度"),
     "band": Both("benchmark band", "标杆误差带"),
     "norm band": Both("benchmark band of the norm", "norm 的标杆误差带"),
@@ -243,6 +324,10 @@ class Said(NamedTuple):
     def text(self, language: Language = "en") -> str:
         """The sentence for a person."""
         return SENTENCES[self.name][language == "zh"].format_map(dict(self.values))
+
+    def both(self) -> Both:
+        """The sentence in both languages."""
+        return Both(self.text("en"), self.text("zh"))
 
 
 def say(name: str, /, **values: object) -> Said:

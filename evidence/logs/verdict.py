@@ -9,8 +9,10 @@
 - `lr-zero` (stage 3, weights not updated): every loss within 0.001 and every global norm within 0.05.
 - `benchmark`: the difference inside the band that two runs of the benchmark themselves have, and around zero.
 
-In each of them a NaN or an infinity in either log, or a training line that cannot be read, is a bad answer; too few
-common steps, or a run that skipped all of them, are no answer.
+In each of them a NaN or an infinity in either log, or a training line that cannot be read, is a bad answer; so is a
+learning rate that differs by more than its printed digits, and, where curves are compared, a spike of the difference or
+a shift by whole steps. Too few common steps, a run that skipped all of them, or weights that nothing shows to be the
+same, are no answer (`grounds.py`).
 """
 
 from __future__ import annotations
@@ -23,15 +25,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 from ...schemas.verdict import Unseen, concluded
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED
 from .departure import departure
+from .grounds import APART, GUIDE_STEPS, SAME_LOCAL, TOGETHER, beginning_agrees, steps_covered
 from .sentences import NAMES, Both, Said, figure, percent, say
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ...schemas.diagnostic import Diagnostic, Language
     from .alignment import Alignment, Pair
     from .departure import Departure
+    from .grounds import Together
     from .local_norms import Matching
     from .run import Run
 
@@ -43,11 +47,15 @@ FIRST_LOSS = (0.005, 0.005)
 MEAN_LOSS = (0.01, 0.01)
 MEAN_NORM = 0.10
 LATE_GAP, LATE_SHARE, LATE_FEWEST = 0.01, 0.1, 20
-LR_ZERO_LOSS, LR_ZERO_NORM, LR_ZERO_STEPS = 0.001, 0.05, 1000
+LR_ZERO_LOSS, LR_ZERO_NORM = 0.001, 0.05
 LOCAL_NORM = 0.10
 BAND_REACH, BAND_SHARE, BAND_EXCESS = 50, 0.95, 3.0
 FEWEST = {"standard": 3, "repeat": 1, "first-steps": 1, "lr-zero": 3, "benchmark": 20}
-"""Fewer common steps than these decide nothing."""
+"""Fewer common lines than these cannot be judged at all."""
+NEEDED = {"standard": GUIDE_STEPS, "repeat": GUIDE_STEPS, "lr-zero": GUIDE_STEPS, "benchmark": GUIDE_STEPS}
+"""Over fewer common steps than these nothing is good yet; the first steps need no more than two."""
+BRIEF = 32
+"""Steps in a row that are still a spike; where the difference leaps and stays, other limits judge it."""
 _NORM_DECIMALS = 0.0005
 _ROUNDING = 1e-9
 """Differences of decimal figures: 2.001 - 2.0 is a little more than 0.001."""
@@ -81,6 +89,24 @@ class Verdict(NamedTuple):
     """What the experiment asks for and the logs do not let be compared."""
 
 
+class Grounds(NamedTuple):
+    """What is known beside the curves themselves."""
+
+    steps: int | None = None
+    """How many common steps were asked for, instead of the guide's."""
+    shift: int = 0
+    beside: Together | None = None
+    usual: float = 1.0
+    """How two runs of the benchmark go together themselves."""
+    record: Both | None = None
+    """Why the weights are known to be the same, or (`recorded` is false) why they are not."""
+    recorded: bool = False
+
+
+NOTHING_MORE = Grounds()
+"""The guide's own demands, and two logs alone."""
+
+
 def judge(
     experiment: Experiment,
     a: Run,
@@ -90,6 +116,7 @@ def judge(
     norms: Matching | None = None,
     band: Alignment | None = None,
     twins: Sequence[Run] = (),
+    grounds: Grounds = NOTHING_MORE,
 ) -> Verdict:
     """Judge run B against run A; `band` aligns the two runs (`twins`) of the benchmark."""
     loss = aligned.loss
@@ -97,51 +124,182 @@ def judge(
     criteria = [*_usable(a, b, *twins), *_updated((a, b, *twins), loss.steps)]
     if loss.size < FEWEST[experiment]:
         criteria.append(_too_few(aligned, FEWEST[experiment]))
-    elif experiment == "standard":
-        criteria += [
+    else:
+        criteria += _length(experiment, loss, grounds.steps)
+        criteria += _judged(experiment, a, b, aligned, found, band)
+        criteria += _beside(grounds)
+    if loss.size:
+        decides = experiment == "standard" and any(spike.length <= BRIEF for spike in found.spikes)
+        criteria.append(_spiked(loss, found, decides=decides))
+    if norms is not None:
+        criteria += _local_norms(norms, decides=experiment == "first-steps")
+    elif experiment == "first-steps":
+        criteria.append(Criterion("local norms", "info", say("norms-none"), decides=False))
+    weights = _weights(experiment, a, b, aligned, norms, grounds)
+    criteria += [] if weights is None else [weights]
+    unseen = _unseen(experiment, a, b, aligned, criteria, grounds.shift)
+    return _concluded(criteria, found, loss.size, unseen)
+
+
+def _judged(
+    experiment: Experiment, a: Run, b: Run, aligned: Alignment, found: Departure, band: Alignment | None
+) -> list[Criterion]:
+    """The limits of an experiment."""
+    loss = aligned.loss
+    if experiment == "lr-zero":
+        return _lr_zero(a, b, aligned)
+    rates = _rates(aligned.rate)
+    if experiment == "first-steps":
+        return [*_first_steps(loss), *_first_norm(aligned.norm), *rates]
+    if experiment == "repeat":
+        return [*_repeated(aligned), *rates]
+    if experiment == "standard":
+        return [
             _loss_at(loss, 0, "first loss"),
             *_second(loss),
             _mean_loss(loss),
             _mean_norm(aligned.norm),
             *_late(loss),
             _apart(loss, found),
+            *rates,
         ]
-    elif experiment == "first-steps":
-        criteria += _first_steps(loss)
-    elif experiment == "repeat":
-        criteria += _repeated(aligned)
-    elif experiment == "lr-zero":
-        criteria += _lr_zero(a, b, aligned)
-    elif band is not None:
-        criteria += _banded(aligned, band)
-        criteria += [criterion._replace(decides=False) for criterion in (_mean_loss(loss), _mean_norm(aligned.norm))]
-    if loss.size:
-        criteria.append(_spiked(loss, found))
-    if norms is not None:
-        criteria += _local_norms(norms, decides=experiment == "first-steps")
-    elif experiment == "first-steps":
-        criteria.append(Criterion("local norms", "info", say("norms-none"), decides=False))
-    return _concluded(criteria, found, loss.size, _unseen(experiment, a, b, aligned, norms))
+    if band is None:
+        return rates
+    told = [criterion._replace(decides=False) for criterion in (_mean_loss(loss), _mean_norm(aligned.norm))]
+    return [*_banded(aligned, band), *told, *rates]
 
 
-def _unseen(experiment: Experiment, a: Run, b: Run, aligned: Alignment, norms: Matching | None) -> tuple[Unseen, ...]:
+def _unseen(
+    experiment: Experiment, a: Run, b: Run, aligned: Alignment, criteria: Sequence[Criterion], shift: int
+) -> tuple[Unseen, ...]:
     """Metrics that one log lacks, and the steps of a run that the other does not reach."""
     found: list[Unseen] = []
+    judged = {criterion.name for criterion in criteria if criterion.status != "info"}
     if experiment == "first-steps":
-        if norms is None:
+        if "local norms" not in judged and "first norm" not in judged:
             found.append(Unseen("local norms", "neither log prints them", "两份日志均未打印"))
         return tuple(found)
     if not aligned.norm.size:
         found.append(Unseen("grad norm", "not in both logs", "并非两份日志都有"))
-    if not aligned.loss.size:
-        return tuple(found)
-    first, last = aligned.loss.steps[0] - aligned.loss.windows[0], aligned.loss.steps[-1]
-    for run in (a, b):
-        if max(run.steps) > last or min(run.steps) <= first:
-            beyond = sum(step > last or step <= first for step in run.steps)
-            text = f"{beyond:,} steps of {run.name}"
-            found.append(Unseen(text, "the other log does not reach them", "另一份日志没有这些步"))
-    return tuple(found)
+    if experiment in ("standard", "benchmark"):
+        if not aligned.rate.size:
+            found.append(Unseen("learning rate", "not in both logs", "并非两份日志都有"))
+        if experiment == "standard" and "weights" not in judged:
+            found.append(Unseen("initial weights", *say("weights-unknown").both()))
+    return (*found, *_beyond(a, b, aligned.loss, shift)) if aligned.loss.size else tuple(found)
+
+
+def _beyond(a: Run, b: Run, loss: Pair, shift: int) -> Iterator[Unseen]:
+    """The steps of a run before and after those of the other; a shift by itself leaves some."""
+    first, last = loss.steps[0] - loss.windows[0], loss.steps[-1]
+    for run, moved in ((a, 0), (b, shift)):
+        if max(run.steps) - moved > last or min(run.steps) - moved <= first:
+            beyond = sum(step - moved > last or step - moved <= first for step in run.steps)
+            if beyond > abs(shift):
+                text = f"{beyond:,} steps of {run.name}"
+                yield Unseen(text, "the other log does not reach them", "另一份日志没有这些步")
+
+
+def _length(experiment: Experiment, loss: Pair, asked: int | None) -> list[Criterion]:
+    """Whether the steps that both runs have are as many as the experiment takes."""
+    needed = NEEDED.get(experiment, 0)
+    least = needed if asked is None else asked
+    count = steps_covered(loss.windows)
+    values = {"count": f"{count:,}", "least": f"{least:,}"}
+    if count < least:
+        return [Criterion("length", "undecided", say("so-far", **values), float(count), float(least))]
+    if count < needed:
+        values["least"] = f"{needed:,}"
+        return [Criterion("length", "info", say("as-asked", **values), float(count), float(least), decides=False)]
+    return []
+
+
+def _beside(grounds: Grounds) -> list[Criterion]:
+    """Whether the same samples stand at the same step."""
+    found = grounds.beside
+    if found is None:
+        return []
+    values = {"best": f"{found.best:.2f}", "here": f"{found.here:.2f}"}
+    if found.shift != grounds.shift and found.best >= TOGETHER and found.best - found.here > 0.3:
+        later = found.shift - grounds.shift
+        said = say(f"shifted-{'later' if later > 0 else 'earlier'}", steps=abs(later), shift=found.shift, **values)
+        return [Criterion("steps", "fail", said, float(later), 0.0)]
+    if found.notable and found.here < min(APART, grounds.usual - 0.3):
+        return [Criterion("steps", "fail", say("other-samples", limit=APART, **values), found.here, APART)]
+    return []
+
+
+def _weights(
+    experiment: Experiment,
+    a: Run,
+    b: Run,
+    aligned: Alignment,
+    norms: Matching | None,
+    grounds: Grounds,
+) -> Criterion | None:
+    """Whether both runs began with the same weights; None where nothing tells and nothing depends on it."""
+    if experiment in ("repeat", "lr-zero"):
+        return None  # every step is compared by itself: other weights cannot agree a thousand times
+    sums = a.beginning.checksum, b.beginning.checksum
+    if all(sums):
+        return _by_checksum(*sums)
+    if grounds.record is not None and grounds.recorded:
+        return _by_record(grounds.record, (a, b))
+    shares = [] if norms is None else sorted(row.relative for row in norms.rows)
+    middle = shares[len(shares) // 2] if shares else math.inf
+    if middle <= SAME_LOCAL and shares[-1] <= LOCAL_NORM:
+        return Criterion("weights", "pass", say("weights-norms", count=len(shares)))
+    if experiment != "first-steps":
+        agrees = beginning_agrees(aligned.loss, aligned.norm)
+        return Criterion("weights", "pass", say("weights-first")) if agrees else _unproven(grounds, None)
+    said = say("weights-norms-rough", share=percent(middle)) if shares else say("weights-unproven")
+    return _unproven(grounds, said)
+
+
+def _unproven(grounds: Grounds, said: Said | None) -> Criterion | None:
+    """Nothing shows equal weights; a record that was given says best why."""
+    if grounds.record is not None:
+        said = say("weights-record", why=grounds.record)
+    return None if said is None else Criterion("weights", "undecided", said)
+
+
+def _by_record(why: Both, runs: Sequence[Run]) -> Criterion:
+    alone = next((run.name for run in runs if run.beginning.random), None)
+    if alone is not None:
+        return Criterion("weights", "undecided", say("weights-random", name=alone))
+    return Criterion("weights", "pass", say("weights-record", why=why))
+
+
+def _by_checksum(one: str, other: str) -> Criterion:
+    (first, numbers), (second, others) = one.split("/"), other.split("/")
+    if first == second and numbers == others:
+        return Criterion("weights", "pass", say("weights-sum", count=f"{int(numbers):,}"))
+    if numbers == others:
+        return Criterion("weights", "fail", say("weights-sums-differ", a=first, b=second))
+    return Criterion("weights", "undecided", say("weights-counts", a=f"{int(numbers):,}", b=f"{int(others):,}"))
+
+
+def _rates(rate: Pair) -> list[Criterion]:
+    """Whether the learning rates are the same to the digits that are printed."""
+    found = rate_difference(rate)
+    if found is None:
+        return []
+    row, largest = found
+    if row < 0:
+        return [Criterion("learning rate", "pass", say("rates-equal", count=f"{rate.size:,}"))]
+    values = {"step": f"{rate.steps[row]:,}", "a": figure(rate.a[row]), "b": figure(rate.b[row])}
+    said = say("rates-differ", **values, share=percent(largest))
+    return [Criterion("learning rate", "fail", said, largest, RATE_ROUNDING, rate.steps[row])]
+
+
+def _first_norm(norm: Pair) -> list[Criterion]:
+    """The first step's global norm: the gradients as a whole."""
+    if not norm.size or norm.steps[0] != 1:
+        return []
+    a, b = norm.a[0], norm.b[0]
+    share = _norm_share(a, b)
+    said = say("first-norm", a=figure(a), b=figure(b), relative=percent(share), share=percent(LOCAL_NORM))
+    return [Criterion("first norm", "pass" if share <= LOCAL_NORM else "fail", said, share, LOCAL_NORM, 1)]
 
 
 def _concluded(criteria: list[Criterion], found: Departure, count: int, unseen: tuple[Unseen, ...]) -> Verdict:
@@ -345,9 +503,9 @@ def _apart(loss: Pair, found: Departure) -> Criterion:
     return Criterion("apart", "fail", said, loss.b[row] - loss.a[row], None, step)
 
 
-def _spiked(loss: Pair, found: Departure) -> Criterion:
+def _spiked(loss: Pair, found: Departure, *, decides: bool) -> Criterion:
     if not found.spikes:
-        return Criterion("spikes", "info", say("no-spikes"))
+        return Criterion("spikes", "info", say("no-spikes"), decides=False)
     first = found.spikes[0]
     worst = max(found.spikes, key=lambda spike: spike.size)
     said = say(
@@ -359,7 +517,8 @@ def _spiked(loss: Pair, found: Departure) -> Criterion:
         worst=f"{loss.steps[worst.worst]:,}",
         difference=figure(loss.b[worst.worst] - loss.a[worst.worst]),
     )
-    return Criterion("spikes", "info", said, worst.size, None, first.step)
+    status: Status = "fail" if decides else "info"
+    return Criterion("spikes", status, said, worst.size, None, first.step, decides)
 
 
 def _first_steps(loss: Pair) -> list[Criterion]:
@@ -381,9 +540,6 @@ def _lr_zero(a: Run, b: Run, aligned: Alignment) -> list[Criterion]:
         found.append(_every("every norm", "zero-norm", aligned.norm, LR_ZERO_NORM))
     else:
         found.append(Criterion("every norm", "undecided", say("no-norm")))
-    if aligned.loss.size < LR_ZERO_STEPS:
-        said = say("zero-short", count=f"{aligned.loss.size:,}")
-        found.append(Criterion("length", "info", said, float(aligned.loss.size), float(LR_ZERO_STEPS)))
     return found
 
 
@@ -507,7 +663,9 @@ def _local_norms(norms: Matching, *, decides: bool) -> list[Criterion]:
     if norms.reason:
         if norms.reason == "one-side" and not decides:
             return []
-        return [Criterion("local norms", "undecided" if decides else "info", say(f"norms-{norms.reason}"))]
+        status: Status = "fail" if norms.reason == "other-count" else "undecided" if decides else "info"
+        said = say(f"norms-{norms.reason}", a=norms.counts[0], b=norms.counts[1])
+        return [Criterion("local norms", status, said)]
     found: list[Criterion] = []
     rows = norms.rows
     if rows:
@@ -523,7 +681,7 @@ def _local_norms(norms: Matching, *, decides: bool) -> list[Criterion]:
             a=figure(worst.a),
             b=figure(worst.b),
         )
-        status: Status = "pass" if good == len(rows) else "fail"
+        status = "pass" if good == len(rows) else "fail"
         found.append(Criterion("local norms", status, said, worst.relative, LOCAL_NORM, worst.step, decides))
     alone = [*norms.only_a, *norms.only_b]
     if alone:
@@ -533,6 +691,10 @@ def _local_norms(norms: Matching, *, decides: bool) -> list[Criterion]:
     return found
 
 
+RATE_ROUNDING = 1e-5
+"""What both frameworks print and float32 keeps of a learning rate, as a share of it; of the peak, a hundredth of it."""
+
+
 def rate_difference(rate: Pair) -> tuple[int, float] | None:
     """The first row where learning rates differ beyond what is printed, and the largest difference by the peak."""
     peak = max((abs(value) for value in rate.a if math.isfinite(value)), default=0.0)
@@ -540,10 +702,12 @@ def rate_difference(rate: Pair) -> tuple[int, float] | None:
         return None
     first, largest = -1, 0.0
     for row, (a, b) in enumerate(zip(rate.a, rate.b, strict=True)):
-        size = abs(a - b) / peak if peak else (0.0 if a == b else math.inf)
-        if not size <= 1e-5:
-            first = row if first < 0 else first
-            largest = max(largest, size if size == size else math.inf)
+        size = abs(a - b)
+        if a == b or size <= RATE_ROUNDING * abs(a) + RATE_ROUNDING / 50 * peak:
+            continue
+        share = size / peak if peak else math.inf
+        first = row if first < 0 else first
+        largest = max(largest, share if share == share else math.inf)
     return first, largest
 
 

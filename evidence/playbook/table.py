@@ -79,6 +79,12 @@ def stages() -> tuple[Stage, ...]:
     return tuple(_stage(number, row) for number, row in enumerate(content["stages"], start=1))
 
 
+@cache
+def patches() -> dict[str, str]:
+    """The files of code for the frameworks' side, by path."""
+    return house_yaml(package_text(os.path.dirname(__file__), "patches.yaml"))
+
+
 def _stage(number: int, row: dict[str, Any]) -> Stage:
     return Stage(
         row["id"],

@@ -12,6 +12,7 @@ from .copies import disagreeing
 from .megatron_dist_form import distributed_units
 from .megatron_form import Build, Ranks, ranks_of
 from .megatron_torch import rank_folder
+from .messages_compiled import say
 from .mindformers_files import MAP, as_mindformers
 from .model import View
 from .number_types import CHOSEN
@@ -135,7 +136,7 @@ def planned(request: Request, configs: Sequence[Config], options: ReadOptions | 
     sides = sides_of(configs, [checkpoint], options)
     if sides is None or (checkpoint.framework == "mindformers" and not sides.arranged):
         # Gate and up rows may alternate or not, and nothing in the file tells which.
-        unreadable("no-configuration", request.checkpoint, path=request.checkpoint)
+        unreadable(say.no_configuration(path=request.checkpoint), request.checkpoint)
     target: Framework = request.to or ("mindformers" if checkpoint.framework == "megatron" else "megatron")
     _check_supported(sides)
     wanted = sides.wanted(checkpoint.framework)
@@ -163,13 +164,12 @@ def _check_supported(sides: Sides) -> None:
     )
     if bool(megatron) != bool(mindformers):
         unreadable(
-            "unsupported",
+            say.unsupported(
+                file=sides.megatron.source,
+                what=say.of_a_model_whose_norms(),
+                advice=say.mindspore_transformers_has_no_such(),
+            ),
             sides.megatron.source,
-            file=sides.megatron.source,
-            what="of a model whose norms are stored as an offset from one (--apply-layernorm-1p)",
-            what_zh="以相对 1 的偏移存储归一化权重的模型（--apply-layernorm-1p）",
-            advice="MindSpore Transformers has no such norm.",
-            advice_zh="MindSpore Transformers 没有这种归一化。",
         )
 
 
@@ -180,20 +180,21 @@ def _check_same_model(
         a, b = here.get(name), there.get(name)
         if a != b and not (name in VOCABULARY and a and b and a[1:] == b[1:]):
             first, second = sides.of(framework).source, sides.of(target).source
-            shapes = {"a": "-" if a is None else list(a), "b": "-" if b is None else list(b)}
-            raise RefusedError(problem("models-differ", first, tensor=name, first=first, second=second, **shapes))
+            one, other = ("-" if shape is None else list(shape) for shape in (a, b))
+            said = say.models_differ(tensor=name, first=first, second=second, a=one, b=other)
+            raise RefusedError(problem(said, first))
 
 
 def _check_complete(path: str, model: Model, wanted: Mapping[str, Shape], source: str, framework: Framework) -> None:
     unknown = [*model.unknown, *(name for name in model.weights if name not in wanted)]
     if unknown:
-        raise RefusedError(problem("unknown", path, names=listed(unknown), side=framework))
+        raise RefusedError(problem(say.unknown(names=listed(unknown), side=framework), path))
     missing = [name for name in wanted if name not in model.weights]
     if missing:
         count = len(missing)
-        told = {"count_text": f"{len(wanted)} weights, {count} are not there"}
-        told["count_text_zh"] = f" {len(wanted)} 个权重，其中 {count} 个不存在"
-        raise RefusedError(problem("missing", path, path=path, names=listed(missing), source=source, **told))
+        counted = say.counted_weights(count=len(wanted), missing=count)
+        said = say.missing(path=path, names=listed(missing), source=source, counted=counted)
+        raise RefusedError(problem(said, path))
 
 
 def _check_copies(model: Model) -> None:
@@ -227,8 +228,8 @@ def _with_vocabulary(
         used = sides.megatron.recipe.value("model.vocab_size") or sides.mindformers.recipe.value("model.vocab_size")
         if weight.shape[0] > rows:
             if isinstance(used, int) and used > rows:
-                told = {"found": weight.shape[0], "vocabulary": used, "wanted": rows}
-                raise RefusedError(problem("vocabulary", weight.file, path=request.checkpoint, **told))
+                said = say.vocabulary(path=request.checkpoint, found=weight.shape[0], vocabulary=used, wanted=rows)
+                raise RefusedError(problem(said, weight.file))
             weights[name] = rows_of(weight, 0, rows)
         else:
             padding = zeros(weight.dtype, (rows - weight.shape[0], *weight.shape[1:]), weight.file)
@@ -241,7 +242,7 @@ def _mindformers_units(
 ) -> Iterator[Unit]:
     found, unknown = as_mindformers(table, weights)
     if unknown:
-        raise RefusedError(problem("unknown", request.checkpoint, names=listed(unknown), side="mindformers"))
+        raise RefusedError(problem(say.unknown(names=listed(unknown), side="mindformers"), request.checkpoint))
     groups: list[dict[str, Weight]] = [{}]
     size = 0
     for name, weight in found.items():
@@ -323,7 +324,7 @@ def _about(request: Request, plan: Plan) -> dict[str, Any]:
     """What makes a conversion this one and no other."""
     return {
         "source": os.path.abspath(plan.checkpoint.folder),
-        "source_state": _state_of(plan.checkpoint.folder, request.output),
+        "source_state": state_of(plan.checkpoint.folder, request.output),
         "from": plan.checkpoint.framework,
         "to": plan.target,
         "dtype": request.dtype,
@@ -336,7 +337,7 @@ def _about(request: Request, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _state_of(folder: str, output: str) -> list[list[Any]]:
+def state_of(folder: str, output: str) -> list[list[Any]]:
     """Names, sizes and times of the source's files, so that a changed checkpoint is noticed."""
     if os.path.isfile(folder):
         return [_stamp(folder, os.path.basename(folder))]

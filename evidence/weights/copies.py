@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .messages_compiled import say
 from .number_types import largest_difference, widened
 from .problems import problem
 from .weight import BLOCK_BYTES, pieces
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...schemas.diagnostic import Diagnostic
+    from ...schemas.message import Words
     from .model import Copy
 
 
@@ -24,19 +26,18 @@ def disagreeing(copies: Sequence[Copy]) -> Iterator[Diagnostic]:
     for copy in copies:
         found = _how(copy)
         if found is not None:
-            told = {"difference": found[0], "difference_zh": found[1]}
             first, second = copy.first.file, copy.second.file
-            yield problem("disagree", second, tensor=copy.name, first=first, second=second, **told)
+            yield problem(say.disagree(tensor=copy.name, first=first, second=second, difference=found), second)
 
 
-def _how(copy: Copy) -> tuple[str, str] | None:
-    """What differs, in both languages; None where every bit is the same."""
+def _how(copy: Copy) -> Words | None:
+    """What differs; None where every bit is the same."""
     import numpy as np
 
     first, second = copy.first, copy.second
     if first.shape != second.shape or first.dtype != second.dtype:
         one, other = (f"{weight.dtype} {list(weight.shape)}" for weight in (first, second))
-        return f"{one} and {other}", f"{one} 与 {other}"
+        return say.two_forms(one=one, other=other)
     largest, numbers = 0.0, 0
     size = max(1, BLOCK_BYTES // 8)
     for one, other in zip(pieces(first, size), pieces(second, size), strict=True):
@@ -50,8 +51,4 @@ def _how(copy: Copy) -> tuple[str, str] | None:
             largest = max(largest, largest_difference(widened(one, first.dtype), widened(other, second.dtype)))
     if not numbers:
         return None
-    count = first.count
-    return (
-        f"{numbers} of {count} numbers, the largest difference is {largest:.3g}",
-        f"{count} 个数中有 {numbers} 个不同，最大差 {largest:.3g}",
-    )
+    return say.numbers_differ(numbers=numbers, count=first.count, largest=largest)

@@ -18,6 +18,7 @@ from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
 from ..stranger_json import bytes_of
 from .megatron_torch import arguments_of
+from .messages_compiled import say
 from .model import Amount, Model, View, count
 from .number_types import STORED
 from .pickled import Pieces, Places, Record, read_pickle
@@ -54,7 +55,7 @@ class MegatronDist:
         common = os.path.join(self.folder, "common.pt")
         content: Any = TorchFile(common).content if os.path.isfile(common) else {}
         if not isinstance(content, dict):
-            garbled(common, "it is no table", "内容不是表")
+            garbled(common, say.it_is_no_table())
         table = cast("dict[str, Any]", content)
         iteration = table.get("iteration")
         self.iteration = iteration if isinstance(iteration, int) else None
@@ -67,7 +68,7 @@ class MegatronDist:
         try:
             data = bytes_of(path, _MOST_METADATA)
         except FileNotFoundError:
-            unreadable("missing-shard", path, file=path, needed="the list of what the .distcp files hold")
+            unreadable(say.missing_shard(file=path, needed="the list of what the .distcp files hold"), path)
         except OSError as error:
             denied(path, error)
         metadata = read_pickle(data, path)
@@ -75,13 +76,13 @@ class MegatronDist:
         entries = metadata.get("state_dict_metadata") if isinstance(metadata, Record) else None
         places = metadata.get("storage_data") if isinstance(metadata, Record) else None
         if not isinstance(entries, dict) or not isinstance(places, dict):
-            garbled(path, "it does not say what the checkpoint holds", "其中没有说明权重的内容")
+            garbled(path, say.it_does_not_say_what())
         try:
             where = cast("dict[Any, Places]", places)
             self._check_places(where)
             return dict(self._scattered(cast("dict[str, Any]", entries), where))
         except (AttributeError, TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
-            garbled(path, f"an entry is not as expected ({error})", f"其中有条目不符合预期（{error}）")
+            garbled(path, say.an_entry_is_not_as(error=error))
 
     def _check_places(self, places: Mapping[Any, Places]) -> None:
         """UnreadableError where a file that holds a weight is not there, or ends before it."""
@@ -93,10 +94,10 @@ class MegatronDist:
                 path = self._path(file)
                 if path not in sizes:
                     if not os.path.isfile(path):
-                        unreadable("missing-shard", path, file=path, needed=name)
+                        unreadable(say.missing_shard(file=path, needed=name), path)
                     sizes[path] = os.path.getsize(path)
                 if start + length > sizes[path]:
-                    unreadable("truncated", path, file=path, tensor=name, needed=start + length, size=sizes[path])
+                    unreadable(say.truncated(file=path, tensor=name, needed=start + length, size=sizes[path]), path)
 
     def _path(self, file: str) -> str:
         return os.path.join(self.folder, os.path.basename(file))
@@ -128,13 +129,12 @@ class MegatronDist:
             row = None if found is None else found.row_of(offsets, number)
             held = (whole, len(whole) - 1) if row is None and whole is not None else (found, row)
             if held[0] is None or held[1] is None:
-                unreadable("missing-shard", self.folder, file=f"{name} {list(offsets)}", needed=name)
+                unreadable(say.missing_shard(file=f"{name} {list(offsets)}", needed=name), self.folder)
             length = held[0][held[1]][2]
             if prod(size) * STORED[dtype][1] > length:
                 garbled(
                     os.path.join(self.folder, ".metadata"),
-                    f"a piece {list(size)} of {name} in {dtype} is said to take {length} bytes",
-                    f"{name} 的 {dtype} 分片 {list(size)} 只占 {length} 字节",
+                    say.a_piece_of_in_is(size=list(size), name=name, dtype=dtype, length=length),
                 )
             rows.append(-1 if row is None else row)
         if found is not None:
@@ -156,13 +156,10 @@ class MegatronDist:
             vocabulary = name in ("embedding.word_embeddings.weight", "output_layer.weight")
             if wanted is not None and view.strict and weight.shape != wanted and not vocabulary:
                 unreadable(
-                    "shape",
+                    say.shape(
+                        tensor=name, file=weight.file, found=list(weight.shape), wanted=list(wanted), source=view.source
+                    ),
                     weight.file,
-                    tensor=name,
-                    file=weight.file,
-                    found=list(weight.shape),
-                    wanted=list(wanted),
-                    source=view.source,
                 )
         written_as = {name: written for name, (written, _) in named.items()}
         return Model("megatron", self.folder, weights, written_as, tuple(unknown), self._beside)
@@ -220,7 +217,7 @@ class _Chunks:
 def _unstacked(name: str, weight: Scattered) -> Iterator[tuple[str, Scattered]]:
     stacked = _STACKED.search(name) is not None or _EXPERTS.search(name) is not None
     if stacked and weight.count and weight.shape[0] > _MOST_STACKED:
-        garbled(weight.file, f"{name} stacks {weight.shape[0]} layers", f"{name} 堆叠了 {weight.shape[0]} 层")
+        garbled(weight.file, say.stacks_layers(name=name, shape=weight.shape[0]))
     if _STACKED.search(name) is not None and weight.count:
         for inner in weight.along(lambda layer: _STACKED.sub(lambda found: f"{found[1]}{layer}.", name, count=1)):
             yield from _unstacked(inner.name, inner)

@@ -14,6 +14,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...mapper.weight_names import expert_of, global_names, layer_of
+from .messages_compiled import say
 from .number_types import TORCH
 from .pickle_writer import Called, Global, Made, Pairs, pickled
 from .problems import unreadable
@@ -97,13 +98,12 @@ def _check_types(weights: Mapping[str, Weight], keys: Mapping[str, tuple[str, tu
         other, known = first.setdefault(keys[name][0], (name, weight))
         if weight.dtype != known.dtype:
             unreadable(
-                "unsupported",
+                say.unsupported(
+                    file=weight.file,
+                    what=say.of_several_number_types_in(other=other, dtype=known.dtype, name=name, dtype2=weight.dtype),
+                    advice=say.dtype_gives_them_one_ckpt(),
+                ),
                 weight.file,
-                file=weight.file,
-                what=f"of several number types in one parameter ({other} is {known.dtype}, {name} {weight.dtype})",
-                what_zh=f"同一参数含多种数值类型的权重（{other} 为 {known.dtype}，{name} 为 {weight.dtype}）",
-                advice="--dtype gives them one; --ckpt-format torch keeps each its own.",
-                advice_zh="可用 --dtype 统一类型；--ckpt-format torch 则各自保留。",
             )
 
 

@@ -14,6 +14,7 @@ from ...mapper.weight_names import (
 )
 from .megatron_torch import Rank
 from .merging import shard
+from .messages_compiled import say
 from .problems import unreadable
 from .stages import Cut, chunks_of
 from .weight import changed, joined
@@ -63,7 +64,7 @@ def ranks_of(
     local = experts // ranks.expert
     if ranks.expert > 1 and (local * ranks.expert != experts or experts == 1):
         unreadable(
-            "split", _place(weights), what=f"experts ({experts})", parts=ranks.expert, option="--expert-parallel"
+            say.split(named=f"experts ({experts})", parts=ranks.expert, option="--expert-parallel"), _place(weights)
         )
     for pipeline in range(ranks.pipeline):
         stages = chunks[pipeline :: ranks.pipeline]

@@ -22,6 +22,7 @@ from ...mapper.weight_names import (
 )
 from ...mapper.weights import WeightTable
 from .merging import is_replicated, merged
+from .messages_compiled import say
 from .model import Amount, Copy, Model, View, count
 from .number_types import STORED
 from .pickled import Record, Tensor
@@ -72,17 +73,14 @@ class MegatronTorch:
         for file in self._files.values():
             content: Any = file.content
             if not isinstance(content, dict) or not ("model" in content or _chunks(cast("dict[str, Any]", content))):
-                garbled(file.path, "there is no model in it", "其中没有模型")
+                garbled(file.path, say.there_is_no_model_in())
             single: Any = cast("dict[str, Any]", content).get("model")
             if isinstance(single, dict) and "language_model" in single:
                 unreadable(
-                    "unsupported",
+                    say.unsupported(
+                        file=file.path, what=say.of_megatron_lm_s_legacy(), advice=say.megatron_lm_s_tools_checkpoint()
+                    ),
                     file.path,
-                    file=file.path,
-                    what="of Megatron-LM's legacy model (--use-legacy-models)",
-                    what_zh=" Megatron-LM 旧版模型（--use-legacy-models）的权重",
-                    advice="Megatron-LM's tools/checkpoint/convert.py makes a Megatron-Core checkpoint of it.",
-                    advice_zh="可用 Megatron-LM 的 tools/checkpoint/convert.py 转换为 Megatron-Core 权重。",
                 )
         first = next(iter(self._files.values()))
         self.iteration = self._same_iteration()
@@ -95,7 +93,7 @@ class MegatronTorch:
         known = [(file.path, _iteration(file.content.get("iteration"))) for file in self._files.values()]
         for path, iteration in known[1:]:
             if iteration != known[0][1]:
-                unreadable("mixed", path, first=known[0][0], a=known[0][1], second=path, b=iteration)
+                unreadable(say.mixed(first=known[0][0], a=known[0][1], second=path, b=iteration), path)
         return known[0][1]
 
     def _ranks_named(self) -> dict[Rank, TorchFile]:
@@ -140,7 +138,7 @@ class MegatronTorch:
     def _lacks(self, rank: Rank, counts: list[int]) -> None:
         folder = rank_folder(rank, pipeline=counts[1] > 1, expert=counts[2] > 1)
         path = os.path.join(self.folder, folder, SHARD)
-        unreadable("missing-shard", path, file=path, needed=f"the shard of {folder}")
+        unreadable(say.missing_shard(file=path, needed=f"the shard of {folder}"), path)
 
     def shapes(self) -> Mapping[str, Shape]:
         return {
@@ -214,11 +212,7 @@ class MegatronTorch:
             before[stage] = count
             count += len(held[stage])
             if held[stage] != set(range(len(held[stage]))):
-                garbled(
-                    self.folder,
-                    f"pipeline rank {stage[1]} does not count its layers from 0: {sorted(held[stage])}",
-                    f"流水线 rank {stage[1]} 的层号不是从 0 开始：{sorted(held[stage])}",
-                )
+                garbled(self.folder, say.pipeline_rank_does_not_count(stage=stage[1], held=sorted(held[stage])))
         return before
 
     def _pieces(
@@ -325,7 +319,7 @@ def _entries(file: TorchFile) -> Iterator[tuple[int, str, Any]]:
     chunks = {0: single} if single is not None else {int(key[5:]): content[key] for key in _chunks(content)}
     for number, chunk in chunks.items():
         if not isinstance(chunk, dict):
-            garbled(file.path, "its model is no table of parameters", "其中的模型不是参数表")
+            garbled(file.path, say.its_model_is_no_table())
         for name, value in cast("dict[Any, Any]", chunk).items():
             yield number, str(name), value
 
@@ -367,5 +361,5 @@ def _files(folder: str) -> Iterator[tuple[Rank, str]]:
             continue
         path = os.path.join(folder, name, SHARD)
         if not os.path.isfile(path):
-            unreadable("missing-shard", path, file=path, needed=f"the shard of {name}")
+            unreadable(say.missing_shard(file=path, needed=f"the shard of {name}"), path)
         yield Rank(*rank), path

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...mapper.weight_names import split_of
+from .messages_compiled import say
 from .problems import unreadable
 from .weight import Shape, Weight, columns_of, joined, rows_of
 
@@ -80,10 +81,10 @@ def shard(name: str, weight: Weight, rank: int, ranks: int, *, gated: bool, whol
 
 def _share(name: str, weight: Weight, length: int, ranks: int) -> int:
     if length % ranks:
-        unreadable("split", weight.file, what=f"{name} ({length})", parts=ranks, option="--tensor-parallel")
+        unreadable(say.split(named=f"{name} ({length})", parts=ranks, option="--tensor-parallel"), weight.file)
     return length // ranks
 
 
 def _wrong(name: str, part: Weight, wanted: str, source: str, found: object = None) -> None:
     shape: Shape | object = found or f"{part.dtype} {list(part.shape)}"
-    unreadable("shape", part.file, tensor=name, file=part.file, found=shape, wanted=wanted, source=source)
+    unreadable(say.shape(tensor=name, file=part.file, found=shape, wanted=wanted, source=source), part.file)

@@ -20,6 +20,7 @@ from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
 from ...schemas.border.regular import open_regular
 from ..json_members import Budget, members
+from .messages_compiled import say
 from .mindspore_ckpt import read_ckpt
 from .model import Amount, Copy, Model, View, count
 from .problems import denied, garbled, said_twice, unreadable
@@ -124,18 +125,19 @@ def _parts(
     """The Megatron-Core weights that one parameter holds."""
     sizes = ranks if view.wanted is None else {name: shape[0] for name, shape in view.wanted.items() if shape}
     if pairing.relation == "joined" and not any(name in sizes for name in pairing.megatron):
-        unreadable("no-configuration", weight.file, path=weight.file)
+        unreadable(say.no_configuration(path=weight.file), weight.file)
     try:
         cuts = table.cuts(pairing, weight.shape[0], sizes)
     except (ValueError, IndexError) as error:
         unreadable(
-            "shape",
+            say.shape(
+                tensor=pairing.mindformers,
+                file=weight.file,
+                found=list(weight.shape),
+                wanted=str(error),
+                source=view.source or "the weight table",
+            ),
             weight.file,
-            tensor=pairing.mindformers,
-            file=weight.file,
-            found=list(weight.shape),
-            wanted=str(error),
-            source=view.source or "the weight table",
         )
     for name, (start, stop) in zip(pairing.megatron, cuts, strict=True):
         share = rows_of(weight, start, stop)
@@ -144,13 +146,14 @@ def _parts(
         vocabulary = name in ("embedding.word_embeddings.weight", "output_layer.weight")
         if wanted is not None and view.strict and shape != wanted and not vocabulary:
             unreadable(
-                "shape",
+                say.shape(
+                    tensor=pairing.mindformers,
+                    file=weight.file,
+                    found=list(weight.shape),
+                    wanted=f"{name} {list(wanted)}",
+                    source=view.source,
+                ),
                 weight.file,
-                tensor=pairing.mindformers,
-                file=weight.file,
-                found=list(weight.shape),
-                wanted=f"{name} {list(wanted)}",
-                source=view.source,
             )
         yield name, _undone(table, pairing, share, shape)
 
@@ -173,22 +176,18 @@ def _whole(folder: str, names: list[str]) -> Iterator[tuple[str, Weight]]:
         path = os.path.join(folder, os.path.basename(file))
         if not os.path.isfile(path):
             needed = next((name for name, stands in table.items() if stands == file), file)
-            unreadable("missing-shard", path, file=path, needed=needed)
+            unreadable(say.missing_shard(file=path, needed=needed), path)
         headers[file] = read_header(path)
     for name, file in table.items():
         if name not in headers[file]:
             unreadable(
-                "missing-shard", folder, file=f"{name} in {os.path.join(folder, file)}", needed=f"{index}: {name}"
+                say.missing_shard(file=f"{name} in {os.path.join(folder, file)}", needed=f"{index}: {name}"), folder
             )
     seen: dict[str, str] = {}
     for file, header in headers.items():
         for name, weight in header.items():
             if name in seen:
-                garbled(
-                    os.path.join(folder, file),
-                    f"{name} stands in {seen[name]} too; a folder holds one checkpoint",
-                    f"{name} 也存在于 {seen[name]}；一个目录只应存放一份权重",
-                )
+                garbled(os.path.join(folder, file), say.stands_in_too_a_folder(name=name, seen=seen[name]))
             seen[name] = file
             yield name, weight
 
@@ -205,10 +204,10 @@ def _sliced(folder: str, path: str, copies: list[Copy]) -> Iterator[tuple[str, W
                 file = os.path.join(folder, places[(name, offsets)][0])
                 if file not in headers:
                     if not os.path.isfile(file):
-                        unreadable("missing-shard", file, file=file, needed=name)
+                        unreadable(say.missing_shard(file=file, needed=name), file)
                     headers[file] = read_header(file)
                 if name not in headers[file]:
-                    unreadable("missing-shard", file, file=f"{name} in {file}", needed=f"metadata.json: {name}")
+                    unreadable(say.missing_shard(file=f"{name} in {file}", needed=f"metadata.json: {name}"), file)
                 stored = headers[file][name]
                 dtype = stored.dtype
                 for other in places[(name, offsets)][1:]:
@@ -223,7 +222,7 @@ def _sliced(folder: str, path: str, copies: list[Copy]) -> Iterator[tuple[str, W
             whole.check_whole(folder)
             yield name, whole
     except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
-        garbled(path, f"an entry is not as expected ({error})", f"其中有条目不符合预期（{error}）")
+        garbled(path, say.an_entry_is_not_as(error=error))
 
 
 def _listed_files(path: str) -> dict[str, str]:
@@ -283,9 +282,9 @@ def _members(path: str, *opened: tuple[str, ...]) -> Iterator[Member]:
     except OSError as error:
         denied(path, error)
     except ValueError as error:
-        garbled(path, f"it is no JSON ({error})", f"不是 JSON（{error}）")
+        garbled(path, say.it_is_no_json(error=error))
     if not found and not _begins_object(path):
-        garbled(path, "it is no JSON object", "不是 JSON 对象")
+        garbled(path, say.it_is_no_json_object())
 
 
 def _begins_object(path: str) -> bool:
@@ -297,7 +296,7 @@ def _take(path: str, budget: Budget, size: int) -> None:
     try:
         budget.take(size)
     except ValueError as error:
-        garbled(path, str(error), "其中的小条目过多，超出此类文件的规模")
+        garbled(path, say.too_many_items(error=error))
 
 
 def as_mindformers(table: WeightTable, weights: Mapping[str, Weight]) -> tuple[dict[str, Weight], list[str]]:

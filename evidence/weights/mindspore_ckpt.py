@@ -18,6 +18,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.border.regular import open_regular
+from .messages_compiled import say
 from .number_types import STORED
 from .problems import denied, garbled, unreadable
 from .weight import BLOCK_BYTES, Computed, Place, Stored, joined
@@ -67,21 +68,18 @@ def read_ckpt(path: str) -> dict[str, Weight]:
         denied(path, error)
     except _DamagedError as error:
         unreadable(
-            "unsupported",
+            say.unsupported(
+                file=path, what=say.no_whole_and_open_ckpt(error=error), advice=say.an_encrypted_one_has_to()
+            ),
             path,
-            file=path,
-            what=f"no whole and open ckpt file of MindSpore ({error})",
-            what_zh=f"不完整或已加密的 MindSpore ckpt 文件（{error}）",
-            advice="An encrypted one has to be loaded and saved with mindspore first.",
-            advice_zh="加密的文件须先用 mindspore 加载并另存。",
         )
     found: dict[str, Weight] = {}
     for tag, group in groupby((value for value in values if value.kind != _TEXT), key=lambda value: value.tag):
         if tag in found:
-            garbled(path, f"{tag} stands in it twice", f"其中 {tag} 出现两次")
+            garbled(path, say.stands_in_it_twice(tag=tag))
         found[tag] = _weight(path, tag, list(group))
     if not found:
-        garbled(path, "it holds no parameter", "其中没有参数")
+        garbled(path, say.it_holds_no_parameter())
     return found
 
 
@@ -90,21 +88,17 @@ def _weight(path: str, tag: str, values: list[_Value]) -> Weight:
     first = values[0]
     dtype = _TYPES.get(first.kind)
     if dtype is None or any(value.kind != first.kind or value.dims != first.dims for value in values):
-        garbled(path, f"{tag} has the type {first.kind[:40]!r}", f"{tag} 的类型为 {first.kind[:40]!r}")
+        garbled(path, say.has_the_type(tag=tag, kind=first.kind[:40]))
     width = STORED[dtype][1]
     held = sum(value.size for value in values)
     shape = () if first.dims == (0,) and held == width else first.dims
     if len(shape) > _MOST_AXES or not all(0 <= size < _LARGEST for size in shape) or prod(shape) * width != held:
-        garbled(
-            path,
-            f"{tag} of {dtype} {str(list(shape))[:80]} does not take {held} bytes",
-            f"{dtype} {str(list(shape))[:80]} 的 {tag} 不占 {held} 字节",
-        )
+        garbled(path, say.of_does_not_take_bytes(tag=tag, dtype=dtype, shape=str(list(shape))[:80], held=held))
     places = [Place(path, value.offset, value.size) for value in values]
     if len(places) == 1:
         return Stored(tag, dtype, shape, places[0])
     if any(place.size % width for place in places):
-        garbled(path, f"{tag} is cut within a number", f"{tag} 在一个数的中间被切断")
+        garbled(path, say.is_cut_within_a_number(tag=tag))
     parts = [Stored(tag, dtype, (place.size // width,), place) for place in places]
     return _reshaped(joined(parts, 0), shape)
 

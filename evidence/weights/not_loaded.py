@@ -11,13 +11,14 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...mapper.weight_names import beside_the_weights, canonical
+from ...schemas.message import NOTHING, Words
+from .messages_compiled import say
 from .problems import unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ...mapper.recipe.values import Recipe
-    from ...schemas.diagnostic import Language
     from ...schemas.source import SourceText
 
 Missing = Literal["network", "weights"]
@@ -53,13 +54,8 @@ class Explained(NamedTuple):
     entries: tuple[Entry, ...]
     kind: str
     harmless: bool
-    en: str
-    zh: str
+    words: Words
     fields: tuple[str, ...] = ()
-
-    def text(self, language: Language) -> str:
-        """The sentence for a person."""
-        return self.zh if language == "zh" else self.en
 
 
 def read_lists(source: SourceText) -> tuple[Entry, ...]:
@@ -99,17 +95,9 @@ def read_lists(source: SourceText) -> tuple[Entry, ...]:
         elif line.strip():
             current = None
     if current is not None and depth > 0:
-        why = f"the list that begins on line {began} does not end; the log was cut off in it"
-        why_zh = f"第 {began} 行开始的列表没有结束，日志在此被截断"
-        unreadable("garbled", source.name, file=source.name, why=why, why_zh=why_zh)
+        unreadable(say.garbled(file=source.name, why=say.list_cut_off(began=began)), source.name)
     if not seen:
-        unreadable(
-            "garbled",
-            source.name,
-            file=source.name,
-            why='neither "These parameters are not loaded in the network" nor "… in the weights" stands in it',
-            why_zh="其中没有 “These parameters are not loaded in the network/weights”",
-        )
+        unreadable(say.garbled(file=source.name, why=say.neither_these_parameters_are_not()), source.name)
     return tuple(found.values())
 
 
@@ -134,69 +122,29 @@ def _note(found: dict[tuple[str, Missing], Entry], text: str, which: Missing, li
         found.setdefault((name, which), Entry(name, which, line))
 
 
-_PARTS: tuple[tuple[str, tuple[str, ...], str, str, str], ...] = (
+_PARTS: tuple[tuple[str, tuple[str, ...], str, Callable[[], Words]], ...] = (
     (
         "linear_qkv",
         ("linear_q", "linear_k", "linear_v", "wq", "wk", "wv", "q_proj", "k_proj", "v_proj"),
         "fused-qkv",
-        (
-            "the network has query, key and value as one fused weight, the file has them apart. Convert the weights "
-            "for this network (qkv_concat, or accmap weights convert); by hand, rows go group by group: queries, key, "
-            "value."
-        ),
-        (
-            "网络中 Q/K/V 为融合权重，而权重文件中是分开的。请按该网络转换权重（qkv_concat 或 accmap weights convert）"
-            "；手动融合时按组排列：Q、K、V。"
-        ),
+        say.fused_qkv,
     ),
-    (
-        "w_qkv",
-        ("wq", "wk", "wv", "q_proj", "k_proj", "v_proj"),
-        "fused-qkv",
-        "the network has query, key and value as one fused weight, the file has them apart: set qkv_concat alike.",
-        "网络中 Q/K/V 为融合权重，而权重文件中是分开的：请使两侧 qkv_concat 一致。",
-    ),
-    (
-        "linear_fc1",
-        ("gating", "hidden", "gate_proj", "up_proj", "w1", "w3"),
-        "fused-gate-up",
-        (
-            "the network has gate and up projection as one weight, the file has them apart. Convert the weights for "
-            "this network; gate rows come first, or alternate with up rows (use_interleaved_weight_layout_mlp)."
-        ),
-        (
-            "网络中 gate 与 up 为融合权重，而权重文件中是分开的。请按该网络转换权重；gate 在前，"
-            "若开启 use_interleaved_weight_layout_mlp 则与 up 逐行交错。"
-        ),
-    ),
-    (
-        "w_gate_hidden",
-        ("w1", "w3", "gate_proj", "up_proj"),
-        "fused-gate-up",
-        "the network has gate and up projection as one weight, the file has them apart: set qkv_concat alike.",
-        "网络中 gate 与 up 为融合权重，而权重文件中是分开的：请使两侧 qkv_concat 一致。",
-    ),
+    ("w_qkv", ("wq", "wk", "wv", "q_proj", "k_proj", "v_proj"), "fused-qkv", say.fused_qkv_alike),
+    ("linear_fc1", ("gating", "hidden", "gate_proj", "up_proj", "w1", "w3"), "fused-gate-up", say.fused_gate_up),
+    ("w_gate_hidden", ("w1", "w3", "gate_proj", "up_proj"), "fused-gate-up", say.fused_gate_up_alike),
     (
         "linear_qkv",
         ("linear_q_down_proj", "linear_kv_down_proj", "linear_q_proj", "q_a_proj", "kv_a_proj_with_mqa"),
         "joined-latent",
-        "the network joins the latent projections into one weight (mla_qkv_concat), the file has them apart.",
-        "网络将 MLA 投影合并为一个权重（mla_qkv_concat），而权重文件中是分开的。",
+        say.joined_latent,
     ),
     (
         "weight1",
         ("local_experts", "gate_proj", "up_proj", "w1", "w3", "linear_fc1"),
         "stacked-experts",
-        "the network has all experts in one stacked weight, the file has one matrix for each. Convert the weights.",
-        "网络将全部专家堆叠为一个权重，而权重文件中每个专家各有一个矩阵。请转换权重。",
+        say.stacked_experts,
     ),
-    (
-        "weight2",
-        ("local_experts", "down_proj", "w2", "linear_fc2"),
-        "stacked-experts",
-        "the network has all experts in one stacked weight, the file has one matrix for each. Convert the weights.",
-        "网络将全部专家堆叠为一个权重，而权重文件中每个专家各有一个矩阵。请转换权重。",
-    ),
+    ("weight2", ("local_experts", "down_proj", "w2", "linear_fc2"), "stacked-experts", say.stacked_experts),
 )
 """A fused module and the modules it is made of."""
 
@@ -215,14 +163,14 @@ def explain(entries: Sequence[Entry], recipe: Recipe | None = None) -> tuple[Exp
     alike: dict[tuple[str, str], tuple[Explained, list[Entry]]] = {}
     for entry in left.values():
         one = _single(entry, recipe)
-        alike.setdefault((one.kind, one.en), (one, []))[1].append(entry)
+        alike.setdefault((one.kind, one.words), (one, []))[1].append(entry)
     found.extend(one._replace(entries=tuple(together)) for one, together in alike.values())
     return tuple(found)
 
 
 def _fused(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explained]:
     """One weight on one list and its parts on the other."""
-    for fused, parts, kind, en, zh in _PARTS:
+    for fused, parts, kind, said in _PARTS:
         groups: list[Entry] = []
         split_side: str | None = None
         candidates: dict[tuple[Missing, str | None, str], list[Entry]] = {}
@@ -243,14 +191,10 @@ def _fused(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explained]:
                 del left[(one.name, one.missing)]
         if not groups:
             continue
+        words = said()
         if split_side == "network":
-            en = (
-                "the other way round: the file has the weight fused, the network has its parts. "
-                + en[0].upper()
-                + en[1:]
-            )
-            zh = "方向相反：权重文件中为融合权重，网络中为拆分权重。" + zh
-        yield Explained(tuple(groups), kind, False, en, zh)
+            words = say.other_way_round(what=Words(words[0].upper() + words[1:], words.zh))
+        yield Explained(tuple(groups), kind, False, words)
 
 
 def _module(name: str, modules: Iterable[str]) -> str | None:
@@ -303,10 +247,8 @@ def _renamed(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explained]:
         del left[(name, missing)]
         del left[(match, "weights")]
     for (prefix, side), entries in groups.items():
-        whose, whose_zh = ("network's", "网络") if side == "network" else ("file's", "权重文件")
-        en = f"the {whose} names begin with {prefix!r}, the other side's do not; rename the weights in the file."
-        zh = f"{whose_zh}中的名称带前缀 {prefix!r}，另一侧没有；请重命名权重。"
-        yield Explained(tuple(entries), "prefix", False, en, zh)
+        whose = say.whose_network() if side == "network" else say.whose_file()
+        yield Explained(tuple(entries), "prefix", False, say.another_prefix(whose=whose, prefix=prefix))
 
 
 def _endings(name: str) -> Iterator[str]:
@@ -322,8 +264,8 @@ def _single(entry: Entry, recipe: Recipe | None) -> Explained:
     one = (entry,)
     beside = beside_the_weights("mindformers", name)
     if beside is not None or name.endswith(("inv_freq", "freqs_cis")):
-        en, zh = ("rotary frequencies", "旋转位置编码频率") if beside is None else beside[:2]
-        return Explained(one, "beside", True, f"{en}: no weight of the model.", f"{zh}：不是模型权重。")
+        what = say.rotary_frequencies() if beside is None else Words(*beside[:2])
+        return Explained(one, "beside", True, say.no_weight_of_the_model(what=what))
     layers = None if recipe is None else recipe.value("model.num_layers")
     layer = _LAYER.search(name)
     if layer and isinstance(layers, int) and int(layer[1]) >= layers and "mtp." not in name:
@@ -331,8 +273,7 @@ def _single(entry: Entry, recipe: Recipe | None) -> Explained:
             one,
             "layers",
             False,
-            f"the configuration has {layers} layers, this name is of layer {int(layer[1])}: the layer counts differ.",
-            f"配置为 {layers} 层，而该名称属于第 {int(layer[1])} 层：层数不一致。",
+            say.the_configuration_has_layers_this(layers=layers, layer=int(layer[1])),
             ("model.num_layers",),
         )
     for rule in (_head, _bias, _further, _norms, _foreign):
@@ -340,20 +281,8 @@ def _single(entry: Entry, recipe: Recipe | None) -> Explained:
         if found is not None:
             return found
     if entry.missing == "network":
-        return Explained(
-            one,
-            "missing",
-            False,
-            "the network keeps its initial values here: the file has no such weight. Re-convert the weights.",
-            "网络此处保持初始值：权重文件中没有对应权重。请重新转换权重。",
-        )
-    return Explained(
-        one,
-        "unexpected",
-        False,
-        "the network has no such parameter, so this weight is lost: the configuration describes another model.",
-        "网络没有该参数，此权重被丢弃：配置描述的是另一个模型。",
-    )
+        return Explained(one, "missing", False, say.the_network_keeps_its_initial())
+    return Explained(one, "unexpected", False, say.the_network_has_no_such())
 
 
 def _head(entry: Entry, name: str, recipe: Recipe | None) -> Explained | None:
@@ -366,29 +295,23 @@ def _head(entry: Entry, name: str, recipe: Recipe | None) -> Explained | None:
             (entry,),
             "tied-head",
             entry.missing == "weights",
-            "the head is tied to the embedding by the configuration; a weight of its own is not used.",
-            "配置中输出层与词嵌入共享权重，不使用单独的输出层权重。",
+            say.the_head_is_tied_to(),
             fields,
         )
-    known = " (the configuration does not tie them)" if tied is False else ""
-    known_zh = "（配置未共享）" if tied is False else ""
+    known = say.not_tied() if tied is False else NOTHING
     if entry.missing == "network":
         return Explained(
             (entry,),
             "tied-head",
             False,
-            f"the output layer keeps its initial values{known}: where the model ties it to the embedding, set "
-            "tie_word_embeddings: True.",
-            f"输出层保持初始值{known_zh}：若模型与词嵌入共享权重，请设置 tie_word_embeddings: True。",
+            say.the_output_layer_keeps_its(known=known),
             fields,
         )
     return Explained(
         (entry,),
         "tied-head",
         False,
-        f"the file has an output layer of its own that the network lacks{known}: set tie_word_embeddings: False unless "
-        "it equals the embedding.",
-        f"权重文件有单独的输出层，而网络没有{known_zh}：除非它与词嵌入相同，请设置 tie_word_embeddings: False。",
+        say.the_file_has_an_output(known=known),
         fields,
     )
 
@@ -403,24 +326,20 @@ def _bias(entry: Entry, name: str, recipe: Recipe | None) -> Explained | None:
     is_qkv = module in _QKV
     field = "attention.qkv_bias" if is_qkv else "model.bias_linear"
     key = "attention_bias (add_qkv_bias)" if is_qkv else "add_bias_linear"
-    told = "" if recipe is None else f" (the configuration says {recipe.value(field)})"
-    told_zh = "" if recipe is None else f"（配置中为 {recipe.value(field)}）"
+    told = NOTHING if recipe is None else say.configuration_says(value=recipe.value(field))
     if entry.missing == "network":
         return Explained(
             (entry,),
             "bias",
             False,
-            f"the network was built with a bias{told} that the weights do not have; its initial values disturb every "
-            f"answer. If the model has none, set {key} to False.",
-            f"网络带有 bias{told_zh}，而权重中没有；其初始值会影响所有输出。若模型没有 bias，请将 {key} 设为 False。",
+            say.the_network_was_built_with(key=key, told=told),
             (field,),
         )
     return Explained(
         (entry,),
         "bias",
         False,
-        f"the weights have a bias that the network was built without{told}; it is lost. Set {key} to True.",
-        f"权重带有 bias，而网络没有{told_zh}，该 bias 被丢弃。请将 {key} 设为 True。",
+        say.the_weights_have_a_bias(key=key, told=told),
         (field,),
     )
 
@@ -433,8 +352,7 @@ def _further(entry: Entry, name: str, _recipe: Recipe | None) -> Explained | Non
         (entry,),
         "further-prediction",
         harmless,
-        "multi-token prediction: " + ("inference does not use it." if harmless else "the file has no weights for it."),
-        "多 token 预测（MTP）：" + ("推理不使用。" if harmless else "权重文件中没有对应权重。"),
+        say.further_unused() if harmless else say.further_missing(),
         ("mtp.num_layers",),
     )
 
@@ -446,8 +364,7 @@ def _norms(entry: Entry, name: str, _recipe: Recipe | None) -> Explained | None:
             (entry,),
             "qk-norm",
             False,
-            "the norm of queries and keys is on one side only: check qk_layernorm.",
-            "仅一侧有 Q/K 归一化：请检查 qk_layernorm。",
+            say.the_norm_of_queries_and(),
             ("attention.qk_layernorm",),
         )
     if name.endswith((".gamma", ".beta")) or (name.endswith(".bias") and "norm" in name):
@@ -455,8 +372,7 @@ def _norms(entry: Entry, name: str, _recipe: Recipe | None) -> Explained | None:
             (entry,),
             "norm-kind",
             False,
-            "LayerNorm is called gamma/beta, RMSNorm weight: check the kind of norm (normalization).",
-            "LayerNorm 的参数名为 gamma/beta，RMSNorm 为 weight：请检查归一化类型（normalization）。",
+            say.layernorm_is_called_gamma_beta(),
             ("norm.type",),
         )
     return None
@@ -465,10 +381,4 @@ def _norms(entry: Entry, name: str, _recipe: Recipe | None) -> Explained | None:
 def _foreign(entry: Entry, _name: str, _recipe: Recipe | None) -> Explained | None:
     if _HUGGING_FACE.search(entry.name) is None:
         return None
-    return Explained(
-        (entry,),
-        "foreign-names",
-        False,
-        "this is a Hugging Face name: the weights were not converted for this network.",
-        "这是 Hugging Face 的名称：权重未按该网络转换。",
-    )
+    return Explained((entry,), "foreign-names", False, say.this_is_a_hugging_face())

@@ -12,6 +12,7 @@ from ...mapper.weights import Layout
 from ...schemas.config import ReadOptions
 from .megatron_dist import MegatronDist
 from .megatron_torch import MegatronTorch
+from .messages_compiled import say
 from .mindformers_files import MindFormersFiles
 from .places import Found, checkpoint_or_stop
 from .problems import unreadable
@@ -32,7 +33,7 @@ def open_checkpoint(path: str | Found) -> Checkpoint:
     try:
         import numpy  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError:
-        unreadable("needs-numpy", str(path))
+        unreadable(say.needs_numpy(), str(path))
     found = checkpoint_or_stop(path) if isinstance(path, str) else path
     return _FORMS[found.form](found)
 
@@ -79,7 +80,7 @@ class Sides(NamedTuple):
                     if source.get(name, (None,))[0] == OPEN and name in found:
                         found[name] = (OPEN, *found[name][1:])
         except UndecidedSizeError as error:
-            unreadable("open-size", error.file, file=error.file, fields=", ".join(error.fields))
+            unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
         return found
 
 
@@ -112,7 +113,7 @@ def sides_of(
         # What the model is, the given file says; how it is laid out, the MindSpore Transformers one.
         layout = layout_of((megatron if "megatron" in known else mindformers).recipe, mindformers.config)
     except UndecidedSizeError as error:
-        unreadable("open-size", error.file, file=error.file, fields=", ".join(error.fields))
+        unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
     seen = next((one for one in checkpoints if one.framework == "mindformers"), None)
     if "mindformers" not in known and seen is not None:
         names = inferred_layout(seen)

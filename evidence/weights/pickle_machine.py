@@ -146,6 +146,9 @@ def _claimed(claim: int, most: int) -> int:
     return claim
 
 
+_WIDTHS = {0x4D: 2, 0x4A: 4}
+
+
 class _Machine:
     def __init__(self, data: bytes, knowledge: Knowledge, most: int) -> None:
         self.data = data
@@ -203,9 +206,10 @@ class _Machine:
             elif code == 0x28:  # MARK
                 self.marks.append(len(stack))
                 self.rest -= 8
-            elif code == 0x4D:  # BININT2
-                push(data[at] | data[at + 1] << 8)
-                at += 2
+            elif code in _WIDTHS:  # BININT2, BININT
+                width = _WIDTHS[code]
+                push(int.from_bytes(data[at : at + width], "little", signed=width == 4))
+                at += width
                 self.rest -= 40
             elif 0x85 <= code <= 0x87:  # TUPLE1, TUPLE2, TUPLE3
                 count = code - 0x84
@@ -226,10 +230,6 @@ class _Machine:
                     self.remember(place)
                 else:
                     _claimed(place, self.end)
-            elif code == 0x4A:  # BININT
-                push(int.from_bytes(data[at : at + 4], "little", signed=True))
-                at += 4
-                self.rest -= 40
             elif code == 0x2E:  # STOP
                 return True
             else:

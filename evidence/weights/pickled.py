@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .messages_compiled import say
 from .number_types import TORCH, TORCH_STORAGES
 from .pickle_machine import Known, Named, PickleError, Record, attribute, run
 from .problems import garbled, unreadable
@@ -163,12 +164,12 @@ def read_pickle(data: bytes, file: str, size: int = 0) -> Any:
     try:
         return run(data, _Checkpoint(), max(size, len(data)) + _FREE)
     except _RefusedError as refused:
-        unreadable("refused", file, file=file, name=str(refused))
+        unreadable(say.refused(file=file, name=str(refused)), file)
     except RecursionError:
-        garbled(file, "its pickle is nested too deeply", "其 pickle 嵌套过深")
+        garbled(file, say.its_pickle_is_nested_too())
     except Exception as error:  # noqa: BLE001 - whatever the bytes lead to, the file is not a checkpoint
         why = " ".join(str(error).split())[:120]
-        garbled(file, f"its pickle is damaged ({why})", f"其 pickle 已损坏（{why}）")
+        garbled(file, say.its_pickle_is_damaged(said=why))
 
 
 class _RefusedError(Exception):

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from ..stranger_json import bytes_of
+from .messages_compiled import say
 from .problems import denied, unreadable
 
 if TYPE_CHECKING:
@@ -82,10 +83,11 @@ def _latest(path: str) -> str:
             if _ITERATION.fullmatch(name) and os.path.isdir(folder):
                 return folder
         unreadable(
-            "missing-shard",
+            say.missing_shard(
+                file=os.path.join(path, f"iter_{written.zfill(7)}"),
+                needed=f"the iteration {written!r} that {TRACKER} names",
+            ),
             path,
-            file=os.path.join(path, f"iter_{written.zfill(7)}"),
-            needed=f"the iteration {written!r} that {TRACKER} names",
         )
     inner = sorted(
         name for name in os.listdir(path) if _ITERATION.fullmatch(name) and os.path.isdir(os.path.join(path, name))
@@ -94,32 +96,22 @@ def _latest(path: str) -> str:
         return os.path.join(path, inner[0])
     if inner:
         unreadable(
-            "nothing-there",
-            path,
-            path=path,
-            found=f"it holds {', '.join(inner)} and no {TRACKER}; name one of them",
-            found_zh=f"其中有 {', '.join(inner)}，但没有 {TRACKER}，请指定其中之一",
+            say.nothing_there(path=path, found=say.it_holds_and_no_name(listed=", ".join(inner), tracker=TRACKER)), path
         )
     return path
 
 
 def _nothing(path: str) -> NoReturn:
     if not os.path.exists(path):
-        unreadable("nothing-there", path, path=path, found="nothing is there", found_zh="路径不存在")
+        unreadable(say.nothing_there(path=path, found=say.nothing_is_there()), path)
     if os.path.isdir(path):
         if any(name.endswith(".ckpt") for _, _, names in os.walk(path) for name in names):
             _ckpt(path)
-        unreadable("nothing-there", path, path=path, found="none of its files is one", found_zh="其中没有权重文件")
-    unreadable("nothing-there", path, path=path, found="it is another kind of file", found_zh="这是其他类型的文件")
+        unreadable(say.nothing_there(path=path, found=say.none_of_its_files_is()), path)
+    unreadable(say.nothing_there(path=path, found=say.it_is_another_kind_of()), path)
 
 
 def _ckpt(path: str) -> NoReturn:
     unreadable(
-        "unsupported",
-        path,
-        file=path,
-        what="a folder of several ckpt files of MindSpore",
-        what_zh="含多个 MindSpore ckpt 文件的目录",
-        advice="Name the one that holds whole weights; mindspore.ckpt_to_safetensors joins those of several ranks.",
-        advice_zh="请指定存有完整权重的那一个；多个 rank 的文件可用 mindspore.ckpt_to_safetensors 合并。",
+        say.unsupported(file=path, what=say.a_folder_of_several_ckpt(), advice=say.name_the_one_that_holds()), path
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.border.regular import open_regular
 from ..stranger_json import parse_json
+from .messages_compiled import say
 from .number_types import STORED
 from .problems import denied, garbled, unreadable
 from .weight import Place, Stored
@@ -32,26 +33,26 @@ def read_header(path: str) -> dict[str, Stored]:
             size = os.fstat(stream.fileno()).st_size
             start = stream.read(8)
             if len(start) < 8:
-                garbled(path, "it is shorter than a safetensors header", "文件短于 safetensors 文件头")
+                garbled(path, say.it_is_shorter_than_a())
             (length,) = struct.unpack("<Q", start)
             if length > _MOST_HEADER:
-                garbled(path, f"its header claims {length} bytes", f"文件头声称长度为 {length} 字节")
+                garbled(path, say.its_header_claims_bytes(length=length))
             if 8 + length > size:
-                unreadable("truncated", path, file=path, tensor="the header", needed=8 + length, size=size)
+                unreadable(say.truncated(file=path, tensor="the header", needed=8 + length, size=size), path)
             header: Any = parse_json(stream.read(length), 2, lambda pairs: _without_repeats(path, pairs), size - length)
     except OSError as error:
         denied(path, error)
     except ValueError as error:
-        garbled(path, f"its header is no JSON ({error})", f"文件头不是 JSON（{error}）")
+        garbled(path, say.its_header_is_no_json_2(error=error))
     if not isinstance(header, dict):
-        garbled(path, "its header is no JSON object", "文件头不是 JSON 对象")
+        garbled(path, say.its_header_is_no_json())
     entries = cast("dict[str, Any]", header)
     found = {
         name: _entry(path, name, entry, 8 + length, size) for name, entry in entries.items() if name != "__metadata__"
     }
     # A few bytes that every entry claims for itself could stand for a checkpoint of any size.
     if sum(weight.size for weight in found.values()) > size - 8 - length:
-        garbled(path, "its tensors overlap", "其中的张量相互重叠")
+        garbled(path, say.its_tensors_overlap())
     return found
 
 
@@ -61,7 +62,7 @@ def _without_repeats(path: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         seen: set[str] = set()
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))
-        garbled(path, f"its header has {twice!r} twice", f"文件头中 {twice!r} 出现两次")
+        garbled(path, say.its_header_has_twice(twice=twice))
     return found
 
 
@@ -71,22 +72,17 @@ def _entry(path: str, name: str, entry: Any, base: int, size: int) -> Stored:
         sound = len(shape) <= _MOST_AXES and isinstance(dtype, str) and first <= last
         sound = sound and all(number.__class__ is int and 0 <= number < _LARGEST for number in (*shape, first, last))
     except (KeyError, TypeError, ValueError):
-        garbled(path, f"the header's entry of {name} is incomplete", f"文件头中 {name} 的条目不完整")
+        garbled(path, say.the_header_s_entry_of_2(name=name))
     if not sound or dtype not in STORED:
-        garbled(
-            path,
-            f"the header's entry of {name} has the type {str(dtype)[:40]!r} and shape {str(shape)[:80]}",
-            f"文件头中 {name} 的类型为 {str(dtype)[:40]!r}、形状为 {str(shape)[:80]}",
-        )
+        garbled(path, say.the_header_s_entry_of(name=name, dtype=str(dtype)[:40], shape=str(shape)[:80]))
     found = Stored(name, dtype, shape, Place(path, base + first, last - first))
     if found.size != last - first:
         garbled(
             path,
-            f"{name} of {dtype} {list(shape)} takes {found.size} bytes, its entry {last - first}",
-            f"{dtype} {list(shape)} 的 {name} 应占 {found.size} 字节，而条目为 {last - first} 字节",
+            say.of_takes_bytes_its_entry(name=name, dtype=dtype, shape=list(shape), size=found.size, last=last - first),
         )
     if base + last > size:
-        unreadable("truncated", path, file=path, tensor=name, needed=base + last, size=size)
+        unreadable(say.truncated(file=path, tensor=name, needed=base + last, size=size), path)
     return found
 
 

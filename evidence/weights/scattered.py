@@ -8,6 +8,7 @@ import itertools
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from .messages_compiled import say
 from .number_types import STORED
 from .pickled import Tensor
 from .problems import garbled, unreadable
@@ -33,7 +34,7 @@ class Archived(NamedTuple):
     def __call__(self) -> Weight:
         opened = TorchFile(self.file, self.start, self.length)
         if not isinstance(opened.content, Tensor):
-            garbled(self.file, f"no tensor stands where {self.name} should", f"{self.name} 所在位置不是张量")
+            garbled(self.file, say.no_tensor_stands_where_should(name=self.name))
         return opened.weight(self.name, opened.content)
 
 
@@ -78,29 +79,22 @@ class Scattered(Weight):
         for numbers in (self.shape, *(part for chunk in self.chunks for part in (chunk.offsets, chunk.shape))):
             # They come from a file, which may say anything.
             if not all(number.__class__ is int and number >= 0 for number in numbers):
-                garbled(
-                    folder,
-                    f"{self.name} has impossible sizes: {list(numbers)}",
-                    f"{self.name} 的尺寸不可能成立：{list(numbers)}",
-                )
+                garbled(folder, say.has_impossible_sizes(name=self.name, numbers=list(numbers)))
         for chunk in self.chunks:
             ends = [start + size for start, size in zip(chunk.offsets, chunk.shape, strict=False)]
             axes = {len(self.shape), len(chunk.shape), len(chunk.offsets)}
             if len(axes) > 1 or any(end > size for end, size in zip(ends, self.shape, strict=True)):
                 place = f"{list(chunk.shape)} at {list(chunk.offsets)}"
-                garbled(
-                    folder,
-                    f"a piece {place} of {self.name} lies outside of its shape {list(self.shape)}",
-                    f"{self.name} 的分片 {place} 超出其形状 {list(self.shape)}",
-                )
+                garbled(folder, say.a_piece_of_lies_outside(place=place, name=self.name, shape=list(self.shape)))
         # A piece that is listed twice would hide one that is missing, and so would two that overlap.
         boxes = list(dict.fromkeys((chunk.offsets, chunk.shape) for chunk in self.chunks if prod(chunk.shape)))
         if _overlap(boxes, [_MOST_WORK]):
-            garbled(folder, f"pieces of {self.name} overlap", f"{self.name} 的分片相互重叠")
+            garbled(folder, say.pieces_of_overlap(name=self.name))
         held = sum(prod(size) for _, size in boxes)
         if held != self.count:
             unreadable(
-                "missing-shard", folder, file=f"{folder}: {self.count - held} of {self.count} numbers", needed=self.name
+                say.missing_shard(file=f"{folder}: {self.count - held} of {self.count} numbers", needed=self.name),
+                folder,
             )
 
     @property
@@ -148,13 +142,14 @@ class Scattered(Weight):
         weight = chunk.open()
         if weight.shape != chunk.shape or weight.dtype != self.dtype:
             unreadable(
-                "shape",
+                say.shape(
+                    tensor=self.name,
+                    file=chunk.file,
+                    found=f"{weight.dtype} {list(weight.shape)}",
+                    wanted=f"{self.dtype} {list(chunk.shape)}",
+                    source="the checkpoint's metadata",
+                ),
                 chunk.file,
-                tensor=self.name,
-                file=chunk.file,
-                found=f"{weight.dtype} {list(weight.shape)}",
-                wanted=f"{self.dtype} {list(chunk.shape)}",
-                source="the checkpoint's metadata",
             )
         return weight.read() if start is None or stop is None else weight.rows(start, stop)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...schemas.border.regular import open_regular
 from ..archives import Window, opened_archive
+from .messages_compiled import say
 from .number_types import STORED
 from .pickled import Tensor, read_pickle
 from .problems import denied, garbled, unreadable
@@ -43,13 +44,8 @@ class TorchFile:
         head = window.read(len(_OLD_MAGIC))
         if head.startswith(_OLD_MAGIC):
             unreadable(
-                "unsupported",
+                say.unsupported(file=self.path, what=say.in_torch_s_format_from(), advice=say.load_and_save_it_once()),
                 self.path,
-                file=self.path,
-                what="in torch's format from before version 1.6",
-                what_zh=" torch 1.6 之前的格式",
-                advice="Load and save it once with a newer torch.",
-                advice_zh="请用较新的 torch 加载并重新保存一次。",
             )
         window.seek(0)
         try:
@@ -68,11 +64,7 @@ class TorchFile:
             data = archive.read(pickle)
             self._offsets = self._data_offsets(window)
         except (zipfile.BadZipFile, NotImplementedError, EOFError, struct.error, RuntimeError, ValueError) as error:
-            garbled(
-                self.path,
-                f"it is no whole file of torch.save ({error})",
-                f"不是完整的 torch.save 文件（{error}）",
-            )
+            garbled(self.path, say.it_is_no_whole_file(error=error))
         self.content: Any = read_pickle(data, self.path, window.length)
 
     def _data_offsets(self, window: Window) -> dict[str, tuple[int, int]]:
@@ -98,11 +90,7 @@ class TorchFile:
         """A tensor of the content as a weight."""
         place = self._offsets.get(tensor.storage.key)
         if place is None or tensor.dtype not in STORED:
-            garbled(
-                self.path,
-                f"{name} looks into the storage {tensor.storage.key}, which is not there",
-                f"{name} 引用的存储 {tensor.storage.key} 不存在",
-            )
+            garbled(self.path, say.looks_into_the_storage_which(name=name, key=tensor.storage.key))
         width = STORED[tensor.dtype][1]
         reach = 0
         if all(tensor.shape):
@@ -111,11 +99,7 @@ class TorchFile:
         # A stride of 0 repeats numbers: a few bytes could stand for a tensor of any size.
         needed = max(reach, prod(tensor.shape)) * width
         if needed > place[1]:
-            garbled(
-                self.path,
-                f"{name} needs {needed} bytes, its storage has {place[1]}",
-                f"{name} 需要 {needed} 字节，而其存储只有 {place[1]} 字节",
-            )
+            garbled(self.path, say.needs_bytes_its_storage_has(name=name, needed=needed, place=place[1]))
         where = Place(self.path, place[0] + tensor.offset * width, place[1])
         return Stored(name, tensor.dtype, tensor.shape, where, tensor.strides)
 

@@ -13,6 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.border.regular import open_regular
+from .messages_compiled import say
 from .number_types import STORED
 from .problems import denied, unreadable
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 
-BLOCK_BYTES = 64 * 1024 * 1024
+BLOCK_BYTES = 4 * 1024 * 1024
 """How much of a parameter is read at once where it is read in blocks."""
 
 
@@ -129,11 +130,11 @@ class Stored(Weight):
                 # Room is made for what is asked for, before it is known whether it is there.
                 found = np.fromfile(stream, dtype=kind, count=count if end <= size else 0, offset=offset)
         except FileNotFoundError:
-            unreadable("missing-shard", self.file, file=self.place.path, needed=self.name)
+            unreadable(say.missing_shard(file=self.place.path, needed=self.name), self.file)
         except OSError as error:
             denied(self.place.path, error)
         if len(found) != count:
-            unreadable("truncated", self.file, file=self.place.path, tensor=self.name, needed=end, size=size)
+            unreadable(say.truncated(file=self.place.path, tensor=self.name, needed=end, size=size), self.file)
         return found
 
 

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...schemas.border.regular import open_regular
 from ...schemas.border.writing import NewFile
 from ..json_members import Budget, members
+from .messages_compiled import say
 from .number_types import FLOATS, not_finite
 from .number_types import cast as cast_numbers
 from .problems import RefusedError, garbled, problem, unreadable
 from .safetensors_file import header_bytes
+from .side_by_side import Behind
 from .torch_writer import shard_content, tensor, write_archive
 from .weight import Computed
 
@@ -70,18 +72,14 @@ def cast_to(name: str, weight: Weight, dtype: str | None) -> Weight:
     if dtype is None or dtype == weight.dtype:
         return weight
     if weight.dtype not in FLOATS:
-        garbled(
-            weight.file,
-            f"{name} is stored as {weight.dtype}, which is not cast to {dtype}; without --dtype it is copied as it is",
-            f"{name} 以 {weight.dtype} 存储，无法转换为 {dtype}；不指定 --dtype 则原样复制",
-        )
+        garbled(weight.file, say.is_stored_as_which_is(name=name, dtype=weight.dtype, dtype2=dtype))
 
     def in_other_type(block: Any) -> Any:
         found = cast_numbers(block, weight.dtype, dtype)
         more = not_finite(found, dtype)[1] - not_finite(block, weight.dtype)[1]
         if more > 0:
-            told = {"count": more, "tensor": name, "dtype": dtype, "file": weight.file}
-            raise RefusedError(problem("overflow", weight.file, **told))
+            said = say.overflow(count=more, tensor=name, dtype=dtype, file=weight.file)
+            raise RefusedError(problem(said, weight.file))
         return found
 
     def blocks() -> Iterator[Any]:
@@ -128,8 +126,7 @@ class Writer:
                 full = os.path.join(parent, name)
                 relative = os.path.relpath(full, self._folder).replace(os.sep, "/")
                 if name.endswith(_PARTS) and relative not in self._paths:
-                    why, why_zh = "it would be read as a part of this checkpoint", "它会被当作本权重的一部分读取"
-                    unreadable("resume", full, path=full, why=why, why_zh=why_zh)
+                    unreadable(say.resume(path=full, why=say.read_as_a_part()), full)
 
     def _continue(self) -> None:
         path = os.path.join(self._folder, MANIFEST)
@@ -140,8 +137,7 @@ class Writer:
         manifest = read_manifest(path)
         for key, value in self._about.items():
             if manifest["conversion"].get(key) != value:
-                why, why_zh = f"it was begun with another {key}", f"先前转换的 {key} 不同"
-                unreadable("resume", path, path=path, why=why, why_zh=why_zh)
+                unreadable(say.resume(path=path, why=say.begun_with_another(key=key)), path)
         self._files = manifest["files"]
 
     def write(self, unit: Unit) -> Written:
@@ -153,19 +149,18 @@ class Writer:
             return Written(unit.path, known["sha256"], known["size"], resumed=True)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         digest = hashlib.sha256()
-        size = 0
         self._not_finite = []
         if os.path.islink(path):
             os.unlink(path)  # what it leads to is not ours
         with NewFile(path) as new:
 
-            def write(data: Buffer) -> None:
-                nonlocal size
+            def take(data: Buffer) -> None:
                 digest.update(data)
-                size += memoryview(data).nbytes
-                new.stream.write(data)
+                new.write(data)
 
-            self._fill(unit, write)
+            with Behind(take) as behind:
+                self._fill(unit, behind.put)
+        size = behind.taken
         written = Written(unit.path, digest.hexdigest(), size, resumed=False)
         self._files[unit.path] = {"sha256": written.sha256, "size": size, "tensors": len(unit.weights)}
         if self._not_finite:
@@ -243,8 +238,7 @@ def _held(folder: str) -> int | None:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(held)
-        why, why_zh = "another conversion is writing into it", "另一个转换正在写入该目录"
-        unreadable("resume", folder, path=folder, why=why, why_zh=why_zh)
+        unreadable(say.resume(path=folder, why=say.being_written()), folder)
     except OSError:  # a file system without locks
         os.close(held)
         return None
@@ -264,7 +258,7 @@ def _by_chunk(unit: Unit) -> Mapping[str, Mapping[str, Weight]]:
 
 
 def _not_finite(name: str, nans: int, infinities: int, file: str) -> Diagnostic:
-    return problem("not-finite", file, tensor=name, nans=nans, infinities=infinities, file=file)
+    return problem(say.not_finite(tensor=name, nans=nans, infinities=infinities, file=file), file)
 
 
 def _raw(block: Any) -> Buffer:
@@ -310,7 +304,7 @@ def read_manifest(path: str) -> dict[str, dict[str, Any]]:
             raise ValueError("a finding that is none")
         complete = manifest.get("complete") is True
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        garbled(path, f"it is no manifest of accmap ({error})", f"不是 accmap 的清单（{error}）")
+        garbled(path, say.it_is_no_manifest_of(error=error))
     return {"conversion": about, "files": files, "state": {"complete": complete}}
 
 
@@ -320,16 +314,13 @@ def check_manifest(folder: str) -> list[Diagnostic]:
     path = os.path.join(folder, MANIFEST)
     manifest = read_manifest(path)
     if not manifest["state"]["complete"]:
-        why = "its conversion was interrupted; accmap weights convert … --resume finishes it"
-        why_zh = "转换被中断；请用 accmap weights convert … --resume 完成"
-        found.append(problem("garbled", path, file=folder, why=why, why_zh=why_zh))
+        found.append(problem(say.garbled(file=folder, why=say.interrupted()), path))
     for name, entry in manifest["files"].items():
         full = os.path.join(folder, *name.split("/"))
         if not os.path.isfile(full) or not _lies_in(folder, full):
-            found.append(problem("missing-shard", full, file=full, needed=MANIFEST))
+            found.append(problem(say.missing_shard(file=full, needed=MANIFEST), full))
         elif not _is(full, entry):
-            why = f"its checksum is not the one in {MANIFEST}"
-            found.append(problem("garbled", full, file=full, why=why, why_zh=f"校验和与 {MANIFEST} 不符"))
+            found.append(problem(say.garbled(file=full, why=say.another_checksum(manifest=MANIFEST)), full))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...mappings.tables import rows_of
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..gates import says_something
 from ..recipe.values import Recipe, RecipeValue
@@ -74,7 +75,11 @@ def align(recipe: Recipe, number: int = 0) -> Alignment:
     here = _Simplifying(recipe, table, number)
     before = {change.field: change for change in _Simplifying(recipe, table, number - 1).changes} if number else {}
     now = {change.field: change for change in here.changes}
-    returned = tuple(field for field, change in before.items() if field not in now or now[field].after != change.after)
+    returned = tuple(
+        field
+        for field, change in before.items()
+        if (here_now := now.get(field)) is None or here_now.after != change.after
+    )
     return Alignment(here.recipe(), tuple(here.changes), here.environment, number, table.steps[number], returned)
 
 
@@ -90,7 +95,7 @@ def experiment(recipe: Recipe, name: str) -> tuple[Recipe, tuple[Change, ...]]:
         keys, span = ((), None) if entry is None else (entry.keys, entry.span)
         fields[line.field] = RecipeValue(line.value, "explicit", span, keys)
         changes.append(Change(line.field, before, line.value, line.en, line.zh, line.sources))
-    ordered = {field: fields[field] for field in vocabulary() if field in fields}
+    ordered = {field: entry for field in vocabulary() if (entry := fields.get(field)) is not None}
     return recipe._replace(fields=ordered), tuple(changes)
 
 
@@ -128,10 +133,21 @@ class _Simplifying:
     def recipe(self) -> Recipe:
         """The simplified recipe."""
         order = vocabulary()
-        fields = {name: self.fields[name] for name in order if name in self.fields}
+        fields = {
+            name: entry for name in order if (entry := self.fields.get(name)) is not None and not self._is_copy(name)
+        }
         devices = self._now("parallel.world_size")
         world = devices if isinstance(devices, int) else self.source.world_size
         return self.source._replace(fields=fields, world_size=world)
+
+    def _is_copy(self, field: FieldName) -> bool:
+        """Whether the framework copies a field from another one, which may have changed."""
+        entry = self.fields[field]
+        return (
+            bool(self.changes)
+            and entry.origin == "derived"
+            and any(side.lens == "alias_of" for row in rows_of(field) for side in row.megatron)
+        )
 
     def _now(self, field: FieldName) -> Value:
         found = self.fields.get(field)

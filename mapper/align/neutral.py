@@ -6,15 +6,12 @@ to, with numeric impact, takes the value that the written file is read back with
 
 from __future__ import annotations
 
-from ...schemas.config import ReadOptions
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.reader import config_of
-from ...schemas.source import SourceText
 from ..recipe.reading import recipe_of
 from ..recipe.values import Recipe, RecipeValue
 from ..recipe.vocabulary import vocabulary
-from ..translate.megatron_file import megatron_text
-from ..translate.mindformers_file import mindformers_text
+from ..translate.read_back import as_read
+from ..translate.writing import text_of
 from .alignment import Change
 
 if TYPE_CHECKING:
@@ -43,7 +40,9 @@ def without_losses(
     neutral = _with(recipe, wanted)
     # What is still lost, on either side, was not settled by the other value: the source's own stays, and the report
     # says what it loses.
-    still = {row.field for written in (across(neutral), along(neutral)) for row in written.rows if _is_lost(row)}
+    still: set[str | None] = {
+        row.field for written in (across(neutral), along(neutral)) for row in written.rows if _is_lost(row)
+    }
     kept: dict[FieldName, Change] = {field: change for field, change in wanted.items() if field not in still}
     return (neutral if len(kept) == len(wanted) else _with(recipe, kept)), tuple(kept.values())
 
@@ -56,7 +55,7 @@ def _instead(recipe: Recipe, translation: Translation) -> Iterator[tuple[FieldNa
     lost = [row for row in translation.rows if _is_lost(row)]
     if not lost:
         return
-    back = read_back(translation)
+    back = recipe_read_back(translation)
     name = _NAMES[translation.target_framework]
     for row in lost:
         assert row.field is not None
@@ -75,19 +74,13 @@ def _with(recipe: Recipe, changes: dict[FieldName, Change]) -> Recipe:
         entry = fields.get(name)
         keys, span = ((), None) if entry is None else (entry.keys, entry.span)
         fields[name] = RecipeValue(change.after, "explicit", span, keys)
-    ordered: dict[FieldName, RecipeValue] = {name: fields[name] for name in vocabulary() if name in fields}
+    ordered: dict[FieldName, RecipeValue] = {
+        name: entry for name in vocabulary() if (entry := fields.get(name)) is not None
+    }
     return recipe._replace(fields=ordered)
 
 
-def read_back(translation: Translation) -> Recipe:
+def recipe_read_back(translation: Translation) -> Recipe:
     """What the target's framework makes of the file that is written for it."""
-    version = translation.version
-    if translation.target_framework == "megatron":
-        text, name = megatron_text(translation, comments=False), "example.sh"
-        options = ReadOptions(megatron=version)
-    else:
-        text, name = mindformers_text(translation, comments=False), "example.yaml"
-        options = ReadOptions(
-            mindformers=version, dialect=translation.dialect, world_size=translation.recipe.world_size
-        )
-    return recipe_of(config_of(SourceText(name, text), options, path=name))
+    written = translation.written or as_read(translation, text_of(translation))
+    return recipe_of(written)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from ...schemas.config import ReadOptions
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.purpose import require_training
-from ...schemas.reader import config_of
-from ...schemas.source import SourceText
 from ..recipe.reading import recipe_of
+from ..recipe.vocabulary import COMPUTED
 from ..translate.megatron_file import megatron_text
 from ..translate.mindformers_file import mindformers_text
+from ..translate.read_back import read_back
 from ..translate.report import summary
-from ..translate.shared_fields import with_shared_fields
 from ..translate.target import TargetSetting, Translation
 from ..translate.translation import translate_recipe
 from .alignment import Alignment, Change, align, experiment, with_paths
-from .neutral import read_back, without_losses
+from .neutral import recipe_read_back, without_losses
 from .table import alignment_table
 
 if TYPE_CHECKING:
@@ -114,6 +112,8 @@ def pair_of(
         recipe, further = experiment(recipe, trial)
         changes = _joined(changes, further)
 
+    recipe = _as_changed(recipe) if changes else recipe
+
     def to_script(of: Recipe) -> Translation:
         return translate_recipe(of, config, "megatron", megatron)
 
@@ -129,10 +129,9 @@ def pair_of(
             back = (*alignment.returned, *(change.field for change in further))
             alignment = alignment._replace(returned=tuple(dict.fromkeys(back)))
     changed = {change.field for change in changes}
-    script = _noted(to_script(recipe), changed)
-    configuration = _noted(to_yaml(recipe), changed)
-    if config.framework == "megatron":
-        configuration = with_shared_fields(configuration, _as_read(script))
+    script = read_back(_noted(to_script(recipe), changed), config)
+    described = script.written if config.framework == "megatron" else None
+    configuration = read_back(_noted(to_yaml(recipe), changed), described or config)
     across, along = (configuration, script) if config.framework == "megatron" else (script, configuration)
     return Pair(
         script,
@@ -145,16 +144,16 @@ def pair_of(
     )
 
 
-def _as_read(script: Translation) -> Config:
-    """What Megatron-LM makes of the script that is written."""
-    options = ReadOptions(megatron=script.version)
-    return config_of(SourceText(SCRIPT, megatron_text(script, comments=False)), options, path=SCRIPT)
+def _as_changed(recipe: Recipe) -> Recipe:
+    """A recipe that is no file's any more: what was computed of the file is not known of it."""
+    fields = {name: entry for name, entry in recipe.fields.items() if not name.startswith(COMPUTED)}
+    return recipe._replace(fields=fields)
 
 
 def _joined(first: tuple[Change, ...], then: tuple[Change, ...]) -> tuple[Change, ...]:
     """One change for each field: from what it was in the source to what it is now."""
     before = {change.field: change.before for change in first}
-    later = {change.field for change in then}
+    later: set[str] = {change.field for change in then}
     joined = [change for change in first if change.field not in later]
     for change in then:
         whole = change._replace(before=before.get(change.field, change.before))
@@ -178,12 +177,14 @@ def _noted(translation: Translation, changed: set[str]) -> Translation:
 
 def _lost(along: Translation, across: Iterable[ReportRow]) -> Iterable[ReportRow]:
     """What the source's own framework could not be written again, unless the other side lost it too."""
-    known = {(row.field, row.source) for row in across if row.status not in ("exact", "made-explicit")}
+    known: set[tuple[str | None, tuple[str, ...]]] = {
+        (row.field, row.source) for row in across if row.status not in ("exact", "made-explicit")
+    }
     lost = [row for row in along.rows if row.status in ("dropped", "unresolved", "approximate")]
     lost = [row for row in lost if (row.field, row.source) not in known]
     if any(not row.explicit for row in lost):
         # A default needs no words of its own to come back: Megatron-LM has no flag for a plain GELU.
-        back = read_back(along)
+        back = recipe_read_back(along)
         lost = [row for row in lost if row.explicit or row.field is None or back.value(row.field) != row.value]
     return lost
 

@@ -8,7 +8,8 @@ embedding reads them:
   implementation's fused softmax (`core/fusions/fused_softmax.py:FusedScaleMaskSoftmax.is_kernel_available`, which is
   the same from 0.12 to 0.19). Only learned positions read position ids: rotary ones count from 0
   (`core/models/gpt/gpt_model.py`).
-- MindSpore Transformers: `use_attn_mask_compression` replaces the mask by a causal one, the compressed mask of
+- MindSpore Transformers: a model makes its masks of the tokens, without the padding token, where it is handed none
+  (the same function). `use_attn_mask_compression` replaces the mask by a causal one, the compressed mask of
   document ends is a block mask of its own, and without a mask column the model makes a causal one
   (`training_graph/base_models/gpt/gpt_model.py:PreprocessLabelsAndMasks`). The static graph drops the position ids
   unless `use_eod_reset` is set (`GPTModel.construct`); rotary positions matter where documents see each other only,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from .lens import Scope, Values, Written
 
 _COLUMNS = ("input_ids", "labels", "loss_mask", "position_ids", "attention_mask")
-_MASK = _COLUMNS[-1]
+_LOSS_MASK, _MASK = _COLUMNS[2], _COLUMNS[-1]
 _FUSED = range(17, 4097)
 """Sequence lengths that the local implementation's fused softmax takes."""
 _STEP = 4
@@ -67,6 +68,26 @@ def _mask_put(values: Values, scope: Scope) -> Written:
         return (OMIT,) * (4 + lists)
     columns: Value = list(_COLUMNS)
     return (True, True, OMIT, OMIT, *((columns,) * lists))
+
+
+def _padding_get(values: Values, scope: Scope) -> Values:
+    """The token that no position looks at; -1 where the model is handed both masks and makes none of its tokens."""
+    pad, created, causal, compressed, columns = values[:5]
+    legacy = scope.field("model.implementation") == "legacy"
+    listed = items(columns) or ()
+    handed = causal is True or compressed is True or (_MASK in listed and created is not False)
+    if handed and not legacy and _LOSS_MASK in listed:
+        return (-1,)
+    return (pad,)
+
+
+def _padding_put(values: Values, scope: Scope) -> Written:
+    """The key; or, up to the version that does not read it, the data set's own masks."""
+    unread = scope.options.get("unread_until")
+    if not isinstance(unread, str) or not within(scope.version, None, unread):
+        return (values[0], *(OMIT,) * 5)
+    columns: Value = list(_COLUMNS)
+    return (OMIT, True, OMIT, OMIT, columns, columns) if values[0] == -1 else (OMIT,) * 6
 
 
 def _learned(scope: Scope) -> bool:
@@ -121,6 +142,7 @@ LENSES = {
     "null_end": Lens(_null_end_get, _not_placed),
     "megatron_document_mask": Lens(_megatron_mask_get, _megatron_mask_put, ((0,),)),
     "document_mask": Lens(_mask_get, _mask_put, ((0, 1, 2, 3),)),
+    "masked_token": Lens(_padding_get, _padding_put, ((0,),)),
     "learned_document_positions": Lens(_learned_positions_get, _learned_positions_put),
     "document_positions": Lens(_positions_get, _positions_put),
 }

@@ -117,7 +117,8 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
         counted = next((known for one in samples if (known := _count(one))), None)
         return _count(iterations) or (counted // whole if counted and whole else None)
 
-    last = _count(at.last) or _count(at.run) or steps(None, at.last_samples, at.run_samples)
+    # A run in samples has iterations, too, which the reader works out: a decay of its own goes before either length.
+    last = _count(at.last) or steps(None, at.last_samples) or _count(at.run) or steps(None, at.run_samples)
     last = integer(scope.field("run.train_steps")) if last is None else last
     tail = _count(at.tail)
     tail = steps(None, at.tail_samples) if tail is None else tail
@@ -213,7 +214,7 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
     known = entries((entries(scope.options.get("classes")) or {}).get(at.name))
     facts = known or {"style": at.name}
     run, total = integer(scope.field("run.train_steps")), integer(at.total)
-    last = run if total is None or total <= 0 else total
+    last = run if total is None else total  # what stands for the run's length was replaced by the reader
     warm = _class_warmup(at, last, has_one=known is not None)
     low = _float(dict(at._asdict()).get(str(facts.get("low", "low"))))
     power, cycles = _float(at.power), _float(at.cycles)
@@ -227,12 +228,17 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
         tail_style=facts.get("tail"),
     )
     fall = _FALLS.get(str(facts.get("falls")))
-    rate = rate if fall is None else fall(rate, at, warm, run)
+    rate = rate if fall is None or _is_over(last) else fall(rate, at, warm, run)
     return rate._replace(
         power=1.0 if power is None or rate.style != "linear" else power,
         cycles=0.5 if cycles is None or rate.style != "cosine" else cycles,
         warmup_share=_float(at.warmup_share) if warm is None else None,
     )
+
+
+def _is_over(last: int | None) -> bool:
+    """Whether a class has no step to fall over, and is at its end at once."""
+    return last is not None and last < 1
 
 
 def _class_warmup(at: _Class, last: int | None, *, has_one: bool) -> int | float | None:

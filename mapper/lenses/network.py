@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...mappings.tables import within
 from ...schemas.light_typing import TYPE_CHECKING
 from .general import dtype_name, enum_key, float_list, looked_up
 from .latent import stretches
@@ -26,11 +27,15 @@ def _vocabulary_get(values: Values, scope: Scope) -> Values:
     size, known = integer(vocabulary), integer(_word_of_fork(padded))
     step = integer(divisor) or _DEFAULT_DIVISOR
     if known is None and size is not None:
-        # The null tokenizer adds its end-of-document token to --vocab-size.
-        extra = 1 if isinstance(tokenizer, str) and tokenizer.startswith("Null") else 0
-        known = padded_size(size + extra, step, integer(tensor_size) or 1)
-    del scope
+        known = padded_size(size + _own_tokens(tokenizer, scope), step, integer(tensor_size) or 1)
     return size, known, step
+
+
+def _own_tokens(tokenizer: Value, scope: Scope) -> int:
+    """What the null tokenizer adds to --vocab-size: its end of a document, until the size counts it."""
+    since = scope.options.get("counted_since")
+    counted = isinstance(since, str) and within(scope.version, since, None)
+    return 1 if isinstance(tokenizer, str) and tokenizer.startswith("Null") and not counted else 0
 
 
 def _word_of_fork(value: Value) -> Value:
@@ -51,7 +56,16 @@ def _vocabulary_put(values: Values, scope: Scope) -> Written:
     wanted, step = integer(padded), integer(divisor)
     if step is None and wanted is not None:
         step = next((one for one in _DIVISORS if wanted % (one * tensor_size) == 0), 1)
-    return (padded if size is None else size), OMIT, step, OMIT, OMIT
+    return (padded if size is None else _size_for(size, wanted, step, tensor_size, scope)), OMIT, step, OMIT, OMIT
+
+
+def _size_for(size: Value, wanted: int | None, step: int | None, tensor_size: int, scope: Scope) -> Value:
+    """The size that comes to the wanted padded one, whether or not this version's tokenizer adds a token to it."""
+    given, extra = integer(size), _own_tokens(scope.field("tokenizer.type"), scope)
+    if given is None or wanted is None or step is None:
+        return size
+    near = (given, given - 1, given + 1)
+    return next((one for one in near if padded_size(one + extra, step, tensor_size) == wanted), size)
 
 
 def _padded_get(values: Values, scope: Scope) -> Values:
@@ -122,7 +136,10 @@ def _query_groups_put(values: Values, scope: Scope) -> Written:
 def _key_value_heads_get(values: Values, scope: Scope) -> Values:
     heads = scope.field("attention.num_heads")
     # Multi-latent attention has no groups, whatever the class's default says.
-    groups = heads if values[0] is None or scope.field("attention.latent.enabled") else values[0]
+    given, most = integer(values[0]), integer(heads)
+    # As many groups as heads, or more (a class's default of 32 beside 4 heads), are no groups.
+    none = values[0] is None or (given is not None and most is not None and given >= most)
+    groups = heads if none or scope.field("attention.latent.enabled") else values[0]
     return (None if groups is None else groups != heads), groups
 
 

@@ -10,6 +10,7 @@ from ...mappings.keys_compiled import MODEL_DIRECTORY, MODEL_TYPE, OLDER_CLASS
 from ...mappings.tables import field_named, table
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.mindformers.unknown_class import unknown_class
+from ..computed.quantities import computed_of
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
 from .plan import plan_of
@@ -48,7 +49,8 @@ def recipe_of(config: Config) -> Recipe:
     """What a file says in the shared vocabulary; of what is no GPT training run every field is undecided."""
     if config.purpose is not None and not config.purpose.trains_gpt:
         return _undecided(config)
-    return RecipeReading(config).recipe()
+    recipe = RecipeReading(config).recipe()
+    return recipe._replace(fields={**recipe.fields, **computed_of(config)})
 
 
 def _undecided(config: Config) -> Recipe:
@@ -81,7 +83,7 @@ class RecipeReading:
         self.table: Table = table()
         self.entries: dict[FieldName, RecipeValue] = {}
         self._open: set[int] = set()
-        self._stale: set[FieldName] = set()
+        self._stale: set[str] = set()
         """Fields that another file had and that are still to be read in this one."""
         self._placed: set[FieldName] = set()
         """Fields that stand somewhere in the file."""
@@ -106,7 +108,7 @@ class RecipeReading:
         entries: dict[FieldName, RecipeValue] = self.entries
         fields: dict[FieldName, RecipeValue] = entries
         if previous is None or fields.keys() != previous.fields.keys():
-            fields = {name: entries[name] for name in vocabulary() if name in entries}
+            fields = {name: entry for name in vocabulary() if (entry := entries.get(name)) is not None}
         settings, placed = self.config.settings, frozenset(self._placed)
         self.plan.previous[:] = [Previous(settings, self.view.callbacks, self._environment_now(), fields, placed)]
         return Recipe(
@@ -143,7 +145,7 @@ class RecipeReading:
             if row is not None:
                 self._stale.update(row.fields)
         self._open = set(plan.numbers - touched)
-        self._placed = set(previous.placed - self._stale)
+        self._placed = set(previous.placed.difference(self._stale))
         self._place(self._placed, entries)
         return touched
 
@@ -153,8 +155,8 @@ class RecipeReading:
         environment = self.plan.environment
         for field in fields:
             entry = entries[field]
-            if field in environment:
-                span = None if launch is None else launch.env_spans.get(environment[field])
+            if (variable := environment.get(field)) is not None:
+                span = None if launch is None else launch.env_spans.get(variable)
             elif entry[2] is None:
                 continue
             else:
@@ -200,9 +202,9 @@ class RecipeReading:
         """What a row says, in place of what it said in another file."""
         for field in row.fields:
             self._stale.discard(field)
-            if field in found:
-                entry = self.entries[field] = found[field]
-                if entry[2] is not None or field in self.plan.environment:
+            if (entry := found.get(field)) is not None:
+                self.entries[field] = entry
+                if entry[2] is not None or self.plan.environment.get(field) is not None:
                     self._placed.add(field)
             else:
                 self.entries.pop(field, None)
@@ -283,7 +285,7 @@ class RecipeReading:
     def _by_family(self, field: FieldName, entry: RecipeValue) -> RecipeValue:
         """Some classes do a thing whatever the file says."""
         family = self.family
-        if family is None or field not in family.fixes:
+        if family is None or str(field) not in family.fixes:
             return entry
         layers = None if field == "model.num_layers" else self._asked_for("model.num_layers")
         value = fixed_value(family, field, layers)
@@ -343,6 +345,7 @@ class RecipeReading:
         if self.network == "legacy":
             resolved = (one for key, one in settings.items() if key.startswith("resolved.transformer."))
             own = {*own, OLDER_CLASS, *(key for one in resolved for key in one.derived_from)}
+        spread = self._spread()
 
         def taken(key: str) -> bool:
             if key in names or key in own:
@@ -358,10 +361,27 @@ class RecipeReading:
                     and not section.startswith("resolved.")
                 ):
                     return True
+                if section in spread:
+                    entry = key[at + 1 :]
+                    written = f"{section.rpartition('.')[0]}.{entry}"
+                    return f"{_TRANSFORMER}{entry}" not in settings or written in names
                 at = key.find(".", at + 1)
             return False
 
         return taken
+
+    def _spread(self) -> frozenset[str]:
+        """Sections of the model whose entries the class makes fields of (`rope_scaling`): each speaks for its field."""
+        if self.side == "megatron":
+            return frozenset()
+        settings, section = self.config.settings, MODEL_TYPE[self.side].rpartition(".")[0]
+        return frozenset(
+            source
+            for key, setting in settings.items()
+            if setting[2] == "derived" and key.startswith(_TRANSFORMER)
+            for source in setting.derived_from
+            if source not in settings and source.rpartition(".")[0] == section
+        )
 
     def _unmapped(self) -> list[Unmapped]:
         left: list[Unmapped] = []
@@ -411,6 +431,7 @@ def _network_of(config: Config) -> Network:
     return "legacy" if config.dialect == "legacy" else "usual"
 
 
+_TRANSFORMER = "resolved.transformer."
 _KNOWN_CALLBACKS = ("MFLossMonitor", "CheckpointMonitor", "TrainCallBack")
 
 

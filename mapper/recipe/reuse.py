@@ -113,6 +113,7 @@ def same_setting(one: Setting, other: Setting) -> bool:
         and one[6:] == other[6:]
         and one[5] == other[5]
         and one[0] == other[0]
+        and (one[3] is None) == (other[3] is None)  # a field of the one has a place, of the other none
     )
 
 

@@ -23,6 +23,8 @@ class Field(NamedTuple):
     unit: str | None
 
 
+COMPUTED = "computed."
+"""The topic of what follows from the other fields by each framework's own formulas, and has no row of the tables."""
 _DEFINING = ("model.", "attention.", "position.", "norm.", "activation.", "moe.", "mtp.")
 _NOT_DEFINING = frozenset(
     (
@@ -93,6 +95,7 @@ def json_schema() -> dict[str, object]:
         "required": ["file", "fields", "unmapped"],
         "properties": {
             "file": {"type": "string"},
+            "summary": {"type": "string"},
             "fields": {"type": "object", "properties": fields, "additionalProperties": False},
             "unmapped": {"type": "array", "items": {"type": "object", "required": ["key", "value", "span", "reason"]}},
         },

@@ -58,6 +58,8 @@ def mindformers_schedule(parameters: MindFormersParameters) -> Schedule:
     ]
     if parameters.use_fused:
         notes.append(note(say.fused))
+    if built.total is not None and built.total < 1:
+        notes.append(note(say.no_steps, total=built.total, type=built.type))
     decay = parameters.weight_decay
     return Schedule(
         "mindformers",

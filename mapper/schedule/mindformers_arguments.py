@@ -170,9 +170,8 @@ class Arguments:
                 total=self.total(),
                 steps=steps,
             )
-        return WarmUp(
-            steps, self.number("warmup_lr_init"), self.number("learning_rate"), self.version.startswith("1.6"), because
-        )
+        divides: bool = static_catalog(static_version(self.version))["warmup_of_no_steps_divides"]
+        return WarmUp(steps, self.number("warmup_lr_init"), self.number("learning_rate"), divides, because)
 
 
 def _wrong(name: str, value: object, expected: Words) -> UndecidedError:

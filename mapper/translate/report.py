@@ -45,6 +45,9 @@ class ReportRow(NamedTuple):
     """Whether the source writes it; otherwise it is a default."""
     resolved: tuple[FieldValues, ...] = ()
     """Fields of the TransformerConfig that this row speaks of, where they differ."""
+    carried: bool = False
+    """Whether the row says that the written file means the same by the field, be it that it has no effect in this run:
+    what is read back is held to it."""
 
     @property
     def defines_model(self) -> bool:

@@ -9,17 +9,11 @@ from __future__ import annotations
 
 from ...mappings.keys_compiled import LATENT
 from ...mappings.transformer_config import closed_reasons, shared_fields
-from ...schemas.config import ReadOptions
-from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import catalog
-from ...schemas.messages_compiled import say
-from ...schemas.mindformers.effective import mindformers_config
-from ...schemas.source import SourceText
 from ...schemas.versions import within
 from ..conditions import holds
 from ..gates import closed_by
-from .mindformers_file import mindformers_text
 from .report import FieldValues, ReportRow
 
 if TYPE_CHECKING:
@@ -43,9 +37,8 @@ _NO_REASON = (
 )
 
 
-def with_shared_fields(translation: Translation, megatron: Config) -> Translation:
+def with_shared_fields(translation: Translation, megatron: Config, mindformers: Config) -> Translation:
     """The translation of a Megatron-LM run, its report naming each shared field that differs in the written YAML."""
-    mindformers = _as_read(translation)
     rows = list(translation.rows)
     more: list[ReportRow] = []
     for field in shared_fields():
@@ -72,23 +65,11 @@ def with_shared_fields(translation: Translation, megatron: Config) -> Translatio
     return translation._replace(rows=(*rows, *more))
 
 
-def _as_read(translation: Translation) -> Config:
-    """What MindSpore Transformers makes of the YAML that is written."""
-    text = mindformers_text(translation, comments=False)
-    options = ReadOptions(mindformers=translation.version, dialect=translation.dialect)
-    return mindformers_config(SourceText("", text), options, _no_other)
-
-
-def _no_other(path: str) -> SourceText:
-    """What is written is not on the disk, and nothing beside it is read."""
-    raise UnreadableError(finding(say.missing(path=path), path))
-
-
 def _told(field: SharedField, rows: Sequence[ReportRow]) -> int | None:
     """The row that says already what becomes of this field."""
     for place, row in enumerate(rows):
         names = row.source if row.field is None else (row.field,)
-        if row.status not in _TOLD and any(name in field.about for name in names):
+        if row.status not in _TOLD and any(str(name) in field.about for name in names):
             return place
     return None
 
@@ -134,8 +115,8 @@ def _closed(translation: Translation, field: SharedField) -> tuple[str, str] | N
     reasons = closed_reasons()
     for name in field.about:
         for missing in closed_by(name, translation.recipe):
-            if missing in reasons:
-                return reasons[missing]
+            if (why := reasons.get(missing)) is not None:
+                return why
     return None
 
 

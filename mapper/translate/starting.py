@@ -6,22 +6,17 @@ later, are the reasons why the file loads into no run, or into one that stops.
 
 from __future__ import annotations
 
-from ...schemas.config import ReadOptions
-from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ...schemas.messages_compiled import say
-from ...schemas.reader import config_of
-from ...schemas.source import SourceText
 from ..recipe.reading import recipe_of
 from ..stopping import stopping
+from .read_back import as_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ...schemas.config import Config
     from ...schemas.diagnostic import Language
     from .target import Translation
-
-_NAMES = {"megatron": "written.sh", "mindformers": "written.yaml"}
 
 
 class Obstacle(NamedTuple):
@@ -47,13 +42,8 @@ class Obstacle(NamedTuple):
 
 def obstacles(translation: Translation, text: str) -> tuple[Obstacle, ...]:
     """Why the file that was written for a translation stops; nothing where it runs, as far as is known."""
-    framework = translation.target_framework
-    options = (
-        ReadOptions(megatron=translation.version)
-        if framework == "megatron"
-        else ReadOptions(mindformers=translation.version, dialect=translation.dialect)
-    )
-    return tuple(_found(text, _NAMES[framework], options, whole=not _has_holes(translation)))
+    config = translation.written or as_read(translation, text)
+    return tuple(_found(config, whole=not _has_holes(translation)))
 
 
 def _has_holes(translation: Translation) -> bool:
@@ -61,8 +51,7 @@ def _has_holes(translation: Translation) -> bool:
     return any(row.status == "unresolved" and row.impact != "none" for row in translation.rows)
 
 
-def _found(text: str, name: str, options: ReadOptions, *, whole: bool) -> Iterator[Obstacle]:
-    config = config_of(SourceText(name, text), options, path=name, open_file=_no_other)
+def _found(config: Config, *, whole: bool) -> Iterator[Obstacle]:
     seen: set[str] = set()
     for one in stopping(config, recipe_of(config)):
         seen.add(one.en)
@@ -72,8 +61,3 @@ def _found(text: str, name: str, options: ReadOptions, *, whole: bool) -> Iterat
         if problem.kind.severity == "error" and said not in seen:
             seen.add(said)
             yield Obstacle(None, problem.kind.code, said, problem.message("zh"), None)
-
-
-def _no_other(path: str) -> SourceText:
-    """What is written is not on the disk, and nothing beside it is read."""
-    raise UnreadableError(finding(say.missing(path=path), path))

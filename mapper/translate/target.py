@@ -6,8 +6,9 @@ from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .report import summary
 
 if TYPE_CHECKING:
-    from ...schemas.config import Framework, Value
+    from ...schemas.config import Config, Framework, Value
     from ...schemas.diagnostic import Language
+    from ..differences import Difference
     from ..families import Choice
     from ..recipe.values import Recipe
     from .report import ReportRow
@@ -42,6 +43,10 @@ class Translation(NamedTuple):
     family: Choice | None = None
     target_given: bool = False
     """Whether somebody named the version to write."""
+    written: Config | None = None
+    """What the target's framework makes of the written file."""
+    unsaid: tuple[Difference, ...] = ()
+    """What is another one there though no row says so: an error of accmap's own."""
 
     def versions(self, language: Language) -> list[dict[str, object]]:
         """Both frameworks' versions, and where each comes from."""

@@ -24,8 +24,8 @@ from ..recipe.reading import recipe_of, side_of
 from ..recipe.run_length import settled_by
 from ..recipe.vocabulary import vocabulary
 from .messages_compiled import say
+from .read_back import read_back
 from .report import ReportRow
-from .shared_fields import with_shared_fields
 from .target import TOKENIZER, TargetSetting, Translation
 
 if TYPE_CHECKING:
@@ -50,11 +50,8 @@ def translate(
     dialect: str | None = None,
     family: str | None = None,
 ) -> Translation:
-    """The other framework's settings for a configuration; of model classes that are equally near, `family`."""
-    translation = translate_recipe(recipe_of(config), config, to, version, dialect, family)
-    if config.framework == "megatron" and translation.target_framework == "mindformers":
-        return with_shared_fields(translation, config)
-    return translation
+    """The other framework's settings for a configuration, read back; of equally near model classes, `family`."""
+    return read_back(translate_recipe(recipe_of(config), config, to, version, dialect, family), config)
 
 
 def translate_recipe(
@@ -106,6 +103,8 @@ _ELSEWHERE = (
     "它可能写在文件之外、此处没有的配置中；请提供该配置，或手工填写。",
 )
 _PLACEHOLDER = ("{name} is a placeholder; fill it in.", "{name} 是占位符，请填写。")
+_NO_VALUE = ("{name} is no value that this key can have; write one.", "{name} 不是该键可取的值，请改写。")
+_NOT_TEXTS = frozenset(("int", "float", "number", "bool"))
 _STAND_INS = {
     "data.blend": (
         "The source names no data; {given} stands for the path. Fill it in.",
@@ -167,7 +166,7 @@ class _Translating:
         family: str | None = None,
     ) -> None:
         self.placeholders: dict[FieldName, str] = {
-            field: name for field, entry in recipe.fields.items() if (name := _placeholder(entry.value))
+            field: name for field, entry in recipe.fields.items() if (name := _no_value(field, entry.value))
         }
         self.recipe = _without(recipe, self.placeholders)
         self.config = config
@@ -256,14 +255,14 @@ class _Translating:
                 if self.config.dialect == "legacy":
                     self.idle.append((field, entry))
                 else:
-                    self._report(field, entry, (), "dropped", "none", _INERT, reversible=False)
+                    self._report(field, entry, (), "dropped", "none", _INERT, reversible=False, carried=True)
 
     def _idle(self) -> None:
         """What an older class reads and has no use for here; a key that decides something else, too, is told there."""
         named = {key for row in self.rows for key in row.source}
         for field, entry in self.idle:
             if not named.issuperset(entry.keys):
-                self._report(field, entry, (), "dropped", "none", _INERT, reversible=False)
+                self._report(field, entry, (), "dropped", "none", _INERT, reversible=False, carried=True)
 
     def _counting(self) -> frozenset[str]:
         """The keys that some field which counts in this run comes from: they have an effect, if not on every field."""
@@ -298,15 +297,23 @@ class _Translating:
             self._report(field, entry, (), "exact", impact, _ONLY_READ, reversible=True)
             return
         if caveat is not None:
-            self._report(field, entry, (), caveat.status, impact, (caveat.en, caveat.zh), reversible=False)
+            text = (caveat.en, caveat.zh)
+            self._report(field, entry, (), caveat.status, impact, text, reversible=False, carried=False)
             return
+        self._not_placed(row, field, entry, target)
+
+    def _not_placed(self, row: Row, field: FieldName, entry: RecipeValue, target: Side | None) -> None:
+        impact, source = self._impact(row, field), self._source(row)
         note = (row.en, row.zh) if row.en else _NO_PLACE
         if _mode(row, target) == "never" and row.loss == "one-way":
             impact = "none"
         told = source is not None and source.lens != "nothing"
         neutral = told and entry.decided and _same(entry.value, vocabulary()[field].default)
         kept = neutral and self._returns(entry) and _mode(row, source) != "always"
-        self._report(field, entry, (), "exact" if neutral else "dropped", impact, note, reversible=kept)
+        # What is never written is said by the file's frame, where the other side has the field.
+        stays = neutral and (target is None or _mode(row, target) != "never")
+        status: Status = "exact" if neutral else "dropped"
+        self._report(field, entry, (), status, impact, note, reversible=kept, carried=stays)
 
     def _is_alias(self, entry: RecipeValue, side: Side) -> bool:
         """Whether another argument, which is translated, holds the same value."""
@@ -317,16 +324,8 @@ class _Translating:
         for field, entry, given in zip(row.fields, entries, fixed, strict=True):
             if entry is None:
                 continue
-            if not entry.decided and self._impact(row, field) == "numerics" and self._caveat(row, field) is None:
-                self._report(
-                    field, entry, (), "unresolved", self._impact(row, field), self._open(field, entry), reversible=False
-                )
-                continue
             if not entry.decided or _same(entry.value, given):
-                if entry.origin == "explicit" or self._matters(row, field, entry):
-                    caveat = self._caveat(row, field)
-                    status, text = ("exact", _ALWAYS) if caveat is None else (caveat.status, (caveat.en, caveat.zh))
-                    self._report(field, entry, (), status, self._impact(row, field), text, reversible=caveat is None)
+                self._unasked(row, field, entry)
                 continue
             if entry.keys == () and self.recipe.framework != self.framework:
                 # The source always behaves like this, and so does the target, in another way.
@@ -338,7 +337,17 @@ class _Translating:
             if caveat is not None:
                 status, text = caveat.status, (caveat.en, caveat.zh)
             kept = self._comes_back(row, field, entry, fixed)
-            self._report(field, entry, (), status, self._impact(row, field), text, reversible=kept)
+            self._report(field, entry, (), status, self._impact(row, field), text, reversible=kept, carried=False)
+
+    def _unasked(self, row: Row, field: FieldName, entry: RecipeValue) -> None:
+        """What the other side does by itself, or would have to do for what the file does not decide."""
+        impact, caveat, explicit = self._impact(row, field), self._caveat(row, field), entry.origin == "explicit"
+        if not entry.decided and caveat is None and (explicit or impact == "numerics"):
+            self._report(field, entry, (), "unresolved", impact, self._open(field, entry), reversible=False)
+        elif explicit or self._matters(row, field, entry):
+            status, text = ("exact", _ALWAYS) if caveat is None else (caveat.status, (caveat.en, caveat.zh))
+            kept = caveat is None
+            self._report(field, entry, (), status, impact, text, reversible=kept, carried=entry.decided)
 
     def _open(self, field: FieldName, entry: RecipeValue) -> tuple[str, str]:
         """What to say of a value that the file does not decide."""
@@ -346,7 +355,9 @@ class _Translating:
         if any((setting := settings.get(key)) is not None and setting.overridable for key in entry.keys):
             return _ELSEWHERE
         name = self.placeholders.get(field)
-        return _UNDECIDED if name is None else _filled(_PLACEHOLDER, {"name": name})
+        if name is None:
+            return _UNDECIDED
+        return _filled(_PLACEHOLDER if _placeholder(name) else _NO_VALUE, {"name": name})
 
     def _comes_back(self, row: Row, field: FieldName, entry: RecipeValue, fixed: tuple[Value, ...]) -> bool:
         """Whether the source can only mean its own value, even where it is told what the target does."""
@@ -443,7 +454,8 @@ class _Translating:
         elif caveat is not None:
             # What differs in effect may still be written down in full, and is then read back as it was.
             whole = caveat.status != "dropped" and bool(keys) and _same(back, entry.value)
-            self._report(field, entry, keys, caveat.status, impact, (caveat.en, caveat.zh), reversible=whole)
+            text, carried = (caveat.en, caveat.zh), whole and entry.value is not None
+            self._report(field, entry, keys, caveat.status, impact, text, reversible=whole, carried=carried)
         elif missing and not _same(entry.value, vocabulary()[field].default):
             if explicit or (impact == "numerics" and entry.value is not None):
                 self._report(field, entry, keys, "dropped", impact, self._why_missing(row, entry), reversible=False)
@@ -459,13 +471,25 @@ class _Translating:
 
     def _carried(self, row: Row, field: FieldName, entry: RecipeValue, keys: tuple[str, ...], *, same: bool) -> None:
         """What is carried over as it is; a default of the source is told where it is written, or matters."""
+        if not keys and _is_nobodys(row, entry):
+            return
         impact, source = self._impact(row, field), self._source(row)
         kept = same and not (row.loss == "one-way" and _mode(row, source) == "never")
+        told = len(self._target_keys(row)) == 1 and (bool(keys) or entry.origin == "explicit")
+        if told and not same and row.en and entry.decided and entry.value is not None:
+            # The one key that says it holds another value.
+            status: Status = "approximate" if impact == "numerics" else "conditional"
+            self._report(field, entry, keys, status, impact, (row.en, row.zh), reversible=False)
+            return
+        self._kept(row, field, entry, keys, kept=kept)
+
+    def _kept(self, row: Row, field: FieldName, entry: RecipeValue, keys: tuple[str, ...], *, kept: bool) -> None:
+        impact, source = self._impact(row, field), self._source(row)
         if entry.origin == "explicit":
             said = ("", "") if source is None else (source.options.get("en", ""), source.options.get("zh", ""))
             text = (str(said[0]), str(said[1]))
             self._report(field, entry, keys, "exact", impact, text, reversible=kept)
-        elif keys and not (entry.value is None and len(row.fields) > 1):
+        elif keys and not _is_nobodys(row, entry):
             self._report(field, entry, keys, "made-explicit", impact, ("", ""), reversible=kept)
         elif not keys and self._matters(row, field, entry) and self._neutral(row, field, entry):
             text = _ONLY_READ if len(row.fields) > 1 else _SAME_DEFAULT
@@ -610,7 +634,7 @@ class _Translating:
     # --- what to say ---
 
     def _impact(self, row: Row, field: FieldName) -> Impact:
-        if row.part_of in self.lost and field != row.part_of:
+        if row.part_of in self.lost and str(field) != row.part_of:
             return "none"  # a detail of what is not carried over at all: that row says what is at stake
         return row.impact or vocabulary()[field].impact
 
@@ -618,7 +642,7 @@ class _Translating:
         """The first caveat that holds for this field; one that names fields of the row is about those only."""
         for caveat in row.caveats:
             about = set(caveat.about) or {condition[0] for condition in caveat.when} & set(row.fields)
-            if (not about or field in about) and self._applies(caveat):
+            if (not about or str(field) in about) and self._applies(caveat):
                 return caveat
         return None
 
@@ -650,17 +674,22 @@ class _Translating:
         text: tuple[str, str],
         *,
         reversible: bool,
+        carried: bool | None = None,
     ) -> None:
+        """One row; unless it is said otherwise, a row without a loss says that the value stands there as it was."""
         if not target and status in ("dropped", "approximate"):
             self.lost.add(field)
         en, zh = _filled(text, {**self.words, **_values_of(text, self.recipe)})
         explicit = entry.origin == "explicit"
         foreign = self._foreign(entry.keys) if status == "exact" else None
         if foreign is not None:
-            status, reversible = "conditional", False
+            status, reversible, carried = "conditional", False, carried is not False
             en, zh = self._of_fork(_NOT_ITS_OWN, foreign)
+        kept = status in ("exact", "made-explicit") if carried is None else carried
         self.rows.append(
-            ReportRow(field, entry.keys, target, entry.value, status, impact, reversible, en, zh, explicit)
+            ReportRow(
+                field, entry.keys, target, entry.value, status, impact, reversible, en, zh, explicit, carried=kept
+            )
         )
 
     def _foreign(self, keys: tuple[str, ...]) -> str | None:
@@ -705,7 +734,7 @@ class _Translating:
 
     def _stand_ins(self) -> Iterator[ReportRow]:
         """What the written file's frame fills in for a value that the source does not have."""
-        told = {row.field for row in self.rows if row.status == "unresolved"}
+        told: set[str | None] = {row.field for row in self.rows if row.status == "unresolved"}
         for field, key, given in stand_ins(self.side, self.config.framework):
             if key not in self.settings and (field not in told or field == "run.train_steps"):
                 text = _filled(_STAND_INS[field], {"given": _shown(given)})
@@ -727,6 +756,22 @@ def stand_ins(side: SideName, source: str) -> Iterator[tuple[FieldName, str, Val
     yield "data.blend", f"{loader}.config.data_path", frame[f"{loader}.config.data_path"][-1]
     if side == "static":
         yield "run.train_steps", f"{loader}.sizes", frame[f"{loader}.sizes"]
+
+
+def _no_value(field: FieldName, value: Value) -> str | None:
+    """The text that stands where a value is to be given: a template's `<path>`, or a word in place of a number."""
+    if isinstance(value, str) and vocabulary()[field].type in _NOT_TEXTS and not _is_number(value):
+        return value
+    return _placeholder(value)
+
+
+def _is_number(word: str) -> bool:
+    """Whether a text says a number: PyYAML leaves `1e-8` a text, and JSON has no other word for infinity."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _placeholder(value: Value) -> str | None:
@@ -770,6 +815,11 @@ def row_allows_null(row: Row, side: SideName, version: str) -> bool:
     """Whether null is a value of its own, which the class's default would otherwise replace."""
     found = row.side(side, version)
     return found is not None and found.options.get("nullable") is True
+
+
+def _is_nobodys(row: Row, entry: RecipeValue) -> bool:
+    """Whether it is a member of a row that no side has; the other members speak for the keys."""
+    return entry.value is None and len(row.fields) > 1
 
 
 def _is_named(entries: list[RecipeValue | None]) -> bool:

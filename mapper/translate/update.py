@@ -18,11 +18,12 @@ from ..differences import same
 from ..families import family_of, misfits_of
 from ..gates import meaningful
 from ..recipe.reading import recipe_of, side_of
-from ..recipe.vocabulary import vocabulary
+from ..recipe.vocabulary import COMPUTED, vocabulary
 from .edits import Edit, applied
 from .megatron_file import megatron_text
 from .messages_compiled import say
 from .mindformers_file import mindformers_document, mindformers_settings, mindformers_text
+from .read_back import differing
 from .script_edits import ScriptEditor
 from .target import TargetSetting, Translation
 from .yaml_edits import YamlEditor
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ...mappings.tables import SideName
     from ...schemas.config import Value
     from ...schemas.diagnostic import Language
+    from ..differences import Difference
     from ..recipe.values import Recipe
 
 _ROUNDS = 4
@@ -99,6 +101,8 @@ class Updated(NamedTuple):
     refused: tuple[Refusal, ...]
     remarks: tuple[Refusal, ...] = ()
     """What was brought about, but not as one might expect: another model class."""
+    unsaid: tuple[Difference, ...] = ()
+    """What still differs from the source, though neither the report nor a refusal says so."""
 
 
 def update(
@@ -165,7 +169,11 @@ class _Updating:
                 break
             self.text, current = self._edited(current, rows, effort)
         self._say_what_is_left(current)
-        return Updated(self.text, tuple(dict.fromkeys(self.changed)), tuple(self.refused), tuple(self._other_family()))
+        said = {refusal.field for refusal in self.refused}
+        left = differing(self.translation, recipe_of(current))
+        unsaid = tuple(one for one in left if one.field not in said and _is_asked_for(one))
+        changed = tuple(dict.fromkeys(self.changed))
+        return Updated(self.text, changed, tuple(self.refused), tuple(self._other_family()), unsaid)
 
     # --- what differs ---
 
@@ -433,7 +441,7 @@ class _Updating:
                 wanted = _shown(self.wanted_recipe.value(field))
                 keys = tuple(setting.key for setting in self._settings(row)) or (() if entry is None else entry.keys)
                 words = _UNDECIDED if _is_open(recipe, field) else _LEFT
-                found = "unset" if entry is None else _shown(entry.value)
+                found = say.unset() if entry is None else _shown(entry.value)
                 self._refuse(keys, field, words, wanted=wanted, found=found)
         for key in sorted(self._moved(config)):
             before, after = self.original.settings[key], config.settings[key]
@@ -463,6 +471,14 @@ class _Updating:
 
 def _refusal(keys: tuple[str, ...], field: FieldName | None, words: tuple[str, str], **values: object) -> Refusal:
     return Refusal(keys, field, words[0].format_map(values), words[1].format_map(values))
+
+
+def _is_asked_for(difference: Difference) -> bool:
+    """Whether the source says something with a field; what it leaves open is the file's own."""
+    found = difference.a
+    if found is None or not found.decided or found.value is None or str(difference.field).startswith(COMPUTED):
+        return False  # what feeds a computed quantity is compared itself
+    return found.origin == "explicit" or difference.impact == "numerics"
 
 
 def _devices(recipe: Recipe) -> int | None:

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from io import BufferedWriter
 
+    from typing_extensions import Buffer
+
     from ..source import SourceText
 
 _MARK = ".accmap-"
+_AHEAD = 1 << 25
+"""After so many bytes the system is asked to begin with them."""
 
 
 def standing_already(*names: str) -> UsageError:
@@ -88,6 +92,18 @@ class NewFile:
         handle = os.open(self._beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         self.stream: BufferedWriter = open(handle, "wb")  # noqa: SIM115 - `finish` or `discard` closes it
         """What takes the bytes."""
+        self._asked = 0
+
+    def write(self, data: Buffer) -> None:
+        """Take a part of a large file: the disk is at work on it while the next one is made."""
+        stream = self.stream
+        stream.write(data)
+        length = stream.tell()
+        if self._lasting and length - self._asked >= _AHEAD and hasattr(os, "posix_fadvise"):
+            stream.flush()
+            # Nobody reads these pages again soon. Linux begins to write what it cannot drop yet, and does not wait.
+            os.posix_fadvise(stream.fileno(), self._asked, length - self._asked, os.POSIX_FADV_DONTNEED)
+            self._asked = length
 
     def __enter__(self) -> NewFile:
         return self

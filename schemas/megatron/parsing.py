@@ -281,8 +281,10 @@ class _Parser:
             self.open(word)
             return
         fact = self.known.by_option.get(flag)
-        expected = verbatim("–") if fact is None else _expected(fact)
-        self.report(say.stray_argument(text=word.text, flag=flag or "argparse", expected=expected), word.span)
+        if fact is None:
+            self.report(say.stray_first_argument(text=word.text), word.span)
+            return
+        self.report(say.stray_argument(text=word.text, flag=flag, expected=_expected(fact)), word.span)
 
     def open(self, word: Argument) -> None:
         self.report(say.undecided_argument(text=word.text, why=word.reason()), word.span)

@@ -6,6 +6,8 @@ from ..light_typing import TYPE_CHECKING
 from ..suggestion import closest, slip
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .catalog import Catalog
 
 # Flags that a version renamed or that other Megatron trees call differently; the first name the version knows counts.
@@ -92,4 +94,15 @@ def suggestion(flag: str, known: Catalog) -> str | None:
     words = "--" + flag.lstrip("-").replace("_", "-")
     if words in known.by_option:
         return words
-    return closest(words, known.by_option)
+    return next((other for other in _swapped(words[2:]) if other in known.by_option), None) or closest(
+        words, known.by_option
+    )
+
+
+def _swapped(name: str) -> Iterator[str]:
+    """A name so short that it shares few letters with any other (`--rl`), with two neighbours swapped."""
+    for at in range(len(name) - 1) if len(name) < _SHORT else ():
+        yield f"--{name[:at]}{name[at + 1]}{name[at]}{name[at + 2 :]}"
+
+
+_SHORT = 4

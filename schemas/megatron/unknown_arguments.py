@@ -9,7 +9,10 @@ from .messages_compiled import say
 from .suggestions import cut_or_denied, glued
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..diagnostic import Diagnostic
+    from ..message import Problem
     from .parsing import Parsed
 
 _NAMED = 3
@@ -37,10 +40,9 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bo
         flag, near = str(values["flag"]), str(values["near"])
         versions = versions_of(flag)
         if versions:
-            known = ", ".join(versions)
-            said = say.other_version if certain else say.other_version_assumed
             later.append(len(told) - 1)
-            told[-1] = finding(said(version=version, flag=flag, known=known), file, problem.span)
+            said = _of_other_versions(certain=certain, own=own)
+            told[-1] = finding(said(version=version, flag=flag, known=", ".join(versions)), file, problem.span)
         elif near and slip(flag, near):
             said = say.misspelt_or_own if own else say.misspelt
             told[-1] = finding(said(version=version, flag=flag, near=near), file, problem.span)
@@ -66,3 +68,10 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bo
     named = ", ".join(flags[:_NAMED])
     told[first] = finding(say.fork(version=version, count=len(flags), named=named, declare=declare), file, place)
     return tuple(entry for at, entry in enumerate(told) if at not in dropped)
+
+
+def _of_other_versions(*, certain: bool, own: bool) -> Callable[..., Problem]:
+    """What is said of an argument that other versions have."""
+    if not certain:
+        return say.other_version_assumed
+    return say.other_version_or_own if own else say.other_version

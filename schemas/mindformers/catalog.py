@@ -11,7 +11,7 @@ from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING
 from ..version_text import minor_of
 from ..versions import default_name, names, names_with_facts, number_of, stand_ins
-from .problems import PROBLEMS
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from typing import Any
@@ -36,7 +36,7 @@ def known_version(text: str, where: str = "--mindformers") -> str:
     version = minor_of(text)
     if version is None or version not in KNOWN_VERSIONS:
         known = ", ".join(KNOWN_VERSIONS)
-        raise UnreadableError(finding(PROBLEMS, "unknown-version", where, given=text, known=known))
+        raise UnreadableError(finding(say.unknown_version(given=text, known=known), where))
     return version
 
 

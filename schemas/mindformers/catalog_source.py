@@ -56,7 +56,10 @@ def static_facts(version: str) -> dict[str, Any]:
         "registry": facts["registry"],
         "types": _kinds(facts["types"], judged["types"]),
         "section_types": {kind: " ".join(names) for kind, names in judged["section_types"].items()},
-        "choices": judged["choices"],
+        "strict": {kind: " ".join(names) for kind, names in judged["strict"].items()},
+        "read_without_template": " ".join(judged["read_without_template"]),
+        "expected_of_no_effect": " ".join(judged["expected_of_no_effect"]),
+        **{name: judged[name] for name in ("base_attributes", "choices", "warmup_of_no_steps_divides")},
         "data_keys": " ".join(facts["data_keys"]),
         "callbacks": {name: " ".join(words) for name, words in facts["callbacks"].items()},
         "loaders": " ".join(facts["loaders"]),
@@ -67,7 +70,8 @@ def static_facts(version: str) -> dict[str, Any]:
 def dynamic_facts(version: str) -> dict[str, Any]:
     """The catalog of a version's dynamic graph."""
     content = _facts()["dynamic"]
-    return {**facts_of(content["facts"], version, content["versions"]), "version": version}
+    judged = facts_of(_judged()["dynamic"], version, content["versions"])
+    return {**facts_of(content["facts"], version, content["versions"]), **judged, "version": version}
 
 
 def _by_legacy(models: dict[str, Any]) -> dict[str, Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..versions import names_with_facts
+from ..literal_module import literal_module
+from ..versions import default_name, names_with_facts
 from .catalog_source import dynamic_facts, static_facts
 from .shape import is_mapping
 
 if TYPE_CHECKING:
     from typing import Literal
 
+MODEL_TYPE = ("model", "model_config", "model_type")
 FACTS = {"static": static_facts, "dynamic": dynamic_facts}
 
 
@@ -31,10 +33,36 @@ def rendered(graph: Literal["static", "dynamic"], version: str) -> str:
     return "\n".join([*lines, "}", ""])
 
 
+def _told(facts: dict[str, Any]) -> set[tuple[str, ...]]:
+    """The keys that a version's static graph knows by their paths, and the classes behind the path that names them."""
+    sections: dict[str, Any] = facts["sections"]
+    general = sections["general_config"]["defaults"]
+    mappings = {name: one["defaults"] for name, one in sections.items() if is_mapping(one["defaults"])}
+    inner: set[tuple[str, ...]] = {
+        (name, key) for name, keys in mappings.items() if name != "general_config" for key in keys
+    }
+    classes: set[tuple[str, ...]] = {(*MODEL_TYPE, name) for name in facts["names"] if not name.startswith("mcore_")}
+    return inner | classes | {(name,) for name in (*general, *sections)}
+
+
+def only_in() -> tuple[tuple[tuple[str, ...], tuple[str, ...] | None, str], ...]:
+    """Paths of keys, or of keys with values, that the usual version does not know, and the newest one that does."""
+    known = _told(static_facts(default_name("mindformers", "static")))
+    found: list[tuple[tuple[str, ...], tuple[str, ...] | None, str]] = []
+    for version in reversed(names_with_facts("mindformers", "static")):
+        new = _told(static_facts(version)) - known
+        known |= new
+        types = tuple(sorted(path[-1] for path in new if path[:-1] == MODEL_TYPE))
+        found += [(MODEL_TYPE, types, version)] if types else []
+        found += [(path, None, version) for path in sorted(new) if path[:-1] != MODEL_TYPE]
+    return tuple(found)
+
+
 def products() -> dict[str, str]:
-    """The compiled module of every version."""
+    """The compiled module of every version, and of what tells versions apart."""
     graphs: tuple[Literal["static", "dynamic"], ...] = ("static", "dynamic")
-    return {
+    about = "Keys that one version of MindSpore Transformers knows and the usual one does not: made from facts.yaml."
+    return {"schemas/mindformers/only_in_compiled.py": literal_module(about, ONLY_IN=only_in())} | {
         f"schemas/mindformers/{graph}_{version.replace('.', '_')}_compiled.py": rendered(graph, version)
         for graph in graphs
         for version in names_with_facts("mindformers", graph)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..compile_messages import problems_of
 from ..compile_rows import LINE, Names, TableError, read_table
 from ..version_sets import versions_in
 from ..versions import names
 from . import catalog_source, resolution_functions
 from .shape import is_mapping
-from .template import READ_WITHOUT_TEMPLATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,14 +20,15 @@ SOURCE = os.path.join(HERE, "resolution.yaml")
 FILE = "schemas/mindformers/resolution.yaml"
 VERSIONS = names("mindformers")
 WRITING = ("set", "let", "reset")
+COMPUTED = (*WRITING, "report")
 SAYING = ("require", "expect")
-ACTIONS = (*WRITING, *SAYING, "lacking", "lacks", "do")
+ACTIONS = (*COMPUTED, *SAYING, "lacking", "lacks", "do")
 MEMBERS = {*ACTIONS, "to", "when", "because", "at", "en", "zh", "each", "versions", LINE}
 OF_A_SECTION = {"section", "of", "source", "fields", "when", "versions", "each", "rows", LINE}
 CONTEXT = ("has", "written", "decided", "now", "get")
 """What the run itself answers; their first argument is a name."""
 BUILTINS = ("bool", "dict", "float", "int", "isinstance", "len", "list", "max", "min", "str")
-TRANSFORMER, TRAINER, CHECKS = "transformer", "trainer", "dynamic checks"
+TRANSFORMER, TRAINER, CHECKS, DYNAMIC = "transformer", "trainer", "dynamic checks", "dynamic"
 CONDITION = "__condition__"
 GIVEN = ("handed.", "attributes.")
 """What the model's configuration is given: behind these stands one of its keys."""
@@ -86,12 +87,12 @@ def _with_names(raw: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _row(raw: dict[str, Any], section: dict[str, Any], number: int) -> Row:
     actions = [action for action in ACTIONS if action in raw]
-    if len(actions) != 1 or set(raw) - MEMBERS or ("to" in raw) != (actions[0] in WRITING):
+    if len(actions) != 1 or set(raw) - MEMBERS or ("to" in raw) != (actions[0] in COMPUTED):
         raise TableError(FILE, raw, f"this is no row: {sorted(set(raw) - {LINE})}")
     action = actions[0]
     if action in SAYING and not {"en", "zh", *(() if section["of"] == CHECKS else ("at",))} <= set(raw):
         raise TableError(FILE, raw, "a requirement says where to look (`at`) and why (`en`, `zh`)")
-    target = raw[action] if action in (*WRITING, "lacking", "lacks") else ""
+    target = raw[action] if action in (*COMPUTED, "lacking", "lacks") else ""
     to = str(raw[action] if action in SAYING else raw.get("to", ""))
     try:
         within = set(versions_in(str(section.get("versions", "-")), VERSIONS))
@@ -105,8 +106,9 @@ class Compiler:
     """The rows as source text; a name must be one of a version that the row holds for."""
 
     def __init__(self, sections: list[dict[str, Any]]) -> None:
-        self.lets: dict[str, set[str]] = {TRANSFORMER: set(), TRAINER: set(), CHECKS: set()}
+        self.lets: dict[str, set[str]] = {TRANSFORMER: set(), TRAINER: set(), CHECKS: set(), DYNAMIC: set()}
         self.known: dict[str, dict[str, frozenset[str]]] = {stage: {} for stage in self.lets}
+        self.problems = problems_of("schemas/mindformers")
         self.keys: set[str] = set()
         """Every key of a model's configuration that some class converts."""
         for section in sections:
@@ -121,6 +123,7 @@ class Compiler:
         for version in catalog_source.versions("dynamic"):
             classes = catalog_source.dynamic_facts(version)["classes"]
             self.known[CHECKS][version] = frozenset(_dynamic_paths(classes, "TrainConfig", ""))
+        self.known[DYNAMIC] = self.known[CHECKS]
 
     def names(self, row: Row) -> Names:
         """What the row may call and read."""
@@ -168,7 +171,10 @@ class Compiler:
         """ValueError for a target that nothing has."""
         target = row.target
         prefix, _, key = target.partition(".")
-        if f"{prefix}." in GIVEN:
+        if row.action == "report":
+            if target not in self.problems:
+                raise ValueError(f"no problem is called {target}")
+        elif f"{prefix}." in GIVEN:
             if key not in self.keys:
                 raise ValueError(f"no model's configuration has the key {key}")
         elif row.action == "let" and not key:
@@ -191,7 +197,7 @@ def _static_paths(facts: dict[str, Any]) -> Iterator[str]:
     for name, section in facts["sections"].items():
         yield name
         yield from (key if name == "general_config" else f"{name}.{key}" for key in section["defaults"])
-    yield from READ_WITHOUT_TEMPLATE
+    yield from facts["read_without_template"].split()
 
 
 def _dynamic_paths(classes: dict[str, Any], name: str, prefix: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ the catalog, and what the trainer makes of the arguments are rows of `resolution
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
+from .messages_compiled import say
 from .reading import Sourced, Undecided
 from .shape import is_list, is_mapping
 from .template import in_effect
@@ -14,6 +15,7 @@ from .template import in_effect
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..message import Words
     from .reading import Reading
     from .resolution import Trainer
 
@@ -29,21 +31,17 @@ def class_facts(reading: Reading, registry: str, section: str, kind: Any) -> dic
         if not isinstance(kind, Undecided) and path in reading.places:
             # tools/register/register.py:MindFormerRegister.get_cls finds no class of that name (1.6-2.1)
             value = "null" if kind is None else repr(kind)
-            reading.note("value-type", path, key=path, value=value, expected="the name of a class", expected_zh="类名")
+            reading.note(
+                say.value_type(key=path, value=value, expected=say.name_of_a_class(), version=reading.version), path
+            )
         return None
     facts = classes.get(kind)
     if facts is None and reading.get(f"{section}.auto_register") is None:
-        from ..suggestion import suggestion_in_both
+        from ..suggestion import suggestion
 
-        suggestion, suggestion_zh = suggestion_in_both(kind, classes)
-        reading.note(
-            "unknown-class",
-            f"{section}.type",
-            section=section,
-            value=kind,
-            suggestion=suggestion,
-            suggestion_zh=suggestion_zh,
-        )
+        near = suggestion(kind, classes)
+        said = say.unknown_class(section=section, value=kind, suggestion=near, version=reading.version)
+        reading.note(said, f"{section}.type")
     return facts
 
 
@@ -51,24 +49,17 @@ def foreign_argument(reading: Reading, facts: dict[str, Any], path: str, key: st
     """Report a key that the class does not take, or takes and ignores."""
     if facts["open"]:
         reading.acceptance[path] = "ignored"
-        reading.note("swallowed-argument", path, on_key=True, type=facts["class"], key=key)
+        reading.note(say.swallowed_argument(type=facts["class"], key=key), path, on_key=True)
         return
-    from ..suggestion import suggestion_in_both
+    from ..suggestion import suggestion
 
-    suggestion, suggestion_zh = suggestion_in_both(key, facts["args"])
+    near = suggestion(key, facts["args"])
     reading.acceptance[path] = "unknown"
-    reading.note(
-        "unknown-argument",
-        path,
-        on_key=True,
-        type=facts["class"],
-        key=key,
-        suggestion=suggestion,
-        suggestion_zh=suggestion_zh,
-    )
+    said = say.unknown_argument(type=facts["class"], key=key, suggestion=near, version=reading.version)
+    reading.note(said, path, on_key=True)
 
 
-def string_number(reading: Reading, path: str, why: str, why_zh: str) -> None:
+def string_number(reading: Reading, path: str, why: Words) -> None:
     """Report a number that YAML 1.1 reads as a string, such as `1e-5`."""
     value = reading.get(path)
     if not isinstance(value, str) or isinstance(value, Undecided):
@@ -76,10 +67,10 @@ def string_number(reading: Reading, path: str, why: str, why_zh: str) -> None:
     try:
         better = repr(float(value))
     except ValueError:
-        better = "a number"
+        better = say.a_number()
     if "e" in better and "." not in better:
         better = better.replace("e", ".e")
-    reading.note("string-number", path, key=path, value=value, why=why, why_zh=why_zh, better=better)
+    reading.note(say.string_number(key=path, value=value, why=why, better=better), path)
 
 
 # The schedule.
@@ -152,16 +143,16 @@ def record_schedule(run: Trainer) -> None:
     arguments: dict[str, Any] = {} if facts is None else facts["args"]
     for name, default in arguments.items():
         if default == REQUIRED and name not in given and name not in values and name != "kwargs":
-            run.lack_argument(name, "it has no default", "没有默认值")
+            run.lack_argument(name, say.no_default())
     total, length = run.locals["schedule_total"], run.locals["length"]
     if not total.decided and not length.decided and total.sources[-1:] == length.sources[-1:]:
         names = [name for name in _FOLLOWING if name in values and not values[name].decided]
         if names and (run["schedule_class"] != "ConstantWarmUpLR" or names != ["total_steps"]):
-            reading.note("run-length-open", f"{section}.total_steps", what=", ".join(names))
+            reading.note(say.run_length_open(names=", ".join(names)), f"{section}.total_steps")
     for name, one in values.items():
         reading.resolve(f"resolved.schedule.{name}", one.value, *one.sources, decided=one.decided)
     for key in _RATES:
-        string_number(reading, f"{section}.{key}", "the schedule cannot compute with it", "调度器无法用它计算")
+        string_number(reading, f"{section}.{key}", say.schedule_cannot())
     path = f"{section}.learning_rate"
     run.locals["rate"] = values.get("learning_rate", Sourced(given.get("learning_rate"), (path,)))
 
@@ -192,14 +183,14 @@ def build_optimizer(run: Trainer) -> None:
         if facts is not None and arguments and key not in arguments:
             foreign_argument(reading, facts, path, str(key))
         if key in ("eps", "weight_decay"):
-            string_number(reading, path, "building the optimizer fails", "优化器将构建失败")
+            string_number(reading, path, say.optimizer_fails())
     reading.resolve("resolved.optimizer.learning_rate", rate.value, *rate.sources, decided=rate.decided)
     own = f"{section}.learning_rate"
     if own in reading.places and rate.sources != (own,):
         scheduled = "lr_schedule" in reading.places
         decided_by = "lr_schedule.learning_rate" if scheduled else "CosineWithWarmUpLR at 5e-05"
         if reading.get(own) != rate.value or not scheduled:
-            reading.note("rate-overridden", own, schedule=f"{decided_by}: {rate.value}")
+            reading.note(say.rate_overridden(schedule=f"{decided_by}: {rate.value}"), own)
 
 
 def build_wrapper(run: Trainer) -> None:
@@ -230,7 +221,9 @@ def build_callbacks(run: Trainer) -> None:
         if is_mapping(entry) and "type" in entry and kind is None:
             # tools/register/register.py:MindFormerRegister.get_cls: "Can't find class"
             path = f"callbacks[{place}].type"
-            reading.note("value-type", path, key=path, value="null", expected="the name of a class", expected_zh="类名")
+            reading.note(
+                say.value_type(key=path, value="null", expected=say.name_of_a_class(), version=reading.version), path
+            )
         taken = classes.get(kind) if isinstance(kind, str) else None
         arguments = [] if taken is None else taken.split()
         if taken is None or "**" in arguments:
@@ -253,11 +246,11 @@ def check_loader(run: Trainer) -> None:
     name, known = reading.get(f"{_LOADER}.type"), reading.catalog["loaders"].split()
     if name in known or isinstance(name, Undecided) or reading.get(f"{_LOADER}.auto_register") is not None:
         return
-    from ..suggestion import suggestion_in_both
+    from ..suggestion import suggestion
 
-    near, near_zh = suggestion_in_both(name, known)
+    near = suggestion(name, known)
     reading.note(
-        "unknown-class", f"{_LOADER}.type", section=_LOADER, value=name, suggestion=near, suggestion_zh=near_zh
+        say.unknown_class(section=_LOADER, value=name, suggestion=near, version=reading.version), f"{_LOADER}.type"
     )
 
 
@@ -269,7 +262,7 @@ def check_data_keys(run: Trainer) -> None:
         if key not in known and key not in _DATA_ELSEWHERE:
             path = f"{section}.{key}"
             reading.acceptance[path] = "ignored"
-            reading.note("swallowed-argument", path, on_key=True, type=run["loader"], key=key)
+            reading.note(say.swallowed_argument(type=run["loader"], key=key), path, on_key=True)
 
 
 def packs(handlers: Any) -> bool:

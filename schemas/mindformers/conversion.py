@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from ..diagnostic import Related
 from ..light_typing import TYPE_CHECKING
+from ..message import NOTHING, Words, verbatim
 from ..versions import number_of
+from .messages_compiled import say
 from .model_class import PREFIX
 from .reading import Undecided
 
@@ -25,33 +27,6 @@ _EQUAL_IS_NO_CONFLICT_SINCE = "2.0"
 
 _COMMON = "common"
 """The one table of the versions whose model classes have no converters of their own."""
-
-_WITHOUT_EFFECT_BY_DESIGN = frozenset(
-    (
-        "_name_or_path",
-        "architectures",
-        "auto_register",
-        "bos_token_id",
-        "checkpoint_name_or_path",
-        "do_sample",
-        "eos_token_id",
-        "is_encoder_decoder",
-        "is_sample_acceleration",
-        "max_decode_length",
-        "mindformers_version",
-        "model_type",
-        "name_or_path",
-        "pretrained_model_dir",
-        "repetition_penalty",
-        "temperature",
-        "tokenizer_class",
-        "top_k",
-        "top_p",
-        "transformers_version",
-        "type",
-    )
-)
-"""Keys that select, describe or generate; nobody expects them in the model's arithmetic."""
 
 
 class _Conversion:
@@ -82,8 +57,9 @@ class _Conversion:
                     value = one._replace(value=self.transforms[transform](one.value))
                 except (TypeError, ValueError, KeyError) as error:
                     path = one.sources[0] if one.sources else f"{PREFIX}.{key}"
-                    why = str(error)
-                    self.reading.note("transform", path, key=path, value=repr(one.value), field=field, why=why)
+                    said = error.args[0] if error.args else ""
+                    why = said if isinstance(said, Words) else verbatim(error)
+                    self.reading.note(say.transform(key=path, value=repr(one.value), field=field, why=why), path)
                     continue
             self._store(field, key, value)
 
@@ -110,16 +86,15 @@ class _Conversion:
         reading.acceptance[path] = "conflict"
         related = ()
         if written:
-            related = (Related(reading.file, reading.places[other], f"{other} sets it too", f"{other} 也设置了它"),)
+            related = (Related(reading.file, reading.places[other], *say.sets_it_too(key=other).both()),)
         name, keep = path.rsplit(".", 1)[-1], other.rsplit(".", 1)[-1]
         if name == keep:
             # One key that the converter's tables name twice for the same field: no value of it is ever accepted.
             keep, _ = working_key(reading, self.model, field, name)
-            other = f"{other} (mapped twice)" if not written else other
-        shown = other if written else f"{other} (set by the class)"
-        reading.note(
-            "conflict-key", path, on_key=True, related=related, key=path, other=shown, field=field, keep=keep or other
-        )
+            other = other if written else say.mapped_twice(key=other)
+        shown = other if written else say.set_by_the_class(key=other)
+        said = say.conflict_key(key=path, other=shown, field=field, keep=keep or other, version=reading.version)
+        reading.note(said, path, on_key=True, related=related)
 
 
 def convert(reading: Reading, model: ModelClass, handed_over: dict[str, Sourced]) -> dict[str, Sourced]:
@@ -174,9 +149,9 @@ def _report(reading: Reading, model: ModelClass, key: str, one: Sourced, accepta
         return
     if acceptance == "unknown":
         reading.acceptance[path] = "unknown"
-        working, working_zh = _advice(reading, model, key)
-        reading.note("unknown-key", path, on_key=True, key=path, working=working, working_zh=working_zh)
-    elif key not in _WITHOUT_EFFECT_BY_DESIGN:
+        working = _advice(reading, model, key)
+        reading.note(say.unknown_key(key=path, working=working, version=reading.version), path, on_key=True)
+    elif key not in reading.catalog["expected_of_no_effect"].split():
         reading.acceptance[path] = "ignored"
 
 
@@ -185,23 +160,23 @@ def _note_ignored(reading: Reading, model: ModelClass, path: str) -> None:
     if span is None or span.file is not None:
         return  # a hub's config.json is full of keys that are not meant for MindSpore Transformers
     key = path[len(PREFIX) + 1 :]
-    working, working_zh = _advice(reading, model, key)
+    working = _advice(reading, model, key)
     name = model.facts["class"]
-    reading.note("ignored-key", path, on_key=True, key=path, model=name, working=working, working_zh=working_zh)
+    reading.note(say.ignored_key(key=path, model=name, working=working, version=reading.version), path, on_key=True)
 
 
-def _advice(reading: Reading, model: ModelClass, key: str) -> tuple[str, str]:
+def _advice(reading: Reading, model: ModelClass, key: str) -> Words:
     found, _ = working_key(reading, model, None, key)
     if found is not None and found != key:
-        return f"; write {found}", f"；请写 {found}"
+        return say.may_be_written(found=found)
     if found is None and key not in reading.catalog["meant"]:
         from ..suggestion import closest
 
         same, rules = mapping(reading, model)
         near = closest(key, sorted([*same, *rules]))
         if near is not None:
-            return f" (did you mean {near}?)", f"（是否应为 {near}？）"
-    return "", ""
+            return say.perhaps_meant(near=near)
+    return NOTHING
 
 
 def _equal(left: Any, right: Any) -> bool:
@@ -213,7 +188,7 @@ def _is_float32(value: Any) -> bool:
         return value in ("fp32", "float32")
     if isinstance(value, bool):
         return value
-    raise TypeError("expected 'fp32', 'float32' or a boolean")
+    raise TypeError(say.expected_fp32())
 
 
 def _score_function(value: Any) -> str:
@@ -227,7 +202,7 @@ _COMMUNICATION_SINCE_2_0 = {**_COMMUNICATION, "hybrid_cp": "a2a+allgather"}
 def _communication(value: Any, known: Mapping[str, str] = _COMMUNICATION) -> str:
     found = known.get(value)
     if found is None:
-        raise ValueError(f"expected one of {', '.join(known)}")
+        raise ValueError(say.expected_one_of(known=", ".join(known)))
     return found
 
 
@@ -240,7 +215,7 @@ def _drop_policy(value: Any) -> str:
         return "position" if value else "probs"
     if isinstance(value, str):
         return value
-    raise TypeError("expected a boolean or a string")
+    raise TypeError(say.expected_boolean_or_string())
 
 
 def _recompute(value: Any) -> Any:

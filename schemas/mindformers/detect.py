@@ -11,6 +11,7 @@ from ..message import NOTHING
 from ..purpose import may_be_mindformers
 from .catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, known_version, minor_version
 from .messages_compiled import say
+from .only_in_compiled import ONLY_IN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,13 +31,6 @@ class Chosen(NamedTuple):
     version: str
     origin: VersionOrigin
     reason: Words = NOTHING
-
-
-ONLY_IN = (
-    (("model", "model_config", "model_type"), ("deepseek_v4", "deepseek_mtp_v4"), "2.1"),
-    (("ckpt_use_legacy_format",), None, "1.7"),
-)
-"""Keys, or values of keys, that one static version knows and the usual one does not; a test compares the catalogs."""
 
 
 def looks_like_mindformers(source: SourceText) -> bool:

@@ -12,17 +12,20 @@ from .. import rows
 from ..config import Config, Setting
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..message import NOTHING, Words, joined
 from ..suggestion import closest
 from ..versions import names_with_facts, number_of
-from .dynamic_problems import PROBLEMS
+from .messages_compiled import say
+from .reading import Sourced
 from .resolution import sections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Any
 
-    from ..config import Acceptance, Origin, ReadOptions, Unresolved, Value
+    from ..config import Acceptance, ReadOptions, Unresolved, Value
     from ..diagnostic import Diagnostic
+    from ..message import Problem
     from ..rows import Row
     from ..source import SourceText, Span
     from ..yaml_node import Node
@@ -32,9 +35,6 @@ VERSIONS = names_with_facts("mindformers", "dynamic")
 
 _ABSENT: Any = object()
 _SCALARS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}
-_MEGATRON_DATA = "train_dataset.dataloader.config."
-_NAMED_COUNTS = (("warmup", "warmup_steps", "warmup_ratio"), ("decay start", "decay_start_steps", "decay_start_ratio"))
-_DEGREES = ("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel")
 
 
 class Catalog(NamedTuple):
@@ -45,6 +45,8 @@ class Catalog(NamedTuple):
     optimizers: Mapping[str, Any]
     schedules: Mapping[str, Any]
     callbacks: Mapping[str, Any]
+    networks: Mapping[str, bool]
+    """The networks there are, and whether each asks for latent attention."""
 
 
 def catalog(version: str) -> Catalog:
@@ -53,7 +55,9 @@ def catalog(version: str) -> Catalog:
 
     name = nearest(version)
     facts = import_module(f".dynamic_{name.replace('.', '_')}_compiled", __package__).CATALOG
-    return Catalog(name, facts["classes"], facts["optimizers"], facts["schedules"], facts["callbacks"])
+    return Catalog(
+        name, facts["classes"], facts["optimizers"], facts["schedules"], facts["callbacks"], facts["networks"]
+    )
 
 
 def nearest(version: str) -> str:
@@ -71,33 +75,34 @@ class DynamicReading:
         source: SourceText,
         options: ReadOptions,
         version: str,
-        resolve_model: Callable[[DynamicReading], None],
     ) -> None:
         self.facts = catalog(version)
         self.settings: dict[str, Setting] = {}
         self.problems: list[Diagnostic] = list(document.problems)
         self.unresolved: list[Unresolved] = []
         self._defaults: dict[str, Setting] = {}
-        self._world = options.world_size or None
-        self._resolve_model = resolve_model
+        self.world = options.world_size
         self.file = source.name
         self._root = document.root
-        if self.facts.version != ".".join(version.split(".")[:2]):
-            self.report("version", None, version=version, used=self.facts.version)
+        self.too_old = number_of(version) < number_of(VERSIONS[0])
+        """Whether the version has no dynamic graph, so that it reads nothing of this."""
+        if self.too_old:
+            self.report(say.no_dynamic_graph(version=version, used=self.facts.version), None)
+        elif self.facts.version != ".".join(version.split(".")[:2]):
+            self.report(say.dynamic_version(version=version, used=self.facts.version), None)
         if self._root is None or self._root.kind != "mapping":
-            self.report("not-a-mapping", None if self._root is None else self._root.span)
+            self.report(say.dynamic_not_a_mapping(), None if self._root is None else self._root.span)
             self._root = None
 
     def config(self) -> Config:
         """Everything that is known of the file."""
+        told = len(self.problems)
         self._section("TrainConfig", self._root, "")
         self.settings.update(self._defaults)
-        self._check()
-        self._transformer()
-        self._parallel_and_batch()
-        self._schedule()
-        self._optimizer()
-        self._clipping()
+        run = Dynamic(self)
+        for stage in ("dynamic checks", "dynamic"):
+            for section in sections(self.facts.version, stage):
+                run.follow(section.rows)
         return Config(
             self.file,
             "mindformers",
@@ -105,7 +110,7 @@ class DynamicReading:
             "dynamic",
             self.settings,
             unresolved=tuple(self.unresolved),
-            problems=tuple(self.problems),
+            problems=tuple(self.problems[:told] if self.too_old else self.problems),
         )
 
     # --- loading -------------------------------------------------------------------------------------------------
@@ -120,7 +125,7 @@ class DynamicReading:
             field = facts["fields"].get(key)
             path = _join(prefix, key)
             if field is not None:
-                self._field(field, child, path, name)
+                self._field(field, child, path)
             elif facts["extra"]:
                 self._extra(key, child, path, top=not prefix)
             else:
@@ -129,7 +134,7 @@ class DynamicReading:
             if key not in items:
                 self._default(field, _join(prefix, key), None if node is None else node.span)
 
-    def _field(self, field: Mapping[str, Any], node: Node, path: str, owner: str) -> None:
+    def _field(self, field: Mapping[str, Any], node: Node, path: str) -> None:
         kind = str(field["type"])
         section = kind.removesuffix(" | None")
         element = kind[5:-1] if kind.startswith("list[") else ""
@@ -140,7 +145,7 @@ class DynamicReading:
             if node.value is None and section != kind:
                 self._explicit(path, node)
                 return
-            self.report("type", node.span, key=path, expected="a mapping", given=_shown(node.value))
+            self.report(say.dynamic_type(key=path, expected=say.a_mapping(), given=_shown(node.value)), node.span)
             self._explicit(path, node)
             self._section(section, None, path)
             return
@@ -150,7 +155,8 @@ class DynamicReading:
                     self._section(element, entry, f"{path}[{at}]")
                 else:
                     self.report(
-                        "type", entry.span, key=f"{path}[{at}]", expected="a mapping", given=_shown(entry.value)
+                        say.dynamic_type(key=f"{path}[{at}]", expected=say.a_mapping(), given=_shown(entry.value)),
+                        entry.span,
                     )
                     self._explicit(f"{path}[{at}]", entry)
             if not node.entries:
@@ -158,25 +164,30 @@ class DynamicReading:
             return
         self._leaves(node, path, "accepted")
         if not _fits(node.value, kind):
-            name = "null" if node.value is None else "type"
-            self.report(name, node.span, key=path, expected=_described(kind), given=_shown(node.value), owner=owner)
+            expected = _described(kind)
+            if node.value is None:
+                self.report(say.is_null(key=path, expected=expected), node.span)
+            else:
+                self.report(say.dynamic_type(key=path, expected=expected, given=_shown(node.value)), node.span)
 
     def _extra(self, key: Any, node: Node, path: str, *, top: bool) -> None:
         """A key that the class does not declare but lets through."""
         if not isinstance(key, str):
-            self.report("not-a-name", node.key_span or node.span, key=path)
+            self.report(say.not_a_name(key=path), node.key_span or node.span)
             self._leaves(node, path, "unknown")
         elif top:
-            self.report("section-ignored", node.key_span or node.span, key=key, **self._hint(key, "TrainConfig"))
+            self.report(say.section_ignored(key=key, hint=self._hint(key, "TrainConfig")), node.key_span or node.span)
             self._leaves(node, path, "ignored")
         elif key.startswith("_"):
-            self.report("private", node.key_span or node.span, key=path)
+            self.report(say.private(key=path), node.key_span or node.span)
             self._leaves(node, path, "ignored")
         else:
             self._leaves(node, path, "accepted")
 
     def _unknown(self, key: Any, node: Node, path: str, owner: str) -> None:
-        self.report("unknown", node.key_span or node.span, key=path, owner=owner, **self._hint(str(key), owner))
+        self.report(
+            say.dynamic_unknown(key=path, owner=owner, hint=self._hint(str(key), owner)), node.key_span or node.span
+        )
         self._leaves(node, path, "unknown")
 
     def _leaves(self, node: Node, path: str, acceptance: Acceptance) -> None:
@@ -204,204 +215,57 @@ class DynamicReading:
         value = field.get("default")
         self._defaults[path] = Setting(path, value, "default")
         if value is None and not _fits(None, kind):
-            self.report("required", _end(place), key=path, expected=_described(kind))
+            self.report(say.required(key=path, expected=_described(kind)), _end(place))
 
-    def _hint(self, key: str, owner: str) -> dict[str, str]:
+    def _hint(self, key: str, owner: str) -> Words:
         fields = self.facts.classes[owner]["fields"]
         near = _RENAMED.get(key) or closest(key, fields)
         if near is None:
-            known = ", ".join(fields)
-            return {"hint": f" Known are: {known}.", "hint_zh": f"可用的有：{known}。"}
-        return {"hint": f" Did you mean {near}?", "hint_zh": f"是否想写 {near}？"}
+            return say.known_are(known=", ".join(fields))
+        return say.perhaps(near=near)
 
-    # --- checks and derived values -------------------------------------------------------------------------------
+    # --- constructors --------------------------------------------------------------------------------------------
 
-    def _check(self) -> None:
-        """The conditions that the classes state beyond their fields' types."""
-        checks = _Checks(self)
-        for section in sections(self.facts.version, "dynamic checks"):
-            checks.follow(section.rows)
-        self._mask_of_documents()
-
-    def _mask_of_documents(self) -> None:
-        """`pynative/trainer/utils.py:_build_dataset` (1.9-2.1) asks for the key without a default."""
-        key = f"{_MEGATRON_DATA}create_compressed_eod_mask"
-        given = [one for one in self.settings if one.startswith(_MEGATRON_DATA)]
-        loader = self.value("train_dataset.dataloader.type")
-        if given and key not in given and loader == "BlendedMegatronDatasetDataLoader":
-            self.report("required", _end(self.span(given[-1])), key=key, expected=_described("bool"))
-
-    def _transformer(self) -> None:
-        """The model part goes through the model class's own converter, as in the static graph."""
-        self._resolve_model(self)
-
-    def _parallel_and_batch(self) -> None:
-        """`Trainer._compute_data_parallel_size`: what the device count makes of the degrees and the batch."""
-        degrees = {name: self.count(f"parallelism.{name}") for name in _DEGREES}
-        for name, degree in degrees.items():
-            self.derive(f"resolved.parallel.{name}", degree, f"parallelism.{name}")
-            given = self.value(f"parallelism.{name}", None)
-            if degree is None and isinstance(given, int):
-                self.report("degree", self.span(f"parallelism.{name}"), key=f"parallelism.{name}", given=given)
-        self.derive(
-            "resolved.parallel.sequence_parallel",
-            self.value("parallelism.sequence_parallel", None),
-            "parallelism.sequence_parallel",
-        )
-        total, local = self.count("training.global_batch_size"), self.count("training.local_batch_size")
-        self.derive("resolved.batch.global_size", total, "training.global_batch_size")
-        self.derive("resolved.batch.local_size", local, "training.local_batch_size")
-        tensor, pipeline, context, expert = degrees.values()
-        sources = ("parallelism.tensor_parallel", "parallelism.pipeline_parallel", "parallelism.context_parallel")
-        data = None
-        if self._world is not None and tensor and pipeline and context:
-            data = self._world // (tensor * pipeline * context) or None
-            product = f"{tensor} x {pipeline} x {context}"
-            if (data or 0) * tensor * pipeline * context != self._world:
-                self.report("devices", self.span(*sources), product=product, world=self._world)
-        self.derive("resolved.parallel.data_parallel", data, *sources)
-        self._shards(data, context, tensor, expert)
-        self._accumulation(data, total, local)
-
-    def _shards(self, data: int | None, context: int | None, tensor: int | None, expert: int | None) -> None:
-        key = "parallelism.data_parallel_shard"
-        shard = self.value(key, None)
-        replicate = sharded = None
-        if shard == 0:
-            self.report("shards", self.span(key), shard=shard, data=data)
-        elif data is not None and isinstance(shard, int):
-            replicate = 1 if shard < 0 else max(data // shard, 1)
-            sharded = data // replicate
-            if shard > 0 and replicate * sharded != data:
-                self.report("shards", self.span(key), shard=shard, data=data)
-            if expert and context and tensor and (sharded * context * tensor) % expert:
-                region = sharded * context * tensor
-                self.report("experts", self.span("parallelism.expert_parallel"), expert=expert, region=region)
-        self.derive("resolved.parallel.data_parallel_shard", sharded, key, "resolved.parallel.data_parallel")
-        self.derive("resolved.parallel.data_parallel_replicate", replicate, key, "resolved.parallel.data_parallel")
-
-    def _accumulation(self, data: int | None, total: int | None, local: int | None) -> None:
-        sources = ("training.global_batch_size", "training.local_batch_size", "resolved.parallel.data_parallel")
-        accumulation = None
-        if data is not None and total and local:
-            unit = data * local
-            accumulation = total // unit
-            strict = number_of(self.facts.version) >= (2, 1)
-            if total < unit or (strict and total % unit):
-                self.report("batch", self.span(*sources), total=total, data=data, local=local)
-            elif total % unit:
-                self.report("batch-remainder", self.span(*sources), total=total, unit=unit)
-            ramp = self.value("training.rampup_batch_size", None)
-            if isinstance(ramp, list) and len(cast("list[Any]", ramp)) == 3:
-                accumulation = self._ramp(cast("list[Any]", ramp), total, unit)
-                sources = (*sources, "training.rampup_batch_size")
-        self.derive("resolved.batch.accumulation", accumulation, *sources)
-        self.derive("resolved.parallel.pipeline_parallel_microbatch_size", accumulation, *sources)
-
-    def _ramp(self, ramp: Sequence[Any], total: int, unit: int) -> int | None:
-        """`dynamic_batch.py:BatchSizeScheduler`: the accumulation of the first step."""
-        start, increment, samples = ramp
-        if not all(isinstance(number, int) for number in ramp) or increment <= 0 or start <= 0:
-            return None
-        levels = range(start, total, increment)
-        if start > total or (total - start) % increment or any(level % unit for level in levels):
-            place = self.span("training.rampup_batch_size")
-            self.report("ramp", place, start=start, increment=increment, total=total, unit=unit)
-            return None
-        return (start if samples > 0 and start < total else total) // unit
-
-    def _schedule(self) -> None:
-        """`trainer/utils.py:_build_lr_scheduler`: the class's constructor, with total_steps from training.steps."""
-        self._overwritten("lr_scheduler.total_steps", "training.steps")
-        name = self.value("lr_scheduler.type", None)
-        steps = self.value("training.steps", None)
-        self.derive("resolved.schedule.type", name, "lr_scheduler.type")
-        known = self._constructor("lr_scheduler", name, self.facts.schedules, ("type", "total_steps"))
-        values = dict(known)
-        values["total_steps"] = (steps, ("training.steps",), "derived")
-        for what, count, ratio in _NAMED_COUNTS:
-            if count not in values:
-                continue
-            share = values.get(ratio, (None,))[0]
-            if isinstance(share, (int, float)) and not isinstance(share, bool) and isinstance(steps, int):
-                values[count] = (int(steps * share), (f"lr_scheduler.{ratio}", "training.steps"), "derived")
-            elif values[count][0] is None and str(name) in self.facts.schedules:
-                self.report("schedule-steps", self.span("lr_scheduler.type"), what=what, count=count, ratio=ratio)
-        self._put("resolved.schedule", values)
-
-    def _optimizer(self) -> None:
-        """`trainer/utils.py:_build_optimizer`: every declared key and every extra one goes to the constructor."""
-        name = self.value("optimizer.type", None)
-        self.derive("resolved.optimizer.type", name, "optimizer.type")
-        scope = ("weight_decay_include", "weight_decay_exclude")
-        values = self._constructor("optimizer", name, self.facts.optimizers, ("type", *scope))
-        self._put("resolved.optimizer", values)
-        for key in scope:
-            self.derive(f"resolved.optimizer.{key}", self.value(f"optimizer.{key}", None), f"optimizer.{key}")
-
-    def _clipping(self) -> None:
-        """`trainer/utils.py:_calculate_global_grad_norm`: gradients above max_norm are scaled, always."""
-        key = "training.max_norm"
-        limit = self.value(key, None)
-        self.derive("resolved.wrapper.use_clip_grad", True, key)
-        self.derive("resolved.wrapper.max_grad_norm", limit, key)
-        if isinstance(limit, (int, float)) and limit <= 0:
-            self.report("clipping", self.span(key), limit=limit)
-
-    def _constructor(
-        self,
-        section: str,
-        name: Value,
-        classes: Mapping[str, Any],
-        apart: tuple[str, ...],
-    ) -> dict[str, tuple[Any, tuple[str, ...], Origin]]:
-        """The constructor's parameters with what the section gives; keys that it swallows are reported."""
+    def construct(self, section: str, owner: str, classes: Mapping[str, Any], apart: tuple[str, ...]) -> None:
+        """The constructor's parameters with what the section gives, recorded under `resolved.`; the others reported."""
+        name = self.value(f"{section}.type", None)
         node = None if self._root is None else self._root.items.get(section)
         items: Mapping[Any, Node] = {} if node is None else node.items
-        given: dict[str, Setting] = {
+        given = {
             key: Setting(f"{section}.{key}", child.value, "explicit", child.span)
             for key, child in items.items()
             if isinstance(key, str) and not key.startswith("_")
         }
-        fields = self.facts.classes[_CLASS_OF[section]]["fields"]
-        for key in fields:
+        for key in self.facts.classes[owner]["fields"]:
             given.setdefault(key, self.settings.get(f"{section}.{key}", Setting(key, None, "default")))
         facts = classes.get(str(name))
-        if facts is None:
-            if name is not None:
-                known = ", ".join(classes)
-                self.report("class", self.span(f"{section}.type"), key=f"{section}.type", given=name, known=known)
-            return {key: _from(setting) for key, setting in given.items() if key not in apart}
-        values: dict[str, tuple[Any, tuple[str, ...], Origin]] = {
-            key: (value, (), "default") for key, value in facts["parameters"].items()
-        }
+        if facts is None and name is not None:
+            known = ", ".join(classes)
+            self.report(say.class_unknown(key=f"{section}.type", given=name, known=known), self.span(f"{section}.type"))
+        parameters: dict[str, Any] = given if facts is None else facts["parameters"]
+        prefix = f"resolved.{'schedule' if section == 'lr_scheduler' else section}"
+        for key, value in parameters.items():
+            if key in given and key not in apart:
+                self.derive(f"{prefix}.{key}", given[key].value, given[key].key)
+            elif facts is not None:
+                self.settings[f"{prefix}.{key}"] = Setting(f"{prefix}.{key}", value, "default")
         for key, setting in given.items():
-            if key in apart:
-                continue
-            if key in values:
-                values[key] = _from(setting)
-            elif setting.origin == "explicit":
-                self._swallowed(setting, str(name), list(values))
-        return values
+            if key not in apart and key not in parameters and setting.origin == "explicit":
+                self._swallowed(setting, str(name), list(parameters))
 
     def _swallowed(self, setting: Setting, name: str, known: list[str]) -> None:
         key = setting.key.rpartition(".")[2]
         near = closest(key, known)
-        hint = f" Did you mean {near}?" if near else ""
-        hint_zh = f"是否想写 {near}？" if near else ""
-        self.report("swallowed", setting.span, key=setting.key, owner=name, hint=hint, hint_zh=hint_zh)
+        hint = say.perhaps(near=near) if near else NOTHING
+        self.report(say.swallowed(key=setting.key, owner=name, hint=hint), setting.span)
         self.accept(setting.key, "ignored")
 
-    def _overwritten(self, key: str, by: str) -> None:
+    def overwrite(self, key: str, by: str) -> None:
+        """Report a written key in whose place the framework puts the value of another."""
         setting = self.settings.get(key)
         if setting is not None and setting.value != self.value(by, None):
-            self.report("overwritten", setting.span, key=key, by=by, value=self.value(by, None))
+            self.report(say.overwritten(key=key, by=by, value=self.value(by, None)), setting.span)
             self.accept(key, "ignored")
-
-    def _put(self, prefix: str, values: Mapping[str, tuple[Any, tuple[str, ...], Origin]]) -> None:
-        for key, (value, sources, origin) in values.items():
-            path = f"{prefix}.{key}"
-            self.settings[path] = Setting(path, value, "derived" if sources else origin, derived_from=sources)
 
     # --- access --------------------------------------------------------------------------------------------------
 
@@ -410,11 +274,6 @@ class DynamicReading:
         setting = self.settings.get(key)
         return otherwise if setting is None else setting.value
 
-    def count(self, key: str) -> int | None:
-        """The value of a key that must be a positive whole number; None where it is not one."""
-        value = self.value(key, None)
-        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
-
     def span(self, *keys: str) -> Span | None:
         """Where the first of the keys that the file holds stands."""
         for key in keys:
@@ -422,6 +281,10 @@ class DynamicReading:
             if setting is not None and setting.span is not None:
                 return setting.span
         return None
+
+    def end(self, key: str) -> Span | None:
+        """Where a key beside that one would be written."""
+        return _end(self.span(key))
 
     def section(self, name: str) -> Node | None:
         """The mapping of a top-level section; None where there is none."""
@@ -438,39 +301,75 @@ class DynamicReading:
         """Record a value that the framework computes from others."""
         self.settings[key] = Setting(key, value, "derived", derived_from=sources)
 
-    def report(self, name: str, span: Span | None, **values: object) -> None:
+    def report(self, problem: Problem, span: Span | None) -> None:
         """Add a problem."""
-        self.problems.append(finding(PROBLEMS, name, self.file, span, **values))
+        self.problems.append(finding(problem, self.file, span))
 
 
-class _Checks(rows.Run):
-    """The conditions of a version, over the values that the file and the classes' defaults give."""
+class Dynamic(rows.Run):
+    """What the trainer makes of the values that the file and the classes' defaults give; what it says of them."""
 
     def __init__(self, reading: DynamicReading) -> None:
         self.reading = reading
+        facts = reading.facts
+        self.locals: dict[str, Sourced] = {
+            "option.world_size": Sourced(reading.world),
+            "networks": Sourced(facts.networks),
+            "schedules": Sourced(facts.schedules),
+        }
 
     def __getitem__(self, name: str) -> Any:
-        value = self.reading.value(name)
+        value = self.get(name, _ABSENT)
         if value is _ABSENT:
             raise rows.UndecidedError
         return value
+
+    def get(self, name: str, otherwise: Any) -> Any:
+        """A value, or another one where there is none."""
+        one = self.locals.get(name)
+        return self.reading.value(name, otherwise) if one is None else one.value
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a value."""
+        return name in self.locals or name in self.reading.settings
+
+    def under(self, prefix: str) -> dict[str, Sourced]:
+        """The values for the rows below whose names begin so, by the rest."""
+        return {name[len(prefix) :]: one for name, one in self.locals.items() if name.startswith(prefix)}
+
+    def set(self, row: Row, value: Any) -> None:
+        """Record a value."""
+        self.reading.derive(row.target, value, *row.more.because)
+
+    def let(self, row: Row, value: Any) -> None:
+        """Keep a value for the rows below."""
+        self.locals[row.target] = Sourced(value, row.more.because)
 
     def require(self, row: Row, value: Any) -> None:
         """Report what does not hold."""
         if not value:
             keys = row.more.because
             given = ", ".join(f"{key}={_shown(self[key])}" for key in keys)
-            self.reading.report("condition", self.reading.span(*keys), given=given, en=row.more.en, zh=row.more.zh)
+            self.reading.report(
+                say.dynamic_condition(what=Words(row.more.en, row.more.zh), given=given), self.reading.span(*keys)
+            )
+
+    def report(self, row: Row, value: Any) -> None:
+        """Report a problem by its name."""
+        self.reading.report(getattr(say, row.target)(**value), self.reading.span(*row.more.because))
+
+    def do(self, row: Row, value: Any) -> None:
+        """The function was called with the run."""
 
     def leave_open(self, row: Row) -> bool:
-        """A section that is not there is not checked."""
-        del row
+        """What is computed from a section that is not there is nothing."""
+        if row.action in ("set", "let"):
+            getattr(self, row.action)(row, None)
         return True
 
     stop = leave_open
 
 
-_CLASS_OF = {"optimizer": "OptimizerConfig", "lr_scheduler": "LrSchedulerConfig"}
 _RENAMED = {
     # The static graph's sections, by what the dynamic graph calls them.
     "lr_schedule": "lr_scheduler",
@@ -483,10 +382,6 @@ _RENAMED = {
     "load_checkpoint": "checkpoint",
     "seed": "training",
 }
-
-
-def _from(setting: Setting) -> tuple[Any, tuple[str, ...], Origin]:
-    return setting.value, (setting.key,), "derived"
 
 
 def _join(prefix: str, key: object) -> str:
@@ -508,16 +403,27 @@ def _fits(value: Any, kind: str) -> bool:
     return True
 
 
-def _described(kind: str) -> str:
-    names = {"str": "a string", "int": "a whole number", "float": "a number", "bool": "True or False", "None": "null"}
-    return " or ".join(names.get(option, option) for option in kind.split(" | "))
+def _described(kind: str) -> Words:
+    names = {
+        "str": say.a_string(),
+        "int": say.a_whole_number(),
+        "float": say.a_number(),
+        "bool": say.true_or_false(),
+        "None": "null",
+    }
+    return joined([names.get(option, option) for option in kind.split(" | ")], " or ", " 或 ")
 
 
 def _shown(value: Any) -> str:
     if value is None:
         return "null"
-    text = f"the string {value!r}" if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    if isinstance(value, str):
+        return say.the_string(text=_cut(repr(value), 49))
+    return _cut(str(value), 60)
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size - 3] + "..."
 
 
 def _end(span: Span | None) -> Span | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ..light_typing import TYPE_CHECKING
 from ..purpose import purpose_of_run_mode
 from .dynamic import VERSIONS, DynamicReading
-from .dynamic_model import resolve_model
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -19,13 +18,13 @@ def dynamic_config(
     document: YamlDocument, source: SourceText, options: ReadOptions, version: str, chosen: Chosen | None = None
 ) -> Config:
     """The effective values of a dynamic-graph YAML; of an assumed version, as one reads it that knows its keys."""
-    config = DynamicReading(document, source, options, version, resolve_model).config()
+    config = DynamicReading(document, source, options, version).config()
     unknown = _unknown(config)
     if chosen is None:
         pass
     elif chosen.origin == "assumed" and unknown:
         for version in reversed(VERSIONS):
-            other = DynamicReading(document, source, options, version, resolve_model).config()
+            other = DynamicReading(document, source, options, version).config()
             fewer = _unknown(other)
             if len(fewer) < len(unknown):
                 keys = sorted(unknown.difference(fewer))

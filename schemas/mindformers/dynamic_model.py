@@ -6,9 +6,13 @@ section's keys are what `model.model_config` holds there. What the trainer adds 
 
 from __future__ import annotations
 
-from ..light_typing import TYPE_CHECKING, cast
+from itertools import takewhile
+
+from ..light_typing import TYPE_CHECKING
+from ..message import Words
 from .catalog import static_catalog, static_version
 from .conversion import convert
+from .messages_compiled import say
 from .model_class import PREFIX, model_class
 from .reading import Reading, Sourced
 from .resolution import transformer_config
@@ -17,16 +21,26 @@ from .value_types import checked_fields
 if TYPE_CHECKING:
     from typing import Any
 
-    from .dynamic import DynamicReading
+    from .dynamic import Dynamic
 
-NETWORKS = {"DeepseekV3ForCausalLM": True, "DeepseekV4ForCausalLM": True, "Qwen3ForCausalLM": False}
-"""The networks of `models/*/modeling_*_pynative.py` of 2.0 and 2.1, and whether each asks for latent attention."""
-
-_EOD_MASK = "train_dataset.dataloader.config.create_compressed_eod_mask"
+_MEGATRON_DATA = "train_dataset.dataloader.config."
+_MEGATRON_LOADER = "BlendedMegatronDatasetDataLoader"
 
 
-def resolve_model(dynamic: DynamicReading) -> None:
+def track_logits(run: Dynamic) -> None:
+    """`pynative/callback/max_logits_monitor.py:configure_max_logits_tracking`."""
+    given = run.get
+    callbacks = (f"callbacks[{at}].type" for at in range(len(run.reading.settings)))
+    kinds = {place: given(place, None) for place in takewhile(run.has, callbacks)}
+    monitor = next((place for place, kind in kinds.items() if kind == "MaxLogitsMonitor"), None)
+    clips = given("optimizer.type", None) == "Muon" and given("optimizer.qk_clip_enabled", True)
+    decided_by = "optimizer.type" if clips or monitor is None else monitor
+    run.locals["attributes.track_max_attention_logit"] = Sourced(bool(clips or monitor), (decided_by,))
+
+
+def resolve_model(run: Dynamic) -> None:
     """Record `resolved.transformer.*` and what the model class says about the section's keys."""
+    dynamic = run.reading
     section = dynamic.section("model")
     if section is None:
         return
@@ -34,88 +48,52 @@ def resolve_model(dynamic: DynamicReading) -> None:
     reading = Reading(dynamic.file, version, static_catalog(static_version(version)))
     reading.values = {"model": {"model_config": dict(section.value)}}
     reading.record(PREFIX, section, None)
-    _check_network(dynamic)
-    model = model_class(reading, _handed_over(dynamic))
+    model = model_class(reading, run.under("attributes."))
     if model is not None:
-        latent = NETWORKS.get(str(dynamic.value("model.architectures", None)), model.mla)
-        model = model._replace(mla=latent)
+        latent = run["networks"].get(str(run["network"]), model.mla)
         dynamic.derive("resolved.model.class", model.facts["class"], "model.model_type")
-        fields = convert(reading, model, _parallel(dynamic, reading))
+        parallel: dict[str, Any] = reading.catalog["sections"]["parallel_config"]["defaults"]
+        handed = {**{key: Sourced(value) for key, value in parallel.items()}, **run.under("handed.")}
+        fields = convert(reading, model._replace(mla=latent), handed)
         transformer_config(reading, checked_fields(reading, fields, static=False), mla=latent)
-        _check_layer_lists(dynamic, reading)
     for key, setting in reading.resolved.items():
         sources = tuple(_outside(path) for path in setting.derived_from)
         dynamic.settings[key] = setting._replace(derived_from=sources)
     for path, acceptance in reading.acceptance.items():
         dynamic.accept(_outside(path), acceptance)
     for problem in reading.problems:
-        values = tuple((name, _outside(value) if isinstance(value, str) else value) for name, value in problem.values)
+        values = tuple((name, _told(value)) for name, value in problem.values)
         related = tuple(place._replace(en=_outside(place.en), zh=_outside(place.zh)) for place in problem.related)
         dynamic.problems.append(problem._replace(values=values, related=related))
 
 
-def _handed_over(dynamic: DynamicReading) -> dict[str, Sourced]:
-    """What the trainer writes over the section's keys before it builds the model."""
-    handed = {"track_max_attention_logit": _tracking(dynamic)}
-    if dynamic.value(_EOD_MASK, None):
-        # pynative/trainer/utils.py:_sync_eod_compression_flag
-        handed["use_eod_attn_mask_compression"] = Sourced(True, (_EOD_MASK,))
-    return handed
+def build_dynamic_schedule(run: Dynamic) -> None:
+    """`trainer/utils.py:_build_lr_scheduler`: the class's constructor, with total_steps from training.steps."""
+    reading = run.reading
+    reading.overwrite("lr_scheduler.total_steps", "training.steps")
+    reading.construct("lr_scheduler", "LrSchedulerConfig", reading.facts.schedules, ("type", "total_steps"))
+    reading.derive("resolved.schedule.total_steps", reading.value("training.steps", None), "training.steps")
 
 
-def _parallel(dynamic: DynamicReading, reading: Reading) -> dict[str, Sourced]:
-    """The static graph's parallel_config as the class fills it in, with the one degree that is handed over."""
-    defaults = reading.catalog["sections"]["parallel_config"]["defaults"]
-    parallel = {key: Sourced(value) for key, value in defaults.items()}
-    degree, method = "parallelism.context_parallel", "parallelism.context_parallel_method"
-    size = dynamic.count(degree) or 1
-    if size > 1 and str(dynamic.value(method, "")).lower() == "colossal":
-        # pynative/distributed/context_parallel.py:attach_context_parallel_runtime_hints
-        parallel["context_parallel"] = Sourced(size, (degree, method))
-    return parallel
+def build_dynamic_optimizer(run: Dynamic) -> None:
+    """`trainer/utils.py:_build_optimizer`: every declared key and every extra one goes to the constructor."""
+    apart = ("type", "weight_decay_include", "weight_decay_exclude")
+    run.reading.construct("optimizer", "OptimizerConfig", run.reading.facts.optimizers, apart)
 
 
-def _tracking(dynamic: DynamicReading) -> Sourced:
-    """`pynative/callback/max_logits_monitor.py:configure_max_logits_tracking`."""
-    clip = dynamic.value("optimizer.qk_clip_enabled", True)
-    if dynamic.value("optimizer.type", None) == "Muon" and clip:
-        return Sourced(True, ("optimizer.type",))
-    for at in range(len(dynamic.settings)):
-        kind = dynamic.value(f"callbacks[{at}].type", None)
-        if kind is None:
-            break
-        if kind == "MaxLogitsMonitor":
-            return Sourced(True, (f"callbacks[{at}].type",))
-    return Sourced(False, ("optimizer.type",))
+def check_mask(run: Dynamic) -> None:
+    """`pynative/trainer/utils.py:_build_dataset` (1.9-2.1) asks for the key without a default."""
+    key, reading = f"{_MEGATRON_DATA}create_compressed_eod_mask", run.reading
+    given = [one for one in reading.settings if one.startswith(_MEGATRON_DATA)]
+    if given and key not in given and run.get("train_dataset.dataloader.type", None) == _MEGATRON_LOADER:
+        reading.report(say.required(key=key, expected=say.true_or_false()), reading.end(given[-1]))
 
 
-def _check_network(dynamic: DynamicReading) -> None:
-    given: Any = dynamic.value("model.architectures", None)
-    if isinstance(given, str) and given not in NETWORKS:
-        dynamic.report("network", dynamic.span("model.architectures"), given=given, known=", ".join(NETWORKS))
-
-
-def _check_layer_lists(dynamic: DynamicReading, reading: Reading) -> None:
-    """`TransformerConfig.__post_init__` on what only the dynamic graph's DeepSeek-V4 has."""
-
-    def value(name: str) -> Any:
-        setting = reading.resolved.get(f"resolved.transformer.{name}")
-        return None if setting is None else setting.value
-
-    layers, predicted = value("num_layers"), value("mtp_num_layers") or 0
-    ratios, hashed = value("csa_compress_ratios"), value("moe_n_hash_layers")
-    if not isinstance(layers, int) or not isinstance(predicted, int):
-        return
-    if value("experimental_attention_variant") == "dsv4_hybrid" and isinstance(ratios, list):
-        count, expected = len(cast("list[Any]", ratios)), layers + predicted
-        if count != expected:
-            given = f"compress_ratios has {count} entries"
-            en, zh = f"{expected} layers need as many ratios", f"{expected} 层需要同样多的比率"
-            dynamic.report("condition", dynamic.span("model.compress_ratios"), given=given, en=en, zh=zh)
-    if isinstance(hashed, int) and hashed > layers:
-        en, zh = f"of {layers} layers no more can be hash-routed", f"{layers} 层中不能有更多哈希路由层"
-        place = dynamic.span("model.num_hash_layers")
-        dynamic.report("condition", place, given=f"num_hash_layers={hashed}", en=en, zh=zh)
+def _told(value: object) -> object:
+    """A message's value in the dynamic graph's words."""
+    if isinstance(value, Words):
+        return Words(_outside(value), _outside(value.zh))
+    return _outside(value) if isinstance(value, str) else value
 
 
 def _outside(path: str) -> str:

@@ -24,10 +24,10 @@ from ..tree_version import tree_version
 from ..yaml_text import parse_path, read_yaml
 from .catalog import DEFAULT_STATIC, minor_version, static_catalog, static_version
 from .detect import detected_dialect, dialect_and_version
-from .problems import PROBLEMS
+from .messages_compiled import say
 from .reading import Reading, Undecided, default_setting, plain_value, without_placeholders
 from .shape import is_list, is_mapping
-from .template import READ_WITHOUT_TEMPLATE, fill
+from .template import MissingKey, UnknownKey, fill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ..yaml_node import Node
     from ..yaml_text import YamlDocument
     from .detect import Chosen
+    from .template import Fault
 
 _MAX_MAPPING_DEPTH = 10
 """`tools/check_rules.py:check_yaml_depth_before_loading`, 1.6-2.1."""
@@ -85,8 +86,8 @@ def mindformers_config(
         if root is not None and root.kind == "sequence":
             raise UnreadableError(other_yaml(root.value, source.name).problem)
         span = None if root is None else root.span
-        found = "nothing" if root is None else repr(root.value)[:60]
-        raise UnreadableError(finding(PROBLEMS, "not-a-mapping", source.name, span, found=found))
+        found = say.nothing() if root is None else repr(root.value)[:60]
+        raise UnreadableError(finding(say.not_a_mapping(found=found), source.name, span))
     if options.dialect is None and not is_mindformers(root.value):
         return _foreign_config(source.name, root, other_yaml(root.value, source.name))
     here = os.path.dirname(os.path.join(os.getcwd(), source.name))
@@ -136,7 +137,7 @@ def _static_config(
     reading = Reading(source.name, minor_version(version), static_catalog(used))
     reading.problems.extend(document.problems)
     if used != minor_version(version):
-        reading.note("version-stand-in", None, asked=version, used=used)
+        reading.note(say.version_stand_in(asked=version, used=used), None)
     _check_depth(reading, root)
     given = _with_base_files(reading, source.name, root, open_file)
     if overrides or "base_config" in root.value or any(mark in source.text for mark in _MAY_HOLD_PLACEHOLDERS):
@@ -160,13 +161,7 @@ def _static_config(
     from .derived import derive
 
     derive(reading, options, legacy=legacy)
-    settings = written
-    for path, acceptance in reading.acceptance.items():
-        if path in settings:
-            settings[path] = settings[path]._replace(acceptance=acceptance)
-    settings.update(reading.resolved if known else _overridable(reading.resolved, settings))
-    if any(problem.kind is PROBLEMS["base-config"] for problem in reading.problems):
-        settings = {key: _open(setting) for key, setting in settings.items()}
+    settings = _with_what_follows(reading, written, known=known)
     purpose = purpose_of_run_mode(reading.values.get("run_mode"), source.name, reading.place("run_mode"))
     if purpose is None:
         purpose = purpose_of_fine_tuning(reading.get, reading.place, source.name)
@@ -187,6 +182,17 @@ def _static_config(
     )
 
 
+def _with_what_follows(reading: Reading, settings: dict[str, Setting], *, known: bool) -> dict[str, Setting]:
+    """The written settings with what becomes of them; `known` is whether all files that decide it were read."""
+    for path, acceptance in reading.acceptance.items():
+        if path in settings:
+            settings[path] = settings[path]._replace(acceptance=acceptance)
+    settings.update(reading.resolved if known else _overridable(reading.resolved, settings))
+    if any(problem.kind is say.kinds["base_config"] for problem in reading.problems):
+        return {key: _open(setting) for key, setting in settings.items()}
+    return settings
+
+
 def _open(setting: Setting) -> Setting:
     """A value that the file does not write itself, where a file below it was not read: that one may say anything."""
     return setting if setting.origin == "explicit" else setting._replace(value=None, decided=False)
@@ -200,10 +206,8 @@ def _check_depth(reading: Reading, root: Node) -> None:
         node, depth = stack.pop()
         if depth > _MAX_MAPPING_DEPTH:
             span = node.key_span or node.span
-            problem = finding(
-                PROBLEMS, "too-deep", reading.file, span, depth=depth, limit=_MAX_MAPPING_DEPTH, version=""
-            )
-            reading.problems.append(problem)
+            said = say.too_deep(depth=depth, limit=_MAX_MAPPING_DEPTH)
+            reading.problems.append(finding(said, reading.file, span))
             return
         stack.extend((child, depth + 1) for child in node.items.values())
 
@@ -235,23 +239,15 @@ def _with_base_files(
     for base in named if is_list(named) else [named]:
         # Files that name one another several times each would be read for ever, though the depth has an end.
         if depth >= _MAX_BASE_FILES or len(asked) >= 10 * _MAX_BASE_FILES or not isinstance(base, str):
-            reading.note("base-config", None, named=base, why="the files include one another, or this is not a name")
+            reading.note(say.base_config(named=base, why=say.files_in_a_circle()), None)
             continue
         path = os.path.join(os.path.dirname(name), base)
         asked.append(path)
         try:
             below = read_yaml(open_file(path))
         except UnreadableError as error:
-            reading.problems.append(
-                finding(
-                    PROBLEMS,
-                    "base-config",
-                    reading.file,
-                    root.items["base_config"].span,
-                    named=path,
-                    why=error.diagnostic.message(),
-                )
-            )
+            said = say.base_config(named=path, why=error.diagnostic.words())
+            reading.problems.append(finding(said, reading.file, root.items["base_config"].span))
             continue
         if below.root is not None and is_mapping(below.root.value):
             merged.update(_with_base_files(reading, path, below.root, open_file, depth + 1, asked))
@@ -270,35 +266,39 @@ def _laid_over(top: dict[Any, Any], below: dict[Any, Any]) -> dict[Any, Any]:
     return result
 
 
-def _report_template(reading: Reading, unused: tuple[str, ...], faults: tuple[Any, ...]) -> None:
-    from ..suggestion import suggestion_in_both
+def _report_template(reading: Reading, unused: tuple[str, ...], faults: tuple[Fault, ...]) -> None:
+    from ..suggestion import suggestion
 
     sections: dict[str, Any] = reading.catalog["sections"]
+    others: list[str] = reading.catalog["read_without_template"].split()
     below: dict[str, list[str]] = {}
     for path in reading.places:
         below.setdefault(path.partition(".")[0].partition("[")[0], []).append(path)
     for key in unused:
-        if key not in READ_WITHOUT_TEMPLATE and key not in sections:
-            known = [*sections, *sections["general_config"]["defaults"], *READ_WITHOUT_TEMPLATE]
+        if key not in others and key not in sections:
+            known = [*sections, *sections["general_config"]["defaults"], *others]
             mode = reading.values.get("run_mode")
-            words = suggestion_in_both(key, known)
             reading.acceptance.update(dict.fromkeys(below.get(key, ()), "ignored"))
+            near = suggestion(key, known)
             reading.note(
-                "unused-section", key, on_key=True, key=key, mode=mode, suggestion=words[0], suggestion_zh=words[1]
+                say.unused_section(key=key, mode=mode, suggestion=near, version=reading.version), key, on_key=True
             )
     for section, key in _NEEDED:
         if section in reading.values and not reading.values[section]:
-            reading.lacking("missing-key", f"{section}.{key}", key=key, section=section)
+            reading.lacking(say.missing_key(key=key, section=section, version=reading.version), f"{section}.{key}")
     for fault in faults:
-        values = dict(fault.values)
-        known = values.pop("known", None)
-        if known is not None:
-            values["suggestion"], values["suggestion_zh"] = suggestion_in_both(str(values["key"]), known)
-            reading.acceptance[fault.path] = "unknown"
-        if fault.problem == "missing-key":
-            reading.lacking(fault.problem, f"{fault.path}.{values['key']}", **values)
-            continue
-        reading.note(fault.problem, fault.path, on_key=known is not None, **values)
+        if isinstance(fault, UnknownKey):
+            path, near = f"{fault.section}.{fault.key}", suggestion(fault.key, fault.known)
+            reading.acceptance[path] = "unknown"
+            said = say.unknown_section_key(
+                key=fault.key, section=fault.section, suggestion=near, version=reading.version
+            )
+            reading.note(said, path, on_key=True)
+        elif isinstance(fault, MissingKey):
+            said = say.missing_key(key=fault.key, section=fault.section, version=reading.version)
+            reading.lacking(said, f"{fault.section}.{fault.key}")
+        else:
+            reading.note(say.section_type(key=fault.path, expected=fault.expected, found=fault.found), fault.path)
 
 
 def _add_pretrained(reading: Reading, open_file: Callable[[str], SourceText]) -> bool:

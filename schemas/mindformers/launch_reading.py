@@ -5,13 +5,15 @@ from __future__ import annotations
 import posixpath
 
 from ..config import reason_words
-from ..diagnostic import Kind, finding
+from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..message import NOTHING
 from ..suggestion import closest
 from ..versions import number_of
 from .catalog import static_catalog, static_version
 from .effective import Override
 from .launch_options import DYNAMIC_SINCE, OPTIONS, PREDICT_MODES, TOP_LEVEL, LaunchOption
+from .messages_compiled import say
 from .reading import Undecided
 
 if TYPE_CHECKING:
@@ -19,81 +21,8 @@ if TYPE_CHECKING:
 
     from ..config import Argument, Launch, Value
     from ..diagnostic import Diagnostic
+    from ..message import Problem
     from ..source import Span
-
-PROBLEMS = {
-    "value": Kind(
-        "MAP080",
-        "launch-option-value",
-        "error",
-        "{option} takes {expected}, but {given} is given; run_mindformer.py stops here.",
-        "{option} 需要 {expected}，但给出的是 {given}；run_mindformer.py 会在此停止。",
-    ),
-    "ambiguous": Kind(
-        "MAP081",
-        "launch-option-ambiguous",
-        "error",
-        "{option} abbreviates several options: {candidates}. Write the whole name.",
-        "{option} 是多个选项的缩写：{candidates}。请写全名。",
-    ),
-    "unknown": Kind(
-        "MAP082",
-        "launch-option-unknown",
-        "warning",
-        "run_mindformer.py has no option {option}; it sets the top-level key {key}, which nothing reads.{hint}",
-        "run_mindformer.py 没有选项 {option}；它会设置顶层键 {key}，而没有代码读取该键。{hint_zh}",
-        "medium",
-    ),
-    "unpaired": Kind(
-        "MAP083",
-        "launch-arguments-unpaired",
-        "error",
-        "Arguments that run_mindformer.py does not know must come in pairs `--key value`; {text} has no partner.",
-        "run_mindformer.py 不认识的参数必须成对出现（`--key value`）；{text} 没有配对。",
-    ),
-    "not-a-key": Kind(
-        "MAP084",
-        "launch-argument-not-a-key",
-        "error",
-        "{text} stands where a key that starts with -- is expected; run_mindformer.py stops here.",
-        "{text} 所在的位置需要以 -- 开头的键；run_mindformer.py 会在此停止。",
-    ),
-    "ignored": Kind(
-        "MAP085",
-        "launch-option-ignored",
-        "warning",
-        "{option} has no effect: {why}.",
-        "{option} 不起作用：{why_zh}。",
-    ),
-    "boolean-option": Kind(
-        "MAP086",
-        "options-boolean-is-false",
-        "error",
-        "`--options {key}={text}` sets False: --options reads every boolean as False. Write `--{key} {text}` instead.",
-        "`--options {key}={text}` 会设为 False：--options 把所有布尔值都读成 False。请改用 `--{key} {text}`。",
-    ),
-    "run-mode": Kind(
-        "MAP087",
-        "run-mode-unknown",
-        "error",
-        "run_mode {mode} is not one of {modes}.",
-        "run_mode {mode} 不在 {modes} 之中。",
-    ),
-    "undecided-config": Kind(
-        "MAP079",
-        "launch-config-undecided",
-        "error",
-        "Which YAML this launch reads cannot be decided by reading: --config is {text} ({why}).",
-        "仅凭阅读无法确定此启动读取哪个 YAML：--config 为 {text}（{why_zh}）。",
-    ),
-    "undecided": Kind(
-        "MAP088",
-        "launch-argument-undecided",
-        "warning",
-        "{text} cannot be decided by reading ({why}); it could be an option that overrides the YAML.",
-        "仅凭阅读无法确定 {text}（{why_zh}）；它可能是覆盖 YAML 的选项。",
-    ),
-}
 
 
 class _Part(NamedTuple):
@@ -138,13 +67,7 @@ class LaunchReading:
         if given is None:
             return None
         if not given.resolved:
-            self._report(
-                "undecided-config",
-                given.span,
-                text=given.text,
-                why=str(reason_words(given.why)),
-                why_zh=reason_words(given.why).zh,
-            )
+            self._report(say.undecided_config(text=given.text, why=reason_words(given.why)), given.span)
             return None
         return posixpath.join(posixpath.dirname(self._script), given.text)
 
@@ -177,8 +100,10 @@ class LaunchReading:
                 values.append(_Part(found.text, found.span, found.resolved, found.why))
                 at += 1
             if not values and option.effect != "help":
-                expected = "at least one value" if option.many else "one value"
-                self._report("value", argument.span, option=option.flag, expected=expected, given="nothing")
+                expected = say.at_least_one_value() if option.many else say.one_value()
+                self._report(
+                    say.launch_value(option=option.flag, expected=expected, given=say.nothing()), argument.span
+                )
                 continue
             self._take(option, argument, values)
 
@@ -198,7 +123,7 @@ class LaunchReading:
             found = [option for option in OPTIONS if option.flag.startswith(name)]
         if len(found) > 1:
             candidates = ", ".join(option.flag for option in found)
-            self._report("ambiguous", argument.span, option=name, candidates=candidates)
+            self._report(say.option_ambiguous(option=name, candidates=candidates), argument.span)
             return LaunchOption(name, "str", effect="environment"), explicit
         return (found[0], explicit) if found else (None, None)
 
@@ -209,8 +134,7 @@ class LaunchReading:
                 yield from self._assignment(part)
             return
         if option.effect == "predict" and not self._predicts():
-            why = ("it counts in predict mode only", "它只在推理模式下起作用")
-            self._report("ignored", span, option=option.flag, why=why[0], why_zh=why[1])
+            self._report(say.option_ignored(option=option.flag, why=say.in_predict_mode()), span)
             return
         if not option.paths or (option.effect == "yaml-if-not-empty" and values[0] == ""):
             return
@@ -231,29 +155,31 @@ class LaunchReading:
             try:
                 return int(text)
             except ValueError:
-                self._report("value", part.span, option=option.flag, expected="a whole number", given=text)
+                self._report(say.launch_value(option=option.flag, expected=say.a_whole_number(), given=text), part.span)
                 return None
         if text.lower() in ("true", "false"):
             return text.lower() == "true"
         if option.type == "bool":
-            self._report("value", part.span, option=option.flag, expected="True or False", given=text)
+            self._report(say.launch_value(option=option.flag, expected=say.true_or_false(), given=text), part.span)
             return None
         return text
 
     def _assignment(self, part: _Part) -> Iterable[Override]:
         key, equals, text = part.text.partition("=")
         if not equals:
-            self._report("value", part.span, option="--options", expected="key=value pairs", given=part.text)
+            self._report(say.launch_value(option="--options", expected=say.pairs(), given=part.text), part.span)
             return
         if not part.resolved:
             yield Override(key, Undecided(text), part.span, "--options")
             return
         if text.strip("'\"").replace(" ", "").upper() == "TRUE":
-            self._report("boolean-option", part.span, key=key, text=text)
+            self._report(say.boolean_option(key=key, text=text), part.span)
         try:
             value = assigned_value(text)
         except ValueError:
-            self._report("value", part.span, option="--options", expected="balanced brackets", given=part.text)
+            self._report(
+                say.launch_value(option="--options", expected=say.balanced_brackets(), given=part.text), part.span
+            )
             return
         yield Override(key, value, part.span, "--options")
 
@@ -266,18 +192,12 @@ class LaunchReading:
             key = parts[at]
             if not key.text.startswith("--"):
                 if key.resolved:
-                    self._report("not-a-key", key.span, text=key.text)
+                    self._report(say.not_a_key(text=key.text), key.span)
                 else:
-                    self._report(
-                        "undecided",
-                        key.span,
-                        text=key.text,
-                        why=str(reason_words(key.why)),
-                        why_zh=reason_words(key.why).zh,
-                    )
+                    self._report(say.argument_undecided(text=key.text, why=reason_words(key.why)), key.span)
                 return
             if at + 1 == len(parts):
-                self._report("unpaired", key.span, text=key.text)
+                self._report(say.unpaired(text=key.text), key.span)
                 return
             value = parts[at + 1]
             path = key.text[2:]
@@ -288,8 +208,8 @@ class LaunchReading:
                 try:
                     parsed = custom_value(value.text)
                 except (ValueError, OverflowError):
-                    expected = "a value that Python's int() takes where it equals a whole number"
-                    self._report("value", value.span, option=key.text, expected=expected, given=value.text)
+                    expected = say.what_int_takes()
+                    self._report(say.launch_value(option=key.text, expected=expected, given=value.text), value.span)
             yield Override(path, parsed, _reaching(key.span, value.span), key.text)
 
     def _single(self, flag: str) -> _Part | None:
@@ -303,26 +223,24 @@ class LaunchReading:
     def _check_run_mode(self, part: _Part) -> None:
         modes: list[str] = static_catalog(static_version(self._version))["run_modes"]
         if part.text not in modes:
-            self._report("run-mode", part.span, mode=part.text, modes=", ".join(modes))
+            self._report(say.run_mode(mode=part.text, modes=", ".join(modes)), part.span)
 
     def _report_ignored(self) -> None:
-        why = "with --mode 1 the dynamic graph's trainer is given --config and nothing else"
-        why_zh = "使用 --mode 1 时，动态图训练器只接收 --config"
+        why = say.config_alone()
         for flag, given in self._given.items():
             if flag not in ("--config", "--mode", "--register_path"):
-                self._report("ignored", given.span, option=flag, why=why, why_zh=why_zh)
+                self._report(say.option_ignored(option=flag, why=why), given.span)
         for part in self._rest:
             if part.text.startswith("--"):
-                self._report("ignored", part.span, option=part.text.partition("=")[0], why=why, why_zh=why_zh)
+                self._report(say.option_ignored(option=part.text.partition("=")[0], why=why), part.span)
 
     def _report_unknown(self, part: _Part, key: str) -> None:
         near = closest(part.text, [option.flag for option in OPTIONS])
-        hint = f" Did you mean {near}?" if near else ""
-        hint_zh = f"是否想写 {near}？" if near else ""
-        self._report("unknown", part.span, option=part.text, key=key, hint=hint, hint_zh=hint_zh)
+        hint = say.perhaps(near=near) if near else NOTHING
+        self._report(say.launch_unknown(option=part.text, key=key, hint=hint), part.span)
 
-    def _report(self, name: str, span: Span, **values: object) -> None:
-        self.problems.append(finding(PROBLEMS, name, self._file, span, **values))
+    def _report(self, problem: Problem, span: Span) -> None:
+        self.problems.append(finding(problem, self._file, span))
 
 
 def custom_value(text: str) -> Value:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..config import Unresolved
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..message import NOTHING, Words
 from ..rows import UndecidedError
 from ..versions import within
 from .messages_compiled import say
@@ -107,13 +108,13 @@ def _known_class(reading: Reading, given: dict[Any, Any]) -> LegacyClass | None:
     ]
     if not fitting:
         named = " / ".join(str(one) for one in (kind, model) if one is not None)
-        _refuse(reading, named or "model.model_config", "", "")
+        _refuse(reading, named or "model.model_config", NOTHING)
         return None
     known = fitting[0]
     values = {**(known.arguments or {}), **_signature(reading, known), **given}
     for key, en, zh, holds in known.refuses:
         if _holds(holds, values):
-            _refuse(reading, f"{kind} / {key}: {values.get(key)}", f": {en}", f"：{zh}", key)
+            _refuse(reading, f"{kind} / {key}: {values.get(key)}", say.refused_value(why=Words(en, zh)), key)
             return None
     return known
 
@@ -125,9 +126,9 @@ def _holds(condition: Callable[[Any], Any], values: Mapping[str, Any] | _Watched
         return False
 
 
-def _refuse(reading: Reading, named: str, why: str, why_zh: str, key: str = "type") -> None:
+def _refuse(reading: Reading, named: str, why: Words, key: str = "type") -> None:
     path = f"{_CONFIG}.{key}" if f"{_CONFIG}.{key}" in reading.places else _TYPE
-    reading.note("unknown-legacy-class", path, named=named, why=why, why_zh=why_zh)
+    reading.note(say.unknown_legacy_class(named=named, why=why, version=reading.version), path)
     undecided_network(reading, named, path)
 
 

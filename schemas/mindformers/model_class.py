@@ -9,6 +9,8 @@ A key that is not written takes the class's default, not a neutral one: `deepsee
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..message import NOTHING
+from .messages_compiled import say
 from .reading import Sourced
 from .shape import is_list, is_mapping
 
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
 PREFIX = "model.model_config"
 
 _UNSET = Sourced(None)
-_BASE_ATTRIBUTES = ("pad_token_id", "quantization_config", "pet_config")
-"""What `PretrainedConfig` sets on every configuration and a converter may map."""
 
 
 class ModelClass(NamedTuple):
@@ -55,11 +55,8 @@ def model_class(reading: Reading, handed_over: dict[str, Sourced]) -> ModelClass
     for key in facts["ignore"]:
         if attributes.pop(key, None) is not None and key in given:
             reading.acceptance[f"{PREFIX}.{key}"] = "ignored"
-    if reading.version != "1.6":
-        for key in _BASE_ATTRIBUTES:
-            attributes.setdefault(key, Sourced(None))
-    else:
-        attributes.setdefault("pad_token_id", Sourced(None))
+    for key in reading.catalog["base_attributes"]:
+        attributes.setdefault(key, Sourced(None))
     return ModelClass(facts, attributes, _architecture(reading, attributes, facts))
 
 
@@ -72,17 +69,17 @@ def _architecture(reading: Reading, attributes: dict[str, Sourced], facts: dict[
     name: Any = written[0] if is_list(written) and written else written
     path = f"{PREFIX}.architectures"
     if not isinstance(name, str):
-        reading.lacking("no-architecture", path, known=", ".join(models))
+        reading.lacking(say.no_architecture(known=", ".join(models), version=reading.version), path)
         return facts["mla"]
     model = models.get(name)
     if model is None:
-        from ..suggestion import suggestion_in_both
+        from ..suggestion import suggestion
 
-        near, near_zh = suggestion_in_both(name, models)
-        reading.note("unknown-class", path, section="model", value=name, suggestion=near, suggestion_zh=near_zh)
+        near = suggestion(name, models)
+        reading.note(say.unknown_class(section="model", value=name, suggestion=near, version=reading.version), path)
         return facts["mla"]
     if not model["trainable"] and reading.get("run_mode") in ("train", "finetune"):
-        reading.note("not-trainable", path, model=name)
+        reading.note(say.not_trainable(model=name, version=reading.version), path)
     return model["mla"]
 
 
@@ -96,21 +93,17 @@ def _selected(reading: Reading, given: dict[Any, Any]) -> dict[str, Any] | None:
     if written is None:
         if any(problem.kind.name == "model-directory-unreadable" for problem in reading.problems):
             return None  # the directory may name it, and that was said
-        hint, hint_zh = ("", "")
         if any(problem.kind.code == "MAP067" for problem in reading.problems):
             return None  # its own config.json names the class, and is not here
-        if reading.get("pretrained_model_dir"):
-            hint = ", or let pretrained_model_dir hold a config.json that names it"
-            hint_zh = "，或让 pretrained_model_dir 中的 config.json 给出"
-        reading.note("no-model-type", PREFIX, known=known, hint=hint, hint_zh=hint_zh)
+        hint = say.or_a_config_json() if reading.get("pretrained_model_dir") else NOTHING
+        reading.note(say.no_model_type(known=known, hint=hint), PREFIX)
         return None
     if not isinstance(written, str) or written not in usable:
-        from ..suggestion import suggestion_in_both
+        from ..suggestion import suggestion
 
-        suggestion, suggestion_zh = suggestion_in_both(str(written), usable)
-        reading.note(
-            "unknown-model-type", path, value=written, known=known, suggestion=suggestion, suggestion_zh=suggestion_zh
-        )
+        near = suggestion(str(written), usable)
+        said = say.unknown_model_type(value=written, known=known, suggestion=near, version=reading.version)
+        reading.note(said, path)
         return None
     return classes[usable[written]]
 

@@ -8,6 +8,7 @@ from ..diagnostic import UnreadableError
 from ..light_typing import TYPE_CHECKING
 from ..source import SourceText, Span
 from ..yaml_text import read_yaml
+from .messages_compiled import say
 from .reading import Undecided
 from .shape import is_mapping
 
@@ -30,21 +31,20 @@ def pretrained_keys(reading: Reading, directory: str, open_file: Callable[[str],
 
     path = os.path.join(directory, "config.json")
     if isinstance(directory, Undecided):
-        reading.note("pretrained-unreadable", "pretrained_model_dir", named=path, why="its path is a placeholder")
+        reading.note(say.pretrained_unreadable(named=path, why=say.path_is_a_placeholder()), "pretrained_model_dir")
         return None
     try:
         source = _opened(path, reading.file, open_file)
         keys = json.loads(source.text)
     except UnreadableError as error:
-        reading.note(
-            "pretrained-unreadable", "pretrained_model_dir", named=path, why=error.diagnostic.message().rstrip(".")
-        )
+        why = error.diagnostic.words().without_stop()
+        reading.note(say.pretrained_unreadable(named=path, why=why), "pretrained_model_dir")
         return None
     except (ValueError, RecursionError) as error:
-        reading.note("pretrained-unreadable", "pretrained_model_dir", named=path, why=f"it is not JSON ({error})")
+        reading.note(say.pretrained_unreadable(named=path, why=say.no_json(said=error)), "pretrained_model_dir")
         return None
     if not is_mapping(keys):
-        reading.note("pretrained-unreadable", "pretrained_model_dir", named=path, why="it is not a JSON object")
+        reading.note(say.pretrained_unreadable(named=path, why=say.no_json_object()), "pretrained_model_dir")
         return None
     _place(reading, source, keys)
     found: dict[str, Any] = keys

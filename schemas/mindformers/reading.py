@@ -10,7 +10,6 @@ from ..config import Setting, Unresolved
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from .messages_compiled import say
-from .problems import PROBLEMS
 from .shape import is_list, is_mapping
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..config import Acceptance, Value
     from ..diagnostic import Diagnostic, Related
+    from ..message import Problem
     from ..source import Span
     from ..yaml_node import Node
 
@@ -54,12 +54,11 @@ class Reading:
         self.resolved: dict[str, Setting] = {}
 
     def note(
-        self, problem: str, path: str | None, *, related: tuple[Related, ...] = (), on_key: bool = False, **values: Any
+        self, problem: Problem, path: str | None, *, related: tuple[Related, ...] = (), on_key: bool = False
     ) -> None:
         """Record a problem at `path`, or at the nearest written place around it."""
         span = None if path is None else (self.keys.get(path) if on_key else None) or self.place(path)
-        values.setdefault("version", self.version)
-        self.problems.append(finding(PROBLEMS, problem, self.file, span, related, **values))
+        self.problems.append(finding(problem, self.file, span, related))
 
     def place(self, path: str) -> Span | None:
         """Where the value at `path` was written; for a missing key, the section that would hold it."""
@@ -70,14 +69,13 @@ class Reading:
             path = parent(path)
         return None
 
-    def lacking(self, problem: str, path: str, **values: Any) -> None:
+    def lacking(self, problem: Problem, path: str) -> None:
         """Record a problem about a key that is not written: where it is misspelt, or at the end of its section."""
-        values.setdefault("version", self.version)
         span = self.places.get(path) or self._misspelt(path) or self._end_of(parent(path))
         while span is None and path:
             path = parent(path)
             span = self._misspelt(path) or self._end_of(parent(path))
-        self.problems.append(finding(PROBLEMS, problem, self.file, span, **values))
+        self.problems.append(finding(problem, self.file, span))
 
     def _misspelt(self, path: str) -> Span | None:
         from ..suggestion import slip
@@ -198,7 +196,7 @@ def without_placeholders(value: Any, path: str, reading: Reading) -> Any:
             span = reading.place(path)
             if span is not None:
                 reading.unresolved.append(Unresolved(value, say.placeholder(), span))
-            reading.note("placeholder", path, text=value)
+            reading.note(say.placeholder_value(text=value), path)
             return Undecided(value)
         return value
     if is_mapping(value):

@@ -10,7 +10,9 @@ from importlib import import_module
 
 from .. import rows
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..message import Words
 from ..versions import names, number_of
+from .messages_compiled import say
 from .reading import Sourced, Undecided, default_setting
 
 if TYPE_CHECKING:
@@ -111,10 +113,10 @@ class Fields(rows.Run):
             return self.sources(names[0]) if names else ()
         return tuple(dict.fromkeys([path for name in names for path in self.sources(name)]))
 
-    def refuse(self, name: str, why: str, why_zh: str) -> None:
+    def refuse(self, name: str, why: Words) -> None:
         """Report that the real code stops because of a value."""
         path = next((path for path in self.sources(name) if path in self.reading.places), None)
-        self.reading.note("rejected", path or self.place, why=why, why_zh=why_zh)
+        self.reading.note(say.rejected(why=why, version=self.reading.version), path or self.place)
 
     # The actions of the rows.
 
@@ -129,11 +131,11 @@ class Fields(rows.Run):
     def require(self, row: Row, value: Any) -> None:
         """Report what does not hold."""
         if not value:
-            self.refuse(row.more.at, *self._words(row))
+            self.refuse(row.more.at, self._words(row))
 
-    def _words(self, row: Row) -> tuple[str, str]:
+    def _words(self, row: Row) -> Words:
         en, zh = row.more.en, row.more.zh
-        return (en if isinstance(en, str) else en(self)), (zh if isinstance(zh, str) else zh(self))
+        return Words(en if isinstance(en, str) else en(self), zh if isinstance(zh, str) else zh(self))
 
     def do(self, row: Row, value: Any) -> None:
         """The function was called with the run."""
@@ -147,7 +149,7 @@ class Fields(rows.Run):
             self.failed.update(fields[:1])
             return False
         named = ", ".join(f"{name}={self[name]!r}" for name in fields if self.sources(name))
-        self.refuse(fields[0], f"it cannot compute with {named}", f"无法用 {named} 计算")
+        self.refuse(fields[0], say.cannot_compute(named=named))
         return False
 
 
@@ -220,13 +222,13 @@ class Trainer(Fields):
         """Let another value stand for a written one, and say so."""
         path, reading = row.target, self.reading
         if path in reading.places:
-            why, why_zh = self._words(row)
-            reading.note("reset-value", path, key=path, value=reading.get(path), used=value, why=why, why_zh=why_zh)
+            why = self._words(row)
+            reading.note(say.reset_value(key=path, value=reading.get(path), used=value, why=why), path)
         self.let(row, value)
 
-    def refuse(self, name: str, why: str, why_zh: str) -> None:
+    def refuse(self, name: str, why: Words) -> None:
         """Report that the real code stops because of a value."""
-        self.reading.note("rejected", self._path(name), why=why, why_zh=why_zh)
+        self.reading.note(say.rejected(why=why, version=self.reading.version), self._path(name))
 
     def _path(self, name: str) -> str:
         """Where an argument of the schedule stands in the file."""
@@ -236,24 +238,26 @@ class Trainer(Fields):
         """Report a value of another kind than the code computes with."""
         if value:
             return
-        path, (en, zh) = row.more.at, self._words(row)
+        path, expected = row.more.at, self._words(row)
         found = self.reading.get(path)
         shown = "null" if found is None else repr(found)
-        self.reading.note("value-type", path, key=path, value=shown, expected=en, expected_zh=zh)
+        self.reading.note(say.value_type(key=path, value=shown, expected=expected, version=self.reading.version), path)
 
     def lacking(self, row: Row, _: Any) -> None:
         """Report a key that the run stops without."""
         key = row.target.rpartition(".")[2]
-        self.reading.lacking("missing-key", row.target, key=key, section=self._words(row)[0])
+        self.reading.lacking(
+            say.missing_key(key=key, section=str(self._words(row)), version=self.reading.version), row.target
+        )
 
     def lacks(self, row: Row, _: Any) -> None:
         """Report an argument that the schedule stops without."""
-        self.lack_argument(row.target.rpartition(".")[2], *self._words(row))
+        self.lack_argument(row.target.rpartition(".")[2], self._words(row))
 
-    def lack_argument(self, name: str, why: str, why_zh: str) -> None:
+    def lack_argument(self, name: str, why: Words) -> None:
         """The same, in words."""
         kind, path = self["schedule_class"], f"{self.section}.{name}"
-        self.reading.lacking("schedule-argument", path, type=kind, key=name, why=why, why_zh=why_zh)
+        self.reading.lacking(say.schedule_argument(type=kind, key=name, why=why), path)
 
     def leave_open(self, row: Row) -> bool:
         """What cannot be known leaves its target open."""
@@ -299,8 +303,8 @@ def transformer_config(reading: Reading, fields: dict[str, Sourced], *, mla: boo
             run.fields[name] = one
         else:
             key = one.sources[0] if one.sources else name
-            why = f"{key} sets {name}, which only models with multi-latent attention have"
-            reading.note("rejected", key, why=why, why_zh=f"{key} 设置的 {name} 只有 MLA 模型才有")
+            why = say.latent_alone(key=key, name=name)
+            reading.note(say.rejected(why=why, version=reading.version), key)
     run.resolve("transformer")
     reading.resolved.update(own.settings)
     for name, one in {**run.fields, **run.extra}.items():

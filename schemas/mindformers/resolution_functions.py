@@ -18,10 +18,12 @@ from .constructors import (
     packs,
     record_schedule,
 )
+from .dynamic_model import build_dynamic_optimizer, build_dynamic_schedule, check_mask, resolve_model, track_logits
 from .reading import Undecided
 from .shape import is_list
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from .resolution import Fields
@@ -29,13 +31,18 @@ if TYPE_CHECKING:
 __all__ = [
     "begin_schedule",
     "build_callbacks",
+    "build_dynamic_optimizer",
+    "build_dynamic_schedule",
     "build_optimizer",
     "build_wrapper",
     "check_data_keys",
     "check_loader",
+    "check_mask",
     "fill_schedule",
     "packs",
     "record_schedule",
+    "resolve_model",
+    "track_logits",
 ]
 """Programs of their own module that rows name."""
 
@@ -277,6 +284,14 @@ def scaled_rate(rate: Any, factor: Any, devices: Any, batch: Any) -> float:
 def is_ramp(ramp: Any) -> bool:
     """Whether a batch can grow so: start, increment, samples."""
     return len(ramp) == 3 and all(map(is_whole, ramp)) and ramp[0] > 0 and ramp[1] > 0 and ramp[2] >= 0
+
+
+def first_batch(ramp: Sequence[int], total: int, unit: int) -> int | None:
+    """The batch of the first step (`dynamic_batch.py:BatchSizeScheduler`); None where it cannot grow in such units."""
+    start, increment, samples = ramp
+    if start > total or (total - start) % increment or any(level % unit for level in range(start, total, increment)):
+        return None
+    return start if samples and start < total else total
 
 
 def are_layers(layers: Any) -> bool:

@@ -8,58 +8,43 @@ where they are empty or missing; some refuse a key they do not know. Source: `to
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from .messages_compiled import say
 from .shape import copied, is_list, is_mapping
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeAlias
+
+    from ..message import Words
 
 _TRAINING_MODES = ("train", "finetune", "predict_with_train_model")
 _GENERAL = "general_config"
 
-READ_WITHOUT_TEMPLATE = frozenset(
-    (
-        "auto_tune",
-        "autotune_per_step",
-        "calculate_per_token_loss",
-        "check_for_nan_in_loss_and_grad",
-        "checkpoint",
-        "data_simplification",
-        "eval_callbacks",
-        "eval_dataset",
-        "eval_dataset_task",
-        "filepath_prefix",
-        "generation_config",
-        "grouped_lr_schedule",
-        "hub_model_id",
-        "hub_private_repo",
-        "hub_token",
-        "mindio_pool_capacity",
-        "npu_num_per_node",
-        "processor",
-        "profile_output",
-        "profiler_level",
-        "push_to_hub",
-        "remove_redundancy",
-        "resume_by_last_timestamp_ckpt",
-        "tensorboard",
-        "transform_by_rank",
-        "trust_remote_code",
-        "use_checkpoint_health_monitor",
-        "use_graceful_exit",
-        "use_skip_data_by_global_norm",
-        "with_stack",
-    )
-)
-"""Top-level keys that no template lists and the trainer reads all the same (`trainer/*.py`, `core/context/*.py`), or
-that another run mode's template lists."""
 
+class WrongType(NamedTuple):
+    """A section that is no mapping or no list."""
 
-class Fault(NamedTuple):
-    """Something a section refuses: a name in `problems.PROBLEMS`, the path it is about, and the message's values."""
-
-    problem: str
     path: str
-    values: dict[str, Any]
+    expected: Words
+    found: str
+
+
+class MissingKey(NamedTuple):
+    """A key that a section has to have."""
+
+    section: str
+    key: str
+
+
+class UnknownKey(NamedTuple):
+    """A key that a section refuses, and those that it knows."""
+
+    section: str
+    key: str
+    known: tuple[str, ...]
+
+
+Fault: TypeAlias = "WrongType | MissingKey | UnknownKey"
+"""Something a section refuses."""
 
 
 class Filled(NamedTuple):
@@ -105,18 +90,17 @@ def _section(name: str, facts: dict[str, Any], given: Any, faults: list[Fault]) 
     if given is None:
         given = {}
     if not is_mapping(given):
-        faults.append(Fault("section-type", name, {"key": name, "expected": "a mapping", "found": _kind(given)}))
+        faults.append(WrongType(name, say.a_mapping(), _kind(given)))
         return copied(facts["defaults"])
     section = given
     if not section:
         return copied(facts["defaults"])
     result: dict[Any, Any] = {} if facts["spec"] else copied(facts["defaults"])
     missing = [required for required in facts["required"] if required not in section]
-    faults += [Fault("missing-key", name, {"key": required, "section": name}) for required in missing]
+    faults += [MissingKey(name, required) for required in missing]
     for key, value in section.items():
         if facts["strict"] and key not in facts["defaults"]:
-            values = {"key": key, "section": name, "known": list(facts["defaults"])}
-            faults.append(Fault("unknown-section-key", f"{name}.{key}", values))
+            faults.append(UnknownKey(name, str(key), tuple(facts["defaults"])))
         result[key] = value
     return result
 
@@ -133,17 +117,17 @@ def _list_section(name: str, facts: dict[str, Any], given: Any, faults: list[Fau
     if given is None:
         given = []
     if not is_list(given):
-        faults.append(Fault("section-type", name, {"key": name, "expected": "a list", "found": _kind(given)}))
+        faults.append(WrongType(name, say.a_list(), _kind(given)))
         return defaults
     # The framework puts its defaults first; here the file's entries keep the places they have in the file.
     result: list[Any] = []
     for place, entry in enumerate(given):
         path = f"{name}[{place}]"
         if not is_mapping(entry):
-            faults.append(Fault("section-type", path, {"key": path, "expected": "a mapping", "found": _kind(entry)}))
+            faults.append(WrongType(path, say.a_mapping(), _kind(entry)))
             continue
         if "type" not in entry:
-            faults.append(Fault("missing-key", path, {"key": "type", "section": path}))
+            faults.append(MissingKey(path, "type"))
         result.append(entry)
     named = [entry.get("type") for entry in result]
     result.extend(entry for entry in defaults if entry["type"] not in named)
@@ -151,4 +135,4 @@ def _list_section(name: str, facts: dict[str, Any], given: Any, faults: list[Fau
 
 
 def _kind(value: object) -> str:
-    return "a list" if is_list(value) else "a mapping" if is_mapping(value) else repr(value)
+    return say.a_list() if is_list(value) else say.a_mapping() if is_mapping(value) else repr(value)

@@ -8,23 +8,17 @@ classes (`get_model_config`, `convert_to_transformer_config`, `GPTModel`, `creat
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
+from .messages_compiled import say
 from .reading import Undecided
 from .shape import is_list, is_mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
+    from ..message import Words
     from .reading import Reading, Sourced
 
-_WORDS = {
-    "int": ("a whole number", "整数"),
-    "positive": ("a whole number above 0", "大于 0 的整数"),
-    "count": ("a whole number", "整数"),
-    "float": ("a number", "数"),
-    "bool": ("True or False", "True 或 False"),
-    "str": ("a text", "字符串"),
-}
 _READS_AS_FALSE = frozenset(("false", "no", "off", "none", "null", "0", ""))
 
 _kinds: dict[tuple[str, str], dict[str, str]] = {}
@@ -68,24 +62,29 @@ def checked_fields(reading: Reading, fields: dict[str, Sourced], *, static: bool
         if path not in reading.places or isinstance(one.value, Undecided) or not one.decided:
             continue
         kind = None if _unread(name, fields) else kinds.get(name)
-        if kind is not None and not fits(one.value, kind):
-            if _report(reading, path, one.value, kind):
-                result[name] = one._replace(value=Undecided(str(one.value)))
-                if name not in _CONVERTED and not _counts(name, fields):  # nothing computes with it (1.6-1.9)
-                    found = reading.problems[-1]
-                    reading.problems[-1] = found._replace(kind=found.kind._replace(severity="warning"))
-        elif name == "moe_layer_freq" and not isinstance(one.value, int) and not is_list(one.value):
-            # transformer_config.py:TransformerConfig.__post_init__ (1.6-2.1); a text is evaluated, but not beside
-            # first_k_dense_replace, which writes the list itself
-            dense = fields.get("first_k_dense_replace")
-            if is_mapping(one.value) or (isinstance(one.value, str) and dense is not None and dense.value):
-                _note(reading, path, one.value, "a whole number or a list of them", "整数或整数列表")
-        elif name in choices and isinstance(one.value, str) and _counts(name, fields):
-            known = choices[name].split()
-            if (one.value.lower() if name == "hidden_act" else one.value) not in known:
-                words = ", ".join(known)
-                _note(reading, path, one.value, f"one of {words}", f"{words} 之一")
+        if kind is None or fits(one.value, kind):
+            _check_choice(reading, name, fields, path, choices.get(name))
+        elif _report(reading, path, one.value, kind):
+            result[name] = one._replace(value=Undecided(str(one.value)))
+            if name not in _CONVERTED and not _counts(name, fields):  # nothing computes with it (1.6-1.9)
+                found = reading.problems[-1]
+                reading.problems[-1] = found._replace(kind=found.kind._replace(severity="warning"))
     return result
+
+
+def _check_choice(reading: Reading, name: str, fields: Mapping[str, Sourced], path: str, choices: str | None) -> None:
+    """Report a value of the right kind that the code does not know."""
+    value: Any = fields[name].value
+    if name == "moe_layer_freq" and not isinstance(value, int) and not is_list(value):
+        # transformer_config.py:TransformerConfig.__post_init__ (1.6-2.1); a text is evaluated, but not beside
+        # first_k_dense_replace, which writes the list itself
+        dense = fields.get("first_k_dense_replace")
+        if is_mapping(value) or (isinstance(value, str) and dense is not None and dense.value):
+            _note(reading, path, value, say.number_or_list())
+    elif choices is not None and isinstance(value, str) and _counts(name, fields):
+        known = choices.split()
+        if (value.lower() if name == "hidden_act" else value) not in known:
+            _note(reading, path, value, say.one_of(known=", ".join(known)))
 
 
 def _unread(name: str, fields: Mapping[str, Sourced]) -> bool:
@@ -103,27 +102,13 @@ def _counts(name: str, fields: Mapping[str, Sourced]) -> bool:
     return not name.startswith("moe_") or (experts is not None and bool(experts.value))
 
 
-_STRICT = {
-    "parallel_config.use_seq_parallel": bool,
-    "parallel_config.vocab_emb_dp": bool,
-    "parallel_config.gradient_aggregation_group": int,
-    "recompute_config.parallel_optimizer_comm_recompute": bool,
-    "recompute_config.mp_comm_recompute": bool,
-    "recompute_config.recompute_slice_activation": bool,
-}
-"""What MindSpore's Validator looks at, which takes neither null nor 1 for a truth.
-
-modules/transformer/op_parallel_config.py:OpParallelConfig, transformer.py:TransformerRecomputeConfig (1.6-2.1).
-"""
-
-
 def _check_strictly(reading: Reading) -> None:
-    for path, kind in _STRICT.items():
+    for path, kind in kinds_of(reading.catalog, "strict").items():
         value = reading.get(path)
-        if path not in reading.places or isinstance(value, Undecided) or type(value) is kind:
+        if path not in reading.places or isinstance(value, Undecided):
             continue
-        if kind is bool or not isinstance(value, int):
-            _note(reading, path, value, *_WORDS[kind.__name__])
+        if not isinstance(value, bool if kind == "bool" else int):
+            _note(reading, path, value, _expected(kind))
 
 
 def check_sections(reading: Reading) -> None:
@@ -144,7 +129,7 @@ def _report(reading: Reading, path: str, value: Any, kind: str) -> bool:
     if base == "bool" and not is_list(value) and not is_mapping(value):
         truth = bool(value)
         wrong = isinstance(value, str) and truth and value.strip().lower() in _READS_AS_FALSE
-        reading.note("value-truth", path, key=path, value=repr(value), truth=str(truth))
+        reading.note(say.value_truth(key=path, value=repr(value), truth=str(truth), version=reading.version), path)
         if wrong:
             found = reading.problems[-1]
             reading.problems[-1] = found._replace(kind=found.kind._replace(severity="error"))
@@ -152,11 +137,21 @@ def _report(reading: Reading, path: str, value: Any, kind: str) -> bool:
     if base == "float" and isinstance(value, str) and _is_number(value):
         from .constructors import string_number
 
-        string_number(reading, path, "the run cannot compute with it and stops", "无法用它计算，会报错退出")
+        string_number(reading, path, say.run_cannot())
         return True
-    english, chinese = _WORDS[base]
-    _note(reading, path, value, english, chinese)
+    _note(reading, path, value, _expected(base))
     return True
+
+
+def _expected(kind: str) -> Words:
+    """A kind in words."""
+    words: dict[str, Callable[[], Words]] = {
+        "positive": say.above_0,
+        "float": say.a_number,
+        "bool": say.true_or_false,
+        "str": say.a_text,
+    }
+    return words.get(kind, say.a_whole_number)()
 
 
 def _is_number(text: str) -> bool:
@@ -167,7 +162,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _note(reading: Reading, path: str, value: Any, english: str, chinese: str) -> None:
+def _note(reading: Reading, path: str, value: Any, expected: Words) -> None:
     shown = repr(value)
     shown = shown if len(shown) <= 60 else shown[:59] + "…"
-    reading.note("value-type", path, key=path, value=shown, expected=english, expected_zh=chinese)
+    reading.note(say.value_type(key=path, value=shown, expected=expected, version=reading.version), path)

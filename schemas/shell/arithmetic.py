@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
+from .messages_compiled import say
 from .scanning import BLANKS, is_whole_number, name_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ..message import Words
 
 _BASED = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@_")
 _DECIMAL = frozenset("0123456789")
@@ -26,6 +29,10 @@ DEEPEST = 40
 
 class ExpressionError(Exception):
     """An expression that bash refuses: a syntax error or a division by zero."""
+
+    def __init__(self, why: Words) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 class UndecidedError(Exception):
@@ -50,7 +57,7 @@ def _token_end(expression: str, at: int) -> int:
     for length in (3, 2, 1):
         if expression[at : at + length] in _OPERATORS:
             return at + length
-    raise ExpressionError("syntax error")
+    raise ExpressionError(say.syntax_error())
 
 
 def _run_of(text: str, at: int, characters: frozenset[str]) -> int:
@@ -71,7 +78,7 @@ class Evaluator:
         """The value of an expression; an empty one is 0."""
         self.depth += 1
         if self.depth > DEEPEST:
-            raise ExpressionError("the expression refers to itself")
+            raise ExpressionError(say.refers_to_itself())
         tokens = self._tokens(expression)
         if not tokens:
             self.depth -= 1
@@ -79,7 +86,7 @@ class Evaluator:
         run = _Run(self, tokens)
         found = run.comma()
         if run.at < len(tokens):
-            raise ExpressionError("syntax error")
+            raise ExpressionError(say.syntax_error())
         self.depth -= 1
         return found
 
@@ -134,7 +141,7 @@ class _Run:
     def assignment(self) -> int:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise ExpressionError("the expression nests too deeply")
+            raise ExpressionError(say.nests_too_deeply())
         start = self.at
         target = self._target()
         operator = self.peek()
@@ -169,7 +176,7 @@ class _Run:
             self.at += 1
             if level == 0:
                 return " ".join(self.tokens[start : self.at - 1])
-        raise ExpressionError("syntax error")
+        raise ExpressionError(say.syntax_error())
 
     def ternary(self) -> int:
         condition = self.binary(0)
@@ -179,7 +186,7 @@ class _Run:
         self.live = live and condition != 0
         yes = self.assignment()
         if not self.take(":"):
-            raise ExpressionError("syntax error")
+            raise ExpressionError(say.syntax_error())
         self.live = live and condition == 0
         no = self.assignment()
         self.live = live
@@ -210,12 +217,12 @@ class _Run:
             return base
         self.depth += 1
         if self.depth > DEEPEST:
-            raise ExpressionError("the expression nests too deeply")
+            raise ExpressionError(say.nests_too_deeply())
         exponent = self.power()
         self.depth -= 1
         if exponent < 0:
             if self.live:
-                raise ExpressionError("exponent less than 0")
+                raise ExpressionError(say.negative_exponent())
             return 0
         return _wrapped(pow(base, exponent, 1 << 64))
 
@@ -224,7 +231,7 @@ class _Run:
         if operator in ("+", "-", "!", "~"):
             self.depth += 1
             if self.depth > DEEPEST:
-                raise ExpressionError("the expression nests too deeply")
+                raise ExpressionError(say.nests_too_deeply())
             self.at += 1
             operand = self.unary()
             self.depth -= 1
@@ -252,12 +259,12 @@ class _Run:
             self.at += 1
             found = self.comma()
             if not self.take(")"):
-                raise ExpressionError("syntax error")
+                raise ExpressionError(say.syntax_error())
             return found
         target = self._target()
         if target is None:
             if token[:1] not in _DECIMAL:
-                raise ExpressionError("syntax error: operand expected")
+                raise ExpressionError(say.operand_expected())
             self.at += 1
             return _number(token)
         if self.peek() in ("++", "--"):
@@ -270,7 +277,7 @@ class _Run:
         if operator in ("/", "%"):
             if right == 0:
                 if self.live:
-                    raise ExpressionError("division by 0")
+                    raise ExpressionError(say.division_by_zero())
                 return 0
             quotient = abs(left) // abs(right)
             if (left < 0) != (right < 0):
@@ -312,7 +319,7 @@ def _number(token: str) -> int:
         base_text, _, digits = token.partition("#")
         base = int(base_text) if len(base_text) < 4 else 0
         if not 2 <= base <= 64:
-            raise ExpressionError("invalid arithmetic base")
+            raise ExpressionError(say.invalid_base())
     elif token[:2] in ("0x", "0X"):
         base, digits = 16, token[2:]
     elif len(token) > 1 and token[0] == "0":
@@ -321,7 +328,7 @@ def _number(token: str) -> int:
     for digit in digits:
         place = _DIGITS.find(digit.lower() if base <= 36 else digit)
         if not 0 <= place < base:
-            raise ExpressionError("value too great for base")
+            raise ExpressionError(say.too_great_for_base())
         found = (found * base + place) & _ALL_BITS
     return _wrapped(found)
 

@@ -293,7 +293,7 @@ class _Declaration:
         elif is_name(text):
             self.one(text, None)
         elif string is None and self.command != "alias" and self.flags.isdisjoint("fFp"):
-            self.shell.note("effect-unknown", self.place, text=text)
+            self.shell.note(say.effect_unknown(text=text), self.place)
 
     def one(self, name: str, assignment: Assignment | None) -> None:
         """Declares a variable, and gives it its value."""
@@ -382,7 +382,7 @@ def _eval(shell: Shell, fields: list[Field], place: Place) -> int | None:
     text = spaced(fields[1:], place)
     if text and text[0].doubt is not None:
         # Without its first word nothing is known of a command.
-        shell.note("effect-unknown", place, text=shown(text))
+        shell.note(say.effect_unknown(text=shown(text)), place)
     with Holding(shell, calls=shell.calls):
         shell.descend()
         return _run_text(shell, text, place)
@@ -400,7 +400,7 @@ def _source(shell: Shell, fields: list[Field], place: Place) -> int | None:
         return 2
     path = fields[1].known()
     if path is None:
-        shell.note("source-unknown", place, text=shown(fields[1].text()))
+        shell.note(say.source_unknown(text=shown(fields[1].text())), place)
         return None
     if path in tree.INPUTS and shell.input.text is not None:
         return _run_text(shell, shell.input.text, place)
@@ -556,23 +556,23 @@ def _set_array(shell: Shell, name: str, items: Mapping[int | str, Text], place: 
 def _split(line: str, separators: str, most: int) -> list[str]:
     """The words of a line for `read`; the last of `most` takes the rest."""
     blanks = "".join([char for char in separators if char in BLANKS])
-    marks = "".join([char for char in separators if char not in BLANKS])
+    marks = separators.translate(dict.fromkeys(map(ord, BLANKS)))
     if not separators:
         return [line]
     words: list[str] = []
-    line = line.lstrip(blanks) if blanks else line
+    line = line.lstrip(blanks)
     while line:
         if most and len(words) == most - 1:
-            rest = line.rstrip(blanks) if blanks else line
+            rest = line.rstrip(blanks)
             # a mark that ends the last word is dropped
             if rest and rest[-1] in marks and not any(char in separators for char in rest[:-1]):
                 rest = rest[:-1]
             return [*words, rest]
         end = run_end(line, 0, len(line), separators)
         words.append(line[:end])
-        line = line[end:].lstrip(blanks) if blanks else line[end:]
+        line = line[end:].lstrip(blanks)
         if line and line[0] in marks:
-            line = line[1:].lstrip(blanks) if blanks else line[1:]
+            line = line[1:].lstrip(blanks)
     return words
 
 
@@ -722,8 +722,10 @@ def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
         shell.doubted(tuple([piece for field in fields for piece in field.pieces]))
         shell.emit_unknown(place, shell.undecided_reason)
         return None
-    if name == "cat":
-        return _cat(shell, words, place)
+    return _cat(shell, words, place) if name == "cat" else _printed(shell, name, words, place)
+
+
+def _printed(shell: Shell, name: str, words: list[str], place: Place) -> int | None:
     given = shell.input.known()
     printed = None
     if given is None or len(given) <= MOST_GIVEN:

@@ -258,19 +258,22 @@ def _binary(shell: Expander, left: Text, operator: str, right: Text) -> bool | N
     if operator in _COMPARE and any(string is not None and not _is_number(string) for string in (first, second)):
         raise BadTestError
     if first is None or second is None:
-        verdict = None
-        if operator in ("=", "==", "!=") and (first is not None or second is not None):
-            verdict = _differs(left if first is None else right, [(second or first or "", True)])
-        if verdict is not None:
-            return operator == "!="
-        if operator not in _UNDECIDED:
-            shell.doubted(left if first is None else right)
-        return None
+        return _half_known(shell, left if first is None else right, operator, second if first is None else first)
     if operator in _UNDECIDED:
         return None if operator[0] == "-" else first < second if operator == "<" else first > second
     if operator in _COMPARE:
         return _compared(operator, int(first), int(second))
     return (first == second) == (operator != "!=")
+
+
+def _half_known(shell: Expander, open_side: Text, operator: str, other: str | None) -> bool | None:
+    """A comparison of which one side at least is not known."""
+    equality = operator in ("=", "==", "!=") and other is not None
+    if equality and _differs(open_side, [(other or "", True)]) is not None:
+        return operator == "!="
+    if operator not in _UNDECIDED:
+        shell.doubted(open_side)
+    return None
 
 
 _UNDECIDED = ("<", ">", "-nt", "-ot", "-ef")

@@ -404,7 +404,7 @@ class Expander(Variables):
             reason = self.undecided_reason or say.value_unknown()
             return unknown(reason, part.place, atomic=True)
         except ExpressionError as error:
-            self.note("arithmetic", part.place, text=part.place.shown(), why=str(error))
+            self.note(say.arithmetic(text=part.place.shown(), why=error.why), part.place)
             raise Discard from None
 
     def arithmetic(self, part: Arithmetic) -> int:
@@ -459,7 +459,7 @@ class Expander(Variables):
         self.spend(1)
         form = part.form
         if form == "bad":
-            self.note("bad-substitution", place, text=place.shown())
+            self.note(say.bad_substitution(text=place.shown()), place)
             raise Discard
         if form == "names":
             names = sorted(name for name in self.state.variables if name.startswith(part.name))
@@ -583,7 +583,7 @@ class Expander(Variables):
     def _instead(self, part: Parameter) -> Text:
         """What `${X:-word}` and its like give in place of the value."""
         if part.form[-1] == "?":
-            self.note("parameter-refused", part.place, text=part.place.shown())
+            self.note(say.parameter_refused(text=part.place.shown()), part.place)
             raise Exit(1)
         assert part.operand is not None
         return passed_through(self.text(part.operand), part.place)

@@ -44,10 +44,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from ..config import ReadOptions
-    from ..source import SourceText
     from .expansion import Field
     from .launches import Started
+    from .session import Start
     from .syntax import Command, Element, Item, Redirect, Substitution
     from .text import Place, Text
 
@@ -79,25 +78,14 @@ class Commands(NamedTuple):
 class Shell(Expander):
     """One reading of one script."""
 
-    def __init__(
-        self,
-        commands: Commands,
-        options: ReadOptions,
-        open_file: Callable[[str], SourceText],
-        *,
-        path: str,
-        cwd: str,
-        home: SourceText,
-        list_directory: Callable[[str], list[str] | None] | None = None,
-    ) -> None:
-        super().__init__(options, open_file, path=path, cwd=cwd, home=home, list_directory=list_directory)
+    def __init__(self, commands: Commands, start: Start) -> None:
+        super().__init__(start)
         self.commands = commands
         self.launches = Launches()
-        self.questions = Questions(options.branches, home)
+        self.questions = Questions(start.options.branches, start.home)
         self.out: list[Text] | None = None
         self.input: Input = Input(None)
         self.guarded: int = 0
-        self.unsure: list[Place] = []
         self.repeating = 0
         self.rounds: int = 0
         self.returned: list[list[State]] = []
@@ -185,11 +173,11 @@ class Shell(Expander):
             try:
                 items = parser.line()
             except ShellSyntaxError as error:
-                self.note(error.problem, error.place, found=error.found)
+                self.note(error.problem, error.place)
                 self.state.status = 2
                 return
             for place in parser.truncated:
-                self.note("here-document", place)
+                self.note(say.here_document(), place)
             if items is None:
                 return
             try:
@@ -512,7 +500,7 @@ class Shell(Expander):
             self.state.status = status if going is False else None
             ends.append(self.state)
             return
-        self.note("endless-loop", place)
+        self.note(say.endless_loop(), place)
         self.ended = place
         raise Exit(None)
 
@@ -704,12 +692,12 @@ class Shell(Expander):
                 continue
             name = fields[0].known() if len(fields) == 1 else None
             if not name:
-                self.note("redirect-fails", word.place, text=word.place.shown())
+                self.note(say.redirect_fails(text=word.place.shown()), word.place)
                 return True
             if redirect.operator != "<":
                 self.touch(name)
             if redirect.operator in ("<", "<>") and self.is_missing(name):
-                self.note("input-missing", word.place, path=name)
+                self.note(say.input_missing(path=name), word.place)
                 return redirect.operator == "<"
         return False
 

@@ -87,7 +87,7 @@ class _Start:
             # perhaps a wrapper, perhaps the launcher itself
             text = shown(words[0].text())
             if text.endswith(SCRIPT_ENDINGS):
-                self.shell.note("source-unknown", self.place, text=text)
+                self.shell.note(say.source_unknown(text=text), self.place)
             elif text.endswith(".py"):
                 self._record(course.past(words[:1]), text, words[1:])
             else:
@@ -213,7 +213,7 @@ class _Start:
         """The script that a shell is given."""
         path = word.known()
         if path is None:
-            self.shell.note("source-unknown", self.place, text=shown(word.text()))
+            self.shell.note(say.source_unknown(text=shown(word.text())), self.place)
         elif path in INPUTS and self.given.text is not None:
             self._code(self.given.text, path, [field.settled() for field in rest])
         elif _base(word) in COMMAND_LINES and rest:
@@ -244,7 +244,7 @@ class _Start:
         if at < len(words):
             path = words[at].known()
             if path is None:
-                self.shell.note("source-unknown", self.place, text=shown(words[at].text()))
+                self.shell.note(say.source_unknown(text=shown(words[at].text())), self.place)
             else:
                 self._file(path, words[at + 1 :])
         elif self.given.text is not None:
@@ -354,7 +354,7 @@ class _Start:
 
         torch 2 distributed/run.py:determine_local_world_size, parse_min_max_nnodes.
         """
-        if value is None or option not in _EXPECTED:
+        if value is None or option not in _COUNTED:
             return
         parts = value.split(":") if option == "nnodes" else [value]
         if option != "nnodes" and value in DEVICES:
@@ -362,10 +362,8 @@ class _Start:
         if len(parts) <= 2 and all(_counts(part) for part in parts):
             return
         place = written_at(word.text(), self.place)
-        english, chinese = _EXPECTED[option]
-        self.shell.note(
-            "process-count", place, launcher=launcher, option=option, text=value, expected=english, expected_zh=chinese
-        )
+        said = say.nodes_expected() if option == "nnodes" else say.processes_expected()
+        self.shell.note(say.process_count(launcher=launcher, option=option, text=value, expected=said), place)
 
     def _record(self, course: Course, script: str | None, arguments: list[Field]) -> None:
         environment = {name: variable for name, variable in self.shell.state.variables.items() if variable.exported}
@@ -376,12 +374,7 @@ class _Start:
         self.shell.record(started, self.place)
 
 
-_PROCESSES = ("a number of processes, or auto, gpu, cpu, xpu, npu", "进程数，或 auto、gpu、cpu、xpu、npu")
-_EXPECTED = {
-    "nproc-per-node": _PROCESSES,
-    "nproc": _PROCESSES,
-    "nnodes": ("a number of nodes, or MIN:MAX", "节点数，或 MIN:MAX"),
-}
+_COUNTED = ("nproc-per-node", "nproc", "nnodes")
 _FOLLOWED: dict[str, Callable[[_Start, str, list[Field], Course], bool]] = {
     name: follow
     for names, follow in (
@@ -492,14 +485,14 @@ def _lost(shell: Shell, words: Sequence[Field], place: Place) -> None:
     flags = [flag for flag in flags if flag.startswith("-") and len(flag) > 1] or flags[:1]
     line = place.line()
     above = place.source.line(line - 1) if line > 1 else ""
-    kind = "lost-flags"
+    said = say.lost_flags
     if above.endswith((" ", "\t")) and above.rstrip(" \t").endswith("\\"):
-        kind = "lost-flags-blank"
+        said = say.lost_flags_blank
     elif above.lstrip(" \t").startswith("#"):
-        kind = "lost-flags-comment"
+        said = say.lost_flags_comment
     elif above.strip(" \t") in ("", "\\"):
-        kind = "lost-flags-empty"
-    shell.note(kind, place, command=flags[0], flags=" ".join(flags[:40]))
+        said = say.lost_flags_empty
+    shell.note(said(command=flags[0], flags=" ".join(flags[:40])), place)
 
 
 def _after_options(words: Sequence[Field], at: int, values: Mapping[str, int]) -> int:

@@ -7,6 +7,7 @@ the same, so that a syntax error late in a file leaves what stands before it int
 from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
+from .messages_compiled import say
 from .scanning import (
     DOUBLE_ENDS,
     PLAIN_ENDS,
@@ -55,6 +56,7 @@ from .text import Code, Piece
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from ..message import Problem
     from .syntax import Command, Condition, Part
     from .text import Place
 
@@ -90,13 +92,12 @@ _ANSI_C = {
 
 
 class ShellSyntaxError(Exception):
-    """Code that bash refuses to parse; `problem` names a kind of `problems.PROBLEMS`."""
+    """Code that bash refuses to parse: what is wrong, and where."""
 
-    def __init__(self, problem: str, place: Place, found: str = "") -> None:
-        super().__init__(problem)
+    def __init__(self, problem: Problem, place: Place) -> None:
+        super().__init__(problem.kind.code)
         self.problem = problem
         self.place = place
-        self.found = found
 
 
 class Parser:
@@ -169,7 +170,7 @@ class Parser:
             self._gap()
             text, at = self.text, self.at
             if at >= self.size:
-                self._missing("unfinished", opened, closers[0])
+                self._missing(say.unfinished(found=closers[0]), opened)
             char = text[at]
             if char == ")" or (char == ";" and text.startswith((";;", ";&"), at)):
                 if (")" if char == ")" else ";;") in closers:
@@ -233,7 +234,7 @@ class Parser:
         self._blanks()
         text, at = self.text, self.at
         if at >= self.size:
-            raise ShellSyntaxError("unfinished", self.code.place(max(at - 1, 0), at), "a command")
+            raise ShellSyntaxError(say.unfinished(found=say.a_command()), self.code.place(max(at - 1, 0), at))
         if text[at] == "(":
             return self._redirected(self._parenthesis())
         word = reserved_word(text, at) if text[at] in "iwufcs{[" else ""
@@ -313,7 +314,7 @@ class Parser:
             return body
         if found != "do":
             if self.at >= self.size:
-                self._missing("unfinished", start, "do")
+                self._missing(say.unfinished(found="do"), start)
             self._refuse(self.at)
         self.at += len(found)
         body = self._list(("done",), start)
@@ -378,7 +379,7 @@ class Parser:
         while True:
             self._gap()
             if self.at >= self.size:
-                self._missing("unfinished", start, "esac", 4)
+                self._missing(say.unfinished(found="esac"), start, 4)
             if reserved_word(self.text, self.at) == "esac":
                 self.at += 4
                 return Case(subject, tuple(clauses), self.code.place(start, self.at))
@@ -515,7 +516,7 @@ class Parser:
         while True:
             self._gap()
             if self.at >= self.size:
-                self._missing("unfinished", opened, ")")
+                self._missing(say.unfinished(found=")"), opened)
             if self.at > tried:
                 tried, run = self._plain_run()
                 if run:
@@ -598,7 +599,7 @@ class Parser:
         start = self.at
         self.words += 1
         if self.words > MOST_WORDS:
-            raise ShellSyntaxError("too-much-work", self.code.place(start, start + 1))
+            raise ShellSyntaxError(say.too_much_work(), self.code.place(start, start + 1))
         text, size = self.text, self.size
         end = run_end(text, start, size, PLAIN_ENDS)
         if (
@@ -643,7 +644,7 @@ class Parser:
             level += 1 if char == "(" else -1
             if not level:
                 return
-        self._missing("unclosed", opened, "(")
+        self._missing(say.unclosed(found="("), opened)
 
     def _plain_run(self) -> tuple[int, list[Word]]:
         """The words up to the end of the line where all of them are plain, and that end; they are most of a launch."""
@@ -680,7 +681,7 @@ class Parser:
         elif char == "'":
             close = text.find("'", at + 1)
             if close < 0:
-                self._missing("unclosed", at, "'")
+                self._missing(say.unclosed(found="'"), at)
             parts.append(Quoted(self.code.pieces(at + 1, close)))
             self.at = close + 1
         elif char == '"':
@@ -712,7 +713,7 @@ class Parser:
             if self.at >= end:
                 if bounded:
                     return tuple(parts)
-                self._missing("unclosed", opened, '"')
+                self._missing(say.unclosed(found='"'), opened)
             self._count(self.at)
             stop = run_end(text, self.at, end, DOUBLE_ENDS)
             if stop > self.at:
@@ -798,7 +799,7 @@ class Parser:
         run = at
         while True:
             if at >= self.size:
-                self._missing("unclosed", opened, "`")
+                self._missing(say.unclosed(found="`"), opened)
             char = text[at]
             if char == "`":
                 break
@@ -833,7 +834,7 @@ class Parser:
         out: list[str] = []
         while True:
             if at >= self.size:
-                self._missing("unclosed", opened, "$'", 2)
+                self._missing(say.unclosed(found="$'"), opened, 2)
             char = text[at]
             if char == "'":
                 break
@@ -946,7 +947,7 @@ class Parser:
         if form == "bad":
             self._operand("}", in_double=False, opened=opened)
         if not self._take("}"):
-            self._missing("unclosed", opened, "${", 2)
+            self._missing(say.unclosed(found="${"), opened, 2)
         return Parameter(name, self.code.place(opened, self.at), index, form, operand, second, indirect)
 
     def _brace_sign(self, at: int) -> tuple[str, bool]:
@@ -988,7 +989,7 @@ class Parser:
             self._bare(parts)
         while True:
             if self.at >= self.size:
-                self._missing("unclosed", opened, "${", 2)
+                self._missing(say.unclosed(found="${"), opened, 2)
             char = self.text[self.at]
             if in_double and char == "'":
                 self._keep(parts)
@@ -1022,7 +1023,7 @@ class Parser:
         self._gap()
         if not self.text.startswith("]]", self.at):
             if self.at >= self.size:
-                self._missing("unfinished", opened, "]]", 2)
+                self._missing(say.unfinished(found="]]"), opened, 2)
             self._refuse(self.at)
         self.at += 2
         return found
@@ -1045,7 +1046,7 @@ class Parser:
         self._gap()
         text, at = self.text, self.at
         if at >= self.size:
-            self._missing("unfinished", opened, "]]", 2)
+            self._missing(say.unfinished(found="]]"), opened, 2)
         if text[at] == "!" and text[at + 1 : at + 2] in (" ", "\t", "\n", "(", "\\"):
             self.at += 1
             self._enter(at)
@@ -1149,24 +1150,24 @@ class Parser:
         """Counts a part, so that one endless word is refused before it is held in memory."""
         self.parts += 1
         if self.parts > MOST_PARTS:
-            raise ShellSyntaxError("too-much-work", self.code.place(at, at + 1))
+            raise ShellSyntaxError(say.too_much_work(), self.code.place(at, at + 1))
 
     def _enter(self, at: int) -> None:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise ShellSyntaxError("too-deep", self.code.place(at, at + 1))
+            raise ShellSyntaxError(say.too_deep(), self.code.place(at, at + 1))
 
-    def _missing(self, problem: str, opened: int, found: str, size: int = 1) -> NoReturn:
+    def _missing(self, problem: Problem, opened: int, size: int = 1) -> NoReturn:
         """What was opened at a place is never finished."""
-        raise ShellSyntaxError(problem, self.code.place(opened, opened + size), found)
+        raise ShellSyntaxError(problem, self.code.place(opened, opened + size))
 
     def _refuse(self, at: int, found: str = "") -> NoReturn:
         if at >= self.size:
-            raise ShellSyntaxError("unfinished", self.code.place(max(self.size - 1, 0), self.size), "a command")
+            place = self.code.place(max(self.size - 1, 0), self.size)
+            raise ShellSyntaxError(say.unfinished(found=say.a_command()), place)
         char = found or self.text[at]
-        raise ShellSyntaxError(
-            "unexpected", self.code.place(at, at + len(char)), "end of line" if char == "\n" else char
-        )
+        said = say.unexpected(found=say.end_of_line() if char == "\n" else char)
+        raise ShellSyntaxError(said, self.code.place(at, at + len(char)))
 
 
 _COMPOUNDS = {

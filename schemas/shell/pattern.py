@@ -97,18 +97,23 @@ def _bracket(flat: list[tuple[str, bool]], at: int) -> tuple[str, int]:
         if char == "]" and not quoted and end > first:
             return ("[^" if negated else "[") + "".join(body) + "]", end
         if char == "[" and not quoted and end + 1 < len(flat) and flat[end + 1][0] == ":":
-            close = end + 2
-            while close + 1 < len(flat) and not (flat[close][0] == ":" and flat[close + 1][0] == "]"):
-                close += 1
-            name = "".join([entry[0] for entry in flat[end + 2 : close]])
-            if name not in CLASSES:
-                raise TooHardError
-            body.append(CLASSES[name])
-            end = close + 2
+            members, end = _class(flat, end + 2)
+            body.append(members)
             continue
         body.append("-" if char == "-" and not quoted else _escaped(char))
         end += 1
     return _escaped("["), at
+
+
+def _class(flat: list[tuple[str, bool]], at: int) -> tuple[str, int]:
+    """The members of a class such as `[:alpha:]`, and where it ends."""
+    close = at
+    while close + 1 < len(flat) and not (flat[close][0] == ":" and flat[close + 1][0] == "]"):
+        close += 1
+    name = "".join([entry[0] for entry in flat[at:close]])
+    if name not in CLASSES:
+        raise TooHardError
+    return CLASSES[name], close + 2
 
 
 CLASSES = {

@@ -10,6 +10,7 @@ from ..light_typing import TYPE_CHECKING
 from .scanning import is_digits, is_whole_number
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
     from typing import TypeAlias
 
@@ -67,10 +68,8 @@ def _seq(arguments: list[str], _: str | None) -> Printed:
     first, step, last = numbers[0] if numbers[1:] else 1, numbers[1] if numbers[2:] else 1, numbers[-1]
     if step == 0 or abs(last - first) // abs(step) > LONGEST_SEQUENCE:
         return None
-    listed = [str(number) for number in range(first, last + (1 if step > 0 else -1), step)]
-    if equal:
-        width = max(len(str(first)), len(str(last)))
-        listed = [number.zfill(width) for number in listed]
+    width = max(len(str(first)), len(str(last))) if equal else 0
+    listed = [str(number).zfill(width) for number in range(first, last + (1 if step > 0 else -1), step)]
     return (separator.join(listed) + "\n" if listed else ""), 0
 
 
@@ -385,20 +384,10 @@ def _characters(written: str) -> str | None:
 def _cut(arguments: list[str], given: str | None) -> Printed:
     import re
 
-    if given is None:
+    options = _cut_options(arguments)
+    if given is None or options is None:
         return None
-    delimiter, chosen, characters = "\t", "", False
-    waiting = list(arguments)
-    while waiting:
-        argument = waiting.pop(0)
-        if argument[:2] in ("-d", "-f", "-c") and len(argument) >= 2:
-            value = argument[2:] or (waiting.pop(0) if waiting else "")
-            if argument[1] == "d":
-                delimiter = value
-            else:
-                chosen, characters = value, argument[1] == "c"
-        else:
-            return None
+    delimiter, chosen, characters = options
     bounds = re.fullmatch(r"([0-9]{0,4})(-?)([0-9]{0,4})", chosen)
     if len(delimiter) != 1 or bounds is None or chosen in ("", "-"):
         return None
@@ -415,18 +404,39 @@ def _cut(arguments: list[str], given: str | None) -> Printed:
     return "".join([line + "\n" for line in lines]), 0
 
 
-def _sed(arguments: list[str], given: str | None) -> Printed:
-    import re
+def _cut_options(arguments: list[str]) -> tuple[str, str, bool] | None:
+    """The delimiter, what is chosen and whether that are characters; None where an option is not known."""
+    delimiter, chosen, characters = "\t", "", False
+    waiting = list(arguments)
+    while waiting:
+        argument = waiting.pop(0)
+        if argument[:2] not in ("-d", "-f", "-c"):
+            return None
+        value = argument[2:] or (waiting.pop(0) if waiting else "")
+        if argument[1] == "d":
+            delimiter = value
+        else:
+            chosen, characters = value, argument[1] == "c"
+    return delimiter, chosen, characters
 
-    if given is None:
-        return None
+
+def _sed(arguments: list[str], given: str | None) -> Printed:
     extended = False
     while arguments and arguments[0] in ("-E", "-r", "-e"):
         extended = extended or arguments[0] != "-e"
         arguments = arguments[1:]
-    if len(arguments) != 1:
+    found = _substitution(arguments[0], extended=extended) if len(arguments) == 1 else None
+    if given is None or found is None:
         return None
-    script = arguments[0]
+    expression, after, count = found
+    lines = lines_of(given)
+    return "".join([expression.sub(lambda _: after, line[:5000], count) + "\n" for line in lines]), 0
+
+
+def _substitution(script: str, *, extended: bool) -> tuple[re.Pattern[str], str, int] | None:
+    """What `s/before/after/` looks for, writes and how often; None where sed's expressions are not Python's."""
+    import re
+
     found = re.fullmatch(r"s(.)(.*)", script, re.DOTALL)
     if found is None or found[1].isalnum() or found[1] == "\\":
         return None
@@ -441,12 +451,9 @@ def _sed(arguments: list[str], given: str | None) -> Printed:
     if "[:" in before or not before or (before.count("*") + before.count("+") > 3):
         return None
     try:
-        expression = re.compile(before)
+        return re.compile(before), after, 0 if pieces[2] == "g" else 1
     except re.error:
         return None
-    lines = lines_of(given)
-    count = 0 if pieces[2] == "g" else 1
-    return "".join([expression.sub(lambda _: after, line[:5000], count) + "\n" for line in lines]), 0
 
 
 def _awk(arguments: list[str], given: str | None) -> Printed:
@@ -466,17 +473,18 @@ def _awk(arguments: list[str], given: str | None) -> Printed:
     found = re.fullmatch(r"\s*\{\s*print\s+\$([0-9]+|NF)\s*;?\s*\}\s*", waiting[0])
     if found is None or (separator is not None and (len(separator) != 1 or separator in "\\^$.[|()*+?")):
         return None
-    lines: list[str] = []
-    for line in lines_of(given):
-        words = line.split() if separator in (None, " ") else line.split(separator)
-        if found[1] == "0":
-            lines.append(line)
-        elif found[1] == "NF":
-            lines.append(words[-1] if words else line)
-        else:
-            number = int(found[1][:6])
-            lines.append(words[number - 1] if number <= len(words) else "")
-    return "".join([line + "\n" for line in lines]), 0
+    return "".join([_awk_field(line, found[1], separator) + "\n" for line in lines_of(given)]), 0
+
+
+def _awk_field(line: str, named: str, separator: str | None) -> str:
+    """One field of a line: by its number, the last by `NF`, the line itself by 0."""
+    words = line.split(None if separator == " " else separator)
+    if named == "0":
+        return line
+    if named == "NF":
+        return words[-1] if words else line
+    number = int(named[:6])
+    return words[number - 1] if number <= len(words) else ""
 
 
 def _wc(arguments: list[str], given: str | None) -> Printed:

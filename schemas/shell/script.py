@@ -11,7 +11,7 @@ from ..diagnostic import Diagnostic, UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..source import Span
 from .expansion import doubt_reason
-from .problems import PROBLEMS
+from .messages_compiled import say
 from .scanning import is_digits
 from .text import Code, Piece, Place, known, shown, written_at
 
@@ -53,8 +53,9 @@ def read_script(
     from .builtins import COMMANDS
     from .flow import ExhaustedError, Exit, Stop
     from .interpreter import Shell
+    from .session import Start
 
-    shell = Shell(COMMANDS, options, open_file, path=path, cwd=cwd, home=source, list_directory=list_directory)
+    shell = Shell(COMMANDS, Start(options, open_file, path, cwd, source, list_directory))
     try:
         shell.run_code(_code(shell, source))
     except Exit:
@@ -62,9 +63,9 @@ def read_script(
     except Stop:
         pass
     except ExhaustedError:
-        shell.note("too-much-work", shell.place)
+        shell.note(say.too_much_work(), shell.place)
     except RecursionError:
-        shell.note("too-deep", shell.place)
+        shell.note(say.too_deep(), shell.place)
     return _answer(shell, source, options)
 
 
@@ -73,7 +74,7 @@ def _code(shell: Shell, source: SourceText) -> Code:
     if not source.marked:
         return Code(source)
     place = Place(source, 0, min(len(source.text), 1))
-    shell.note("byte-order-mark", place)
+    shell.note(say.byte_order_mark(), place)
     whole = Piece(source.text, Place(source, 0, len(source.text)), True)
     return Code(source, (Piece("\ufeff", place), whole), place)
 
@@ -120,7 +121,7 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
     _stray_backslashes(shell, chosen, launch)
     if "\r\n" in source.text:
         end = source.text.index("\r\n")
-        shell.problems.append(finding(PROBLEMS, "carriage-returns", home, source.span(end, end + 1)))
+        shell.problems.append(finding(say.carriage_returns(), home, source.span(end, end + 1)))
     others = tuple([other for number, other in enumerate(launches) if number != taken])
     return ScriptReading(launches, launch, others, tuple(unresolved), tuple(shell.problems))
 
@@ -129,7 +130,7 @@ def _taken(shell: Shell, kept: list[Found], options: ReadOptions, home: str) -> 
     """Which launch the answer is about: the one asked for, else the last that a plain run reaches."""
     if options.launch is not None:
         if not 1 <= options.launch <= len(kept):
-            raise UnreadableError(finding(PROBLEMS, "no-such-launch", home, number=options.launch, count=len(kept)))
+            raise UnreadableError(finding(say.no_such_launch(number=options.launch, count=len(kept)), home))
         return options.launch - 1
     # the last by time, not by place: a function may be called late that is written early
     order = {id(one): number for number, one in enumerate(shell.launches.found)}
@@ -139,8 +140,8 @@ def _taken(shell: Shell, kept: list[Found], options: ReadOptions, home: str) -> 
     why = kept[taken].why
     if not straight and why is not None:
         line = shell.questions.name(why)
-        kind = "conditional-launch" if line in shell.questions.met else "conditional-launch-open"
-        shell.note(kind, kept[taken].place, line=line)
+        said = say.conditional_launch if line in shell.questions.met else say.conditional_launch_open
+        shell.note(said(line=line), kept[taken].place)
     return taken
 
 
@@ -162,7 +163,7 @@ def _sweeps(shell: Shell, places: Sequence[Place], options: ReadOptions) -> None
             continue
         if options.launch is not None and not sweep.unknown:
             continue  # one of them was asked for
-        shell.note("sweep-unknown" if sweep.unknown else "sweep", place, count=sweep.starts)
+        shell.note(say.sweep_unknown() if sweep.unknown else say.sweep(count=sweep.starts), place)
 
 
 def _branches(shell: Shell, source: SourceText, options: ReadOptions) -> None:
@@ -177,8 +178,9 @@ def _branches(shell: Shell, source: SourceText, options: ReadOptions) -> None:
         inside = 0 < line <= source.line_count
         span = Span(line, 1, line, len(source.line(line)) + 1) if inside else None
         open_ = sorted(shell.questions.met, key=_line_order)[:10]
-        kind = "branch-not-asked" if open_ else "branch-none-asked"
-        shell.problems.append(finding(PROBLEMS, kind, source.name, span, line=key, lines=", ".join(open_)))
+        lines = ", ".join(open_)
+        said = say.branch_not_asked(line=key, lines=lines) if open_ else say.branch_none_asked(line=key)
+        shell.problems.append(finding(said, source.name, span))
 
 
 def _position(found: Found, source: SourceText) -> tuple[bool, int]:
@@ -190,22 +192,23 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     if errors:
         raise UnreadableError(errors[0])
     span: Span | None = None
-    kind, hint = "no-launch", ""
+    lines = ", ".join(sorted(shell.questions.met, key=_line_order)[:10])
+    said = say.no_launch()
     # a script that was not read may be the one that starts the training
     telling = [problem for problem in shell.problems if problem.kind.name == "endless-loop"]
     telling += [problem for problem in shell.problems if problem.kind.name in _UNREAD]
     if not telling and shell.ended is None and not shell.questions.met:
         telling = shell.problems
     if telling:
-        kind, hint, span = "no-launch-problem", telling[0].message(), telling[0].span
+        said, span = say.no_launch_problem(hint=telling[0].words()), telling[0].span
     elif shell.ended is not None:
         span = shell.ended.span(source.name)
-        kind = "no-launch-conditions" if shell.questions.met else "no-launch-exit"
+        line = span.line if span else 0
+        met = shell.questions.met
+        said = say.no_launch_conditions(line=line, lines=lines) if met else say.no_launch_exit(line=line)
     elif shell.questions.met:
-        kind = "no-launch-open"
-    lines = ", ".join(sorted(shell.questions.met, key=_line_order)[:10])
-    line = span.line if span else 0
-    raise UnreadableError(finding(PROBLEMS, kind, source.name, span, hint=hint, line=line, lines=lines))
+        said = say.no_launch_open(lines=lines)
+    raise UnreadableError(finding(said, source.name, span))
 
 
 def _line_order(question: str) -> tuple[bool, int, str]:
@@ -260,4 +263,4 @@ def _stray_backslashes(shell: Shell, found: Found, launch: Launch) -> None:
         place = field.pieces[0].place if field.pieces else found.place
         before = place.source.text[place.start - 1 : place.start]
         if text == "\\" or before == "\\":
-            shell.note("stray-backslash", place, text=repr(text))
+            shell.note(say.stray_backslash(text=repr(text)), place)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import posixpath
 
-from ..diagnostic import Diagnostic, UnreadableError
-from ..light_typing import TYPE_CHECKING
+from ..diagnostic import UnreadableError, finding
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
 from ..source import SourceText
 from . import tree
 from .flow import ExhaustedError
-from .problems import PROBLEMS
+from .messages_compiled import say
 from .state import State
 from .text import Piece, Place, doubt_of
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..config import ReadOptions
+    from ..diagnostic import Diagnostic
+    from ..message import Problem
     from .text import Text
 
 MOST_STEPS = 45_000
@@ -29,22 +31,22 @@ DEEPEST_CALLS = 30
 _EMPTY, _MISSING = "SYN908", "SYN900"
 
 
+class Start(NamedTuple):
+    """What a reading starts with."""
+
+    options: ReadOptions
+    open_file: Callable[[str], SourceText]
+    path: str
+    cwd: str
+    home: SourceText
+    list_directory: Callable[[str], list[str] | None] | None = None
+
+
 class Session:
     """What does not depend on where in the script the reading stands."""
 
-    def __init__(
-        self,
-        options: ReadOptions,
-        open_file: Callable[[str], SourceText],
-        *,
-        path: str,
-        cwd: str,
-        home: SourceText,
-        list_directory: Callable[[str], list[str] | None] | None = None,
-    ) -> None:
-        self.options = options
-        self.open_file = open_file
-        self.list_directory = list_directory
+    def __init__(self, start: Start) -> None:
+        self.options, self.open_file, path, cwd, home, self.list_directory = start
         self.name = path
         self.home: SourceText = home
         self.script = home
@@ -57,6 +59,8 @@ class Session:
         self.steps = 0
         self.calls = 0
         self.undecided_reason = NOTHING
+        self.unsure: list[Place] = []
+        """The tests around what is being read that cannot be decided."""
         self.sources: list[str] = [path]
         self.function_names: list[str] = []
         self.directories: set[str] = set()
@@ -81,9 +85,11 @@ class Session:
         if self.calls > DEEPEST_CALLS:
             raise ExhaustedError
 
-    def note(self, problem: str, place: Place, **values: str | int) -> None:
-        """Records a problem once."""
-        found = Diagnostic(PROBLEMS[problem], place.source.name, place.span(place.source.name), tuple(values.items()))
+    def note(self, problem: Problem, place: Place) -> None:
+        """Records a problem once; behind a test that cannot be decided it is one only where bash comes this way."""
+        if self.unsure and problem.kind.severity == "error":
+            problem = problem._replace(kind=problem.kind._replace(severity="warning", effect="depends"))
+        found = finding(problem, place.source.name, place.span(place.source.name))
         if found not in self.problems and len(self.problems) < 200:
             self.problems.append(found)
 
@@ -153,14 +159,14 @@ class Session:
         if not path.startswith("/") and self.state.cwd not in (None, self.start_cwd):
             full = posixpath.normpath(posixpath.join(self.state.cwd or "", path))
         if tree.is_stream(posixpath.join(self.start_cwd, full)):
-            self.note("source-unknown", place, text=path)
+            self.note(say.source_unknown(text=path), place)
             return None
         try:
             source = self.open_file(full)
         except UnreadableError as error:
             if error.diagnostic.kind.code == _EMPTY:
                 return SourceText(full, "\n")
-            self.note("source-missing", place, path=path, why=str(error))
+            self.note(say.source_missing(path=path, why=error.diagnostic.words()), place)
             return None
         self._know(posixpath.join(self.start_cwd, full))
         return source

@@ -14,10 +14,7 @@ from .syntax import Bare, Word
 from .text import Doubt, Piece, hole, is_loose, known, plain, shown, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..config import ReadOptions
-    from ..source import SourceText
+    from .session import Start
     from .text import Place, Text
 
 LONGEST_TEXT = 4_000_000
@@ -82,17 +79,9 @@ def fresh(variables: dict[str, Variable], place: Place) -> None:
 class Variables(Session):
     """The variables of the shell that is being walked through."""
 
-    def __init__(
-        self,
-        options: ReadOptions,
-        open_file: Callable[[str], SourceText],
-        *,
-        path: str,
-        cwd: str,
-        home: SourceText,
-        list_directory: Callable[[str], list[str] | None] | None = None,
-    ) -> None:
-        super().__init__(options, open_file, path=path, cwd=cwd, home=home, list_directory=list_directory)
+    def __init__(self, start: Start) -> None:
+        super().__init__(start)
+        options = start.options
         for name, value in options.variables.items():
             self.state.variables[name] = Variable((Piece(value, self.place),) if value else (), exported=True)
         fresh(self.state.variables, self.place)
@@ -226,7 +215,7 @@ class Variables(Session):
         """What an unset variable expands to."""
         if self.options.unset_empty:
             if "nounset" in self.state.options and name not in ("@", "*"):
-                self.note("unbound", place, variable=name)
+                self.note(say.unbound(variable=name), place)
                 raise Exit(1)
             return ()
         if name.isdigit():

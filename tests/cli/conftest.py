@@ -38,6 +38,8 @@ def kind_of(words: list[str], answer: object) -> str:
         return "weights-log" if "--log" in words else "weights-check"
     if words[0] == "schema":
         return "schema-check"
+    if words[0] == "defects" and isinstance(answer, dict):
+        return "defects-upgrade" if "--from" in words else "defects-file"
     group = {"dump", "weights", "data", "check"}
     pair = words[0] in group or words[:2] == ["playbook", "status"]
     return "-".join(words[:2]) if pair else words[0]

@@ -144,6 +144,12 @@ def yamls() -> list[Case]:
         "a large step": GOOD_YAML.replace("total_steps: 1000", "total_steps: 1" + "0" * 30),
         "negative steps": GOOD_YAML.replace("total_steps: 1000", "total_steps: -1"),
         "many layers": GOOD_YAML.replace("num_hidden_layers: 2", "num_hidden_layers: 1" + "0" * 18),
+        "many layers with a dense one": GOOD_YAML.replace(
+            "num_hidden_layers: 2", "num_hidden_layers: 999999999999\n    first_k_dense_replace: 5\n    num_experts: 8"
+        ),
+        "many dense layers": GOOD_YAML.replace(
+            "num_hidden_layers: 2", "num_hidden_layers: 2\n    first_k_dense_replace: 999999999999\n    num_experts: 8"
+        ),
         "a python object": GOOD_YAML + "a: !!python/object/apply:os.system ['touch ran']\n",
         "a python name": GOOD_YAML + "a: !!python/name:os.system\nb: !!python/module:antigravity\n",
         "binary": GOOD_YAML + "a: !!binary |\n  " + "QUFB" * 1000 + "\n",

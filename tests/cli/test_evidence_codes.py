@@ -15,6 +15,8 @@ def test_every_code_in_the_room_is_on_the_page() -> None:
     for folder in (ROOT / "evidence", ROOT / "cli" / "evidence"):
         for path in folder.rglob("*.py"):
             written.update(re.findall(r'"(EVD\d{3})"', path.read_text("utf-8")))
+        for path in folder.rglob("messages.yaml"):
+            written.update(re.findall(r"code: (EVD\d{3})", path.read_text("utf-8")))
     assert written == set(codes())
 
 

@@ -100,8 +100,7 @@ def test_an_argument_without_a_row_has_its_reason() -> None:
     rows = table()
     silent = [
         dest
-        for version in ("0.12", "0.19")
-        for dest in catalog(version).by_dest
+        for dest in {**catalog("0.12").by_dest, **catalog("0.19").by_dest}
         if (found := named(dest)) is None or not (found.rows or rows.megatron_reason(dest))
     ]
     assert silent == []

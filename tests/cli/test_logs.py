@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LOSSES = falling(200)
+ENOUGH = ("--steps", "100")
 FILES = {
     "a.log": megatron_run(LOSSES),
     "b.log": static_run(LOSSES),
@@ -43,7 +44,8 @@ FILES = {
 @pytest.mark.parametrize(
     ("words", "code", "out", "err"),
     [
-        (["a.log", "b.log"], 0, "Within the standard over 200 common steps.", ""),
+        (["a.log", "b.log", *ENOUGH], 0, "Within the standard over 200 common steps.", ""),
+        (["a.log", "b.log"], 1, "200 of 1,000 steps so far", ""),
         (["a.log", "off.log"], 1, "from step 120 on the losses stay apart", ""),
         (["a.log", "nan.log"], 1, "nan.log has 200 steps with a loss, norm or learning rate that is NaN", ""),
         (["nan.log", "nan.log"], 1, "Not within the standard: finite values", ""),
@@ -55,15 +57,15 @@ FILES = {
         (["a.log", "other.log"], 2, "", "other.log: EVD001 No training line in 3 lines"),
         (["a.log", "binary.log"], 2, "", "NUL bytes"),
         (["a.log", "missing.log"], 2, "", "missing.log: SYN900"),
-        (["b.log", "--benchmark", "a.log", "twin.log"], 0, "benchmark band", ""),
-        (["--benchmark", "a.log", "twin.log", "a.log", "b.log"], 0, "benchmark band", ""),
+        (["b.log", "--benchmark", "a.log", "twin.log", *ENOUGH], 0, "benchmark band", ""),
+        (["--benchmark", "a.log", "twin.log", "a.log", "b.log", *ENOUGH], 0, "benchmark band", ""),
         (["a.log", "--benchmark", "twin.log", "a.log", "off.log"], 1, "B ⠒ ⠒ off.log", ""),
         (["a.log", "--benchmark", "a.log"], 2, "", "takes two runs"),
         (["a.log", "--benchmark", "a.log", "twin.log", "--experiment", "lr-zero"], 2, "", "not by --experiment"),
         (["a.log", "b.log", "--experiment", "first-steps"], 1, "neither log prints local norms", ""),
         (["a.log", "b.log", "--experiment", "lr-zero"], 1, "this is not the experiment", ""),
         (["a.log", "b.log", "--experiment", "never"], 2, "", "is one of"),
-        (["-", "b.log"], 0, "Within the standard", ""),
+        (["-", "b.log", *ENOUGH], 0, "Within the standard", ""),
         (["-", "-"], 2, "", "standard input"),
     ],
 )
@@ -95,14 +97,14 @@ def test_without_unicode_it_is_plain(accmap: Callable[..., Any], monkeypatch: py
 
 @pytest.mark.procedure("proc.stage3.scale_up")
 def test_more_than_two_logs_are_compared_with_the_first(accmap: Callable[..., Any]) -> None:
-    answer = accmap("logs", "a.log", "b.log", "off.log", "--format", "json", files=FILES)
+    answer = accmap("logs", "a.log", "b.log", "off.log", *ENOUGH, "--format", "json", files=FILES)
     assert answer.code == 1
     found = json.loads(answer.out)
     assert [(one["a"], one["b"], one["verdict"]) for one in found["comparisons"]] == [
         ("a.log", "b.log", "match"),
         ("a.log", "off.log", "mismatch"),
     ]
-    text = accmap("logs", "a.log", "b.log", "off.log").out
+    text = accmap("logs", "a.log", "b.log", "off.log", *ENOUGH).out
     assert "B / A: Within the standard" in text
     assert "C / A: Not within the standard" in text
 
@@ -136,7 +138,7 @@ def test_csv_has_every_step(accmap: Callable[..., Any]) -> None:
 
 
 def test_a_file_is_written_whole_and_never_over_another(accmap: Callable[..., Any], tmp_path: Path) -> None:
-    assert accmap("logs", "a.log", "b.log", "-o", "out.txt", files=FILES).code == 0
+    assert accmap("logs", "a.log", "b.log", *ENOUGH, "-o", "out.txt", files=FILES).code == 0
     assert "Within the standard" in (tmp_path / "out.txt").read_text("utf-8")
     again = accmap("logs", "a.log", "b.log", "-o", "out.txt")
     assert again.code == 2
@@ -150,7 +152,7 @@ def test_a_configuration_is_read(accmap: Callable[..., Any]) -> None:
         "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
         "--seq-length 128 --max-position-embeddings 128 --micro-batch-size 1 --train-iters 10 --lr 1e-4\n"
     )
-    answer = accmap("logs", "a.log", "b.log", "--config", "run.sh", files={**FILES, "run.sh": script})
+    answer = accmap("logs", "a.log", "b.log", *ENOUGH, "--config", "run.sh", files={**FILES, "run.sh": script})
     assert answer.code == 0, answer.err
     assert "run.sh adds no auxiliary loss" in " ".join(answer.out.split())
     before = accmap("logs", "--config", "run.sh", "a.log", "b.log")
@@ -171,6 +173,7 @@ def test_a_growing_log_is_followed(tmp_path: Path) -> None:
         "logs",
         "a.log",
         "b.log",
+        *ENOUGH,
         "--follow",
         "-o",
         "out.json",
@@ -210,6 +213,49 @@ def test_a_growing_log_is_followed(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         code = process.wait(20)
     assert code == 1, process.stderr.read() if process.stderr else ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "out", "err"),
+    [
+        (["--steps", "0"], 2, "", "counts from 1"),
+        (["--steps", "x"], 2, "", "takes a whole number"),
+        (["--weights", "w"], 2, "", "takes the two folders"),
+        (["--weights", "w", "v"], 1, "neither w nor v has a conversion's", ""),
+        (["--shift", "-2", "--steps", "40"], 1, "Step N of a.log stands beside step N-2 of b.log", ""),
+    ],
+)
+def test_the_options(accmap: Callable[..., Any], words: list[str], code: int, out: str, err: str) -> None:
+    files = {"a.log": megatron_run(falling(50)), "b.log": static_run(falling(50))}
+    answer = accmap("logs", "a.log", "b.log", "--experiment", "first-steps", *words, files=files)
+    assert answer.code == code, answer.out
+    assert out in " ".join(answer.out.split())
+    assert err in answer.err
+
+
+def test_a_conversions_record_is_read(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    from accmap.evidence.weights.record import recorded
+
+    def made(folder: Path, **changed: object) -> None:
+        folder.mkdir()
+        about = {"source": str(tmp_path / "source"), "source_state": [], "dtype": None, **changed}
+        manifest = {"manifest": 1, "complete": True, "conversion": about, "files": {}}
+        (folder / "accmap-weights.json").write_text(json.dumps(manifest))
+
+    (tmp_path / "source").mkdir()
+    made(tmp_path / "m")
+    made(tmp_path / "n")
+    made(tmp_path / "bf16", dtype="bf16")
+    made(tmp_path / "old", source_state=[["gone", 1, 1]])
+    os.chdir(tmp_path)
+    assert recorded("m", "n").same
+    assert recorded("source", "m").same
+    assert not recorded("m", "bf16").same
+    assert not recorded("bf16", "source").same
+    assert not recorded("m", "old").same
+    files = {"a.log": megatron_run([11.0, 10.9]), "b.log": static_run([11.0, 10.9])}
+    answer = accmap("logs", "a.log", "b.log", "--experiment", "first-steps", "--weights", "m", "n", files=files)
+    assert answer.code == 0, answer.out
 
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)

@@ -30,7 +30,8 @@ FILES = {
 
 
 def test_the_dash_of_older_forks(accmap) -> None:
-    answer = accmap("logs", "a.log", "fork.log", files={"a.log": GOOD, "fork.log": GOOD.replace("lm loss", "lm-loss")})
+    files = {"a.log": GOOD, "fork.log": GOOD.replace("lm loss", "lm-loss")}
+    answer = accmap("logs", "a.log", "fork.log", "--steps", "50", files=files)
     assert answer.code == 0, answer.out
 
 
@@ -71,7 +72,7 @@ def test_a_stage_without_the_loss_may_print_what_it_likes(accmap, said: str) -> 
         f"run/worker_{good}.log": f"{said}\n{static_run(LOSSES)}",
         f"run/worker_{other}.log": f"{said}\n{FILES['nan.log']}",
     }
-    answer = accmap("logs", "a.log", "run", files={"a.log": GOOD, **workers})
+    answer = accmap("logs", "a.log", "run", "--steps", "50", files={"a.log": GOOD, **workers})
     assert answer.code == 0, answer.out
 
 
@@ -111,7 +112,8 @@ def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(accmap, monkeypatch:
 def test_a_name_that_is_no_utf8_can_be_written_about(accmap, tmp_path: Path) -> None:
     with open(os.fsencode(tmp_path) + b"/\xff.log", "wb") as stream:
         stream.write(GOOD.encode())
-    assert accmap("logs", "a.log", "\udcff.log", "--format", "html", "-o", "page.html", files=FILES).code == 0
+    words = ("--steps", "50", "--format", "html", "-o", "page.html")
+    assert accmap("logs", "a.log", "\udcff.log", *words, files=FILES).code == 0
     assert "\\xff.log" in (tmp_path / "page.html").read_text("utf-8")
 
 

@@ -213,3 +213,38 @@ def test_the_reason_of_a_rate_is_whole_sentences(lines: list[str], said: str) ->
 
     assert _reason(lines, "lr").endswith(said)
     assert "More" not in _reason(lines, "lr")
+
+
+def test_each_file_loads_the_weights_of_its_rung(written: Path) -> None:
+    book = written / "book"
+    scripts = sorted(book.glob("[245]*/*/example.sh"))
+    assert len(scripts) > 4
+    for script in scripts:
+        rung = script.parent if script.parts[-3].startswith("5-") else book / "2-preparation"
+        text = script.read_text("utf-8")
+        assert text.count("--load ") == 1
+        assert f"--load '{rung}/weights/megatron' --ckpt-format torch_dist" in text
+        assert f'load_checkpoint: "{rung}/weights/mindformers"' in (script.parent / "example.yaml").read_text("utf-8")
+    page = (book / "5-scale-up" / "README.md").read_text("utf-8")
+    for script in scripts:
+        if script.parts[-3].startswith("5-"):
+            name = f"5-scale-up/{script.parent.name}"
+            assert (script.parent / "example_init_weights.yaml").is_file()
+            assert f"accmap weights convert {name}/weights/initial" in page
+            assert f"-o {name}/weights/megatron" in page
+    initial = (book / "2-preparation" / "pair" / "example_init_weights.yaml").read_text("utf-8")
+    assert 'load_checkpoint: ""' in initial
+
+
+def test_first_steps_are_not_passed_for_nothing(accmap, book: Path) -> None:
+    import sys
+
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "evidence" / "logs"))
+    from writing_logs import megatron_run, static_run
+
+    (book / "3-first-steps" / "megatron.log").write_text(megatron_run([11.0, 10.9]))
+    (book / "3-first-steps" / "mindformers.log").write_text(static_run([11.0, 10.9]))
+    answer = json.loads(accmap("playbook", "status", str(book), "--format", "json").out)
+    losses = next(entry for entry in answer["checks"] if entry["check"] == "losses")
+    assert losses["state"] == "failed"
+    assert "initial weights" in losses["message"]

@@ -158,7 +158,7 @@ def test_a_dynamic_file_of_1_9_is_read_with_its_facts(accmap) -> None:
         "lr_scheduler: {type: ConstantWarmUpLR, learning_rate: 1.0e-4, warmup_steps: 0}\n"
         "recompute: {full_recompute: True, select_recompute: False}\n"
         "profiler: {enable_profiler: False, start_step: 10, stop_step: 20, profiler_level: Level0}\n"
-        "train_dataset: {dataloader: {type: HFDataLoader}}\n"
+        "train_dataset: {dataloader: {type: HFDataLoader, create_compressed_eod_mask: False}}\n"
         "model: {model_type: deepseek_v3, architectures: DeepseekV3ForCausalLM, moe_grouped_gemm: True}\n"
     )
     answer = accmap("lint", "run.yaml", files={"run.yaml": text})

@@ -22,6 +22,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "qwen3_dense"
 SCRIPT = (EXAMPLE / "megatron.sh").read_text("utf-8")
 YAML = (EXAMPLE / "mindformers.yaml").read_text("utf-8")
 LOSSES = falling(100)
+ENOUGH = ("--steps", "3")
 
 
 @pytest.mark.parametrize(
@@ -41,15 +42,15 @@ def test_the_word(wrong: bool, compared: int, left: int, word: str) -> None:
 
 
 CASES: list[tuple[list[str], dict[str, str], str, str]] = [
-    (["logs", "a.log", "b.log"], {"a.log": megatron_run(LOSSES), "b.log": static_run(LOSSES)}, "match", ""),
+    (["logs", "a.log", "b.log", *ENOUGH], {"a.log": megatron_run(LOSSES), "b.log": static_run(LOSSES)}, "match", ""),
     (
-        ["logs", "a.log", "b.log"],
+        ["logs", "a.log", "b.log", *ENOUGH],
         {"a.log": megatron_run(LOSSES), "b.log": static_run(LOSSES[:3])},
         "partial",
         "97 steps",
     ),
     (
-        ["logs", "a.log", "b.log"],
+        ["logs", "a.log", "b.log", *ENOUGH],
         {"a.log": megatron_run(LOSSES), "b.log": static_run(LOSSES, norm=None)},
         "partial",
         "grad norm",

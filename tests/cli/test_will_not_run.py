@@ -169,3 +169,23 @@ def test_a_script_that_cannot_run(accmap, more: str, version: str, stops_there: 
 def test_inference_is_left_alone(accmap) -> None:
     content = YAML.replace("run_mode: train", "run_mode: predict").replace("MORE", "rotary_dtype: float16")
     assert "MAP108" not in accmap("lint", "a.yaml", "--no-config", files={"a.yaml": content}).out
+
+
+@pytest.mark.parametrize(("more", "stops"), [("", True), (", create_compressed_eod_mask: False", False)])
+def test_a_loader_of_the_dynamic_graph_needs_its_mask_key(more: str, stops: bool) -> None:
+    """mindformers 2.1.0 `pynative/trainer/utils.py`: `dataloader_config['create_compressed_eod_mask']`, no default."""
+    from accmap.mapper.recipe.reading import recipe_of
+    from accmap.mapper.stopping import stopping
+    from accmap.schemas.config import ReadOptions
+    from accmap.schemas.reader import config_of
+    from accmap.schemas.source import SourceText
+
+    text = (
+        "training: {steps: 10, local_batch_size: 1, global_batch_size: 1}\nparallelism: {data_parallel: 1}\n"
+        f"train_dataset: {{dataloader: {{type: HFDataLoader, path: json{more}}}}}\n"
+        "model: {model_type: qwen3, num_hidden_layers: 2, hidden_size: 64, num_attention_heads: 4, vocab_size: 512}\n"
+    )
+    config = config_of(SourceText("a.yaml", text), ReadOptions(mindformers="2.1"), path="a.yaml")
+    assert config.dialect == "dynamic"
+    names = [one.stop.name for one in stopping(config, recipe_of(config))]
+    assert ("loader-without-mask-key" in names) is stops

@@ -87,6 +87,8 @@ def test_formats_for_programs_have_every_finding(form: str, tmp_path: Path, caps
         hanging = [entry for entry in results if "becauseOf" in entry["properties"]]
         assert {results[entry["properties"]["becauseOf"]]["ruleId"] for entry in hanging} == {
             "MAP056",
+            "NET009",
+            "OPT010",
             "OPT013",
             "RUN002",
         }

@@ -51,6 +51,7 @@ NO_FAULTS = {
     "auto_trans_ckpt": "how a checkpoint is cut, where none is loaded",
     "keep_checkpoint_max": "how many checkpoints are kept",
     "run_mode": "train is what a file without it does",
+    "delete train_dataset.data_loader.config.create_attention_mask": "True is what the loader does without it",
     "runner_wrapper.scale_sense": "a loss scale of 1 is the class's default, and none is the same",
     "context.mode": "both modes compute the same",
     "parallel.parallel_mode": "one device",

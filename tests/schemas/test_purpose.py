@@ -35,6 +35,8 @@ def purpose(text: str, name: str = "run.sh") -> str | None:
         ("pretrain_mamba.py", "other-model"),
         ("pretrain_hybrid_flex.py", "other-model"),
         ("pretrain_vlm.py", "other-model"),
+        ("examples/multimodal/train.py", "other-model"),  # LLaVA: its own `add_multimodal_extra_args`
+        ("train.py", None),
         ("pretrain_retro.py", "other-model"),
         ("pretrain_vision_dino.py", "other-model"),
         ("-m examples.mimo.pretrain_mimo", "other-model"),
@@ -74,6 +76,11 @@ def test_a_program_that_is_given_nothing_of_megatrons() -> None:
     assert purpose("torchrun -m torch.distributed.run straggler.py --train-iters 100 --report-interval 5\n") == "tool"
     assert purpose('python scrape.py "$DIR/tc.tsv" http://localhost:9500/metrics\n') == "tool"
     assert purpose("python3 -m venv /tmp/$$/venv\n") == "tool"
+    # verl main trainer/main_ppo.py:main is hydra's, which takes `key=value`; its --config-name is none of Megatron-LM's
+    words = "algorithm.adv_estimator=grpo data.train_files=$HOME/a.parquet trainer.nnodes=1"
+    assert purpose(f"python3 -m verl.trainer.main_ppo --config-name=a.yaml {words} $@\n") == "tool"
+    assert purpose(f"torchrun -m verl.trainer.fsdp_sft_trainer {words}\n") == "tool"
+    assert purpose(f"torchrun -m another.entry {words}\n") == "tool"
     assert purpose('python entry.py grpo --config-file a.yaml load="${CKPT}"\n') == "tool"
     assert purpose("python entry.py grpo --config-file a.yaml load=${CKPT}\n") is None  # may be flags
 
@@ -97,6 +104,10 @@ def test_the_launcher_behind_a_program_that_is_not_known() -> None:
         # what bash refuses, or where a plain run ends, is no error of a file that trains nothing
         ("exit 1\ntorchrun -m examples.inference.launch_server --num-layers 2\n", "runs a model"),
         ("exit 1\ntorchrun tools/checkpoint/convert.py --model-type GPT\n", "converts"),
+        (
+            "uv run coverage run -m pytest -x \\\n tests/flux/test_flux_pretrain.py\ncoverage combine\n",
+            "starts no training",
+        ),
         ('CMD="cd <path/to/repo> && python tools/preprocess_data.py --input x"\neval $CMD\n', "prepares data"),
         ("A=<fill in>\npython -m torch.distributed.launch tasks/msdp/main.py --task X\n(\n", "dialogues"),
         ('OPTIONS="--num-layers 2 --attention-backend flash \\\n --hidden-size 64"\n', "starts no training"),

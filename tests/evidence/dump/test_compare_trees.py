@@ -418,3 +418,35 @@ def test_places_are_found_from_any_folder(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UnreadableError):
         find_places(str(tmp_path / "empty"))
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+def test_two_micro_batches_have_gradients_of_their_own(tmp_path: Path, numbered: bool) -> None:
+    # msprobe 26.2.0 `core/dump/data_dump/data_collector.py:params_data_collect` numbers them by micro batch.
+    root = run(tmp_path / "x", "pytorch", task="statistics")
+    file = next(root.rglob("dump.json"))
+    dump = json.loads(file.read_text())
+    again: dict[str, Any] = {}
+    for number, scale in ((0, 1.0), (1, 3.0)):
+        for name, entry in dump["data"].items():
+            told = json.loads(json.dumps(entry))
+            if ".parameters_grad" in name:
+                head = name.partition(".parameters_grad")[0] + ".parameters_grad"
+                for (leaf,) in told.values():
+                    leaf.update({key: leaf[key] * scale for key in ("Max", "Min", "Mean", "Norm")})
+                again[f"{head}.{number}" if numbered else head] = told
+            else:
+                *parts, _ = name.split(".")
+                again[".".join((*parts, str(number)))] = told
+    dump["data"] = again
+    file.write_text(json.dumps(dump))
+    construct = file.with_name("construct.json")
+    construct.write_text("{}")
+    comparison = compared(root, root)
+    assert comparison.divergence is None
+    tree = read_tree(find_places(str(root))[0])
+    gradients = [unit for unit in tree.units if any(one.place.startswith("gradient.") for one in unit.tensors)]
+    assert {unit.call for unit in gradients} == ({0, 1} if numbered else {1})
+    for unit in gradients:
+        places = [one.place for one in unit.tensors]
+        assert len(places) == len(set(places)), unit.name

@@ -395,6 +395,20 @@ def test_the_lines_have_their_place_in_the_installed_mindformers() -> None:
             assert sum(line.strip().startswith(insertion.anchor) for line in inside.splitlines()) == 1, insertion
 
 
+TREES = os.environ.get("ACCMAP_MEGATRON_TREES", "")
+
+
+@pytest.mark.skipif(not TREES, reason="ACCMAP_MEGATRON_TREES names no source trees")
+@pytest.mark.parametrize("version", ["0.12", "0.13", "0.14", "0.15", "0.16", "0.17", "0.18", "0.19"])
+def test_the_lines_have_one_place_in_each_megatron(version: str) -> None:
+    for insertion in insertions("static", 1, {"megatron": "a", "mindformers": "b"}):
+        if insertion.side == "megatron":
+            text = (Path(TREES) / version / insertion.file).read_text("utf-8")
+            inside = text.partition(f"\ndef {insertion.within}(")[2].partition("\ndef ")[0]
+            lines = [line.strip() for line in inside.splitlines()]
+            assert sum(line.startswith(insertion.anchor) for line in lines) == 1, insertion
+
+
 NETWORK = """
 import numpy as np, mindspore as ms
 from mindspore import nn, Tensor

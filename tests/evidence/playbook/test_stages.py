@@ -142,3 +142,17 @@ def test_an_optional_check_does_not_hold_up_the_rest() -> None:
     assert next_of([*passed[:at], passed[at]._replace(state="waiting"), *passed[at + 1 :]]) is None
     failed = passed[at]._replace(state="failed")
     assert next_of([*passed[:at], failed, *passed[at + 1 :]]) is failed
+
+
+@pytest.mark.parametrize("name", ["guide-coverage.md", "guide-coverage.zh-CN.md"])
+def test_every_row_of_the_guide_has_its_command_on_the_page(name: str) -> None:
+    root = Path(__file__).parents[3]
+    page = (root / "docs" / name).read_text("utf-8")
+    told = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    checklist = [line.partition(":")[0] for line in (root / "rules/checklist.yaml").read_text("utf-8").splitlines()]
+    assert {row for row in checklist if row.startswith("check.")} <= set(told)
+    for stage in stages():
+        for check in stage.checks:
+            for source in check.sources:
+                assert "accmap" in told[source] or "checklist.md" in told[source], source
+    assert len(told) == 41 + 51

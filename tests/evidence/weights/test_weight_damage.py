@@ -12,8 +12,9 @@ import pytest
 
 from accmap.evidence.weights.conversion import Request, convert
 from accmap.evidence.weights.megatron_form import Ranks
+from accmap.evidence.weights.messages_compiled import say
 from accmap.evidence.weights.opening import open_checkpoint
-from accmap.evidence.weights.problems import PROBLEMS, RefusedError
+from accmap.evidence.weights.problems import RefusedError
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.reader import read_config
 
@@ -320,10 +321,10 @@ def test_what_is_no_checkpoint(make: Callable[[Path], Any], told: str, tmp_path:
 
 
 def test_every_message_speaks_both_languages() -> None:
-    codes = [kind.code for kind in PROBLEMS.values()]
+    codes = [kind.code for kind in say.kinds.values()]
     assert len(codes) == len(set(codes))
     assert all("EVD040" <= code <= "EVD059" or "EVD100" <= code <= "EVD109" for code in codes)
-    for kind in PROBLEMS.values():
+    for kind in say.kinds.values():
         assert any("\u4e00" <= letter <= "\u9fff" for letter in kind.zh)
         import string
 

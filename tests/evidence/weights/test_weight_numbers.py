@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accmap.evidence.weights.number_types import cast, not_finite, widened
+from accmap.evidence.weights.number_types import STORED, cast, not_finite, widened
 
 np = pytest.importorskip("numpy")
 
@@ -67,3 +67,12 @@ def test_whole_numbers_are_not_cast() -> None:
     counts = np.arange(3, dtype=np.int32)
     assert cast(counts, "I32", "BF16") is counts
     assert not_finite(counts, "I32") == (0, 0)
+
+
+@given(st.sampled_from(["F64", "F32", "BF16", "F16"]), st.lists(st.binary(min_size=8, max_size=8), min_size=1))
+def test_what_is_not_finite_is_what_numpy_says(dtype: str, bits: list[bytes]) -> None:
+    found = np.frombuffer(b"".join(bits), STORED[dtype][0])
+    wide = widened(found, dtype)
+    assert not_finite(found, dtype) == (int(np.isnan(wide).sum()), int(np.isinf(wide).sum()))
+    turned = found.reshape(-1, len(bits)).T
+    assert not_finite(turned, dtype) == not_finite(found, dtype)

@@ -179,3 +179,17 @@ def test_what_a_stray_word_may_replace_leaves_the_rest_known() -> None:
     assert (recipe.value("batch.micro_size"), recipe.value("batch.global_size")) == (2, 512)
     for field in ("batch.accumulation_steps", "parallel.data_size", "parallel.world_size"):
         assert recipe.fields[field].decided is False, field
+
+
+def test_the_entries_of_a_section_speak_for_the_fields_they_become() -> None:
+    """mindformers 1.9.0 `TransformerConfig.__post_init__` takes `rope_scaling` apart; other entries have no row."""
+    spread = "rope_scaling: {type: yarn, factor: 8.0, mscale: 1.0, original_max_position_embeddings: 64, other: 1},"
+    model = (
+        "model: {model_config: {model_type: deepseek_v3, num_hidden_layers: 2, hidden_size: 64, n_routed_experts: 8, "
+        f"num_attention_heads: 8, {spread} vocab_size: 96, seq_length: 128}}}}\n"
+    )
+    found = read("use_legacy: False\nrun_mode: train\n" + model, "run.yaml")
+    assert found.value("position.yarn.factor") == 8.0
+    assert found.value("position.max_embeddings") == 64
+    left = [entry.key for entry in found.unmapped]
+    assert not [key for key in left if "rope_scaling" in key and not key.endswith("other")]

@@ -60,12 +60,17 @@ def test_a_reading_after_others_is_the_first_reading(files: list[tuple[str, str]
         if config is None:
             continue
         after_others = _shown(recipe_of(config))
-        kept = dict(PLANS)
-        PLANS.clear()
-        alone = _shown(recipe_of(config))
-        PLANS.clear()
-        PLANS.update(kept)
-        assert after_others == alone
+        assert after_others == _alone(config)
+
+
+def _alone(config: Config) -> Any:
+    """What is read of it where nothing was read before."""
+    kept = dict(PLANS)
+    PLANS.clear()
+    answer = _shown(recipe_of(config))
+    PLANS.clear()
+    PLANS.update(kept)
+    return answer
 
 
 def _setting(value: Any, line: int = 1, **more: Any) -> Setting:
@@ -83,6 +88,17 @@ def test_values_of_two_types_are_two_values(one: object, other: object) -> None:
 @pytest.mark.parametrize("value", [1, 1.5, 0.0, "x", None, True, [1, [2.0]], {"a": [1]}])
 def test_where_and_how_a_value_is_written_does_not_matter(value: object) -> None:
     assert not changed_settings({"a": _setting(value)}, {"a": _setting(value, 7, raw=("x",))})
+
+
+def test_a_value_without_a_place_is_another_answer() -> None:
+    # What a translation holds before it is written stands nowhere; a file read after it does.
+    config = _config("case.yaml", HEAD + "runner_config:\n  epochs: 3\n")
+    assert config is not None
+    nowhere = {key: setting._replace(span=None) for key, setting in config.settings.items()}
+    for settings_of in (nowhere, config.settings, nowhere):
+        one = config._replace(settings=settings_of)
+        after_others = _shown(recipe_of(one))
+        assert after_others == _alone(one)
 
 
 def test_what_comes_and_goes_has_changed() -> None:

@@ -8,10 +8,11 @@ are the framework's own lines.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import sys
 from contextlib import suppress
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 
@@ -19,9 +20,34 @@ class BuiltError(Exception):
     """The core attention was asked for, with this scale."""
 
 
+class Kernels(ModuleType):
+    """Triton, whose kernels Megatron-LM from 0.18 on defines where it is imported, and which nothing here starts."""
+
+    __path__ = ()
+    __file__ = "triton.py"
+    __version__ = "9"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return decorator
+
+
+def decorator(*given: Any, **_: Any) -> Any:
+    """`@triton.jit`, `@triton.autotune(…)` and whatever else stands in a module's body."""
+    return given[0] if len(given) == 1 and callable(given[0]) else decorator
+
+
 def megatron(settings: dict[str, Any], positions: int) -> dict[str, Any]:
     import torch
 
+    if importlib.util.find_spec("triton") is None:
+        importlib.import_module("torch._inductor.utils")  # which asks for the real one
+        for name in ("triton", "triton.language", "triton.language.extra", "triton.language.extra.libdevice"):
+            sys.modules[name] = Kernels(name)
+            above, _, last = name.rpartition(".")
+            if above:
+                setattr(sys.modules[above], last, sys.modules[name])
     torch.cuda.current_device = lambda: torch.device("cpu")
     module: Any = importlib.import_module("megatron.core.transformer.multi_latent_attention")
     fields = importlib.import_module("megatron.core.transformer.transformer_config").MLATransformerConfig

@@ -1,7 +1,7 @@
 """What `convert` writes also runs: the real training class takes a step, unless the report says that it stops.
 
 Oracle: the installed MindSpore Transformers (1.9), `models/*/modeling_*_train.py`, `core/optim`, `core/lr`. All of
-Megatron-LM's functional-test recipes of 0.12 to 0.19 that train a GPT (1,349, with AdamW in place of Muon) were run in
+Megatron-LM's functional-test recipes of 0.12 to 0.19 that train a GPT (1,351, with AdamW in place of Muon) were run in
 the same way for 1.6 to 1.9 and 2.1; these are their kinds.
 """
 

@@ -1,7 +1,7 @@
 """After a translation the real latent attention of both frameworks scales alike and turns by the same angles.
 
-Oracles: Megatron-LM 0.12 and 0.16 `core/transformer/multi_latent_attention.py:MultiLatentAttention.__init__` (source
-trees that `ACCMAP_MEGATRON_TREES` names) and MindSpore Transformers
+Oracles: Megatron-LM 0.12, 0.16 and 0.19 `core/transformer/multi_latent_attention.py:MultiLatentAttention.__init__`
+(source trees that `ACCMAP_MEGATRON_TREES` names) and MindSpore Transformers
 `training_graph/transformer/multi_latent_attention.py:MultiLatentAttention.__init__` (the installed one).
 """
 
@@ -52,7 +52,7 @@ SCRIPT = (
     "--v-head-dim 16 --position-embedding-type rope --no-rope-fusion --seq-length 128 --max-position-embeddings 4096 "
     "--micro-batch-size 1 --train-iters 10 --lr 1e-4 --vocab-size 1023 --tokenizer-type NullTokenizer --data-path /d "
 )
-MEGATRON = ("0.12", "0.16")  # 0.18 and later import triton; their lines are those of 0.14
+MEGATRON = ("0.12", "0.16", "0.19")
 KEYS = {
     "megatron": (
         "rotary_scaling_factor", "mscale", "mscale_all_dim", "qk_head_dim", "qk_pos_emb_head_dim", "v_head_dim",
@@ -136,6 +136,8 @@ def test_a_yaml_keeps_its_scale(version: str, more: str) -> None:
         ("0.16", "--rope-type rope"),
         ("0.16", "--rope-type rope --rotary-scaling-factor 40 --mscale-all-dim 0.707"),
         ("0.16", "--rope-type yarn --rotary-scaling-factor 40 --mscale 1.0 --mscale-all-dim 1.0"),
+        ("0.19", "--rope-type rope --rotary-scaling-factor 40 --mscale-all-dim 0.707"),
+        ("0.19", "--rope-type yarn --rotary-scaling-factor 40 --mscale 1.0 --mscale-all-dim 1.0"),
     ],
 )
 def test_a_script_keeps_its_scale(version: str, more: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.megatron.versions import versions_of
 from accmap.schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS, static_catalog
-from accmap.schemas.mindformers.detect import ONLY_IN
+from accmap.schemas.mindformers.only_in_compiled import ONLY_IN
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 from accmap.schemas.suggestion import slip
@@ -95,6 +95,7 @@ def test_an_argument_of_another_version() -> None:
         ("--q-lora-rank", "--o-lora-rank", False),
         ("--train-samples", "--train-iters", False),
         ("--lrr", "--lr", True),
+        ("--rl", "--lr", True),
         ("hidden_sizee", "hidden_size", True),
         ("top_k", "top_p", False),
     ],

@@ -13,7 +13,8 @@ from accmap.schemas.config import Argument, Launch
 from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers.launch import is_dynamic_launch, is_mindformers_launch, overrides
 from accmap.schemas.mindformers.launch_options import OPTIONS
-from accmap.schemas.mindformers.launch_reading import PROBLEMS, custom_value
+from accmap.schemas.mindformers.launch_reading import custom_value
+from accmap.schemas.mindformers.messages_compiled import say
 from accmap.schemas.mindformers.reading import Undecided
 from accmap.schemas.source import Span
 
@@ -98,7 +99,7 @@ WORDS = st.sampled_from([option.flag for option in OPTIONS] + ["--a.b", "--", "-
 def test_no_command_line_crashes(words: list[str]) -> None:
     found = overrides(launch_of(["run_mindformer.py", *words]), "1.9")
     assert found == overrides(launch_of(["run_mindformer.py", *words]), "1.9")
-    assert all(problem.kind in PROBLEMS.values() for problem in found.problems)
+    assert all(problem.kind in say.kinds.values() for problem in found.problems)
 
 
 def test_a_value_written_elsewhere_leaves_the_span_of_its_option() -> None:

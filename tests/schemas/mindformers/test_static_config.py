@@ -18,7 +18,7 @@ from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
 from accmap.schemas.mindformers.detect import dialect_of, looks_like_mindformers
 from accmap.schemas.mindformers.effective import Override, mindformers_config
-from accmap.schemas.mindformers.problems import PROBLEMS
+from accmap.schemas.mindformers.messages_compiled import say
 from accmap.schemas.source import SourceText, Span
 
 HERE = os.path.dirname(__file__)
@@ -279,6 +279,6 @@ def test_facts_name_what_the_code_uses() -> None:
 
 
 def test_codes_are_unique_and_in_both_languages() -> None:
-    codes = [kind.code for kind in PROBLEMS.values()]
-    assert len(codes) == len(set(codes))
-    assert all(kind.zh and kind.en for kind in PROBLEMS.values())
+    named = {(kind.code, kind.name) for kind in say.kinds.values()}
+    assert len(named) == len({code for code, _ in named})
+    assert all(kind.zh and kind.en for kind in say.kinds.values())

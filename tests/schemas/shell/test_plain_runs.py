@@ -29,7 +29,7 @@ def _read(text: str) -> tuple[list[str], int]:
         while (line := parser.line()) is not None:
             found.append(repr(line).replace(repr(parser.code.source), "source"))
     except ShellSyntaxError as error:
-        found.append(f"{error.problem} {error.found} {error.place[1:]}")
+        found.append(f"{error.problem} {error.place[1:]}")
     return found, parser.words
 
 

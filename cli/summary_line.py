@@ -1,0 +1,107 @@
+"""The line that `show` and `recipe` open with: how large the network is, of what layers, and how much a step takes."""
+
+from __future__ import annotations
+
+from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.mindformers.shape import is_mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..mapper.recipe.values import RecipeValue
+    from ..mappings.names_compiled import FieldName
+    from ..schemas.config import Value
+    from ..schemas.diagnostic import Language
+
+_WORDS = {
+    "parameters": ("{} parameters", "参数量 {}"),
+    "within": ("{} parameters within the layers", "各层参数量 {}"),
+    "further": ("{} for multi-token prediction", "MTP 另有 {}"),
+    "active": ("{} active", "激活 {}"),
+    "layers": ("{} layers", "{} 层"),
+    "layer": ("1 layer", "1 层"),
+    "dense": ("{} dense", "{} 层稠密"),
+    "experts": ("{} with {} experts", "{} 层各 {} 个专家"),
+    "tokens": ("{} tokens a step", "每步 {} 个 token"),
+}
+_MOST = 10**30
+"""Beyond it a number is a slip, and nobody reads it."""
+_UNITS = (("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3))
+
+
+def summary_line(fields: Mapping[FieldName, RecipeValue], language: Language) -> str:
+    """What is decided of it, in one sentence; nothing where nothing is."""
+    parts = [*_size(fields, language), *_kinds(fields, language)]
+    tokens = _number(fields, "computed.tokens_per_step")
+    if tokens is not None:
+        parts.append(_word(language, "tokens", _short(tokens)))
+    return ("，" if language == "zh" else ", ").join(parts)
+
+
+def _word(language: Language, name: str, *values: str) -> str:
+    return _WORDS[name][language == "zh"].format(*values)
+
+
+def _size(fields: Mapping[FieldName, RecipeValue], language: Language) -> list[str]:
+    """`671.0 B parameters`, those for multi-token prediction, and those that a token uses."""
+    total, active = _number(fields, "computed.parameters"), _number(fields, "computed.active_parameters")
+    kinds = _value(fields, "computed.parameters_by_kind")
+    if total is None or active is None:
+        return [_word(language, "within", _short(sum(kinds.values())))] if is_mapping(kinds) else []
+    further = kinds.get("mtp") if is_mapping(kinds) else None
+    main = total - (further if isinstance(further, int) else 0)
+    parts = [_word(language, "parameters", _short(main))]
+    if isinstance(further, int):
+        parts.append(_word(language, "further", _short(further)))
+    if active != main:
+        parts.append(_word(language, "active", _short(active)))
+    return parts
+
+
+def _kinds(fields: Mapping[FieldName, RecipeValue], language: Language) -> list[str]:
+    """`61 layers: 3 dense, 58 with 256 experts`."""
+    layers = _value(fields, "computed.layers")
+    counted = _layers(layers) if isinstance(layers, (list, tuple)) else []
+    if not counted:
+        return []
+    count = sum(number for number, _ in counted)
+    told = _word(language, "layer") if count == 1 else _word(language, "layers", str(count))
+    if not any(experts for _, experts in counted):
+        return [told]
+    colon, comma = ("：", "，") if language == "zh" else (": ", ", ")
+    named = [
+        _word(language, "experts", str(number), experts) if experts else _word(language, "dense", str(number))
+        for number, experts in counted
+    ]
+    return [told + colon + comma.join(named)]
+
+
+def _value(fields: Mapping[FieldName, RecipeValue], name: FieldName) -> Value:
+    found = fields.get(name)
+    return None if found is None else found.value
+
+
+def _number(fields: Mapping[FieldName, RecipeValue], name: FieldName) -> int | None:
+    value = _value(fields, name)
+    return value if isinstance(value, int) and value < _MOST else None
+
+
+def _layers(kinds: Sequence[Value]) -> list[tuple[int, str]]:
+    """How many layers there are of each kind, in the order in which the first of it stands: `3 latent, dense`."""
+    found: dict[str, int] = {}
+    for entry in kinds:
+        count, _, kind = str(entry).partition(" ")
+        if kind.startswith("mtp"):
+            continue
+        words = kind.rpartition(", ")[2].split()
+        experts = words[0] if len(words) > 1 else ""
+        found[experts] = found.get(experts, 0) + int(count)
+    return [(count, experts) for experts, count in found.items()]
+
+
+def _short(number: int) -> str:
+    """`671.0 B`, `4.1 k`, `512`."""
+    for unit, size in _UNITS:
+        if number >= size * 0.99995:
+            return f"{number / size:.1f} {unit}"
+    return str(number)

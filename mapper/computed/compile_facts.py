@@ -1,0 +1,45 @@
+"""Makes `facts_compiled.py` from `facts.yaml`: the words of a version, what makes another network, the classes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...schemas.house_yaml import house_yaml
+from ...schemas.literal_module import literal_module
+from ...schemas.version_sets import versions_in
+from ...schemas.versions import names
+
+if TYPE_CHECKING:
+    from ...schemas.versions import Framework
+
+SOURCE = Path(__file__).with_name("facts.yaml")
+COLUMNS = ("layers", "experts", "qk_norm", "tied", "latent", "mtp", "gated", "joined", "norm")
+FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
+
+
+def products() -> dict[str, str]:
+    """The compiled module."""
+    content: dict[str, Any] = house_yaml(SOURCE.read_text("utf-8"))
+    since: dict[str, dict[str, tuple[str, ...]]] = {}
+    for framework in FRAMEWORKS:
+        order = tuple(dict.fromkeys(names(framework)))
+        since[framework] = {
+            word: versions_in(versions, order) for word, (versions, _source) in content[framework]["since"].items()
+        }
+    order = tuple(dict.fromkeys(names("mindformers")))
+    classes = {
+        dialect: {
+            name: (*(row[column] for column in COLUMNS), versions_in(row["versions"], order))
+            for name, row in rows.items()
+        }
+        for dialect, rows in content["mindformers"]["classes"].items()
+    }
+    about = "What the formulas need to know of versions and classes; compiled from facts.yaml."
+    text = literal_module(
+        about,
+        SINCE=since,
+        ANOTHER_NETWORK={framework: tuple(content[framework]["another_network"]) for framework in FRAMEWORKS},
+        CLASSES=classes,
+    )
+    return {"mapper/computed/facts_compiled.py": text}

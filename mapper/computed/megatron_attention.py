@@ -1,0 +1,125 @@
+"""How Megatron-LM scales attention scores, turns queries and keys, and which positions a token may see."""
+
+from __future__ import annotations
+
+from math import ceil, floor, log, pi, sqrt
+
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from .values import UndecidedError, layers_in
+
+if TYPE_CHECKING:
+    from .values import Values
+
+_BETA_FAST, _BETA_SLOW, _ORIGINAL = 32.0, 1.0, 4096
+"""`transformer_config.py:MLATransformerConfig`: no argument sets them."""
+_FACTOR, _LOW, _HIGH, _OLD_LENGTH = 8.0, 1.0, 4.0, 8192
+"""`rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`, `gpt_model.py:GPTModel.__init__`."""
+
+
+class Rotary(NamedTuple):
+    """The inverse frequencies, and what cosine and sine are multiplied with."""
+
+    frequencies: tuple[float, ...]
+    amplitude: float
+
+
+def scale(args: Values) -> float:
+    """0.12–0.19 `dot_product_attention.py:DotProductAttention.__init__`, `multi_latent_attention.py`.
+
+    `apply_query_key_layer_scaling` divides here and multiplies within the softmax: together they are 1.
+    """
+    args.require_known_network()
+    if args.multi_latent_attention:
+        width = float(args.qk_head_dim + args.qk_pos_emb_head_dim)
+        power = args.mscale_all_dim if args.does("latent_scale_over_all") else args.mscale
+        return _mscale(args.rotary_scaling_factor, power) ** 2 / sqrt(width)
+    channels = float(args.kv_channels)
+    if args.use_mup:
+        # transformer_config.py:TransformerConfig.__post_init__
+        base = 1.0 if args.mup_base_head_dim is None else float(args.mup_base_head_dim) ** 0.5
+        return base / channels ** float(args.mup_attn_scale_power)
+    return 1.0 / sqrt(channels)
+
+
+def rotary(args: Values) -> Rotary | None:
+    """0.12–0.19 `gpt_model.py:GPTModel.__init__`, `multi_latent_attention.py:MultiLatentAttention.__init__`.
+
+    `pretrain_gpt.py:model_provider` and `gpt_builders.py:gpt_builder` hand on no factor of interpolation (0.19 does,
+    `training/argument_utils.py:gpt_config_from_args`), and none of them that of Llama's scaling.
+    """
+    args.require_known_network()
+    kind = args.position_embedding_type
+    if args.multi_latent_attention:
+        if args.rope_type == "rope":
+            return Rotary(_plain(args.qk_pos_emb_head_dim, args), 1.0)
+        return _yarn(args)
+    if kind in ("learned_absolute", "none"):
+        return None
+    if kind != "rope":
+        raise UndecidedError
+    found = _plain(args.kv_channels, args)
+    if args.use_rope_scaling:
+        found = tuple(map(_llama, found))
+    factor = args.rotary_seq_len_interpolation_factor if args.does("interpolation") else None
+    if factor is not None:
+        found = tuple(one / factor for one in found)
+    return Rotary(found, 1.0)
+
+
+def _plain(width: int, args: Values) -> tuple[float, ...]:
+    """`rotary_pos_embedding.py:RotaryEmbedding.__init__`."""
+    share, base = args.rotary_percent, float(args.rotary_base)
+    dim = int(width * share) if share < 1.0 else width
+    return tuple(1.0 / base ** (number / dim) for number in range(0, dim, 2))
+
+
+def _llama(frequency: float) -> float:
+    """`rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`."""
+    length = 2 * pi / frequency
+    if length < _OLD_LENGTH / _HIGH:
+        return frequency
+    if length > _OLD_LENGTH / _LOW:
+        return frequency / _FACTOR
+    smooth = (_OLD_LENGTH / length - _LOW) / (_HIGH - _LOW)
+    return (1 - smooth) * frequency / _FACTOR + smooth * frequency
+
+
+def _yarn(args: Values) -> Rotary:
+    """`yarn_rotary_pos_embedding.py:YarnRotaryEmbedding`."""
+    dim, base, factor = int(args.qk_pos_emb_head_dim), float(args.rotary_base), float(args.rotary_scaling_factor)
+    longest = _ORIGINAL if args.does("latent_length_of_its_own") else int(args.max_position_embeddings)
+    bounds = [dim * log(longest / (turns * 2 * pi)) / (2 * log(base)) for turns in (_BETA_FAST, _BETA_SLOW)]
+    low, high = max(floor(bounds[0]), 0), float(min(ceil(bounds[1]), dim - 1))
+    if low == high:
+        high += 0.001
+    found: list[float] = []
+    for place in range(dim // 2):
+        ramp = min(max((place - low) / (high - low), 0.0), 1.0)
+        plain = 1.0 / base ** (2 * place / dim)
+        found.append(plain / factor * ramp + plain * (1 - ramp))
+    return Rotary(tuple(found), _mscale(factor, args.mscale) / _mscale(factor, args.mscale_all_dim))
+
+
+def _mscale(factor: float, power: float) -> float:
+    """`yarn_rotary_pos_embedding.py:_yarn_get_mscale`."""
+    return 1.0 if factor <= 1 else 0.1 * power * log(factor) + 1.0
+
+
+def windows(args: Values) -> list[tuple[int, int] | None]:
+    """0.15–0.19 `transformer/utils.py:is_layer_window_attention`: which layers see a window, counted from 1."""
+    args.require_known_network()
+    count, window = layers_in(args.num_layers), _pair(args.window_size)
+    skip = args.window_attn_skip_freq
+    if window is None or skip is None:
+        return [window] * count
+    if isinstance(skip, int):
+        return [window if number % skip else None for number in range(1, count + 1)]
+    chosen = cast("list[object]", list(skip))
+    return [window if chosen[number] else None for number in range(count)]
+
+
+def _pair(window: object) -> tuple[int, int] | None:
+    if not window:
+        return None
+    left, right = cast("tuple[int, int]", window)
+    return int(left), int(right)

@@ -1,0 +1,106 @@
+"""How MindSpore Transformers scales attention scores, turns queries and keys, and which positions a token may see."""
+
+from __future__ import annotations
+
+import math
+
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from .values import UndecidedError, layers_in
+
+if TYPE_CHECKING:
+    from .mindformers_network import ModelClass
+    from .values import Values
+
+
+class Rotary(NamedTuple):
+    """The inverse frequencies, and what cosine and sine are multiplied with."""
+
+    frequencies: tuple[float, ...]
+    amplitude: float
+
+
+def scale(config: Values, made_by: ModelClass) -> float:
+    """1.6–2.1 `flash_attention.py:FlashAttention.__init__`, `multi_latent_attention.py:MultiLatentAttention.__init__`.
+
+    The configuration's own `softmax_scale` goes to no layer.
+    """
+    config.require_known_network()
+    if made_by.latent and config.multi_latent_attention:
+        head = config.qk_head_dim + config.qk_pos_emb_head_dim
+        mscale = _get_mscale(config.rotary_scaling_factor, config.mscale)
+        return mscale * mscale / math.sqrt(head)
+    return 1.0 / math.sqrt(config.kv_channels)
+
+
+def rotary(config: Values, made_by: ModelClass) -> Rotary | None:
+    """1.6–2.1 `gpt_model.py:GPTModel.__init__`: the classes hand on no share, interpolation or scaling.
+
+    The amplitude of YaRN is multiplied with the angle, not with its cosine (`rope_utils.py:ApplyRotaryPosEmb`).
+    """
+    config.require_known_network()
+    kind, latent = config.position_embedding_type, made_by.latent and bool(config.multi_latent_attention)
+    if kind in ("learned_absolute", "none"):
+        return None
+    base = float(config.rotary_base)
+    if kind == "rope" and latent:
+        width, share = int(config.qk_pos_emb_head_dim), config.rotary_percent
+        return Rotary(_inverse(int(width * share) if share < 1.0 else width, base), 1.0)
+    if kind == "rope":
+        return Rotary(_inverse(int(config.kv_channels), base), 1.0)
+    if kind != "yarn" or not latent:
+        raise UndecidedError
+    amplitude = _get_mscale(config.rotary_scaling_factor, config.mscale)
+    amplitude /= _get_mscale(config.rotary_scaling_factor, config.mscale_all_dim)
+    return Rotary(tuple(one * amplitude for one in _extended(config, base)), 1.0)
+
+
+def _inverse(width: int, base: float) -> tuple[float, ...]:
+    """`rotary_pos_embedding.py:RotaryEmbedding.__init__`."""
+    return tuple(base ** -(number / width) for number in range(0, width, 2))
+
+
+def _extended(config: Values, base: float) -> list[float]:
+    """`yarn_rotary_pos_embedding.py:YarnRotaryEmbedding.__init__`."""
+    width, factor = int(config.qk_pos_emb_head_dim), float(config.rotary_scaling_factor)
+    longest = int(config.max_position_embeddings)
+
+    def turning(rotations: float) -> float:
+        return width * math.log(longest / (rotations * 2 * math.pi)) / (2 * math.log(base))
+
+    low = max(math.floor(turning(config.beta_fast)), 0)
+    high = min(math.ceil(turning(config.beta_slow)), width - 1)
+    span = 0.001 if low == high else high - low
+    found: list[float] = []
+    for place, frequency in enumerate(_inverse(width, base)[: width // 2]):
+        kept = 1.0 - min(1.0, max(0.0, (place - low) / span))
+        found.append(frequency / factor * (1 - kept) + frequency * kept)
+    return found
+
+
+def _get_mscale(factor: float, mscale: float) -> float:
+    """`yarn_rotary_pos_embedding.py:_yarn_get_mscale`."""
+    return 1.0 if factor <= 1 else 0.1 * mscale * math.log(factor) + 1.0
+
+
+def windows(config: Values) -> list[tuple[int, int] | None]:
+    """1.6–2.1 `flash_attention.py:FlashAttention._is_layer_window_attention`.
+
+    The attention gives the first two layers the number 1 (`attention.py:Attention.__init__`), which is then counted on.
+    """
+    config.require_known_network()
+    count, window, skip = layers_in(config.num_layers), config.window_size, config.window_attn_skip_freq
+    if not window or not config.does("windows"):
+        return [None] * count
+    left, right = cast("tuple[int, int]", window)
+    sight = (int(left), int(right))
+    found: list[tuple[int, int] | None] = []
+    for layer in range(count):
+        number = max(1, layer)
+        if skip is None:
+            seen = True
+        elif isinstance(skip, int):
+            seen = (number + 1) % skip != 0
+        else:
+            seen = bool(skip[number])
+        found.append(sight if seen else None)
+    return found

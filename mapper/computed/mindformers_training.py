@@ -1,0 +1,19 @@
+"""What a run of MindSpore Transformers takes in a step, by the code of its own trainer."""
+
+from __future__ import annotations
+
+from ...mappings.keys_compiled import RESOLVED_GLOBAL_BATCH, RUN_LENGTH
+from ...schemas.light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .values import Values
+
+
+def samples(config: Values) -> int:
+    """1.6–2.1 `trainer/base_trainer.py:BaseTrainer.training_process`: what every update takes, to the run's end."""
+    return int(config.get(RUN_LENGTH)) * int(config.get(RESOLVED_GLOBAL_BATCH))
+
+
+def tokens_per_step(config: Values) -> int:
+    """1.6–2.1 `trainer/base_trainer.py:BaseTrainer._check_global_batch_size_for_auto_parallel`, times the sequence."""
+    return int(config.get(RESOLVED_GLOBAL_BATCH)) * int(config.seq_length)

@@ -1,0 +1,132 @@
+"""The computed quantities of a run: `computed.…` of the recipe, each side by its own framework's formulas.
+
+What a formula asked for feeds the quantity (`keys`). Where it needs what cannot be decided, or is given values of a
+kind that nobody expects, the quantity is undecided; no formula ends a command.
+"""
+
+from __future__ import annotations
+
+from ...mappings.keys_compiled import RESOLVED_CLASS, RESOLVED_NETWORK, SCHEDULE_FEEDS
+from ...schemas.light_typing import TYPE_CHECKING
+from ..recipe.values import RecipeValue
+from .rates import rates
+from .rotary import rounded, sight, spectrum
+from .values import TOO_ODD, UndecidedError, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ...mappings.names_compiled import FieldName
+    from ...schemas.config import Config, Value
+    from .mindformers_network import ModelClass
+    from .network import Ends, Network
+
+    Turning = tuple[tuple[float, ...], float]
+    Part = tuple[tuple[FieldName, ...], Values, Callable[[], tuple[Value, ...]]]
+
+_LAYERS: tuple[FieldName, ...] = ("computed.layers", "computed.parameters_by_kind")
+_ENDS: tuple[FieldName, ...] = ("computed.embedding_parameters", "computed.parameters", "computed.active_parameters")
+_SCALE: tuple[FieldName, ...] = ("computed.attention_scale",)
+_ROTARY: tuple[FieldName, ...] = ("computed.rotary_frequencies", "computed.rotary_amplitude")
+_SIGHT: tuple[FieldName, ...] = ("computed.visible_positions",)
+_SAMPLES: tuple[FieldName, ...] = ("computed.samples",)
+_RATES: tuple[FieldName, ...] = ("computed.learning_rates",)
+_STEP: tuple[FieldName, ...] = ("computed.tokens_per_step",)
+
+
+def computed_of(config: Config) -> dict[FieldName, RecipeValue]:
+    """Every quantity that this side has formulas for."""
+    found: dict[FieldName, RecipeValue] = {}
+    sides = _megatron(config) if config.framework == "megatron" else _mindformers(config)
+    for names, values, formula in sides:
+        found.update(_answered(names, values, formula))
+    return found
+
+
+def _answered(
+    names: tuple[FieldName, ...], values: Values, formula: Callable[[], tuple[Value, ...]]
+) -> Mapping[FieldName, RecipeValue]:
+    try:
+        results, decided = formula(), True
+    except (UndecidedError, *TOO_ODD):
+        results, decided = (None,) * len(names), False
+    keys = values.asked()
+    return {
+        name: RecipeValue(result, "derived", None, keys, decided) for name, result in zip(names, results, strict=True)
+    }
+
+
+def _megatron(config: Config) -> list[Part]:
+    from .megatron_attention import rotary, scale, windows
+    from .megatron_network import ends, network
+    from .megatron_training import samples, tokens_per_step
+
+    args = Values(config)
+    built = _once(args, lambda: network(args))
+    return [
+        (_LAYERS, args, lambda: _layers(built())),
+        (_ENDS, args, lambda: _whole(built(), ends(args))),
+        (_SCALE, args, lambda: (rounded(scale(args)),)),
+        (_ROTARY, args, lambda: _turning(rotary(args))),
+        (_SIGHT, args, lambda: (sight(windows(args)),)),
+        (_SAMPLES, args, lambda: (samples(args),)),
+        (_RATES, args, lambda: _curve(config, args)),
+        (_STEP, args, lambda: (tokens_per_step(args),)),
+    ]
+
+
+def _mindformers(config: Config) -> list[Part]:
+    from .mindformers_attention import rotary, scale, windows
+    from .mindformers_network import ends, model_class, network
+    from .mindformers_training import samples, tokens_per_step
+
+    values = Values(config, f"{RESOLVED_NETWORK}.")
+
+    def made_by() -> ModelClass:
+        return model_class(values.get(RESOLVED_CLASS), config.dialect, config.framework_version)
+
+    built = _once(values, lambda: network(values, made_by()))
+    return [
+        (_LAYERS, values, lambda: _layers(built())),
+        (_ENDS, values, lambda: _whole(built(), ends(values, made_by()))),
+        (_SCALE, values, lambda: (rounded(scale(values, made_by())),)),
+        (_ROTARY, values, lambda: _turning(rotary(values, made_by()))),
+        (_SIGHT, values, lambda: (sight(windows(values)),)),
+        (_SAMPLES, values, lambda: (samples(values),)),
+        (_RATES, values, lambda: _curve(config, values)),
+        (_STEP, values, lambda: (tokens_per_step(values),)),
+    ]
+
+
+def _curve(config: Config, values: Values) -> tuple[Value, ...]:
+    """The schedule's own engine reads the configuration; what draws it is noted here."""
+    prefixes = SCHEDULE_FEEDS[config.framework]
+    values.again(key for key in config.settings if key.startswith(prefixes))
+    return (rates(config),)
+
+
+def _once(values: Values, build: Callable[[], Network]) -> Callable[[], Network]:
+    """The network, built when it is first asked for; what it takes is noted each time."""
+    kept: list[Network] = []
+    keys: list[str] = []
+
+    def built() -> Network:
+        if not kept:
+            kept.append(build())
+            keys.extend(values.asked())
+        values.again(keys)
+        return kept[0]
+
+    return built
+
+
+def _layers(network: Network) -> tuple[Value, ...]:
+    return network.kinds(), network.by_kind()
+
+
+def _turning(rotary: Turning | None) -> tuple[Value, ...]:
+    return (None, None) if rotary is None else (spectrum(rotary[0]), rounded(rotary[1]))
+
+
+def _whole(network: Network, ends: Ends) -> tuple[Value, ...]:
+    return ends.by_kind(), network.total(ends), network.active(ends)

@@ -1,0 +1,42 @@
+"""What both sides' formulas say of attention: a factor, frequencies, the layers that see a window."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from ...schemas.light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ...schemas.config import Value
+
+_DIGITS = 7
+"""What is compared of a frequency: the frameworks compute them in float32."""
+_SHOWN = 5
+
+
+def rounded(value: float, digits: int = 10) -> float:
+    """A number without the last digits of a double, which hang on the order of the operations."""
+    return float(f"{value:.{digits}g}")
+
+
+def spectrum(frequencies: Sequence[float]) -> Mapping[str, Value]:
+    """The frequencies at a few places, how many there are, and a digest of all of them."""
+    told = [f"{one:.{_DIGITS - 1}e}" for one in frequencies]
+    last = len(told) - 1
+    places = dict.fromkeys(last * number // (_SHOWN - 1) for number in range(_SHOWN)) if told else {}
+    found: dict[str, Value] = {str(place): float(told[place]) for place in places}
+    return {"count": len(told), **found, "digest": f"{crc32(' '.join(told).encode()):08x}"}
+
+
+def sight(windows: Sequence[tuple[int, int] | None]) -> list[Value]:
+    """What a token of each layer sees, alike layers that follow each other with their number."""
+    found: list[tuple[int, str]] = []
+    for window in windows:
+        told = "causal" if window is None else f"causal, from {window[0]} before to {window[1]} behind"
+        if found and found[-1][1] == told:
+            found[-1] = found[-1][0] + 1, told
+        else:
+            found.append((1, told))
+    return [f"{count} {told}" for count, told in found]

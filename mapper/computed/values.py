@@ -1,0 +1,100 @@
+"""The values that a framework's formula reads, under the framework's own names.
+
+A formula is written as the framework's code is: over `args.hidden_size` or `config.hidden_size`. What it asks for is
+noted, because that is what feeds the quantity; a value that reading alone cannot decide ends the formula.
+"""
+
+from __future__ import annotations
+
+from ...schemas.light_typing import TYPE_CHECKING
+from .facts_compiled import ANOTHER_NETWORK, SINCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from ...schemas.config import Config, Setting
+
+TOO_ODD = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+"""What a formula over values of a kind that nobody expects raises."""
+
+
+MOST_LAYERS = 100_000
+
+
+class UndecidedError(Exception):
+    """A formula needs a value that cannot be decided, or the run is none that it knows."""
+
+
+def layers_in(number: Any) -> int:
+    """A number of layers, of which lists are made; a formula ends where no model has as many."""
+    count = whole(number)
+    if count > MOST_LAYERS:
+        raise UndecidedError
+    return count
+
+
+def whole(value: Any) -> int:
+    """A size; a formula ends at anything else."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise UndecidedError
+    return value
+
+
+class Values:
+    """The values of one configuration below a prefix; None where this version has no such value."""
+
+    def __init__(self, config: Config, prefix: str = "") -> None:
+        self._settings: Mapping[str, Setting] = config.settings
+        self._prefix = prefix
+        self._config = config
+        self._asked: dict[str, None] = {}
+        self._other: str | None = None
+        """What makes another network, once that was looked for; empty where nothing does."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self.get(self._prefix + name)
+
+    def get(self, key: str) -> Any:
+        """The value of a key by its whole name."""
+        setting = self._settings.get(key)
+        if setting is None:
+            return None
+        self._asked[key] = None
+        if not setting.decided or setting.overridable:
+            raise UndecidedError(key)
+        return setting.value
+
+    def does(self, word: str) -> bool:
+        """Whether the code of this version does what a word of facts.yaml stands for."""
+        return self._config.framework_version in SINCE[self._config.framework][word]
+
+    def require_known_network(self) -> None:
+        """End the formula where something makes another network than it knows."""
+        if self._other is None:
+            self._other = self._another()
+        if self._other:
+            self._asked[self._other] = None
+            raise UndecidedError(self._other)
+
+    def _another(self) -> str:
+        framework = self._config.framework
+        for name in ANOTHER_NETWORK[framework]:
+            setting = self._settings.get(self._prefix + name)
+            if setting is not None and (setting.value or not setting.decided):
+                return setting.key
+        if framework == "megatron":
+            for setting in self._settings.values():
+                if setting.acceptance == "unknown":  # a fork's own argument may make any network
+                    return setting.key
+        return ""
+
+    def again(self, keys: Iterable[str]) -> None:
+        """Note what was asked for before and is used once more."""
+        self._asked.update(dict.fromkeys(keys))
+
+    def asked(self) -> tuple[str, ...]:
+        """What has been asked for since the last time."""
+        found = tuple(self._asked)
+        self._asked = {}
+        return found

@@ -1,0 +1,207 @@
+"""What was written, read back: every field of the source's recipe is the same there, or the report says otherwise.
+
+The text of the file is read by the other framework's own reader and compared as `diff` compares two files, with the
+same gates. So no translation is judged by its own tables' word alone: a key that is written wrongly, a value that the
+reader takes otherwise and a default that the target fills in are found here, whatever made them. What a default of the
+target decides, and what only costs time, gets a row of its own; any other difference that the report does not name is
+an error of accmap's, and nothing is written.
+"""
+
+from __future__ import annotations
+
+from ...schemas.config import ReadOptions
+from ...schemas.diagnostic import ReadBackError, UnreadableError, finding
+from ...schemas.json_values import json_value
+from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.messages_compiled import say as say_reading
+from ...schemas.source import SourceText
+from ..differences import COMPUTED, differences
+from ..gates import counts
+from ..recipe.reading import recipe_of
+from .messages_compiled import say
+from .report import ReportRow
+from .shared_fields import with_shared_fields
+from .writing import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...mappings.names_compiled import FieldName
+    from ...mappings.tables import Status
+    from ...schemas.config import Config
+    from ..differences import Difference, Found
+    from ..recipe.values import Recipe
+    from .target import Translation
+
+_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
+
+
+def read_back(translation: Translation, source: Config) -> Translation:
+    """The translation with what was read back, rows for what the target's defaults decide, and what no row names."""
+    try:
+        written = as_read(translation, text_of(translation))
+    except UnreadableError:
+        return translation  # what does not load at all is said by `obstacles`
+    if source.framework == "megatron" and written.framework == "mindformers":
+        translation = with_shared_fields(translation, source, written)
+    silent: list[Difference] = []
+    more: list[ReportRow] = []
+    target = recipe_of(written)
+    for difference in differing(translation, target):
+        if _follows(translation, difference, (source, written), (translation.recipe, target)):
+            continue
+        row = _own_row(translation, difference)
+        if row is None:
+            silent.append(difference)
+        else:
+            more.append(row)
+    corrected = {row.field for row in more}
+    kept = [row for row in translation.rows if row.field is None or row.field not in corrected]
+    return translation._replace(rows=(*kept, *more), written=written, unsaid=tuple(silent))
+
+
+def require_said(*translations: Translation) -> None:
+    """Refuse to write where what was written, read back, is something else than the report says."""
+    unsaid = {name: entry for one in translations for name, entry in _named(one)}
+    if not unsaid:
+        return
+    source = translations[0].source
+    en, zh = [say.read_back_failed(count=len(unsaid)).text(lang) for lang in ("en", "zh")]
+    lines = [f"  {name}: {_side(entry.a)} -> {_side(entry.b)}" for name, entry in unsaid.items()]
+    remedy = say.read_back_remedy(file=source)
+    raise ReadBackError("\n".join([en, *lines, str(remedy)]), "\n".join([zh, *lines, remedy.zh]))
+
+
+def _named(translation: Translation) -> Iterator[tuple[str, Difference]]:
+    for entry in translation.unsaid:
+        assert entry.field is not None
+        yield entry.field, entry
+
+
+def as_read(translation: Translation, text: str) -> Config:
+    """What the target's framework makes of a text that was written for it."""
+    if translation.target_framework == "megatron":
+        from ...schemas.reader import config_of
+
+        return config_of(SourceText("example.sh", text), ReadOptions(megatron=translation.version), path="example.sh")
+    from ...schemas.mindformers.effective import mindformers_config
+
+    size = translation.recipe.value("parallel.world_size")
+    devices = size if isinstance(size, int) and size > 0 else translation.recipe.world_size
+    options = ReadOptions(mindformers=translation.version, dialect=translation.dialect, world_size=devices)
+    return mindformers_config(SourceText("", text), options, _no_other)
+
+
+def _no_other(path: str) -> SourceText:
+    """What is written is not on the disk, and nothing beside it is read."""
+    raise UnreadableError(finding(say_reading.missing(path=path), path))
+
+
+# --- what differs ---
+
+
+def differing(translation: Translation, target: Recipe) -> Iterator[Difference]:
+    """The fields that are not the same in the written file and that the report says nothing else of."""
+    carried = {row.field: row.carried for row in translation.rows}
+    written = {row.field for row in translation.rows if row.target}
+    for row in differences(translation.recipe, target):
+        if row.field is None or row.status == "equal" or carried.get(row.field) is False:
+            continue
+        if _is_rounding(row):
+            continue
+        if _weighs(row, written=row.field in written) and _counts(row, translation.recipe, target):
+            yield row
+
+
+def _is_rounding(row: Difference) -> bool:
+    """Whether two whole numbers are one to a float: a framework that divides them cannot tell them apart."""
+    one, other = (None if side is None else side.value for side in (row.a, row.b))
+    return isinstance(one, int) and isinstance(other, int) and min(one, other) > 2**53 and one / other == 1.0
+
+
+def _weighs(row: Difference, *, written: bool) -> bool:
+    """Whether a difference is worth a word: what only one side knows is, where numbers hang on it."""
+    if row.status in ("only-a", "only-b"):
+        return row.impact == "numerics"
+    return row.impact != "none" or written
+
+
+def _counts(row: Difference, source: Recipe, target: Recipe) -> bool:
+    assert row.field is not None
+    sides = {"only-a": (source,), "only-b": (target,)}.get(row.status, (source, target))
+    return counts(row.field, *sides) is not False
+
+
+def _follows(
+    translation: Translation, difference: Difference, configs: tuple[Config, Config], recipes: tuple[Recipe, Recipe]
+) -> bool:
+    """Whether a computed quantity is fed by something of which the report says that it is another one.
+
+    Of a file that its own framework refuses nothing can be computed; why it does not run is said.
+    """
+    name = difference.field
+    if name is None or not name.startswith(COMPUTED):
+        return False
+    if any(problem.kind.severity == "error" for config in configs for problem in config.problems):
+        return True
+    fed = {key for config, recipe in zip(configs, recipes, strict=True) for key in _feeding(config, recipe, name)}
+    told = (row for row in translation.rows if not row.carried and row.impact == "numerics")
+    return any(not fed.isdisjoint((*row.source, *row.target)) for row in told)
+
+
+def _feeding(config: Config, recipe: Recipe, name: FieldName) -> set[str]:
+    """The keys that a computed quantity comes from, and those that the framework works them out from."""
+    entry = recipe.fields.get(name)
+    waiting = [] if entry is None else list(entry.keys)
+    fed: set[str] = set()
+    while waiting:
+        key = waiting.pop()
+        if key not in fed:
+            fed.add(key)
+            setting = config.settings.get(key)
+            waiting.extend(() if setting is None else setting.derived_from)
+    return fed
+
+
+def _own_row(translation: Translation, difference: Difference) -> ReportRow | None:
+    """The row of the report for what the target decides where nothing is carried over; None where it would be wrong."""
+    here, there = difference.a, difference.b
+    if _is_claimed(translation, difference):
+        return None
+    words = {"target": _NAMES[translation.target_framework], "given": _value(there)}
+    said = None if here is None or not here.decided else here.value
+    status: Status
+    if difference.impact == "performance" and not (_is_written(here) and said is not None):
+        status, text = "conditional", say.other_default(**words)
+    elif difference.impact != "performance" and said is None:
+        status, text = "unresolved", say.decided_there(**words)
+    else:
+        return None
+    keys, written = _keys(here), _keys(there) if _is_written(there) else ()
+    return ReportRow(difference.field, keys, written, said, status, difference.impact, False, str(text), text.zh, False)
+
+
+def _is_claimed(translation: Translation, difference: Difference) -> bool:
+    """Whether a row says that a value of the source is carried over."""
+    rows = (row for row in translation.rows if row.field == difference.field and row.value is not None)
+    return any(row.target or row.explicit for row in rows)
+
+
+def _is_written(found: Found | None) -> bool:
+    return found is not None and found.origin == "explicit"
+
+
+def _keys(found: Found | None) -> tuple[str, ...]:
+    return () if found is None or found.key is None else (found.key,)
+
+
+def _value(found: Found | None) -> str:
+    from json import dumps
+
+    return "?" if found is None or not found.decided else dumps(json_value(found.value), ensure_ascii=False)
+
+
+def _side(found: Found | None) -> str:
+    if found is None:
+        return "-"
+    return f"{_value(found)} ({found.key or found.origin})"

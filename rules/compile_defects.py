@@ -1,0 +1,180 @@
+"""Turns the advisories into rules of the catalog, and into the table of conditions that a lint looks at."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ..mapper.conditions import COMPARISONS
+from ..mapper.recipe.vocabulary import vocabulary
+from ..schemas.house_yaml import house_yaml
+from ..schemas.literal_module import literal_module
+from ..schemas.version_sets import versions_in
+from ..schemas.versions import names
+from .defect_model import Alternatives, Defect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..schemas.config import Framework
+    from .defect_model import Condition
+
+FOLDER = Path(__file__).resolve().parent / "defects"
+FRAMEWORKS: dict[str, Framework] = {"megatron": "megatron", "mindformers": "mindformers"}
+_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
+_UNMENDED = ("not mended so far", "尚未修复")
+
+
+@cache
+def defects() -> dict[str, tuple[Framework, Defect]]:
+    """Every advisory by its code, with whose it is."""
+    found: dict[str, tuple[Framework, Defect]] = {}
+    for folder, framework in FRAMEWORKS.items():
+        for path in sorted((FOLDER / folder).glob("*.yaml")):
+            found[path.stem] = framework, _read(path)
+    return found
+
+
+def _read(path: Path) -> Defect:
+    try:
+        return Defect.model_validate(house_yaml(path.read_text("utf-8")))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def pages() -> dict[str, dict[str, Any]]:
+    """What explains each advisory, as the pages of the rules have it."""
+    return {code: _page(defect) for code, (_, defect) in defects().items()}
+
+
+def _page(defect: Defect) -> dict[str, Any]:
+    evidence = defect.evidence
+    figures = evidence.figures or ["", ""]
+    why = [" ".join(filter(None, said)) for said in zip(defect.effect, defect.do, figures, strict=True)]
+    return {
+        "what": tuple(defect.title),
+        "why": tuple(why),
+        "example": {},
+        "instead": {},
+        "sources": (*defect.sources, *evidence.code, *([evidence.test] if evidence.test else [])),
+        "fields": tuple(name for name in dict.fromkeys(_named(defect.when)) if name in vocabulary()),
+        "evidence": (),
+        "fixable": False,
+        "options": {},
+    }
+
+
+def _rule(code: str, framework: Framework, defect: Defect) -> tuple[Any, ...]:
+    """What a `Rule` is made of."""
+    fixed = defect.affected.fixed
+    until = (f"mended by {fixed}", f"由 {fixed} 修复") if fixed else _UNMENDED
+    concerned = f"{_NAMES[framework]} {defect.affected.versions}"
+    english = f"{defect.title[0]} ({concerned}; {until[0]}) {defect.effect[0]} {defect.do[0]}"
+    chinese = f"{defect.title[1]}（{concerned}；{until[1]}）{defect.effect[1]}{defect.do[1]}"
+    messages = {
+        "": (english, chinese),
+        "may": (f"This may concern the run, {{why}}. {english}", f"可能涉及本次训练，{{why_zh}}。{chinese}"),
+        "both": (f"Both sides have this defect, and so agree. {english}", f"两侧都有该缺陷，因此彼此一致。{chinese}"),
+    }
+    effect = "stops" if defect.quantities == ["stops"] else "numbers" if defect.severity == "error" else ""
+    return (
+        code,
+        defect.name,
+        defect.severity,
+        framework,
+        messages,
+        "defects:advisories",
+        ("align", "train"),
+        tuple(name for name in dict.fromkeys(_named(defect.when)) if name in vocabulary()),
+        "advisory",
+        "medium" if defect.evidence.kind == "reported" else "high",
+        (),
+        False,
+        effect,
+    )
+
+
+def _named(conditions: Iterable[Condition | Alternatives]) -> Iterator[str]:
+    """What the conditions are about."""
+    for condition in conditions:
+        if isinstance(condition, Alternatives):
+            for every in condition.any:
+                yield from _named(every)
+        else:
+            yield condition[0]
+
+
+def products() -> dict[str, str]:
+    """The table that a lint looks at: by framework and version, the code, whether it is certain, when, and where."""
+    table: dict[str, dict[str, list[Any]]] = {}
+    listed: dict[str, Any] = {}
+    for code, (framework, defect) in defects().items():
+        when = tuple(_condition(code, framework, row) for row in defect.when)
+        place = _place(code, framework, defect.at)
+        affected = defect.affected
+        for version in versions_in(affected.versions, names(framework)):
+            row = (code, affected.patched.get(version, ""), tuple(defect.dialects), when, place, tuple(defect.cancels))
+            table.setdefault(framework, {}).setdefault(version, []).append(row)
+        listed[code] = defect.model_dump(mode="json") | {
+            "framework": framework,
+            "in": versions_in(affected.versions, names(framework)),
+        }
+    compiled: dict[str, dict[str, tuple[Any, ...]]] = {
+        framework: {key: tuple(rows) for key, rows in found.items()} for framework, found in table.items()
+    }
+    return {
+        "rules/defects_compiled.py": literal_module(
+            "When a known defect concerns a file, compiled from defects/*/*.yaml.",
+            DEFECTS=compiled,
+        ),
+        "rules/defects_listed_compiled.py": literal_module(
+            "The known defects as they are listed and explained, compiled from defects/*/*.yaml.",
+            LISTED=listed,
+            RULES={code: _rule(code, framework, defect) for code, (framework, defect) in defects().items()},
+        ),
+    }
+
+
+def _condition(code: str, framework: Framework, row: Condition | Alternatives) -> tuple[object, ...]:
+    if isinstance(row, Alternatives):
+        ways = tuple(tuple(_condition(code, framework, each) for each in every) for every in row.any)
+        return "any", "any", ways
+    name, comparison, operand = row
+    if comparison not in COMPARISONS:
+        raise ValueError(f"{code}: there is no comparison {comparison}")
+    compared = tuple(cast("list[object]", operand)) if isinstance(operand, list) else operand
+    return (*_place(code, framework, name), comparison, compared)
+
+
+def _place(code: str, framework: Framework, name: str) -> tuple[str, str]:
+    """Whether a name is a recipe field or a key of the framework; one that is neither stops the maker."""
+    if name in vocabulary():
+        return "field", name
+    if name.isupper():
+        return "environment", name
+    if name not in _own_keys(framework):
+        raise ValueError(f"{code}: {name} is no recipe field and no key of {framework}")
+    return "key", name
+
+
+@cache
+def _own_keys(framework: Framework) -> frozenset[str]:
+    from ..mappings.tables import table
+
+    if framework == "megatron":
+        from ..schemas.megatron.catalog import catalog
+
+        return frozenset(fact.dest for version in names("megatron") for fact in catalog(version).arguments)
+    from ..schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog
+
+    found: set[str] = set()
+    for version in STATIC_VERSIONS:
+        sections = static_catalog(version)["sections"]
+        found.update(f"{section}.{key}" for section, facts in sections.items() for key in facts["defaults"])
+    for row in table().rows:
+        for dialect in ("static", "dynamic"):
+            for version in names("mindformers"):
+                side = row.side(dialect, version)
+                found.update(side.keys if side is not None else ())
+    return frozenset(found)

@@ -1,0 +1,187 @@
+"""Rules about computed quantities: what each framework makes of its file by its own formulas is the same on both sides.
+
+The fields are compared through the tables, and an error of a table is made on both sides at once. A computed quantity
+takes another way; where it differs although nothing that feeds it does, that is said.
+"""
+
+from __future__ import annotations
+
+from ..mapper.computed.comparison import alike
+from ..mapper.differences import same
+from ..mapper.recipe.reading import side_of
+from ..mappings.tables import field_named, table
+from ..schemas.light_typing import TYPE_CHECKING, cast
+from ..schemas.mindformers.shape import is_mapping
+from .comparison import differences
+from .naming import labels, shown, spelled
+from .places import Spot, places_of
+from .rule import Found, Note, Place, at_span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..mappings.names_compiled import FieldName
+    from .subject import Side, Subject
+
+_MOST_NAMED = 6
+_ATTENTION: tuple[FieldName, ...] = (
+    "computed.attention_scale", "computed.rotary_frequencies", "computed.rotary_amplitude",
+    "computed.visible_positions",
+)  # fmt: skip
+_RUN: tuple[FieldName, ...] = ("computed.samples", "computed.learning_rates")
+_NETWORK: tuple[FieldName, ...] = (
+    "computed.layers", "computed.parameters_by_kind", "computed.embedding_parameters", "computed.parameters",
+    "computed.active_parameters",
+)  # fmt: skip
+
+
+def network(subject: Subject) -> Iterator[Found]:
+    """As many parameters of every kind, and the same layers: the first of them that says why the rest differs."""
+    yield from _first(subject, _NETWORK)
+
+
+def attention(subject: Subject) -> Iterator[Found]:
+    """The scores are scaled alike, positions turn by the same angles, and a token sees the same positions."""
+    for name in _ATTENTION:
+        yield from _first(subject, (name,))
+
+
+def step(subject: Subject) -> Iterator[Found]:
+    """As many tokens in a step."""
+    yield from _first(subject, ("computed.tokens_per_step",))
+
+
+def run(subject: Subject) -> Iterator[Found]:
+    """As many samples in the run, and the same rates on the way."""
+    for name in _RUN:
+        yield from _first(subject, (name,))
+
+
+def _first(subject: Subject, names: Sequence[FieldName]) -> Iterator[Found]:
+    for name in names:
+        found = _differing(subject, name)
+        if found is not None:
+            yield found
+            return
+
+
+def _differing(subject: Subject, name: FieldName) -> Found | None:
+    left, right = subject.megatron, subject.mindformers
+    if left is None or right is None:
+        return None
+    a, b = left.field(name), right.field(name)
+    if a is None or b is None or not (a.decided and b.decided) or alike(a.value, b.value):
+        return None
+    one, other = _told(a.value, b.value)
+    english, chinese = labels(name)
+    values = {
+        "label": english, "label_zh": chinese, "a": one, "b": other,
+        "a_from": _fed_by(left, name), "b_from": _fed_by(right, name),
+    }  # fmt: skip
+    apart = _apart(subject)
+    alone = not any(field in apart for side in (left, right) for field in feeding(side, name))
+    note = Note(_place(left, name, apart), f"{one} in Megatron-LM", f"Megatron-LM 为 {one}")
+    return Found(_place(right, name, apart), values, (note,), (name,), variant="alone" if alone else "")
+
+
+def _told(one: object, other: object) -> tuple[str, str]:
+    """Two values for a person; of mappings what differs."""
+    if not (is_mapping(one) and is_mapping(other)):
+        return _number(one), _number(other)
+    left, right = one, other
+    names = [name for name in {**left, **right} if left.get(name) != right.get(name)]
+    told = [", ".join(f"{name} {_number(side.get(name, 0))}" for name in names) for side in (left, right)]
+    return told[0], told[1]
+
+
+def _number(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, (list, tuple)):
+        return "; ".join(map(shown, cast("list[object]", value)))
+    return shown(value)
+
+
+def feeding(side: Side, name: FieldName) -> list[FieldName]:
+    """The fields of the recipe that are decided by what a formula of this side asked for."""
+    field = side.field(name)
+    if field is None:
+        return []
+    asked, places = _sources(side, field.keys), places_of(side)
+    dialect, version = side_of(side.config), side.config.framework_version
+    found: dict[FieldName, None] = {}
+    for row in table().rows:
+        wanted = row.side(dialect, version)
+        if wanted is None or not any(one in asked for key in (*wanted.keys, *wanted.read) for one in key.split("|")):
+            continue
+        for fed in row.fields:
+            spot = places.main_spot(fed)
+            if spot is not None and spot.key in asked:
+                found[fed] = None
+    return list(found)
+
+
+def _sources(side: Side, keys: Sequence[str]) -> set[str]:
+    """The keys, and those that the framework works them out from."""
+    found: set[str] = set()
+    waiting = list(keys)
+    while waiting:
+        key = waiting.pop()
+        if key not in found:
+            found.add(key)
+            setting = side.setting(key)
+            waiting.extend(() if setting is None else setting.derived_from)
+    return found
+
+
+def _apart(subject: Subject) -> frozenset[str]:
+    """The fields that a comparison finds to differ, or that a function compares and that are not the same."""
+    known = subject.worked_out.get(__name__)
+    if known is None:
+        from .catalog_compiled import OWNED
+        from .registry import compared
+
+        said = (found for _, found in differences(subject, compared(subject.profile)) if found.severity != "info")
+        apart = {field for found in said for field in found.fields}
+        apart.update(name for name in OWNED if _unlike(subject, name))
+        known = subject.worked_out[__name__] = frozenset(apart)
+    return known  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+
+
+def _unlike(subject: Subject, name: FieldName) -> bool:
+    one, other = [side.field(field_named(name)) for side in subject.sides]
+    if name.startswith("computed.") or one is None or other is None:
+        return False
+    return one.decided and other.decided and not same(one.value, other.value)
+
+
+def _fed_by(side: Side, name: FieldName) -> str:
+    """The keys of the file itself that a formula asked for, as the file spells them."""
+    spots = _written(side, name)
+    told = list(dict.fromkeys(spelled(spot, side.framework) for spot in spots))
+    return ", ".join(told[:_MOST_NAMED]) + (", …" if len(told) > _MOST_NAMED else "")
+
+
+def _written(side: Side, name: FieldName) -> list[Spot]:
+    """What of the file feeds a quantity, in the order in which its formula asked."""
+    field = side.field(name)
+    found: dict[str, Spot] = {}
+    waiting = [] if field is None else list(reversed(field.keys))
+    while waiting:
+        key = waiting.pop()
+        setting = side.setting(key)
+        if setting is None or key in found:
+            continue
+        if setting.origin == "explicit" and setting.span is not None:
+            found[key] = Spot(key, setting.span, setting)
+        elif setting.origin == "derived":
+            waiting.extend(reversed(setting.derived_from))
+    return list(found.values())
+
+
+def _place(side: Side, name: FieldName, apart: frozenset[str]) -> Place:
+    """What feeds a quantity and differs itself, or the first key of the file that feeds it, or where one would be."""
+    places = places_of(side)
+    spots = [spot for field in feeding(side, name) if field in apart and (spot := places.main_spot(field)) is not None]
+    spots = [spot for spot in spots if spot.written] or _written(side, name)
+    return at_span(side.framework, spots[0].span if spots else places.end_of(""))

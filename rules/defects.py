@@ -1,0 +1,118 @@
+"""Known defects of the frameworks that concern a file: the advisory table against its version and its settings.
+
+A finding is certain where the file's version is known and every release of it has the defect; it `may` concern the
+run where the version is assumed, where a patch release mended it, where the program is a fork, or where a condition
+rests on what cannot be read. Then it speaks one severity lower.
+"""
+
+from __future__ import annotations
+
+from ..mapper.conditions import COMPARISONS, all_hold
+from ..mapper.gates import says_something
+from ..schemas.light_typing import TYPE_CHECKING
+from .defects_compiled import DEFECTS
+from .rule import Found, Place, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from ..mappings.names_compiled import Comparison, FieldName
+    from ..schemas.config import Value
+    from ..schemas.diagnostic import Severity
+    from .subject import Side, Subject
+
+_BELOW: Mapping[Severity, Severity] = {"error": "warning", "warning": "info", "info": "info"}
+_FORKS = frozenset(("MAP002", "MAP042"))
+
+
+def codes() -> tuple[str, ...]:
+    """Every advisory's code."""
+    found = {row[0]: None for versions in DEFECTS.values() for rows in versions.values() for row in rows}
+    return tuple(sorted(found))
+
+
+def rule_of(code: str) -> Rule:
+    """An advisory as a rule, with its words."""
+    from .defects_listed_compiled import RULES
+
+    return Rule(*RULES[code])
+
+
+def advisories(subject: Subject) -> Iterator[tuple[str, Found]]:
+    """The code and the finding of every known defect that concerns one of the files."""
+    concerning = {side.framework: list(_concerning(side)) for side in subject.sides}
+    met = {code for rows in concerning.values() for code, *_ in rows}
+    for side in subject.sides:
+        for code, place, doubts, cancels in concerning[side.framework]:
+            at = Place(side.framework, "field" if place[0] == "field" else "key", place[1])
+            if any(other in met for other in cancels):
+                yield code, Found(at, variant="both", severity="info")
+            elif doubts:
+                why, why_zh = doubts[0]
+                yield (
+                    code,
+                    Found(at, {"why": why, "why_zh": why_zh}, variant="may", severity=_BELOW[rule_of(code).severity]),
+                )
+            else:
+                yield code, Found(at)
+
+
+def _concerning(side: Side) -> Iterator[tuple[str, tuple[str, str], list[tuple[str, str]], tuple[str, ...]]]:
+    config = side.config
+    versions: Mapping[str, Any] = DEFECTS.get(side.framework, {})
+    for code, patched, dialects, when, place, cancels in versions.get(config.framework_version, ()):
+        if not dialects or config.dialect in dialects:
+            met = _all_met(when, side)
+            if met is not False:
+                yield code, place, list(_doubts(side, patched, met)), cancels
+
+
+def _doubts(side: Side, patched: str, met: bool | None) -> Iterator[tuple[str, str]]:
+    """Why a defect may, and need not, be met."""
+    config = side.config
+    if met is None:
+        yield "which depends on what cannot be read here", "取决于此处无法读出的设置"
+    if config.version_origin == "assumed":
+        yield (
+            f"whose version is assumed to be {config.framework_version}",
+            f"其版本假定为 {config.framework_version}",
+        )
+    if patched:
+        yield f"unless its version is {patched} or a later patch", f"除非其版本为 {patched} 或其后的补丁版本"
+    if any(problem.kind.code in _FORKS for problem in config.problems):
+        yield "which runs a fork", "其程序为分支版本"
+
+
+def _all_met(when: tuple[tuple[Any, ...], ...], side: Side) -> bool | None:
+    answers: list[bool | None] = []
+    for condition in when:
+        answer = _met(condition, side)
+        if answer is False:
+            return False
+        answers.append(answer)
+    return None if None in answers else True
+
+
+def _met(condition: tuple[Any, ...], side: Side) -> bool | None:
+    """Whether a condition is true of a file; None where that cannot be read."""
+    kind, name, *rest = condition
+    if kind == "any":
+        answers = [_all_met(every, side) for every in rest[0]]
+        return True if True in answers else None if None in answers else False
+    comparison, operand = rest
+    if kind == "field":
+        return _holds(name, comparison, operand, side)
+    if kind == "environment":
+        return COMPARISONS[comparison](side.environment(name), operand, side.recipe.value)
+    setting = side.setting(name)
+    if setting is not None and not setting.decided:
+        return None
+    return COMPARISONS[comparison](None if setting is None else setting.value, operand, side.recipe.value)
+
+
+def _holds(name: FieldName, comparison: Comparison, operand: Value, side: Side) -> bool | None:
+    """Whether a condition on a recipe field is true; never of a field that says nothing in this run."""
+    answer = all_hold(((name, comparison, operand),), side.recipe)
+    idle = answer and comparison != "unset" and says_something(name, side.recipe) is False
+    return False if idle else answer

@@ -1,0 +1,117 @@
+"""`accmap defects`: the table, what concerns a file, and what an upgrade changes for it."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accmap.schemas.versions import names
+
+ROOT = Path(__file__).resolve().parents[2]
+MOE = (ROOT / "examples" / "qwen3_moe" / "megatron.sh").read_text("utf-8")
+UNDER_CONTEXT = MOE.replace("--nproc_per_node 1", "--nproc_per_node 2").replace(
+    "--bf16", "--bf16 --context-parallel-size 2 --fp32-residual-connection"
+)
+FILES = {"a.sh": UNDER_CONTEXT}
+
+
+def listed(accmap: Any, *words: str) -> dict[str, dict[str, Any]]:
+    answer = accmap("defects", *words, "--format", "json")
+    assert answer.code == 0
+    return {row["id"]: row for row in json.loads(answer.out)}
+
+
+def test_the_table_is_chosen_from(accmap: Any) -> None:
+    every = listed(accmap)
+    assert len(every) == len(accmap("defects").out.splitlines())
+    of_15 = listed(accmap, "--version", "0.15")
+    assert set(of_15) == {code for code, row in every.items() if "0.15" in row["affected"][0]["versions"]} != set()
+    order = names("megatron")
+    late = {
+        code for code, row in every.items() if set(order[order.index("0.18") :]) & set(row["affected"][0]["versions"])
+    }
+    assert set(listed(accmap, "--since", "0.18")) == late
+    assert set(listed(accmap, "--framework", "mindformers")) == {
+        code for code, row in every.items() if row["database_specific"]["framework"] == "mindformers"
+    }
+
+
+def test_a_release_gains_and_loses(accmap: Any) -> None:
+    found = listed(accmap, "--from", "0.15", "--to", "0.16")
+    assert {code for code, row in found.items() if "0.16" in row["affected"][0]["versions"]} >= {"DEF003"}
+    assert {code for code, row in found.items() if "0.15" in row["affected"][0]["versions"]} >= {"DEF001", "DEF009"}
+
+
+def test_of_a_file(accmap: Any) -> None:
+    answer = json.loads(accmap("defects", "a.sh", "--megatron", "0.15", "--format", "json", files=FILES).out)
+    assert [(one["code"], one["severity"]) for one in answer["defects"]] == [("DEF001", "error"), ("DEF005", "warning")]
+    assert answer["framework_version"] == "0.15"
+    text = accmap("defects", "a.sh", "--megatron", "0.15", "--lang", "zh")
+    assert "DEF001" in text.out
+    assert "上下文并行" in text.out
+
+
+def test_an_assumed_version_is_no_certain_one(accmap: Any) -> None:
+    answer = json.loads(accmap("defects", "a.sh", "--format", "json", files=FILES).out)
+    first = answer["defects"][0]
+    assert (first["code"], first["severity"]) == ("DEF001", "warning")
+    assert "whose version is assumed to be 0.12" in first["message"]
+
+
+def test_an_upgrade_of_a_file(accmap: Any) -> None:
+    words = ("defects", "a.sh", "--from", "0.15", "--to", "0.17")
+    answer = json.loads(accmap(*words, "--format", "json", files=FILES).out)
+    assert [one["code"] for one in answer["lost"]] == ["DEF001", "DEF005"]
+    assert answer["gained"] == []
+    changed = next(row for row in answer["changed"] if row["field"] == "precision.residual_in_fp32")
+    assert (changed["a"]["value"], changed["b"]["value"]) == (False, True)
+    text = accmap(*words).out
+    assert "megatron 0.15 → 0.17" in text
+    assert "precision.residual_in_fp32: False → True (numerics)" in text
+
+
+def test_one_condition_that_cannot_be_read(accmap: Any) -> None:
+    text = UNDER_CONTEXT.replace("--context-parallel-size 2", '--context-parallel-size "$CP"')
+    answer = json.loads(accmap("defects", "b.sh", "--megatron", "0.15", "--format", "json", files={"b.sh": text}).out)
+    first = answer["defects"][0]
+    assert (first["code"], first["severity"]) == ("DEF001", "warning")
+    assert "which depends on what cannot be read here" in first["message"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--from", "0.15"), "--from and --to belong together"),
+        (("--version", "7"), "no framework has 7"),
+        (("--framework", "mindformers", "--version", "0.15"), "no framework has 0.15"),
+        (("a.sh", "--version", "0.15"), "a file has its own"),
+        (("a.sh", "--from", "0.1", "--to", "0.15"), "not a version that accmap knows"),
+        (("none.sh",), "none.sh"),
+    ],
+)
+def test_what_cannot_be_asked(accmap: Any, words: tuple[str, ...], said: str) -> None:
+    answer = accmap("defects", *words, files=FILES)
+    assert answer.code == 2
+    assert said in answer.err
+
+
+def test_lint_knows_them(accmap: Any) -> None:
+    answer = accmap("lint", "a.sh", "--megatron", "0.15", "--no-config", "--no-cache", "--select", "DEF", files=FILES)
+    assert answer.code == 1
+    assert "DEF001" in answer.out
+    assert (
+        accmap("lint", "a.sh", "--megatron", "0.15", "--no-config", "--no-cache", "--ignore", "DEF").out.count("DEF")
+        == 0
+    )
+
+
+def test_standard_input_is_read_once(accmap: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in (("--megatron", "0.15"), ("--from", "0.15", "--to", "0.17")):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(UNDER_CONTEXT.encode())))
+        answer = accmap("defects", "-", *words)
+        assert answer.code == 0
+        assert "DEF001" in answer.out

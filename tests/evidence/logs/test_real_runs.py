@@ -1,0 +1,77 @@
+"""Pairs of real runs: those that are equal pass, and no planted fault does (`real_runs.yaml`)."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accmap.evidence.logs.comparing import Comparison, compare
+from accmap.evidence.logs.reading import LogReader
+from accmap.evidence.logs.verdict import Experiment, Grounds
+from accmap.schemas.house_yaml import house_yaml
+
+if TYPE_CHECKING:
+    from accmap.evidence.logs.run import Run
+
+HERE = Path(__file__).parent
+TABLE = house_yaml((HERE / "real_runs.yaml").read_text("utf-8"))
+PLANTED = TABLE["planted"]
+
+
+@cache
+def run(name: str) -> Run:
+    """A kept run; with `+ N` or `- N` behind its name its steps are numbered so much later."""
+    file, *moved = name.split(" ", 1)
+    text = gzip.decompress((HERE / "real_runs" / f"{file}.log.gz").read_bytes()).decode()
+    if moved:
+        by = int(moved[0].replace(" ", ""))
+        text = re.sub(r"(iteration +)(\d+)/", lambda found: f"{found[1]}{int(found[2]) + by}/", text)
+    reader = LogReader()
+    reader.take(text.encode(), 1, name)
+    found = reader.run(name, (name,))
+    assert found is not None
+    return found
+
+
+def judged(experiment: Experiment, a: str, b: str, grounds: Grounds = Grounds()) -> Comparison:  # noqa: B008
+    return compare(run(a), run(b), experiment, grounds=grounds)
+
+
+@pytest.mark.parametrize(("experiment", "a", "b"), TABLE["clean"], ids=" ".join)
+def test_equal_runs_pass(experiment: Experiment, a: str, b: str) -> None:
+    found = judged(experiment, a, b)
+    assert found.verdict.answer == "match", found.verdict.said.text()
+
+
+@pytest.mark.parametrize(("fault", "experiment", "a", "b", "by"), PLANTED, ids=lambda value: str(value))
+def test_a_planted_fault_is_found_or_left_open(fault: str, experiment: Experiment, a: str, b: str, by: str) -> None:
+    # As many steps as there are count as enough, so that a fault is not left open for its length alone.
+    verdict = judged(experiment, a, b, Grounds(100)).verdict
+    failed = [one.name for one in verdict.criteria if one.decides and one.status == "fail"]
+    if by:
+        assert verdict.answer == "mismatch", f"{fault}: {verdict.said.text()}"
+        assert by in failed
+    else:
+        assert verdict.answer == "partial"
+        assert "initial weights" in [one.what for one in verdict.unseen]
+
+
+@pytest.mark.parametrize(("fault", "experiment", "a", "b", "by"), [row for row in PLANTED if "shifted" in row[0]])
+def test_a_shifted_log_passes_where_the_shift_is_given(
+    fault: str, experiment: Experiment, a: str, b: str, by: str
+) -> None:
+    assert by == "steps"
+    verdict = judged(experiment, a, b, Grounds(900, int(fault.rpartition(" ")[2]))).verdict
+    assert verdict.answer == "match", verdict.said.text()
+
+
+def test_how_many() -> None:
+    found = sum(bool(row[-1]) for row in PLANTED)
+    assert len(PLANTED) >= 30
+    assert found >= 27
+    assert len(TABLE["clean"]) >= 10

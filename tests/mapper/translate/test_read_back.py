@@ -1,0 +1,171 @@
+"""What convert and pair write is read back: what no row of the report names is accmap's own error, exit code 3."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+import accmap
+from accmap.cli.lean import main
+from accmap.mapper.align.pair import pair_of
+from accmap.mapper.differences import differences
+from accmap.mapper.recipe.reading import recipe_of
+from accmap.mapper.translate import mindformers_file, read_back
+from accmap.mapper.translate.translation import translate
+from accmap.mapper.translate.update import update
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.reader import config_of
+from accmap.schemas.source import SourceText
+
+if TYPE_CHECKING:
+    from accmap.mapper.differences import Difference
+    from accmap.mapper.recipe.values import Recipe
+    from accmap.mapper.translate.target import Translation
+    from accmap.schemas.config import Config
+
+CASES = yaml.safe_load(Path(__file__).with_name("cases").joinpath("read_back.yaml").read_text("utf-8"))
+EXAMPLE = Path(__file__).parents[3] / "examples" / "qwen3_dense"
+SCRIPT, YAML = EXAMPLE / "megatron.sh", EXAMPLE / "mindformers.yaml"
+
+
+def config(case: dict[str, Any]) -> Config:
+    if "arguments" in case:
+        text, name = f"torchrun pretrain_gpt.py {case['arguments']}\n", "run.sh"
+    else:
+        text, name = case["yaml"], "run.yaml"
+    options = ReadOptions(
+        megatron=case.get("megatron"), mindformers=case.get("mindformers"), world_size=case.get("devices")
+    )
+    return config_of(SourceText(name, text), options, path=name)
+
+
+def translated(case: dict[str, Any]) -> Translation:
+    return translate(config(case), None, case.get("to"), case.get("dialect"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_a_difference_has_its_row(case: dict[str, Any]) -> None:
+    found = translated(case)
+    assert found.unsaid == ()
+    assert found.written is not None
+    for field, value in case.get("value", {}).items():
+        assert recipe_of(found.written).value(field) == value, field
+    rows = {row.field: row for row in found.rows if row.field is not None}
+    for field, wanted in case.get("report", {}).items():
+        assert [rows[field].status, rows[field].impact] == wanted, field
+        assert rows[field].en
+        assert rows[field].zh
+        assert not rows[field].carried
+
+
+@pytest.mark.parametrize("source", [SCRIPT, YAML], ids=["script", "yaml"])
+@pytest.mark.parametrize("step", [None, 0, 3])
+def test_both_files_of_a_pair_are_read_back(source: Path, step: int | None) -> None:
+    pair = pair_of(accmap.load(str(source)), step=step)
+    for side in (pair.megatron, pair.mindformers):
+        assert side.written is not None
+        assert side.unsaid == ()
+
+
+def test_a_null_tokenizer_s_own_token_is_counted_by_the_version_that_is_written() -> None:
+    # Megatron-LM 0.12 training/tokenizer/tokenizer.py:_NullTokenizer has vocab_size + 1 tokens; 0.18
+    # core/tokenizers/text/libraries/null_tokenizer.py:NullTokenizer has vocab_size.
+    case = {"arguments": "--num-layers 2 --vocab-size 128256 --tokenizer-type NullTokenizer", "megatron": "0.19"}
+    pair = pair_of(config(case), megatron="0.12")
+    assert pair.megatron.unsaid == ()
+    assert pair.megatron.written is not None
+    assert (pair.megatron.written.value("vocab_size"), pair.megatron.written.value("padded_vocab_size")) == (
+        128255, 128256,
+    )  # fmt: skip
+
+
+def _changed(monkeypatch: pytest.MonkeyPatch, key: str, value: object) -> None:
+    """Let the writer get one value wrong, whatever the tables say."""
+    real = mindformers_file.mindformers_settings
+
+    def wrong(translation: Translation) -> dict[str, Any]:
+        return {**real(translation), key: value}
+
+    monkeypatch.setattr(mindformers_file, "mindformers_settings", wrong)
+
+
+def test_what_is_written_wrongly_is_not_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _changed(monkeypatch, "model.model_config.intermediate_size", 4097)
+    out = tmp_path / "new.yaml"
+    report = tmp_path / "report.json"
+    assert main(["convert", str(SCRIPT), "-o", str(out), "--report", str(report)]) == 3
+    assert not out.exists()
+    assert not report.exists()
+    said = capsys.readouterr().err
+    assert "model.ffn_hidden_size: " in said
+    assert "4097" in said
+    assert "--no-read-back" in said
+    assert main(["convert", str(SCRIPT), "-o", str(out), "--lang", "zh"]) == 3
+    assert "accmap 自身的缺陷" in capsys.readouterr().err
+    assert main(["convert", str(SCRIPT), "-o", str(out), "--no-read-back"]) in (0, 1)
+    assert "intermediate_size: 4097" in out.read_text("utf-8")
+    folder = tmp_path / "pair"
+    assert main(["pair", str(SCRIPT), "-d", str(folder)]) == 3
+    assert not folder.exists()
+    with pytest.raises(accmap.ReadBackError) as raised:
+        accmap.convert(str(SCRIPT))
+    assert "model.ffn_hidden_size" in raised.value.message("zh")
+    assert "4097" in accmap.convert(str(SCRIPT), read_back=False).text
+
+
+def _says_nothing(*_: object) -> None:
+    """In place of the update's own list of what is left."""
+
+
+def test_what_an_update_leaves_wrong_is_not_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = tmp_path / "there.yaml"
+    there.write_text(YAML.read_text("utf-8").replace("num_hidden_layers: 4", "num_hidden_layers: 6"), "utf-8")
+    before = there.read_text("utf-8")
+    monkeypatch.setattr("accmap.mapper.translate.update._ROUNDS", 0)
+    monkeypatch.setattr("accmap.mapper.translate.update._Updating._say_what_is_left", _says_nothing)
+    assert main(["convert", str(SCRIPT), "--update", str(there)]) == 3
+    assert "model.num_layers" in capsys.readouterr().err
+    assert there.read_text("utf-8") == before
+    assert main(["convert", str(SCRIPT), "--update", str(there), "--no-read-back"]) in (0, 1)
+
+
+def test_an_update_is_read_back() -> None:
+    source = accmap.load(str(SCRIPT))
+    there = YAML.read_text("utf-8").replace("num_hidden_layers: 4", "num_hidden_layers: 6")
+    found = update(
+        there, translate(source), config_of(SourceText("there.yaml", there), ReadOptions(), path="there.yaml")
+    )
+    assert found.unsaid == ()
+    assert "num_hidden_layers: 4" in found.text
+
+
+def test_the_comparison_is_that_of_diff(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def watched(a: Recipe, b: Recipe) -> tuple[Difference, ...]:
+        seen.append(f"{a.framework} {b.framework}")
+        return differences(a, b)
+
+    monkeypatch.setattr(read_back, "differences", watched)
+    source = accmap.load(str(SCRIPT))
+    assert translate(source).unsaid == ()
+    assert seen == ["megatron mindformers"]
+
+
+def test_what_only_one_side_says_is_no_difference_where_it_is_what_the_other_does_unasked() -> None:
+    # MindFormers 1.9 core/config: an explicit neutral value, which Megatron-LM has no argument for.
+    text = YAML.read_text("utf-8").replace(
+        "model_config:", "model_config:\n    moe_router_force_expert_balance: False", 1
+    )
+    one = recipe_of(config_of(SourceText("a.yaml", text), ReadOptions(), path="a.yaml"))
+    other = recipe_of(accmap.load(str(SCRIPT)))
+    for row in differences(one, other):
+        if row.field == "moe.router.force_balance":
+            assert row.impact == "none"

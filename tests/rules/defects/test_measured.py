@@ -1,0 +1,59 @@
+"""Known defects that were measured: the experiment again, on the real code of an affected and of a mended version."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accmap.rules.defects_listed_compiled import LISTED
+from accmap.schemas.house_yaml import house_yaml
+
+HERE = Path(__file__).parent
+TREES = os.environ.get("ACCMAP_MEGATRON_TREES", "")
+WHEELS = HERE.parents[2] / ".frameworks" / "mindformers"
+MEASURED: dict[str, dict[str, Any]] = house_yaml((HERE / "measured.yaml").read_text("utf-8"))
+
+
+def test_every_measurement_is_repeated() -> None:
+    told = {code: row["evidence"]["test"] for code, row in LISTED.items() if row["evidence"]["kind"] == "measured"}
+    assert told == {code: f"tests/rules/defects/test_measured.py::test_measured[{code}]" for code in MEASURED}
+
+
+@pytest.mark.parametrize("code", MEASURED)
+def test_what_was_measured_is_what_is_listed(code: str) -> None:
+    affected = LISTED[code]["in"]
+    assert MEASURED[code]["has"] in affected
+    assert MEASURED[code]["mended"] not in affected
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("code", MEASURED)
+def test_measured(code: str) -> None:
+    row = MEASURED[code]
+    for version, expected in ((row["has"], row["finds"]), (row["mended"], row["then"])):
+        found = figures(code, version)
+        for name, value in expected.items():
+            assert found[name] == (pytest.approx(value, rel=1e-3) if isinstance(value, float) else value), version
+
+
+def figures(code: str, version: str) -> dict[str, Any]:
+    megatron = LISTED[code]["framework"] == "megatron"
+    tree = Path(TREES, version) if megatron else WHEELS / f"{version}.0"
+    if not tree.is_dir() or (megatron and not TREES):
+        pytest.skip(f"there is no source of {version}")
+    program = HERE / ("experiments.py" if megatron else "experiments_mindformers.py")
+    ran = subprocess.run(
+        [sys.executable, str(HERE.parents[1] / "framework_run.py"), str(program), str(tree), code],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "TORCHDYNAMO_DISABLE": "1"},
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return json.loads(ran.stdout.splitlines()[-1])

@@ -1,0 +1,127 @@
+"""What differs, changes numbers and was run by no model makes a match partial, with both values."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accmap.cli.lean import main
+from accmap.cli.verify import findings_of, unexercised
+from accmap.cli.verify_report import html_page, text_page
+from accmap.schemas.border.incoming import read_text
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.reader import config_of
+from accmap.verifier.verify import Verification, missing
+
+sys.path.insert(0, str(Path(__file__).parent / "pairs"))
+from pair_files import write_pair
+
+SCRIPT = (
+    "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 128 --num-attention-heads 4 --swiglu "
+    "--ffn-hidden-size 256 --seq-length 64 --max-position-embeddings 64 --position-embedding-type rope --bf16 "
+    "--disable-bias-linear --normalization RMSNorm --untie-embeddings-and-output-weights --vocab-size 511 "
+    "--make-vocab-size-divisible-by 8 --tokenizer-type NullTokenizer --micro-batch-size 2 --global-batch-size 2 "
+    "--train-iters 100 --lr 1e-3 --lr-decay-style cosine --min-lr 1e-4 --lr-warmup-iters 10 --attention-dropout 0 "
+    "--hidden-dropout 0 --data-path /d --split 1,0,0 --accumulate-allreduce-grads-in-fp32 "
+    "--no-bias-swiglu-fusion --eval-iters 0 --attention-softmax-in-fp32 "
+)
+# megatron core_v0.12.0: eod-mask-loss `core/datasets/gpt_dataset.py:_get_ltor_masks_and_position_ids`, per-token loss
+# `pretrain_gpt.py:loss_func`, dropout `core/transformer/dot_product_attention.py`, fp32 residual (from 0.17)
+# `core/fusions/fused_bias_dropout.py`; mindformers 1.9.0: rotary type `rotary_pos_embedding.py:apply_rotary_pos_emb`,
+# normalisation `parallel_core/training_graph/transformer/norm.py`.
+LEFT: dict[str, tuple[dict[str, Any], str | None, tuple[Any, Any]]] = {
+    "the end of a document in the loss": (
+        {"megatron": {"eod-mask-loss": True}}, "data.mask_loss_after_eod", (True, False),
+    ),
+    "tokens weighted over the batch": (
+        {"megatron": {"calculate-per-token-loss": True}}, "gradient.per_token_loss", (True, False),
+    ),
+    "dropout on one side": ({"megatron": {"attention-dropout": 0.1}}, "attention.dropout", (0.1, 0.0)),
+    "dropout on the other": ({"model": {"hidden_dropout": 0.1}}, "model.hidden_dropout", (0.0, 0.1)),
+    "the type of a normalisation": (
+        {"model": {"layernorm_compute_dtype": "bfloat16"}}, "precision.norm_dtype", ("float32", "bfloat16"),
+    ),
+    "the type of the rotation": (
+        {"model": {"rotary_dtype": "bfloat16"}}, "precision.rotary_dtype", ("float32", "bfloat16"),
+    ),
+    "fp16 on one side": (
+        {"megatron": {"bf16": None, "fp16": True}}, "precision.compute_dtype", ("float16", "bfloat16"),
+    ),
+    "the warm-up": ({"megatron": {"lr-warmup-iters": 20}}, "schedule.warmup_steps", (20, 10)),
+    "a residual that 0.12 casts back": ({"megatron": {"fp32-residual-connection": True}}, None, (None, None)),
+    "positions that no rotation reads": ({"megatron": {"reset-position-ids": True}}, None, (None, None)),
+    "what the models were run with": ({"megatron": {"norm-epsilon": 1e-4}}, None, (None, None)),
+}  # fmt: skip
+
+
+def left(pair: dict[str, Any], folder: Path, stage: str = "all") -> dict[str, dict[str, Any]]:
+    sources = [read_text(str(path)) for path in write_pair({"family": "dense", **pair}, folder)]
+    configs = [config_of(source, ReadOptions(), path=source.name) for source in sources]
+    return {entry["field"]: entry for entry in unexercised(configs, findings_of(configs, sources), stage)}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_was_not_run_is_named_with_both_values(name: str, tmp_path: Path) -> None:
+    change, field, values = LEFT[name]
+    before, after = left({}, tmp_path), left(change, tmp_path)
+    if field is None:
+        assert after.keys() == before.keys()
+    else:
+        assert field not in before
+        assert (after[field]["a"], after[field]["b"]) == values
+        assert after[field]["reason"]
+
+
+def test_a_stage_without_steps_says_nothing_of_the_optimizer(tmp_path: Path) -> None:
+    change = {"megatron": {"adam-beta2": 0.99}}
+    assert "optimizer.beta2" not in left(change, tmp_path)
+    assert "optimizer.beta2" in left(change, tmp_path, "step1")
+
+
+def test_two_files_of_one_framework_are_compared_as_they_are(tmp_path: Path) -> None:
+    script, _ = write_pair({"family": "dense"}, tmp_path)
+    text = script.read_text("utf-8")
+    other = tmp_path / "other.sh"
+    other.write_text(text.rstrip() + " --eod-mask-loss\n", "utf-8")
+    configs = [config_of(read_text(str(path)), ReadOptions(), path=str(path)) for path in (script, other)]
+    assert [entry["field"] for entry in unexercised(configs, (), "all")] == ["data.mask_loss_after_eod"]
+    assert unexercised([configs[0], configs[0]], (), "all") == []
+
+
+def test_only_a_match_becomes_partial() -> None:
+    entry = {"field": "attention.dropout", "reason": "it differs", "a": 0.1, "b": 0.0}
+    known = ({"field": "attention.dropout", "reason": "random"}, {"field": "run.seed", "reason": "drawn"})
+    found = Verification(
+        "match", ("megatron", "mindformers"), ("a.sh", "b.yaml"), {}, (), 1e-5, "all", (), (), {}, known, None, (), (),
+        {}, {}, {},
+    )  # fmt: skip
+    partial = found.in_part([entry])
+    assert found.in_part([]).verdict == "match"
+    assert partial.verdict == "partial"
+    assert [one["field"] for one in partial.not_compared] == ["attention.dropout", "run.seed"]
+    assert found._replace(verdict="mismatch").in_part([entry]).verdict == "mismatch"
+    for language in ("en", "zh"):
+        for page in (text_page(partial.to_json(), language), html_page(partial.to_json(), language)):
+            assert "attention.dropout (0.1 | 0.0): it differs" in page
+
+
+@pytest.mark.frameworks
+@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.parametrize(("more", "verdict"), [("", "match"), ("--eod-mask-loss", "partial")])
+def test_what_convert_writes_matches_and_what_it_was_not_told_is_named(
+    more: str, verdict: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script, written = tmp_path / "a.sh", tmp_path / "b.yaml"
+    script.write_text(SCRIPT + "\n", "utf-8")
+    assert main(["convert", str(script), "-o", str(written)]) == 0
+    script.write_text(SCRIPT + more + "\n", "utf-8")
+    capsys.readouterr()
+    assert main(["verify", str(script), str(written), "--format", "json", "--quiet"]) == (verdict != "match")
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["verdict"] == verdict, answer["not_compared"]
+    differing = [entry["field"] for entry in answer["not_compared"] if entry.get("differs")]
+    assert differing == (["data.mask_loss_after_eod"] if more else [])
