@@ -6,6 +6,7 @@ import os
 import sys
 
 from .exit_codes import FINE, UNUSABLE
+from .own_modules import find_own_modules_first
 
 TYPE_CHECKING = False  # importing `typing` costs as much as starting Python
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def main(words: Sequence[str] | None = None) -> int:
     import gc
 
     gc.set_threshold(100_000)  # a run makes many values that live to its end, and next to no cycles
+    find_own_modules_first()
     code = _guarded(sys.argv[1:])
     if code == _UNREAD:
         _end_unread()

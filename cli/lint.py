@@ -10,6 +10,7 @@ from ..schemas.border.outgoing import emit, flush, tell
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.named_module import named_module
 from .branches import branches_of
 from .configuration import Configuration, check_codes, find_configuration
 from .exit_codes import BAD, BROKEN, FINE, UNUSABLE
@@ -269,13 +270,11 @@ def _against_baseline(report: Report, path: str | None, wishes: Wishes) -> Repor
 
 def rendered(report: Report, form: str, language: Language, *, statistics: bool = False) -> Outgoing:
     """The report in one of the output formats."""
-    from importlib import import_module
-
     if statistics:
         from .lint_formats.statistics import write
 
         return write(report, language, as_json=form in ("json", "jsonl"))
-    return import_module(f".lint_formats.{form}", __package__).write(report, language)
+    return named_module(f"lint_formats.{form}", __package__).write(report, language)
 
 
 def exit_code(report: Report, fail_on: str) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 
 from ..schemas.border.outgoing import tell, tell_crash
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, ReadBackError, UnreadableError
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.named_module import named_module
 from .branches import branches_of
 from .exit_codes import BROKEN, UNUSABLE
 from .messages_compiled import say
@@ -37,7 +37,7 @@ def run_command(command: Command, parsed: Parsed) -> int:
             reading = {option.dest: values.pop(option.dest) for option in reading_of(command)}
             values["options"] = check_versions(read_options(reading, parsed.files))
             values["stdin_name"] = reading["stdin_filename"]
-        module = import_module(f".{command.module}", __package__)
+        module = named_module(command.module, __package__)
         return module.run(parsed.files, **values)
     except UnreadableError as error:
         report(error, values["lang"])  # pyright: ignore[reportArgumentType]

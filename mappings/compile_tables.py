@@ -35,11 +35,14 @@ def topics() -> list[Path]:
 def compiled() -> dict[str, Any]:
     """The constants of the compiled tables."""
     rows: list[Any] = []
+    notes: list[Any] = []
     gates: dict[str, Any] = {}
     for path in topics():
         content: dict[str, Any] = house_yaml(path.read_text(encoding="utf-8"))
         TableFile.model_validate(content)
-        rows.extend(_row(path.stem, row, content.get("only", [])) for row in content["rows"])
+        for row in content["rows"]:
+            rows.append(_row(path.stem, row, content.get("only", []), len(notes)))
+            notes.append(_notes(row))
         for row in content["rows"]:
             gates.update({field: _gate(gate) for field, gate in row.get("gates", {}).items()})
     reasons, megatron, mindformers = _reasons(rows)
@@ -49,6 +52,7 @@ def compiled() -> dict[str, Any]:
         raise ValueError(f"no version of Megatron-LM has an argument of this name: {', '.join(sorted(misspelt))}")
     return {
         "ROWS": tuple(rows),
+        "NOTES": tuple(notes),
         "GATES": gates,
         "REASONS": reasons,
         "MEGATRON_REASONS": megatron,
@@ -64,13 +68,12 @@ def _gate(gate: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _row(topic: str, row: dict[str, Any], only: list[Any]) -> tuple[Any, ...]:
+def _row(topic: str, row: dict[str, Any], only: list[Any], number: int) -> tuple[Any, ...]:
     fields = tuple(row["fields"]) if "fields" in row else (row["field"],)
     model = row.get("model")
     both = row.get("mindformers")
     static = row.get("static", model if model is not None else both)
     dynamic = row.get("dynamic", model if model is not None else both)
-    note = row.get("note", {"en": "", "zh": ""})
     return (
         topic,
         fields,
@@ -81,24 +84,28 @@ def _row(topic: str, row: dict[str, Any], only: list[Any]) -> tuple[Any, ...]:
         _sides(row["megatron"], "", fields),
         _sides(static, _MODEL["static"] if "static" not in row and model is not None else "", fields),
         _sides(dynamic, _MODEL["dynamic"] if "dynamic" not in row and model is not None else "", fields),
-        tuple(
-            (
-                caveat.get("to"),
-                _conditions(caveat["when"]),
-                caveat["status"],
-                tuple(caveat.get("instead", {}).items()),
-                tuple(caveat.get("about", ())),
-                caveat["en"],
-                caveat["zh"],
-                *_last_known((caveat.get("since"), caveat.get("until"), caveat.get("source"))),
-            )
-            for caveat in row.get("caveats", [])
-        ),
-        tuple(row["sources"]),
-        note["en"],
-        note["zh"],
+        number,
+        "caveats" in row,
         *((row["part_of"],) if "part_of" in row else ()),
     )
+
+
+def _notes(row: dict[str, Any]) -> tuple[Any, ...]:
+    note = row.get("note", {"en": "", "zh": ""})
+    caveats = tuple(
+        (
+            caveat.get("to"),
+            _conditions(caveat["when"]),
+            caveat["status"],
+            tuple(caveat.get("instead", {}).items()),
+            tuple(caveat.get("about", ())),
+            caveat["en"],
+            caveat["zh"],
+            *_last_known((caveat.get("since"), caveat.get("until"), caveat.get("source"))),
+        )
+        for caveat in row.get("caveats", [])
+    )
+    return caveats, tuple(row["sources"]), note["en"], note["zh"]
 
 
 def _last_known(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -212,11 +219,14 @@ def without_reason() -> list[str]:
 
 
 def products() -> dict[str, str]:
-    """Both compiled modules."""
+    """The compiled modules: what every reading needs, what only some ask for, and the families."""
+    tables = compiled()
+    notes = tables.pop("NOTES")
     families = "Model families and the frames of written files; compiled from families.yaml and skeleton.yaml."
     return {
-        "mappings/tables_compiled.py": literal_module(
-            "The mapping tables; compiled from the YAML files.", **compiled()
+        "mappings/tables_compiled.py": literal_module("The mapping tables; compiled from the YAML files.", **tables),
+        "mappings/notes_compiled.py": literal_module(
+            "The notes of the mapping tables' rows; compiled from the YAML files.", NOTES=notes
         ),
         "mappings/families_compiled.py": literal_module(families, **compiled_families()),
     }

@@ -84,12 +84,31 @@ class Row(NamedTuple):
     megatron: tuple[Side, ...]
     static: tuple[Side, ...]
     dynamic: tuple[Side, ...]
-    caveats: tuple[Caveat, ...]
-    sources: tuple[str, ...]
-    en: str
-    zh: str
+    number: int | None = None
+    """Where its notes stand; a row that is in no table has none."""
+    has_caveats: bool = False
     part_of: FieldName | None = None
     """The field that this one is a detail of: without it, it counts for nothing."""
+
+    @property
+    def caveats(self) -> tuple[Caveat, ...]:
+        """What is to be said of some values, and what stands for them on the other side."""
+        return _notes_of(self.number).caveats if self.has_caveats else ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where it was read or measured."""
+        return _notes_of(self.number).sources
+
+    @property
+    def en(self) -> str:
+        """What is said of the row in every case."""
+        return _notes_of(self.number).en
+
+    @property
+    def zh(self) -> str:
+        """The same in Chinese."""
+        return _notes_of(self.number).zh
 
     def side(self, name: SideName, version: str) -> Side | None:
         """The side that speaks for a version; None where the concept does not exist there."""
@@ -98,6 +117,15 @@ class Row(NamedTuple):
             if side.covers(version):
                 return side
         return None
+
+
+class Notes(NamedTuple):
+    """What is said of a row; a file that agrees with its partner never asks for it."""
+
+    caveats: tuple[Caveat, ...] = ()
+    sources: tuple[str, ...] = ()
+    en: str = ""
+    zh: str = ""
 
 
 class Gate(NamedTuple):
@@ -166,6 +194,7 @@ def field_named(value: object) -> FieldName:
 
 
 _tables: list[Table] = []
+_notes: list[Notes] = []
 _rows_of: dict[str, list[Row]] = {}
 _reasons: dict[str, Reason | None] = {}
 
@@ -204,8 +233,16 @@ def _row(values: tuple) -> Row:  # type: ignore[type-arg]
         megatron=tuple(Side(*side) for side in row.megatron),
         static=tuple(Side(*side) for side in row.static),
         dynamic=tuple(Side(*side) for side in row.dynamic),
-        caveats=tuple(Caveat(*caveat) for caveat in row.caveats),
     )
+
+
+def _notes_of(number: int | None) -> Notes:
+    if not _notes:
+        from .notes_compiled import NOTES
+
+        # At once: another thread must not see half of it.
+        _notes[:] = [Notes(tuple(Caveat(*caveat) for caveat in caveats), *rest) for caveats, *rest in NOTES]
+    return Notes() if number is None else _notes[number]
 
 
 def _destination(name: str) -> str | None:

@@ -18,12 +18,15 @@ from .places import Spot, places_of
 from .rule import Found, Note, Place, at_span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ..mappings.names_compiled import FieldName
+    from ..mappings.tables import SideName
     from .subject import Side, Subject
 
 _MOST_NAMED = 6
+_ROWS: dict[tuple[SideName, str], dict[str, list[int]]] = {}
+"""`_rows_by_key` of the sides and versions met so far; the table never changes."""
 _ATTENTION: tuple[FieldName, ...] = (
     "computed.attention_scale", "computed.rotary_frequencies", "computed.rotary_amplitude",
     "computed.visible_positions",
@@ -108,17 +111,27 @@ def feeding(side: Side, name: FieldName) -> list[FieldName]:
     if field is None:
         return []
     asked, places = _sources(side, field.keys), places_of(side)
-    dialect, version = side_of(side.config), side.config.framework_version
+    rows = _rows_by_key(side_of(side.config), side.config.framework_version)
     found: dict[FieldName, None] = {}
-    for row in table().rows:
-        wanted = row.side(dialect, version)
-        if wanted is None or not any(one in asked for key in (*wanted.keys, *wanted.read) for one in key.split("|")):
-            continue
-        for fed in row.fields:
+    for number in sorted({number for key in asked for number in rows.get(key, ())}):
+        for fed in table().rows[number].fields:
             spot = places.main_spot(fed)
             if spot is not None and spot.key in asked:
                 found[fed] = None
     return list(found)
+
+
+def _rows_by_key(dialect: SideName, version: str) -> Mapping[str, Sequence[int]]:
+    """The rows that read a key, by where they stand in the table."""
+    known: dict[str, list[int]] | None = _ROWS.get((dialect, version))
+    if known is None:
+        known = _ROWS[dialect, version] = {}
+        for number, row in enumerate(table().rows):
+            wanted = row.side(dialect, version)
+            for keys in () if wanted is None else (*wanted.keys, *wanted.read):
+                for key in keys.split("|"):
+                    known.setdefault(key, []).append(number)
+    return known
 
 
 def _sources(side: Side, keys: Sequence[str]) -> set[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..schemas.diagnostic import Diagnostic, Kind, Related, once
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.named_module import named_module
 from ..schemas.purpose import SAID_FIRST, trains_gpt
 from .comparison import differences
 from .defects import advisories
@@ -227,10 +228,8 @@ def _function(entry: Rule) -> Callable[[Subject], Iterable[Found]]:
         return entry.check
     found = _functions.get(entry.check)
     if found is None:
-        from importlib import import_module
-
         module, _, name = entry.check.partition(":")
-        found = _functions[entry.check] = getattr(import_module(f".{module}", __package__), name)
+        found = _functions[entry.check] = getattr(named_module(module, __package__), name)
     return found
 
 

@@ -60,29 +60,30 @@ else:
                 return type.__new__(cls, name, bases, body)
             fields = tuple(body.get("__annotations__", ()))
             defaults = tuple([body.pop(field) for field in fields if field in body])
-            code = _constructor(fields)
             for place, field in enumerate(fields):
                 body[field] = _getter(place, field)
-            body.setdefault("__repr__", _repr)
             body.update(
                 __slots__=(),
-                __new__=_function(code, _GLOBALS, "__new__", defaults),
-                __getnewargs__=_getnewargs,
+                __new__=_constructor(fields, defaults),
                 __match_args__=fields,
                 _fields=fields,
                 _field_defaults=dict(zip(fields[len(fields) - len(defaults) :], defaults)),  # noqa: B905 - 3.10's cost
-                _make=classmethod(_new),
-                _replace=_replace,
-                _asdict=_asdict,
             )
-            return type(name, (tuple,), body)
+            return type(name, (_Record,), body)
 
-    def _constructor(fields):
-        if len(fields) < len(_CONSTRUCTORS):
-            return _CONSTRUCTORS[len(fields)].__code__.replace(co_varnames=("_cls", *fields))
-        # More fields than there is a constructor for: rare, and compiled where it is met.
-        names = ", ".join(fields)
-        return eval(f"lambda _cls, {names}: _new(_cls, ({names}))", {"_new": _new}).__code__
+    def _constructor(fields, defaults):
+        if len(fields) >= len(_CONSTRUCTORS):
+            return _wide
+        code = _CONSTRUCTORS[len(fields)].__code__.replace(co_varnames=("_cls", *fields))
+        return _function(code, _GLOBALS, "__new__", defaults)
+
+    def _wide(_cls, *values, **named):
+        """For more fields than there is a constructor for: rare, and not worth compiling one."""
+        known = {**_cls._field_defaults, **dict(zip(_cls._fields, values)), **named}  # noqa: B905 - counted below
+        twice = named.keys() & set(_cls._fields[: len(values)])
+        if len(values) > len(_cls._fields) or twice or known.keys() ^ set(_cls._fields):
+            raise TypeError(f"{_cls.__name__} takes each of {', '.join(_cls._fields)} once, and those without default")
+        return _new(_cls, map(known.get, _cls._fields))
 
     def _replace(self, /, **changes):
         made = _new(type(self), map(changes.pop, self._fields, self))
@@ -99,6 +100,16 @@ else:
     def _repr(self):
         said = ", ".join(f"{field}={value!r}" for field, value in zip(self._fields, self))  # noqa: B905
         return f"{type(self).__name__}({said})"
+
+    class _Record(tuple):
+        """What all records share: put into each class, it is a third of what making a class costs."""
+
+        __slots__ = ()
+        __repr__ = _repr
+        __getnewargs__ = _getnewargs
+        _make = classmethod(_new)
+        _replace = _replace
+        _asdict = _asdict
 
     class NamedTuple(metaclass=_Maker):
         """The base of a record, as `typing.NamedTuple`."""

@@ -56,8 +56,9 @@ def mindformers_schedule(config: Config, steps: int | None = None) -> Schedule:
 
     schedule = _placed(config, lambda: built(mindformers_parameters(config, steps)))
     found: list[Note] = []
+    section = _section(config)
     if config.dialect != "dynamic" and not any(
-        key.startswith(_section(config)) and setting.origin == "explicit" for key, setting in config.settings.items()
+        key.startswith(section) and setting.origin == "explicit" for key, setting in config.settings.items()
     ):
         found.append(note(say.no_lr_schedule))
     elif config.dialect != "dynamic":

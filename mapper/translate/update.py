@@ -508,7 +508,7 @@ def _shown(value: Value) -> str:
 
 
 _NO_SIDE = Side((), "same", {}, (), (), None, None, None, None, None)
-_FAMILY = Row("model", ("model.family",), "exact", "always", "numerics", (), (), (), (), (), (), "", "")
+_FAMILY = Row("model", ("model.family",), "exact", "always", "numerics", (), (), (), ())
 """Stands for the model class, which no row of the tables writes."""
 _CALLBACKS = _FAMILY._replace(fields=("callbacks",))
 """Stands for callbacks that come with a setting."""

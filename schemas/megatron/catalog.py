@@ -6,10 +6,9 @@ one plain literal module a version, so that reading a file loads the arguments o
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..named_module import named_module
 from ..version_text import minor_of
 from ..versions import default_name, known_names, names
 from .messages_compiled import say
@@ -63,7 +62,7 @@ def catalog(version: str) -> Catalog:
     """The arguments of a version (as `normalise_version` names it)."""
     found = _loaded.get(version)
     if found is None:
-        module = import_module(f".catalog_{version.replace('.', '_')}_compiled", __package__)
+        module = named_module(f"catalog_{version.replace('.', '_')}_compiled", __package__)
         found = _loaded[version] = catalog_of(version, map(ArgumentFact._make, module.ARGUMENTS))
     return found
 

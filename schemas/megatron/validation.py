@@ -7,13 +7,12 @@ goes on. A row that reads an undecided value leaves its target undecided, unless
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from .. import rows
 from ..config import ReadOptions, Setting
 from ..diagnostic import Related, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import Problem, Words, verbatim
+from ..named_module import named_module
 from ..rows import TOO_ODD, Row, UndecidedError
 from ..shell.scanning import is_whole_number
 from .messages_compiled import say
@@ -90,7 +89,7 @@ _known: dict[str, tuple[Row, ...]] = {}
 def _rows(version: str) -> tuple[Row, ...]:
     found = _known.get(version)
     if found is None:
-        module = import_module(f".validation_{version.replace('.', '_')}_compiled", __package__)
+        module = named_module(f"validation_{version.replace('.', '_')}_compiled", __package__)
         found = _known[version] = tuple(
             [
                 Row(action, target, value, condition, Said._make(more))

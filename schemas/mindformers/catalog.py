@@ -5,10 +5,9 @@ Every version has one compiled module, and only the one that is asked for is imp
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING
+from ..named_module import named_module
 from ..version_text import minor_of
 from ..versions import default_name, names, names_with_facts, number_of, stand_ins
 from .messages_compiled import say
@@ -53,5 +52,5 @@ def static_version(asked: str | None) -> str:
 
 def static_catalog(version: str) -> dict[str, Any]:
     """The facts of one of `STATIC_VERSIONS`."""
-    module = import_module(f".static_{version.replace('.', '_')}_compiled", __package__)
+    module = named_module(f"static_{version.replace('.', '_')}_compiled", __package__)
     return module.CATALOG

@@ -13,6 +13,7 @@ from ..config import Config, Setting
 from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING, Words, joined
+from ..named_module import named_module
 from ..suggestion import closest
 from ..versions import names_with_facts, number_of
 from .messages_compiled import say
@@ -51,10 +52,8 @@ class Catalog(NamedTuple):
 
 def catalog(version: str) -> Catalog:
     """The facts of the version, or of the nearest one that there are facts of."""
-    from importlib import import_module
-
     name = nearest(version)
-    facts = import_module(f".dynamic_{name.replace('.', '_')}_compiled", __package__).CATALOG
+    facts = named_module(f"dynamic_{name.replace('.', '_')}_compiled", __package__).CATALOG
     return Catalog(
         name, facts["classes"], facts["optimizers"], facts["schedules"], facts["callbacks"], facts["networks"]
     )

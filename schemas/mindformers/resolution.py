@@ -6,11 +6,10 @@ the value as written; a section that meets a value of a kind it cannot compute w
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from .. import rows
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import Words
+from ..named_module import named_module
 from ..versions import names, number_of
 from .messages_compiled import say
 from .reading import Sourced, Undecided, default_setting
@@ -52,7 +51,7 @@ def sections(version: str, stage: str) -> tuple[Section, ...]:
     if found is None:
         number = number_of(version)
         name = next((one for one in reversed(VERSIONS) if number_of(one) <= number), VERSIONS[0])
-        module = import_module(f".resolution_{name.replace('.', '_')}_compiled", __package__)
+        module = named_module(f"resolution_{name.replace('.', '_')}_compiled", __package__)
         found = _known[version, stage] = tuple(
             [
                 Section(fields, condition, tuple([rows.Row._make((*head, More._make(more))) for *head, more in listed]))

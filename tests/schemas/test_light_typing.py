@@ -66,3 +66,11 @@ def test_records_of_any_size() -> None:
         filled = made(**dict.fromkeys(names[:-1], 1))
         assert filled == (*[1] * (size - 1), *([7] if names else []))
         assert made._fields == tuple(names)
+        for values, named in (
+            ((1,) * (size + 1), {}),
+            ((), {**dict.fromkeys(names, 1), "other": 1}),
+            *[((1,), dict.fromkeys(names, 1)) for _ in names[:1]],
+            *[((), {}) for _ in names[:-1]][:1],
+        ):
+            with pytest.raises(TypeError):
+                made(*values, **named)
