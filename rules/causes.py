@@ -122,9 +122,10 @@ class _Links:
         """The keys that stand twice, by the line that counts."""
         self.differing: dict[FieldName, int] = {}
         """The comparison of each field that has one."""
+        pair = subject.megatron is not None and subject.mindformers is not None
         for number, entry in enumerate(found):
             code, span = entry.kind.code, entry.span
-            alone = len(entry.fields) == 1 and not entry.fields[0].startswith(COMPUTED)
+            alone = pair and len(entry.fields) == 1 and not entry.fields[0].startswith(COMPUTED)
             if alone and (code in _PAIR or entry.fields[0] in COMPARED):
                 self.differing.setdefault(cast("FieldName", entry.fields[0]), number)
             if code in _PAIR or code[:3] not in ("SYN", "MAP") or entry.kind.severity == "info":

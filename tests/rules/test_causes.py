@@ -117,3 +117,21 @@ def test_a_chosen_severity_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture
     entries = json.loads(capsys.readouterr().out)["diagnostics"]
     assert [entry["severity"] for entry in entries if entry["code"] == "MAP056"] == ["info"]
     assert [entry["because_of"] for entry in entries if entry["code"] == "MOE002"] == [None]
+
+
+def test_what_a_framework_refuses_does_not_follow_from_what_the_other_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a file alone nothing is compared, so that a class without an equal causes none of its own faults."""
+    file = tmp_path / "alone.yaml"
+    file.write_text(
+        "run_mode: train\ntrainer: {type: CausalLanguageModelingTrainer}\nuse_legacy: False\n"
+        "model: {model_config: {architectures: [Qwen3ForCausalLM], model_type: qwen3, num_hidden_layers: 2}}\n"
+        "optimizer:\n  type: AdamOffload\n  betas: [0.9, 0.95]\n",
+        "utf-8",
+    )
+    assert main(["lint", str(file), "--no-cache", "--no-config", "--format", "json"]) == 1
+    entries: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["diagnostics"]
+    refused = next(entry for entry in entries if entry["code"] == "MAP068")
+    lacking = next(entry for entry in entries if entry["code"] == "MAP110")
+    assert (refused["because_of"], refused["severity"], lacking["severity"]) == (None, "error", "warning")
