@@ -204,11 +204,10 @@ def _restarts(a: Arguments) -> Built:
         return _cosine_value(low, drop, single(half_turn * single(turned - math.floor(turned))))
 
     regions = _cut(warm.regions(), end)
-    if not warm.steps and cycles > 0:  # a step below zero wraps round into the end of a cycle
+    if not warm.steps and cycles > 0:  # the step below zero wraps round into a cycle before the first
+        begun = math.floor(single(turns * progress(-1))) * length / cycles
         before = (
-            Constant(final)
-            if cycles < 1e-9
-            else _cosine_formula(final, warm.peak, math.pi * cycles / length, -length / cycles)
+            Constant(final) if cycles < 1e-9 else _cosine_formula(final, warm.peak, math.pi * cycles / length, begun)
         )
         regions.append(Region(0, before))
     if 0 <= cycles <= _MOST_RESTARTS:

@@ -124,6 +124,17 @@ def test_comparison_agrees_with_brute_force(one: Schedule, other: Schedule, step
     assert max(largest, rounded) / scale <= found.bound + slack
 
 
+@pytest.mark.parametrize("cycles", [0.5, 1.0, 2.5, 3.0, 7.0, 20.0])
+@pytest.mark.parametrize("total", [1, 2, 3, 5, 8])
+def test_the_step_below_zero_of_a_short_run_with_restarts(total: int, cycles: float) -> None:
+    """`use_fused` asks for step -1, which may lie several cycles before the first."""
+    arguments = {"learning_rate": 1e-4, "warmup_steps": 0, "total_steps": total, "num_cycles": cycles, "lr_end": 0.0}
+    curve = mindformers_schedule(
+        MindFormersParameters("CosineWithRestartsAndWarmUpLR", arguments, use_fused=True)
+    ).learning_rate
+    assert gap(curve.value(0), curve.ideal(0)) < 1e-9
+
+
 @settings(max_examples=100, deadline=None)
 @given(SCHEDULES, SCHEDULES, st.integers(1, 300))
 def test_comparison_is_symmetric(one: Schedule, other: Schedule, steps: int) -> None:
