@@ -41,14 +41,14 @@ SEQUENCE, HIDDEN, EXPERTS, TOPK = 8, 16, 4, 2
 class Group:
     """A process group of a size, whose other ranks are never heard."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    def __init__(self, size: int, rank: int = 0) -> None:
+        self._size, self._rank = size, rank
 
     def size(self) -> int:
         return self._size
 
     def rank(self) -> int:
-        return 0
+        return self._rank
 
 
 def config(**settings: Any) -> TransformerConfig:
@@ -204,6 +204,258 @@ def def010() -> dict[str, Any]:
     """The type of the router's input after the jitter."""
     made = router(config(moe_input_jitter_eps=0.01))
     return {"dtype": str(made.apply_input_jitter(torch.ones(2, HIDDEN, dtype=torch.bfloat16)).dtype)}
+
+
+def def014() -> dict[str, Any]:
+    """Whether the second tensor parallel rank's share of an embedding that is not initialised counts in the norm."""
+    from megatron.core.tensor_parallel import layers
+
+    group = Group(2, rank=1)
+    for name, value in (("world_size", 2), ("rank", 1)):
+        mock.patch.object(parallel_state, f"get_tensor_model_parallel_{name}", return_value=value).start()
+        mock.patch.object(layers, f"get_tensor_model_parallel_{name}", return_value=value, create=True).start()
+    given = config(perform_initialization=False)
+    words: dict[str, Any] = {"init_method": given.init_method, "config": given}
+    try:
+        made = layers.VocabParallelEmbedding(8, HIDDEN, tp_group=group, **words)
+    except TypeError:
+        made = layers.VocabParallelEmbedding(8, HIDDEN, **words)
+    return {"counted": bool(layers.param_is_not_tensor_parallel_duplicate(made.weight))}
+
+
+def def015() -> dict[str, Any]:
+    """The gradient behind the gathering of a prediction layer's projection, where two ranks have the same one."""
+    from megatron.core.tensor_parallel import mappings
+    from megatron.core.transformer import multi_token_prediction as module
+
+    for name in ("get_tensor_model_parallel_group", "get_tensor_model_parallel_group_if_none"):
+        mock.patch.object(mappings, name, return_value=Group(2), create=True).start()
+    mock.patch.object(mappings, "_gather_along_last_dim", lambda x, *_: torch.cat((x, x), dim=-1)).start()
+    mock.patch.object(mappings, "_split_along_last_dim", lambda x, *_: x.chunk(2, dim=-1)[0]).start()
+    mock.patch.object(mappings, "_reduce_scatter_along_last_dim", lambda x, *_: 2 * x.chunk(2, dim=-1)[0]).start()
+    for name in ("all_gather_last_dim_from_tensor_parallel_region", "gather_from_tensor_model_parallel_region"):
+        if hasattr(module, name):
+            states = torch.ones(2, 1, 4, requires_grad=True)
+            getattr(module, name)(states).sum().backward()
+            return {"times": float(states.grad.mean())}
+    raise AssertionError
+
+
+def def016() -> dict[str, Any]:
+    """The sum that is printed of two steps whose prediction loss is one."""
+    from megatron.core.transformer.multi_token_prediction import MTPLossLoggingHelper as Helper
+
+    found: dict[str, Any] = {}
+    for _ in range(2):
+        Helper.tracker = {"values": torch.ones(1)}
+        Helper.track_mtp_metrics(1.0, 0, None, None, found)
+    return {"sum": float(found["mtp_1 loss"])}
+
+
+def calculated(given: Any, tokens: int, micro_batches: int, loss: float) -> Any:
+    """What the schedule makes of a micro batch's loss."""
+    from megatron.core.pipeline_parallel import schedules
+
+    given.timers = given.grad_scale_func = None
+    given.enable_autocast = False
+    with (
+        mock.patch.object(parallel_state, "is_pipeline_last_stage", return_value=True),
+        mock.patch.object(parallel_state, "get_context_parallel_world_size", return_value=1),
+        mock.patch.object(schedules, "get_attr_wrapped_model"),
+        mock.patch.object(schedules, "get_model_type", return_value=None, create=True),
+    ):
+        return schedules.forward_step_calc_loss(
+            mock.MagicMock(vp_stage=None),
+            torch.full((1,), loss),
+            lambda tensor: (tensor.clone(), torch.tensor(tokens), {}),
+            given,
+            None,
+            False,
+            micro_batches,
+            [],
+            cp_group_size=1,
+            is_last_stage=True,
+        )[0]
+
+
+def def017() -> dict[str, Any]:
+    """Whether the loss of a micro batch without a token to learn from is a number."""
+    return {"number": bool(torch.isfinite(calculated(config(), 0, 1, 0.0)).all())}
+
+
+def def020() -> dict[str, Any]:
+    """The factor of the indexer loss's gradient with four micro batches."""
+    from megatron.core.transformer.experimental_attention_variant.dsa import DSAIndexerLossAutoScaler as Scaler
+
+    given = config()
+    given.experimental_attention_variant = "dsa"
+    calculated(given, 1, 4, 1.0)
+    scale = getattr(Scaler, "main_loss_backward_scale", None)
+    return {"factor": 1.0 if scale is None else float(scale)}
+
+
+def def021() -> dict[str, Any]:
+    """The type in which sigmoid scores of the balancing loss are computed."""
+    from megatron.core.transformer.moe import moe_utils
+
+    logits = torch.ones(SEQUENCE, EXPERTS, dtype=torch.bfloat16)
+    return {"dtype": str(moe_utils.compute_routing_scores_for_aux_loss(logits, TOPK, "sigmoid")[1].dtype)}
+
+
+def def022() -> dict[str, Any]:
+    """The length that YaRN takes for the original one, of a run with --max-position-embeddings 163840."""
+    import dataclasses
+
+    from megatron.core.transformer import multi_latent_attention as module
+    from megatron.core.transformer.transformer_config import MLATransformerConfig
+
+    given = {"num_layers": 2, "hidden_size": HIDDEN, "num_attention_heads": 2, "multi_latent_attention": True}
+    read = {"max_position_embeddings": 163840}  # as core_transformer_config_from_args takes what the class has
+    named = {field.name for field in dataclasses.fields(MLATransformerConfig)}
+    made = MLATransformerConfig(**given, **{key: value for key, value in read.items() if key in named})
+
+    def init(self: Any, config: Any, **_: Any) -> None:
+        torch.nn.Module.__init__(self)
+        self.config = config
+        self.model_comm_pgs = self.pg_collection = mock.MagicMock()
+        self.num_attention_heads_per_partition, self.layer_number, self.attn_mask_type = 2, 1, None
+        self.attention_type, self.query_projection_size = "self", HIDDEN
+
+    with (
+        mock.patch.object(module.Attention, "__init__", init),
+        mock.patch.object(module, "build_module", return_value=None),
+        mock.patch.object(module, "YarnRotaryEmbedding") as yarn,
+    ):
+        yarn.return_value = None
+        probe = type("Probe", (module.MultiLatentAttention,), {"get_query_key_value_tensors": None})
+        probe(made, mock.MagicMock(), 1, None, "self")
+    return {"original": yarn.call_args.kwargs["original_max_position_embeddings"]}
+
+
+def def023() -> dict[str, Any]:
+    """Whether YaRN embeddings can be built on the CPU, for a context parallel group."""
+    from megatron.core.models.common.embeddings.yarn_rotary_pos_embedding import YarnRotaryEmbedding
+
+    mock.patch("torch.cuda.current_device", return_value=torch.device("cpu")).start()
+    try:
+        YarnRotaryEmbedding(8, use_cpu_initialization=True, cp_group=Group(1))
+    except TypeError:
+        return {"built": False}
+    return {"built": True}
+
+
+def def027() -> dict[str, Any]:
+    """The float32 copy of a loaded weight of one, where the optimizer lives on the host."""
+    from megatron.core.optimizer.cpu_offloading.hybrid_optimizer import HybridDeviceOptimizer
+    from megatron.core.optimizer.distrib_optimizer import DistributedOptimizer
+
+    hybrid = HybridDeviceOptimizer.__new__(HybridDeviceOptimizer)
+    loaded, copied = torch.ones(1, dtype=torch.bfloat16), torch.zeros(1)
+    hybrid.param_to_fp32_param = {loaded: copied}
+    DistributedOptimizer._copy_model_params_to_main_params(mock.MagicMock(optimizer=hybrid))
+    return {"copy": float(copied)}
+
+
+def def033() -> dict[str, Any]:
+    """Which layer the second of four stages begins with, where only the last stage has its own number."""
+    from megatron.core.transformer.transformer_layer import get_transformer_layer_offset
+
+    given = mock.MagicMock(
+        num_layers=14,
+        pipeline_model_parallel_size=4,
+        virtual_pipeline_model_parallel_size=2,
+        num_layers_in_first_pipeline_stage=None,
+        num_layers_in_last_pipeline_stage=2,
+        pipeline_model_parallel_layout=None,
+    )
+    with (
+        mock.patch.object(parallel_state, "get_pipeline_model_parallel_rank", return_value=1),
+        mock.patch.object(parallel_state, "is_inside_encoder", return_value=False, create=True),
+        mock.patch.object(parallel_state, "get_pipeline_model_parallel_decoder_start", return_value=None, create=True),
+        mock.patch.object(parallel_state, "get_virtual_pipeline_model_parallel_rank", return_value=0),
+        mock.patch.object(parallel_state, "get_virtual_pipeline_model_parallel_world_size", return_value=2),
+    ):
+        try:
+            return {"offset": get_transformer_layer_offset(given, vp_stage=0)}
+        except TypeError:
+            return {"offset": get_transformer_layer_offset(given)}
+
+
+def def037() -> dict[str, Any]:
+    """What is printed of a balancing loss of one in each of two layers and of one prediction layer."""
+    from megatron.core.transformer.moe import moe_utils
+
+    tracker = {"load_balancing_loss": {"values": torch.tensor([1.0, 2.0])}}
+    found: dict[str, Any] = {}
+    words: dict[str, Any] = {"num_layers": 2, "moe_layer_freq": 1, "total_loss_dict": found}
+    if "mtp_num_layers" in moe_utils.track_moe_metrics.__code__.co_varnames:
+        words["mtp_num_layers"] = 1
+    with (
+        mock.patch.object(parallel_state, "get_moe_layer_wise_logging_tracker", return_value=tracker, create=True),
+        mock.patch.object(moe_utils, "get_moe_layer_wise_logging_tracker", return_value=tracker, create=True),
+        mock.patch.object(moe_utils, "reduce_aux_losses_tracker_across_ranks"),
+        mock.patch.object(moe_utils, "clear_aux_losses_tracker"),
+    ):
+        moe_utils.track_moe_metrics(1.0, 0, mock.MagicMock(), **words)
+    return {"printed": float(found["load_balancing_loss"])}
+
+
+def def042() -> dict[str, Any]:
+    """Whether a whole expert, beside a tensor parallel size of two, is reduced with the dense weights."""
+    from megatron.core.tensor_parallel import layers
+
+    given = config(expert_tensor_parallel_size=1)
+    given.tensor_model_parallel_size, given.expert_model_parallel_size = 2, 1
+    mock.patch.object(layers, "get_expert_tensor_parallel_group", return_value=Group(1), create=True).start()
+    made = layers.ColumnParallelLinear(
+        HIDDEN,
+        HIDDEN,
+        config=given,
+        init_method=given.init_method,
+        bias=False,
+        is_expert=True,
+        tp_group=Group(1),
+        skip_weight_param_allocation=False,
+    )
+    return {"dense": bool(made.weight.allreduce)}
+
+
+def def043() -> dict[str, Any]:
+    """The largest rates of two parameter groups after a checkpoint of the same groups was loaded."""
+    from megatron.core.optimizer.optimizer import MegatronOptimizer
+
+    common = {"wd_mult": 1.0, "lr_mult": 1.0, "is_expert_parallel": False, "is_decoupled_lr": False}
+    groups = [{**common, "params": [0], "max_lr": 2.0}, {**common, "params": [1], "max_lr": 1.0}]
+    loaded = MegatronOptimizer._filter_and_reorder_param_groups(groups, groups)
+    return {"rates": [group["max_lr"] for group in loaded]}
+
+
+def def044() -> dict[str, Any]:
+    """Whether rotary embeddings in sections can be cut for two context parallel ranks."""
+    from megatron.core.models.common.embeddings import rope_utils
+    from megatron.core.models.common.embeddings.rotary_pos_embedding import MultimodalRotaryEmbedding
+
+    for name, value in (("world_size", 2), ("rank", 0)):
+        mock.patch.object(parallel_state, f"get_context_parallel_{name}", return_value=value).start()
+    mock.patch.object(parallel_state, "get_context_parallel_group", return_value=Group(2)).start()
+    tensor = torch.tensor
+    mock.patch.object(rope_utils.torch, "tensor", lambda *a, **k: tensor(*a)).start()  # there is no memory to pin
+    mock.patch.object(torch.Tensor, "cuda", lambda self, *_, **__: self).start()
+    mock.patch("torch.cuda.current_device", return_value=torch.device("cpu")).start()
+    made = MultimodalRotaryEmbedding(8, 1.0)
+    positions = torch.arange(SEQUENCE).expand(3, 1, SEQUENCE)
+    try:
+        return {"positions": made(positions, [2, 1, 1]).shape[0]}
+    except RuntimeError:
+        return {"positions": None}
+
+
+def def051() -> dict[str, Any]:
+    """The rows that Muon counts to a query group of a projection that has the gate's rows too."""
+    from megatron.core.optimizer import emerging_optimizers
+
+    given = SimpleNamespace(num_attention_heads=8, num_query_groups=2, kv_channels=64, attention_output_gate=True)
+    return {"rows": sum(emerging_optimizers._get_qkv_split_shapes(given))}
 
 
 if __name__ == "__main__":
