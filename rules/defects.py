@@ -3,7 +3,7 @@
 A finding is certain where the file's version is known and every release of it has the defect. It `may` concern the run,
 and speaks one severity lower, where the version is assumed, where a patch release mended it and nobody says which one
 runs (a tree's own number may be ahead of its code), where the program is a fork, or where a condition rests on what
-cannot be read.
+cannot be read and another one is met: of a file whose model stands elsewhere nothing is said.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _concerning(side: Side) -> Iterator[tuple[str, tuple[str, str], list[tuple[s
     for code, patched, dialects, when, place, cancels in versions.get(config.framework_version, ()):
         if (not dialects or config.dialect in dialects) and not mended(config.release, patched):
             met = _all_met(when, side)
-            if met is not False:
+            if met or (met is None and any(_met(condition, side) for condition in when)):
                 yield code, place, list(_doubts(side, patched, met)), cancels
 
 
