@@ -195,8 +195,8 @@ def _defaults_without_field(before: Config, after: Config, spoken_for: Collectio
         if same(ours.value, theirs.value):
             continue
         reason = known.megatron_reason(key) if before.framework == "megatron" else known.mindformers_reason(key)
-        found = [Found(one.value, "default", key, None) for one in (ours, theirs)]
-        yield Difference(None, *found, "different", "numerics" if reason is None else reason[0])
+        a, b = (Found(one.value, "default", key, None) for one in (ours, theirs))
+        yield Difference(None, a, b, "different", "numerics" if reason is None else reason[0])
 
 
 def _says(row: Difference) -> bool:

@@ -107,7 +107,7 @@ def run(
     findings = () if against else findings_of(configs, sources)
     shown = shown_defects(found, findings)
     if not against:
-        found = found.in_part([*unexercised(configs, findings, stage, lang), *_unseen_defects(findings, shown, lang)])
+        found = found.in_part([*unexercised(configs, findings, stage, lang), *unseen_defects(findings, shown, lang)])
     rules = rules_for(found, findings)
     text = _rendered(found, rules, format, lang, [config.basis for config in configs], shown)
     if output is None:
@@ -146,7 +146,7 @@ def shown_defects(found: Verification, findings: Sequence[Diagnostic]) -> tuple[
     return tuple(one for one in fit if has(rows[one.kind.code], ran[rows[one.kind.code]["framework"]] or ""))
 
 
-def _unseen_defects(
+def unseen_defects(
     findings: Sequence[Diagnostic], shown: Sequence[Diagnostic], language: Language
 ) -> Iterator[dict[str, Any]]:
     """The known defects that are certain to change the numbers of the files and did not show in what was run."""

@@ -175,3 +175,12 @@ def test_an_upgrade_names_defaults_without_a_field(accmap: Any) -> None:
     )
     found = {row["a"]["key"]: (row["a"]["value"], row["b"]["value"]) for row in answer["changed"] if not row["field"]}
     assert found["rerun_mode"] == ("disabled", "validate_results")
+
+
+def test_nothing_is_said_where_no_condition_can_be_read(accmap: Any) -> None:
+    text = (ROOT / "examples" / "qwen3_dense" / "mindformers.yaml").read_text("utf-8")
+    elsewhere = text.partition("\nmodel:")[0] + "\npretrained_model_dir: /models/elsewhere\n"
+    found = json.loads(
+        accmap("defects", "a.yaml", "--mindformers", "1.9", "--format", "json", files={"a.yaml": elsewhere}).out
+    )
+    assert found["defects"] == []
