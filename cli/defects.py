@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from ..mapper.differences import differences
+from ..mapper.differences import Difference, Found, differences, same
 from ..mapper.gates import counts
 from ..mapper.recipe.reading import recipe_of
-from ..rules.engine import Selection, check
-from ..rules.subject import Side, Subject
+from ..mappings.tables import table
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.reader import config_of
 from ..schemas.usage import UsageError
+from ..schemas.version_text import minor_of
 from ..schemas.versions import names
+from .advisories import advisories_of, as_record, has, met
 from .exit_codes import FINE
 from .inputs import opened
 from .messages_compiled import say as usage
 from .terminal import shortened, wants_colour, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from ..mapper.differences import Difference, Found
+    from ..mapper.recipe.values import Recipe
     from ..schemas.config import Config, Framework, ReadOptions
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
 
 _FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
-_PACKAGES = {"megatron": "NVIDIA/Megatron-LM", "mindformers": "mindspore/mindformers"}
 _HEADINGS = {
     "lost": ("It leaves behind", "不再涉及"),
     "gained": ("It meets", "新涉及"),
@@ -67,7 +67,7 @@ def run(
         return _of_file(files[0], options, stdin_name, format, lang)
     rows = _chosen(framework, version, since, upgrade)
     if format == "json":
-        emit(json_text([_entry(code, row, lang) for code, row in rows.items()]))
+        emit(json_text([as_record(code, row, lang) for code, row in rows.items()]))
         return FINE
     colour = wants_colour()
     for code, row in rows.items():
@@ -80,65 +80,26 @@ def run(
 
 def _chosen(
     framework: str | None, version: str | None, since: str | None, upgrade: tuple[str, str] | None
-) -> Mapping[str, dict[str, Any]]:
+) -> Mapping[str, Mapping[str, Any]]:
     """The advisories that the options leave; UsageError where a version is not one of the framework's."""
-    from ..rules.defects_listed_compiled import LISTED
-
     asked = [one for one in (version, since, *(upgrade or ())) if one is not None]
+    minors = {minor_of(one) or one for one in asked}
     orders: dict[str, tuple[str, ...]] = {one: names(one) for one in _FRAMEWORKS if framework in (None, one)}
-    orders = {one: order for one, order in orders.items() if set(asked) <= set(order)}
+    orders = {one: order for one, order in orders.items() if minors <= set(order)}
     if not orders:
-        listed = "; ".join(f"{one}: {', '.join(names(one))}" for one in _FRAMEWORKS)
-        raise UsageError(usage.no_framework_has(listed=", ".join(asked), listed2=listed))
+        known = "; ".join(f"{one}: {', '.join(names(one))}" for one in _FRAMEWORKS)
+        raise UsageError(usage.no_framework_has(listed=", ".join(asked), listed2=known))
 
     def chosen(row: Mapping[str, Any]) -> bool:
         order = orders.get(row["framework"])
         if order is None:
             return False
-        had = set(row["in"])
         if upgrade is not None:
-            return (upgrade[0] in had) != (upgrade[1] in had)
-        later = set(order) if since is None else set(order[order.index(since) :])
-        return bool(had & later) and version in (None, *had)
+            return has(row, upgrade[0]) != has(row, upgrade[1])
+        later = order if since is None else order[order.index(minor_of(since) or since) :]
+        return bool(set(row["in"]) & set(later)) and (version is None or has(row, version))
 
-    return {code: row for code, row in LISTED.items() if chosen(row)}
-
-
-def _entry(code: str, row: Mapping[str, Any], language: Language) -> dict[str, Any]:
-    """One advisory as databases of vulnerabilities write theirs, with what is ours beside it."""
-    place = language == "zh"
-    events = [{"introduced": row["affected"]["first"]}]
-    if row["affected"]["fixed"]:
-        events.append({"fixed": row["affected"]["fixed"]})
-    return {
-        "id": code,
-        "summary": row["title"][place],
-        "details": " ".join((row["effect"][place], row["do"][place])),
-        "affected": [
-            {
-                "package": {"ecosystem": "GitHub", "name": _PACKAGES[row["framework"]]},
-                "versions": list(row["in"]),
-                "ranges": [{"type": "GIT", "events": events}],
-            }
-        ],
-        "severity": row["severity"],
-        "references": [
-            *({"type": "REPORT", "text": source} for source in row["sources"]),
-            *({"type": "EVIDENCE", "text": place} for place in row["evidence"]["code"]),
-        ],
-        "database_specific": {
-            "name": row["name"],
-            "framework": row["framework"],
-            "dialects": list(row["dialects"]),
-            "patched": row["affected"]["patched"],
-            "when": row["when"],
-            "quantities": list(row["quantities"]),
-            "cancels": list(row["cancels"]),
-            "evidence": row["evidence"]["kind"],
-            "figures": row["evidence"]["figures"][place] if row["evidence"]["figures"] else None,
-            "test": row["evidence"]["test"],
-        },
-    }
+    return {code: row for code, row in advisories_of().items() if chosen(row)}
 
 
 class _At(NamedTuple):
@@ -150,7 +111,7 @@ class _At(NamedTuple):
 
 def _of_file(name: str, options: ReadOptions, stdin_name: str | None, form: str, language: Language) -> int:
     """What concerns a file."""
-    here = _met(*opened(name, options, stdin_name))
+    here = _read(*opened(name, options, stdin_name))
     if form == "json":
         found = [one.to_json(language) for one in here.found.values()]
         emit(json_text({"file": here.config.file, **here.config.basis.to_json(language), "defects": found}))
@@ -166,7 +127,7 @@ def _upgraded(
     """What another version changes for a file."""
     source, options = opened(name, options, stdin_name)
     framework = config_of(source, options, path=source.name).framework
-    before, after = (_met(source, _at(framework, version, options)) for version in upgrade)
+    before, after = (_read(source, _at(framework, version, options)) for version in upgrade)
     parts = _parts(before, after)
     changed = _changed(before.config, after.config)
     if form == "json":
@@ -180,7 +141,7 @@ def _upgraded(
         _list(listed, language)
     _headed(_HEADINGS["changed"], language)
     for row in changed:
-        say(f"  {row.field}: {_value(row.a)} → {_value(row.b)} ({row.impact})")
+        say(f"  {row.field or (row.a and row.a.key)}: {_value(row.a)} → {_value(row.b)} ({row.impact})")
     if not changed:
         say(f"  {_NOTHING[language == 'zh']}")
     return FINE
@@ -203,14 +164,10 @@ def _at(framework: Framework, version: str, options: ReadOptions) -> ReadOptions
     )
 
 
-def _met(source: SourceText, options: ReadOptions) -> _At:
+def _read(source: SourceText, options: ReadOptions) -> _At:
     """What concerns a file, as one version reads it."""
     config = config_of(source, options, path=source.name)
-    side = Side(config, recipe_of(config), source)
-    sides = {config.framework: side}
-    subject = Subject(sides.get("megatron"), sides.get("mindformers"), "align", {}, {})
-    outcome = check(subject, Selection(select=("DEF",)))
-    return _At(config, {one.kind.code: one for one in outcome.diagnostics})
+    return _At(config, {one.kind.code: one for one in met([config], [source])})
 
 
 def _changed(before: Config, after: Config) -> list[Difference]:
@@ -218,7 +175,28 @@ def _changed(before: Config, after: Config) -> list[Difference]:
     a, b = recipe_of(before), recipe_of(after)
     rows = [row for row in differences(a, b) if row.field is not None and counts(row.field, a, b) is not False]
     told = [row for row in rows if row.status == "different" or (row.status.startswith("only") and _says(row))]
+    told += _defaults_without_field(before, after, {key for recipe in (a, b) for key in _behind(recipe)})
     return sorted(told, key=lambda row: (row.impact != "numerics", row.impact))
+
+
+def _behind(recipe: Recipe) -> Iterator[str]:
+    """The keys that some field speaks for."""
+    for value in recipe.fields.values():
+        yield from value.keys
+
+
+def _defaults_without_field(before: Config, after: Config, spoken_for: Collection[str]) -> Iterator[Difference]:
+    """Defaults that the version changes and no recipe field says; what nobody has judged may change numbers."""
+    known = table()
+    for key, ours in before.settings.items():
+        theirs = after.settings.get(key)
+        if theirs is None or key in spoken_for or not ours.origin == theirs.origin == "default":
+            continue
+        if same(ours.value, theirs.value):
+            continue
+        reason = known.megatron_reason(key) if before.framework == "megatron" else known.mindformers_reason(key)
+        a, b = (Found(one.value, "default", key, None) for one in (ours, theirs))
+        yield Difference(None, a, b, "different", "numerics" if reason is None else reason[0])
 
 
 def _says(row: Difference) -> bool:

@@ -21,7 +21,7 @@ from ..schemas.answers import (
     UnresolvedJson,
     ValueJson,
 )
-from .evidence.outputs import EVIDENCE_OUTPUTS
+from .evidence.outputs import EVIDENCE_OUTPUTS, DefectJson
 
 
 class VersionJson(BasisJson):
@@ -171,6 +171,10 @@ class DivergenceJson(Open):
     direction: str
     fields: list[str]
     rules: list[str]
+    defects: list[DiagnosticJson] = Field(
+        default_factory=list[DiagnosticJson],
+        description="Known defects of the versions that ran which concern the files and fit the divergence.",
+    )
 
 
 class VerifyJson(Open):
@@ -278,26 +282,6 @@ class ExplainKeyJson(Open):
     reasons: list[Any]
     megatron: list[ArgumentHistoryJson]
     mindformers: list[KeyHistoryJson]
-
-
-class AffectedJson(Open):
-    """Which versions have a defect, as databases of vulnerabilities say it."""
-
-    package: dict[str, str]
-    versions: list[str]
-    ranges: list[dict[str, Any]]
-
-
-class DefectJson(Open):
-    """One line of `accmap defects`."""
-
-    id: str
-    summary: str
-    details: str
-    affected: list[AffectedJson]
-    severity: Literal["error", "warning", "info"]
-    references: list[dict[str, str]]
-    database_specific: dict[str, Any]
 
 
 class DefectsJson(RootModel[list[DefectJson]]):

@@ -105,10 +105,11 @@ def run(
         tell(f"accmap: {_missing(error, lang)}")
         return UNUSABLE
     findings = () if against else findings_of(configs, sources)
+    shown = shown_defects(found, findings)
     if not against:
-        found = found.in_part(unexercised(configs, findings, stage, lang))
+        found = found.in_part([*unexercised(configs, findings, stage, lang), *unseen_defects(findings, shown, lang)])
     rules = rules_for(found, findings)
-    text = _rendered(found, rules, format, lang, [config.basis for config in configs])
+    text = _rendered(found, rules, format, lang, [config.basis for config in configs], shown)
     if output is None:
         emit(text)
     else:
@@ -129,6 +130,29 @@ def rules_for(found: Verification, findings: Sequence[Diagnostic] = ()) -> tuple
     told.sort(key=lambda entry: entry.kind.severity != "error")
     codes = [*(entry.kind.code for entry in told), *_speaking_of(found)]
     return tuple(dict.fromkeys(codes))[:_MOST_RULES]
+
+
+def shown_defects(found: Verification, findings: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The known defects that concern the files, fit the divergence, and are in the versions that really ran."""
+    if found.divergence is None:
+        return ()
+    from .advisories import advisories_of, fitting, has
+
+    rows, ran = (
+        advisories_of(),
+        {"megatron": found.versions.get("megatron-core"), "mindformers": found.versions.get("mindformers")},
+    )
+    fit = fitting(findings, ("loss", "gradient", "weights"), found.divergence_fields)
+    return tuple(one for one in fit if has(rows[one.kind.code], ran[rows[one.kind.code]["framework"]] or ""))
+
+
+def unseen_defects(
+    findings: Sequence[Diagnostic], shown: Sequence[Diagnostic], language: Language
+) -> Iterator[dict[str, Any]]:
+    """The known defects that are certain to change the numbers of the files and did not show in what was run."""
+    for one in findings:
+        if one.kind.code.startswith("DEF") and one.kind.severity == "error" and one not in shown:
+            yield {"field": one.kind.code, "reason": one.message(language)}
 
 
 def findings_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> Sequence[Diagnostic]:
@@ -275,8 +299,11 @@ def _rendered(
     format: str,  # noqa: A002 - the option's name
     language: Language,
     bases: Sequence[Basis] = (),
+    defects: Sequence[Diagnostic] = (),
 ) -> Outgoing:
     answer = found.to_json(rules)
+    if answer["first_divergence"] is not None:
+        answer["first_divergence"]["defects"] = [one.to_json(language) for one in defects]
     answer["read_as"] = [
         {"file": file, **basis.to_json(language)} for file, basis in zip(answer["files"], bases, strict=False)
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import composed, markup, page, painted
 from ..schemas.light_typing import TYPE_CHECKING
+from .advisories import title
 from .terminal import wants_colour
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _WORDS = {
     "depends": ("which depends on", "相关配置"),
     "differ": ("the files differ in", "两文件的差异"),
     "rules": ("rules", "相关规则"),
+    "defect": ("known defect that fits", "符合现象的已知缺陷"),
     "shrunk": ("shrunk", "缩小后的规模"),
     "stand_ins": ("stand-ins for kernels that a CPU lacks", "CPU 缺少的算子的替代实现"),
     "not_compared": ("not compared", "未比较的内容"),
@@ -123,7 +125,8 @@ def _divergence_lines(answer: Answer, word: Callable[[str], str], language: Lang
         lines.append(f"  {word('depends')} {', '.join(divergence['fields'])}")
     if divergence["rules"]:
         lines.append(f"  {word('rules')}: {', '.join(divergence['rules'])}")
-    return lines
+    known = divergence.get("defects", ())
+    return [*lines, *(f"  {word('defect')} {one['code']}: {title(one['code'], language)}" for one in known)]
 
 
 def _table_lines(rows: Sequence[dict[str, Any]], word: Callable[[str], str], table: str, colour: bool) -> list[str]:

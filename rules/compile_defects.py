@@ -170,7 +170,9 @@ def _own_keys(framework: Framework) -> frozenset[str]:
 
     found: set[str] = set()
     for version in STATIC_VERSIONS:
-        sections = static_catalog(version)["sections"]
+        known = static_catalog(version)
+        sections = known["sections"]
+        found.update(f"model.model_config.{key}" for part in ("meant", "transformer") for key in known[part])
         found.update(f"{section}.{key}" for section, facts in sections.items() for key in facts["defaults"])
     for row in table().rows:
         for dialect in ("static", "dynamic"):

@@ -1,8 +1,9 @@
 """Known defects of the frameworks that concern a file: the advisory table against its version and its settings.
 
-A finding is certain where the file's version is known and every release of it has the defect; it `may` concern the
-run where the version is assumed, where a patch release mended it, where the program is a fork, or where a condition
-rests on what cannot be read. Then it speaks one severity lower.
+A finding is certain where the file's version is known and every release of it has the defect. It `may` concern the run,
+and speaks one severity lower, where the version is assumed, where a patch release mended it and nobody says which one
+runs (a tree's own number may be ahead of its code), where the program is a fork, or where a condition rests on what
+cannot be read and another one is met: of a file whose model stands elsewhere nothing is said.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from .subject import Side, Subject
 
 _BELOW: Mapping[Severity, Severity] = {"error": "warning", "warning": "info", "info": "info"}
+CANCELLED = "cancelled"
+"""Among the values of a finding whose defect both sides have: it explains no difference between them."""
 _FORKS = frozenset(("MAP002", "MAP042"))
 
 
@@ -47,7 +50,7 @@ def advisories(subject: Subject) -> Iterator[tuple[str, Found]]:
         for code, place, doubts, cancels in concerning[side.framework]:
             at = Place(side.framework, "field" if place[0] == "field" else "key", place[1])
             if any(other in met for other in cancels):
-                yield code, Found(at, variant="both", severity="info")
+                yield code, Found(at, {CANCELLED: True}, variant="both", severity="info")
             elif doubts:
                 why, why_zh = doubts[0]
                 yield (
@@ -62,10 +65,18 @@ def _concerning(side: Side) -> Iterator[tuple[str, tuple[str, str], list[tuple[s
     config = side.config
     versions: Mapping[str, Any] = DEFECTS.get(side.framework, {})
     for code, patched, dialects, when, place, cancels in versions.get(config.framework_version, ()):
-        if not dialects or config.dialect in dialects:
+        if (not dialects or config.dialect in dialects) and not mended(config.release, patched):
             met = _all_met(when, side)
-            if met is not False:
+            if met or (met is None and any(_met(condition, side) for condition in when)):
                 yield code, place, list(_doubts(side, patched, met)), cancels
+
+
+def mended(release: str | None, patched: str) -> bool:
+    """Whether the patch release that a file names is the one that mended a defect, or a later one."""
+    if release is None or not patched:
+        return False
+    ours, theirs = ([int(part) for part in name.split(".")] for name in (release, patched))
+    return ours >= theirs
 
 
 def _doubts(side: Side, patched: str, met: bool | None) -> Iterator[tuple[str, str]]:
@@ -78,7 +89,7 @@ def _doubts(side: Side, patched: str, met: bool | None) -> Iterator[tuple[str, s
             f"whose version is assumed to be {config.framework_version}",
             f"其版本假定为 {config.framework_version}",
         )
-    if patched:
+    if patched and config.release is None:
         yield f"unless its version is {patched} or a later patch", f"除非其版本为 {patched} 或其后的补丁版本"
     if any(problem.kind.code in _FORKS for problem in config.problems):
         yield "which runs a fork", "其程序为分支版本"

@@ -124,6 +124,9 @@ class BasisJson(Open):
     framework: Literal["megatron", "mindformers"]
     framework_version: Annotated[str, From("version")]
     version_origin: Annotated[Literal["given", "detected", "assumed"], From("origin")]
+    release: Annotated[str | None, LeftOut(None)] = Field(
+        None, description="The version with its patch number, where somebody says it."
+    )
     version_label: Annotated[str | None, From("label"), LeftOut(None)] = None
     version_reason: Annotated[str | None, Said("why"), LeftOut("")] = None
     purpose: Annotated[PurposeJson | None, LeftOut(None)] = None

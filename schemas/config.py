@@ -148,6 +148,8 @@ class Basis(NamedTuple):
     origin: VersionOrigin
     reason: Words = NOTHING
     purpose: Purpose | None = None
+    release: str | None = None
+    """The version with its patch number, where that is known: facts are per minor version, known defects per patch."""
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The keys that every answer of one file has."""
@@ -169,15 +171,15 @@ class Basis(NamedTuple):
         return said[self.origin]().text(language)
 
     def name(self, language: Language) -> str:
-        """`megatron 0.12 assumed`."""
-        return f"{self.framework} {self.version} {self._origin(language)}"
+        """`megatron 0.12 assumed`; `megatron 0.15.3 given`, where the patch number is known."""
+        return f"{self.framework} {self.release or self.version} {self._origin(language)}"
 
     def text(self, language: Language) -> str:
         """`megatron 0.12 (assumed)`, and by what a detected version was found."""
         word = self._origin(language)
         reason = self.reason.text(language)
         label = label_of(self.framework, self.version)
-        version = f"{self.framework} {self.version}" + (f" = {label}" if label else "")
+        version = f"{self.framework} {self.release or self.version}" + (f" = {label}" if label else "")
         if language == "zh":
             return f"{version}（{word}{'：' + reason if reason else ''}）"
         return f"{version} ({word}{': ' + reason if reason else ''})"
@@ -200,11 +202,20 @@ class Config(NamedTuple):
     """What a detected version was found by."""
     purpose: Purpose | None = None
     """What the file does where that is not plainly the training of a GPT model."""
+    release: str | None = None
+    """The version with its patch number, where somebody says it."""
 
     @property
     def basis(self) -> Basis:
         """What the answer rests on."""
-        return Basis(self.framework, self.framework_version, self.version_origin, self.version_reason, self.purpose)
+        return Basis(
+            self.framework,
+            self.framework_version,
+            self.version_origin,
+            self.version_reason,
+            self.purpose,
+            self.release,
+        )
 
     def value(self, key: str) -> Value:
         """The effective value of `key`; None where there is none."""

@@ -9,6 +9,7 @@ from ...evidence.environment import HERE, installed, judged, version_sets
 from ...schemas.border.outgoing import emit, json_text, page, painted, say
 from ...schemas.reader import config_of
 from ...schemas.verdict import concluded
+from ..advisories import advisories_of, as_record, met, title
 from ..exit_codes import BAD, FINE
 from ..inputs import read_input
 from ..messages_compiled import say as usage
@@ -16,7 +17,8 @@ from ..parsing import UsageError
 from ..terminal import wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from ...evidence.environment import Installed, VersionSet
     from ...schemas.config import Config, ReadOptions
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from ...schemas.source import SourceText
 
 _SIDES = ("mindformers", "megatron")
+_DISTRIBUTIONS = {"mindformers": "mindformers", "megatron-core": "megatron"}
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 _WORDS = {
@@ -38,6 +41,10 @@ _WORDS = {
     "with": ("with", "配套"),
     "needs": ("needs", "要求"),
     "reference": ("the guide ran", "指南使用"),
+    "defects": (
+        "Known defects of what is installed; `accmap defects FILE` says which of them concern a file",
+        "已安装版本的已知缺陷；`accmap defects FILE` 给出其中与某个文件有关的",
+    ),
 }
 
 
@@ -63,7 +70,8 @@ def run(
         return FINE
     here, problems = installed()
     sets, findings = judged(here, configs)
-    findings = (*problems, *findings, *_rules(configs, sources))
+    findings = (*problems, *findings, *_rules(configs, sources), *met(configs, sources))
+    known = _known_defects(here)
     failed = any(found.kind.severity == "error" for found in findings)
     verdict = concluded("fine", "apart", wrong=failed, compared=len(sets))
     if format == "json":
@@ -76,11 +84,30 @@ def run(
                 side: {variable.name: variable.value for variable in deterministic_variables(side)} for side in sides
             },
             "verdict": verdict,
+            "defects": [as_record(code, row, lang) for code, row in known.items()],
         }
         emit(json_text(answer))
     else:
         _page(here, sets, findings, lang)
+        if known and not configs:
+            _list_defects(known, lang)
     return FINE if verdict == "fine" else BAD
+
+
+def _known_defects(here: Sequence[Installed]) -> dict[str, Mapping[str, Any]]:
+    """The advisories of the frameworks that are installed, by the releases that are."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for one in here:
+        if one.name in _DISTRIBUTIONS:
+            found.update(advisories_of(_DISTRIBUTIONS[one.name], one.version))
+    return found
+
+
+def _list_defects(known: Mapping[str, Mapping[str, Any]], language: Language) -> None:
+    colour = wants_colour()
+    say(painted(_WORDS["defects"][language == "zh"], "bold", colour))
+    for code, row in known.items():
+        say(f"  {painted(code, _STYLES[row['severity']], colour)} {row['framework']}  {title(code, language)}")
 
 
 def _sides(configs: Sequence[Config]) -> list[str]:

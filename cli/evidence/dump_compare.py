@@ -18,6 +18,7 @@ from ...schemas.border.writing import standing_already, write_text
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.json_values import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
+from ..advisories import fitting, met
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
 from ..parsing import UsageError, counts_from_one
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ...mapper.differences import Difference
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.config import Config, ReadOptions
-    from ...schemas.diagnostic import Language
+    from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.message import Words
 
 _MOST_NAMED = 6
@@ -50,6 +51,7 @@ class Settings(NamedTuple):
     files: tuple[str, ...]
     different: tuple[Difference, ...]
     rules: tuple[str, ...]
+    defects: tuple[Diagnostic, ...] = ()
 
 
 def run(
@@ -241,7 +243,7 @@ def _table_answer(
         )
     found = read_table(path, judge)
     if isinstance(found, Table):
-        part = _table_json(found, configs)
+        part = _table_json(found, configs, language)
         unseen = _unseen([part])
         compared = part["compared"]["tensors"]
         verdict = concluded("match", "diverged", wrong=found.divergence is not None, compared=compared, unseen=unseen)
@@ -271,7 +273,7 @@ def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]], langu
             "missing": sum(tensor.why == "missing" for tensor in tensors),
         },
         "first_divergence": _divergence_json(
-            found.divergence, found.a.level, found.a.content, (found.a.step, found.a.rank), configs
+            found.divergence, found.a.level, found.a.content, (found.a.step, found.a.rank), configs, language
         ),
         "units": [_unit_json(unit) for unit in found.units],
         "only_a": [unit.name for unit in found.only_a],
@@ -299,7 +301,7 @@ def _tree_json(tree: Tree) -> dict[str, Any]:
     }
 
 
-def _table_json(found: Table, configs: list[tuple[Config, Any]]) -> dict[str, Any]:
+def _table_json(found: Table, configs: list[tuple[Config, Any]], language: Language) -> dict[str, Any]:
     tensors = [tensor for unit in found.units for tensor in unit.tensors]
     content = "tensor" if any(tensor.how == "elements" for tensor in tensors) else "statistics"
     level = "mix" if any(unit.a.level == "api" for unit in found.units) else "L0"
@@ -312,7 +314,7 @@ def _table_json(found: Table, configs: list[tuple[Config, Any]]) -> dict[str, An
             "different": sum(tensor.agrees is False for tensor in tensors),
             "missing": sum(tensor.why == "missing" for tensor in tensors),
         },
-        "first_divergence": _divergence_json(found.divergence, level, content, (None, None), configs),
+        "first_divergence": _divergence_json(found.divergence, level, content, (None, None), configs, language),
         "units": [_unit_json(unit) for unit in found.units],
         "only_a": list(found.only_a),
         "only_b": list(found.only_b),
@@ -348,11 +350,12 @@ def _divergence_json(
     content: str,
     place: tuple[int | None, int | None],
     configs: list[tuple[Config, Any]],
+    language: Language,
 ) -> dict[str, Any] | None:
     if found is None:
         return None
     fields = settings_behind(found)
-    told = _settings(fields, configs)
+    told = _settings(fields, found.unit.a.direction, configs)
     dump = next_dump(found, level, content, *place)
     return {
         "module": found.unit.module,
@@ -368,6 +371,7 @@ def _divergence_json(
         "fields": list(fields),
         "different_fields": [row.to_json() for row in told.different],
         "rules": list(told.rules),
+        "defects": [one.to_json(language) for one in told.defects],
         "next_dump": {
             "kind": dump.kind,
             "level": dump.level,
@@ -394,7 +398,11 @@ def _neighbour(unit: UnitResult | None) -> dict[str, Any] | None:
     return None if unit is None else {"a": unit.a.name, "b": unit.b.name, "module": unit.module, "agrees": unit.agrees}
 
 
-def _settings(fields: Sequence[str], configs: list[tuple[Config, Any]]) -> Settings:
+_SHOWS = {"forward": ("loss", "weights", "data"), "backward": ("gradient", "loss", "weights", "data")}
+"""What may be off where the two runs first part."""
+
+
+def _settings(fields: Sequence[str], direction: str, configs: list[tuple[Config, Any]]) -> Settings:
     """Of the fields behind a divergence, those that the two files set differently, and the linter's codes for them."""
     files = tuple(config.file for config, _source in configs)
     if len(configs) != 2:
@@ -409,7 +417,9 @@ def _settings(fields: Sequence[str], configs: list[tuple[Config, Any]]) -> Setti
     if configs[0][0].framework != configs[1][0].framework:
         told = findings_of([config for config, _source in configs], [source for _config, source in configs])
         rules = [entry.kind.code for entry in told if set(fields) & set(entry.fields) and entry.kind.severity != "info"]
-    return Settings(files, rows, tuple(dict.fromkeys(rules)))
+    concerning = met([config for config, _source in configs], [source for _config, source in configs])
+    known = fitting(concerning, _SHOWS.get(direction, _SHOWS["backward"]), fields)
+    return Settings(files, rows, tuple(dict.fromkeys(rules)), known)
 
 
 class _Tensors(Sequence["dict[str, Any]"]):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.outgoing import page, painted
 from ...schemas.verdict import WORDS
+from ..advisories import title
 from ..terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ _WORDS = {
     "depends": ("depends on", "相关配置"),
     "differ": ("the files differ in", "两文件的差异"),
     "rules": ("rules", "相关规则"),
+    "defect": ("known defect that fits", "符合现象的已知缺陷"),
     "next": ("next dump", "下一步采集"),
     "eager": ("in graph mode msprobe has modules only: set {} first", "图模式下 msprobe 仅支持模块级：请先设置 {}"),
     "fine": (
@@ -181,6 +183,7 @@ def _divergence(found: Answer, word: Callable[[str], str], language: Language, c
         lines.append(f"    {word('depends')}: {', '.join(found['fields'])}")
     if found["rules"]:
         lines.append(f"    {word('rules')}: {', '.join(found['rules'])}")
+    lines += [f"    {word('defect')} {one['code']}: {title(one['code'], language)}" for one in found["defects"]]
     return lines + _next(found["next_dump"], word)
 
 

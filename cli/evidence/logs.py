@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING
 from ...evidence.logs.reading import read_run
 from ...evidence.logs.sentences import Both
 from ...evidence.logs.verdict import Grounds
+from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.outgoing import clear_screen, composed, emit, flush, json_text
 from ...schemas.border.writing import standing_already, write_text
+from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.known_versions import check_versions
+from ...schemas.reader import config_of
+from ..advisories import met
 from ..exit_codes import BAD, FINE
+from ..inputs import opened
 from ..messages_compiled import say
 from ..parsing import UsageError, counts_from_one
 from ..running import report as tell
@@ -27,9 +33,10 @@ if TYPE_CHECKING:
     from ...evidence.logs.following import Followed
     from ...evidence.logs.run import Run
     from ...evidence.logs.verdict import Experiment
-    from ...mapper.recipe.values import Recipe
     from ...schemas.border.outgoing import Outgoing
+    from ...schemas.config import Config
     from ...schemas.diagnostic import Language
+    from ...schemas.source import SourceText
     from .logs_report import Report
 
 _LOGS = (".log", ".txt", ".out", ".gz")
@@ -46,6 +53,8 @@ def run(
     steps: int | None = None,
     shift: int | None = None,
     weights: Sequence[str] = (),
+    megatron: str | None = None,
+    mindformers: str | None = None,
     follow: bool = False,
     output: str | None = None,
     force: bool = False,
@@ -55,14 +64,16 @@ def run(
     names, twins, configs = _sorted_out(files, benchmark, config)
     if twins and experiment != "standard":
         raise UsageError(say.benchmark_judges_by_the_band(experiment=experiment))
-    recipes = [_recipe(name) for name in configs]
+    read = [_configuration(name, check_versions(ReadOptions(megatron, mindformers))) for name in configs]
+    recipes = [recipe_of(config) for config, _ in read]
+    defects = met([config for config, _ in read], [source for _, source in read])
     grounds = _grounds(len(names), steps, shift or 0, weights)
     if output is not None and not force and os.path.lexists(output):
         raise standing_already(output)
 
-    def answer(read: Callable[[str], Run]) -> int:
-        runs, benchmarks = [read(name) for name in names], [read(name) for name in twins]
-        report = report_of(runs, benchmarks, experiment, recipes, lang, grounds)
+    def answer(reader: Callable[[str], Run]) -> int:
+        runs, benchmarks = [reader(name) for name in names], [reader(name) for name in twins]
+        report = report_of(runs, benchmarks, experiment, recipes, lang, grounds, defects)
         text = rendered(report, format, to_file=output is not None)
         if output is None:
             emit(text)
@@ -111,12 +122,9 @@ def _is_log(name: str) -> bool:
     return name.endswith(_LOGS) or os.path.isdir(name) or os.path.basename(name).startswith("events.out.tfevents")
 
 
-def _recipe(name: str) -> Recipe:
-    from ...mapper.recipe.reading import recipe_of
-    from ...schemas.config import ReadOptions
-    from ..inputs import load
-
-    return recipe_of(load(name, ReadOptions()))
+def _configuration(name: str, options: ReadOptions) -> tuple[Config, SourceText]:
+    source, options = opened(name, options)
+    return config_of(source, options, path=source.name), source
 
 
 def _followed(answer: Callable[[Callable[[str], Run]], int], names: Sequence[str], language: Language) -> int:

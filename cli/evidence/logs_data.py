@@ -67,6 +67,7 @@ def to_json(report: Report) -> dict[str, object]:
         "runs": [_run_json(run, report.language) for run in report.runs],
         "criteria": [_criterion_json(criterion, report.language) for criterion in report.alone],
         "comparisons": [_comparison_json(comparison, report.language) for comparison in report.comparisons],
+        "defects": [found.to_json(report.language) for found in report.defects],
     }
 
 

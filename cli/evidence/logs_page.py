@@ -14,6 +14,7 @@ from ...evidence.logs.columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS
 from ...evidence.logs.sentences import percent
 from ...evidence.logs.verdict import bad_steps
 from ...schemas.border.outgoing import markup
+from ..advisories import title
 from ..page_shell import document
 from .logs_data import differences, share, thinned
 
@@ -234,6 +235,7 @@ _WORDS = {
     "criterion": ("criterion", "判据"),
     "found": ("found", "结果"),
     "notes": ("Notes", "说明"),
+    "defects": ("Known defects that concern the files and fit", "与两侧文件有关且符合所见现象的已知缺陷"),
     "problems": ("What the logs say", "日志中的问题"),
     "norms": ("Local norms", "local norm"),
     "parameter": ("parameter", "参数"),
@@ -418,8 +420,9 @@ def _lists(report: Report) -> str:
             found = problem.diagnostic
             place = found.file if found.span is None else f"{found.file}:{found.span.line}"
             problems.append(f"{place}: {found.kind.code} {found.message(language)}")
+    defects = [f"{found.kind.code}: {title(found.kind.code, language)}" for found in report.defects]
     parts = ""
-    for name, texts in (("notes", notes), ("problems", problems)):
+    for name, texts in (("notes", notes), ("defects", defects), ("problems", problems)):
         if texts:
             items = "".join(f"<li>{markup(text)}</li>" for text in texts)
             parts += f"<h2>{_word(report, name)}</h2>\n<ul>{items}</ul>\n"

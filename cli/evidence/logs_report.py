@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...evidence.logs.comparing import Comparison, compare
 from ...evidence.logs.verdict import NOTHING_MORE, usable_alone
+from ..advisories import fitting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ...evidence.logs.run import Run
     from ...evidence.logs.verdict import Criterion, Experiment, Grounds
     from ...mapper.recipe.values import Recipe
-    from ...schemas.diagnostic import Language
+    from ...schemas.diagnostic import Diagnostic, Language
 
+_BEFORE_AN_UPDATE = ("loss", "weights", "data", "logged")
+"""What the first loss shows."""
 Answer = Literal["match", "mismatch", "partial", "undecided"]
 
 
@@ -28,6 +31,8 @@ class Report(NamedTuple):
     experiment: str
     answer: Answer
     language: Language
+    defects: tuple[Diagnostic, ...] = ()
+    """Known defects that concern the configurations and are off in what was found to be off."""
 
     def letter(self, run: Run) -> str:
         """The letter that a run goes by."""
@@ -42,6 +47,7 @@ def report_of(
     recipes: Sequence[Recipe] = (),
     language: Language = "en",
     grounds: Grounds = NOTHING_MORE,
+    defects: Sequence[Diagnostic] = (),
 ) -> Report:
     """Judge every run but the first against the first."""
     comparisons = tuple(compare(runs[0], other, experiment, recipes, twins, grounds) for other in runs[1:])
@@ -54,4 +60,22 @@ def report_of(
         answer = "undecided"
     elif "partial" in answers:
         answer = "partial"
-    return Report(tuple(runs), comparisons, alone, "benchmark" if twins else experiment, answer, language)
+    off = {quantity for one in comparisons for quantity in _off(one.verdict.criteria)}
+    fit = fitting(defects, off)
+    return Report(tuple(runs), comparisons, alone, "benchmark" if twins else experiment, answer, language, fit)
+
+
+def _off(criteria: Iterable[Criterion]) -> Iterator[str]:
+    """What may be off in a run that fails these criteria."""
+    failed = [criterion.name for criterion in criteria if criterion.status == "fail" and criterion.decides]
+    for name in failed:
+        if name == "first loss":
+            yield from _BEFORE_AN_UPDATE
+        elif name == "learning rate":
+            yield "learning rate"
+        elif "norm" in name:
+            yield from ("gradient", *_BEFORE_AN_UPDATE)
+        elif "first loss" in failed:
+            yield from (*_BEFORE_AN_UPDATE, "gradient", "learning rate")
+        else:  # the first loss is right, and a later one is not: what an update does
+            yield from ("gradient", "learning rate", "weights", "data")

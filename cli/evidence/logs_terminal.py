@@ -12,6 +12,7 @@ from ...evidence.logs.sentences import figure
 from ...evidence.logs.verdict import bad_steps
 from ...schemas.border.outgoing import composed, painted
 from ...schemas.border.outgoing import page as as_page
+from ..advisories import title
 from ..curve_scale import ticks
 from ..dot_plot import STYLES, can_draw, drawn, plain, stroke
 from ..terminal import wants_colour
@@ -37,6 +38,7 @@ _WORDS = {
     "every": ("every {} steps", "每 {} 步"),
     "last": ("last loss {}", "末步 loss {}"),
     "more": ("… and {} more; --format json has all", "……另有 {} 条；--format json 给出全部"),
+    "defects": ("Known defects that concern the files and fit:", "与两侧文件有关且符合所见现象的已知缺陷："),
     "norms": ("Local norms, the largest differences:", "local norm 差异最大者："),
 }
 _MARKS = {"pass": ("✓", "ok", "green"), "fail": ("✗", "NO", "red"), "undecided": ("?", "?", "yellow")}
@@ -62,6 +64,7 @@ def page(report: Report, *, to_file: bool = False) -> Outgoing:
         lines += ["", *_criteria(report, report.alone, colour, unicode)]
     for comparison in report.comparisons:
         lines += ["", *_judged(report, comparison, colour, unicode)]
+    lines += _defects(report)
     lines += _problems(report)
     text = as_page(line.rstrip() for line in lines)
     return text if unicode else composed(plain(text))
@@ -214,6 +217,15 @@ def _judged(report: Report, comparison: Comparison, colour: bool, unicode: bool)
     for note in comparison.notes:
         lines += wrapped(f"- {note.text(report.language)}", 79, "  ")
     return lines
+
+
+def _defects(report: Report) -> list[str]:
+    lines: list[str] = []
+    for found in report.defects:
+        place = found.file if found.span is None else f"{found.file}:{found.span.line}"
+        said = f"- {found.kind.code} {place}: {title(found.kind.code, report.language)}"
+        lines += wrapped(said, 79, "  ")
+    return ["", _word(report, "defects"), *lines] if lines else []
 
 
 def _problems(report: Report) -> list[str]:

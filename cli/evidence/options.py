@@ -5,7 +5,7 @@ They stand in a table of their own so that a lint, which runs before every launc
 
 from __future__ import annotations
 
-from ..options import LANGUAGE, Command, Option, output_format
+from ..options import LANGUAGE, READING, Command, Option, output_format
 
 _WEIGHTS_CONFIG = Option(
     ("--config",),
@@ -14,6 +14,9 @@ _WEIGHTS_CONFIG = Option(
     kind="list",
     metavar="FILE",
 )
+
+_VERSIONS = tuple(option for option in READING if option.names[0] in ("--megatron", "--mindformers"))
+"""Of a command whose own options would stand in the way of the other reading options."""
 
 EVIDENCE_COMMANDS: dict[str, Command] = {
     command.name: command
@@ -46,11 +49,13 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                 ),
                 Option(
                     ("--config",),
-                    "Configurations of the runs: what their losses contain and the order of their parameters.",
-                    "训练的配置文件：用于确定 loss 的组成与参数顺序。",
+                    "Configurations of the runs: what their losses contain, the order of their parameters, and "
+                    "which known defects fit what is seen.",
+                    "训练的配置文件：用于确定 loss 的组成、参数顺序，以及哪些已知缺陷符合所见现象。",
                     kind="rest",
                     metavar="FILE...",
                 ),
+                *_VERSIONS,
                 Option(
                     ("--steps",),
                     "How many common steps are enough; without it the guide's 1,000 (two for first-steps).",

@@ -115,6 +115,26 @@ class VersionSetJson(Open):
     source: str
 
 
+class AffectedJson(Open):
+    """Which versions have a defect, as databases of vulnerabilities say it."""
+
+    package: dict[str, str]
+    versions: list[str]
+    ranges: list[dict[str, Any]]
+
+
+class DefectJson(Open):
+    """One line of `accmap defects`."""
+
+    id: str
+    summary: str
+    details: str
+    affected: list[AffectedJson]
+    severity: Literal["error", "warning", "info"]
+    references: list[dict[str, str]]
+    database_specific: dict[str, Any]
+
+
 class DoctorJson(Open):
     """`accmap doctor`."""
 
@@ -124,6 +144,9 @@ class DoctorJson(Open):
     findings: list[DiagnosticJson]
     environment: dict[str, dict[str, str]]
     verdict: Literal["fine", "apart", "undecided"]
+    defects: list[DefectJson] = Field(
+        default_factory=list[DefectJson], description="Known defects of the frameworks that are installed."
+    )
 
 
 class DumpTensorJson(Open):
@@ -197,6 +220,9 @@ class DumpDivergenceJson(Open):
     fields: list[str]
     different_fields: list[dict[str, Any]]
     rules: list[str]
+    defects: list[DiagnosticJson] = Field(
+        default_factory=list[DiagnosticJson], description="Known defects that concern the files and fit the divergence."
+    )
     next_dump: NextDumpJson
 
 
@@ -384,6 +410,9 @@ class LogsJson(Open):
     runs: list[LoggedRunJson]
     criteria: list[LogCriterionJson]
     comparisons: list[LogComparisonJson]
+    defects: list[DiagnosticJson] = Field(
+        default_factory=list[DiagnosticJson], description="Known defects that concern the files and fit what is seen."
+    )
 
 
 class CheckpointJson(Open):

@@ -10,6 +10,7 @@ from ..config import Config, Setting
 from ..light_typing import TYPE_CHECKING
 from ..message import NOTHING
 from ..purpose import program_kind, purpose_of_arguments, purpose_of_unknown_program
+from ..version_text import release_of
 from .catalog import DEFAULT_VERSION, catalog, normalise_version
 from .outside_values import with_overridable
 from .parsing import parse, with_declared
@@ -81,6 +82,7 @@ def megatron_config(
         "given" if given_version else "assumed" if chosen is None else "detected",
         NOTHING if chosen is None else chosen.reason,
         purpose,
+        release_of(options.megatron),
     )
 
 
@@ -182,6 +184,7 @@ def _as_written(
         (purpose.problem,),
         origin,
         purpose=purpose,
+        release=release_of(options.megatron),
     )
 
 

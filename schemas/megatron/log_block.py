@@ -15,6 +15,7 @@ from ..diagnostic import UnreadableError, finding
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
 from ..purpose import purpose_of_arguments
+from ..version_text import release_of
 from .catalog import VERSIONS, catalog, normalise_version
 from .converters import pattern
 from .log_marks import BLOCK_END, BLOCK_START
@@ -122,6 +123,7 @@ def log_config(source: SourceText, options: ReadOptions) -> Config:
         version_origin=origin,
         version_reason=reason,
         purpose=purpose,
+        release=release_of(options.megatron),
     )
 
 

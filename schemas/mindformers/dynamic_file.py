@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
 from ..purpose import purpose_of_run_mode
+from ..version_text import release_of
 from .dynamic import VERSIONS, DynamicReading
 from .messages_compiled import say
 
@@ -32,7 +33,8 @@ def dynamic_config(
                 reason = say.latest_that_knows(keys=shown)
                 config, unknown = other._replace(version_origin="detected", version_reason=reason), fewer
     else:
-        config = config._replace(version_origin=chosen.origin, version_reason=chosen.reason)
+        release = release_of(options.mindformers)
+        config = config._replace(version_origin=chosen.origin, version_reason=chosen.reason, release=release)
     purpose = purpose_of_run_mode(config.value("run_mode"), source.name, _place(config, "run_mode"))
     if purpose is not None:
         return config._replace(problems=(purpose.problem,), purpose=purpose)

@@ -21,6 +21,7 @@ from ..purpose import (
     unread_yaml,
 )
 from ..tree_version import tree_version
+from ..version_text import release_of
 from ..yaml_text import parse_path, read_yaml
 from .catalog import DEFAULT_STATIC, minor_version, static_catalog, static_version
 from .detect import detected_dialect, dialect_and_version
@@ -179,6 +180,7 @@ def _static_config(
         version_origin=chosen.origin,
         version_reason=chosen.reason,
         purpose=purpose,
+        release=release_of(options.mindformers),
     )
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from accmap.rules import defects
+from accmap.rules.defects_listed_compiled import LISTED
 from accmap.schemas.versions import names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,3 +117,70 @@ def test_standard_input_is_read_once(accmap: Any, monkeypatch: pytest.MonkeyPatc
         answer = accmap("defects", "-", *words)
         assert answer.code == 0
         assert "DEF001" in answer.out
+
+
+def with_patch(monkeypatch: pytest.MonkeyPatch, code: str, minor: str, patch: str) -> None:
+    """As if a patch release of one minor version had mended a defect."""
+    rows = defects.DEFECTS["megatron"]
+    changed = tuple((row[0], patch, *row[2:]) if row[0] == code else row for row in rows[minor])
+    monkeypatch.setattr(defects, "DEFECTS", {**defects.DEFECTS, "megatron": {**rows, minor: changed}})
+    affected = LISTED[code]["affected"]
+    monkeypatch.setitem(LISTED, code, {**LISTED[code], "affected": {**affected, "patched": {minor: patch}}})
+
+
+@pytest.mark.parametrize(
+    ("given", "severity", "release"),
+    [
+        ("0.15", "warning", None),
+        ("0.15.2", "error", "0.15.2"),
+        ("0.15.3", None, "0.15.3"),
+        ("core_v0.15.10", None, "0.15.10"),
+        ("core_r0.15.3", "warning", None),
+        ("0.15.3rc1", "warning", None),
+    ],
+)
+def test_a_patch_number_decides(
+    accmap: Any, monkeypatch: pytest.MonkeyPatch, given: str, severity: str | None, release: str | None
+) -> None:
+    with_patch(monkeypatch, "DEF001", "0.15", "0.15.3")
+    answer = json.loads(accmap("defects", "a.sh", "--megatron", given, "--format", "json", files=FILES).out)
+    assert {one["code"]: one["severity"] for one in answer["defects"]}.get("DEF001") == severity
+    assert (answer["framework_version"], answer.get("release")) == ("0.15", release)
+    assert ("DEF001" in listed(accmap, "--version", given)) == (severity is not None)
+
+
+def test_an_upgrade_within_a_minor_version(accmap: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_patch(monkeypatch, "DEF001", "0.15", "0.15.3")
+    answer = json.loads(
+        accmap("defects", "a.sh", "--from", "0.15.0", "--to", "0.15.3", "--format", "json", files=FILES).out
+    )
+    assert [one["code"] for one in answer["lost"]] == ["DEF001"]
+    assert answer["changed"] == []
+    assert set(listed(accmap, "--from", "0.15.0", "--to", "0.15.3")) == {"DEF001"}
+
+
+def test_the_release_is_named(accmap: Any) -> None:
+    for command in ("defects", "show", "recipe"):
+        assert "megatron 0.15.3 (given)" in accmap(command, "a.sh", "--megatron", "0.15.3", files=FILES).out
+    yaml = (ROOT / "examples" / "qwen3_moe" / "mindformers.yaml").read_text("utf-8")
+    answer = accmap("lint", "a.sh", "a.yaml", "--megatron", "0.15.3", "--mindformers", "1.7.1", "--no-config",
+                    "--no-cache", files={**FILES, "a.yaml": yaml})  # fmt: skip
+    assert "megatron 0.15.3 given" in answer.out
+    assert "mindformers 1.7.1 given" in answer.out
+
+
+def test_an_upgrade_names_defaults_without_a_field(accmap: Any) -> None:
+    answer = json.loads(
+        accmap("defects", "a.sh", "--from", "0.12", "--to", "0.16", "--format", "json", files=FILES).out
+    )
+    found = {row["a"]["key"]: (row["a"]["value"], row["b"]["value"]) for row in answer["changed"] if not row["field"]}
+    assert found["rerun_mode"] == ("disabled", "validate_results")
+
+
+def test_nothing_is_said_where_no_condition_can_be_read(accmap: Any) -> None:
+    text = (ROOT / "examples" / "qwen3_dense" / "mindformers.yaml").read_text("utf-8")
+    elsewhere = text.partition("\nmodel:")[0] + "\npretrained_model_dir: /models/elsewhere\n"
+    found = json.loads(
+        accmap("defects", "a.yaml", "--mindformers", "1.9", "--format", "json", files={"a.yaml": elsewhere}).out
+    )
+    assert found["defects"] == []

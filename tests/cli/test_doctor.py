@@ -112,3 +112,27 @@ def test_wrong_use(accmap) -> None:
     assert accmap("doctor", "--print-seed-code", "jax").code == 2
     assert accmap("doctor", PAIR[0], PAIR[0]).code == 2
     assert accmap("doctor", "nothing.yaml").code == 2
+
+
+def test_known_defects_of_what_is_installed(accmap, machine) -> None:
+    machine(mindformers="1.7.0")
+    answer = accmap("doctor")
+    assert "Known defects of what is installed" in answer.out
+    assert "DEF501 mindformers" in answer.out
+    assert "DEF001" not in answer.out
+    found = json.loads(accmap("doctor", "--format", "json").out)
+    jsonschema.validate(found, json.loads(accmap("schema", "doctor").out))
+    assert "DEF501" in {entry["id"] for entry in found["defects"]}
+    machine(mindformers="1.8.0")
+    assert "DEF501" not in accmap("doctor").out
+
+
+def test_known_defects_of_a_file(accmap, machine) -> None:
+    machine(python="3.11.0")
+    script = (EXAMPLES / "qwen3_moe/megatron.sh").read_text("utf-8")
+    script = script.replace("--nproc_per_node 1", "--nproc_per_node 2").replace(
+        "--bf16", "--bf16 --context-parallel-size 2"
+    )
+    answer = accmap("doctor", "a.sh", "--megatron", "0.15", files={"a.sh": script})
+    assert answer.code == 1
+    assert "DEF001" in answer.out

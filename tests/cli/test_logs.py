@@ -350,3 +350,24 @@ def test_the_benchmark_runs(tmp_path: Path) -> None:
     command = [sys.executable, str(script), "--lines", "2000", "--runs", "1", "--accmap", str(program)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert done.stdout.count("2,000 lines") == 4, done.stderr
+
+
+MOE = (Path(__file__).resolve().parents[2] / "examples" / "qwen3_moe" / "megatron.sh").read_text("utf-8")
+UNDER_CONTEXT = MOE.replace("--nproc_per_node 1", "--nproc_per_node 2").replace(
+    "--bf16", "--bf16 --context-parallel-size 2"
+)
+
+
+@pytest.mark.parametrize(
+    ("log", "version", "named"), [("off.log", "0.15", True), ("off.log", "0.16", False), ("b.log", "0.15", False)]
+)
+def test_known_defects_that_fit(accmap, log: str, version: str, *, named: bool) -> None:
+    words = ("logs", "a.log", log, *ENOUGH, "--config", "a.sh", "--megatron", version)
+    files = {**FILES, "a.sh": UNDER_CONTEXT}
+    answer = accmap(*words, files=files)
+    assert ("DEF001 a.sh:" in answer.out) is named
+    found = json.loads(accmap(*words, "--format", "json", files=files).out)
+    jsonschema.validate(found, json.loads(accmap("schema", "logs").out))
+    assert ("DEF001" in {one["code"] for one in found["defects"]}) is named
+    assert ("DEF001: " in accmap(*words, "--format", "html", files=files).out) is named
+    assert accmap("logs", "a.log", log, "--megatron", "7", "--config", "a.sh", files=files).code == 2

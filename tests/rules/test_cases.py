@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ import pytest
 import yaml
 
 from accmap.cli.lean import main
+from accmap.mapper.align.pair import pair_of as aligned
+from accmap.schemas.config import ReadOptions
 from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.reader import read_config
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES: list[dict[str, Any]] = [
@@ -25,10 +29,21 @@ def name_of(case: dict[str, Any]) -> str:
     return f"{case['code']}-{kind}-{case['base']}"
 
 
+@cache
+def base_text(base: str, side: str, name: str, dynamic: str | None) -> str:
+    """A file of an example; of the dynamic graph's version, the one that accmap writes for it."""
+    path = ROOT / "examples" / base
+    if dynamic is None or side == "megatron":
+        return (path / name).read_text("utf-8")
+    launch = read_config(str(path / "megatron.sh"), ReadOptions())
+    texts = aligned(launch, mindformers=dynamic, dialect="dynamic").texts()
+    return next(text for file, text in texts.items() if file.endswith(".yaml"))
+
+
 def pair_of(case: dict[str, Any], folder: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for side, name in (("megatron", "megatron.sh"), ("mindformers", "mindformers.yaml")):
-        text = (ROOT / "examples" / case["base"] / name).read_text("utf-8")
+        text = base_text(case["base"], side, name, case.get("dynamic"))
         for old, new in case.get(side, {}).items():
             assert old in text, f"{old!r} is not in {case['base']}/{name}"
             text = text.replace(old, new, 1)

@@ -53,7 +53,7 @@ def test_a_record_is_written_as_its_model_says(name: str, record: Any, given: di
         written = getattr(compiled, _function(name))(record, language, **given)
         keys = [field.alias or key for key, field in model.model_fields.items()]
         assert list(written) == [key for key in keys if key in written]
-        assert set(keys) - set(written) <= {"version_label", "purpose"}
+        assert set(keys) - set(written) <= {"version_label", "purpose", "release"}
         assert model.model_validate(written).model_extra == {}
 
 

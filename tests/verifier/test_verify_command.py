@@ -10,10 +10,14 @@ from typing import Any
 
 import pytest
 
+from accmap.cli.advisories import met
 from accmap.cli.lean import main
-from accmap.cli.verify import rules_for
+from accmap.cli.verify import rules_for, shown_defects, unseen_defects
 from accmap.cli.verify_report import html_page, text_page
 from accmap.mapper.modules import MODULES, fields_of
+from accmap.schemas.border.incoming import read_text
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.reader import config_of
 from accmap.verifier import fields, verify
 from accmap.verifier.comparison import Comparison, Row, compare
 from accmap.verifier.localise import Divergence, without_trace
@@ -21,6 +25,8 @@ from accmap.verifier.processes import WorkerAnswer, WorkerFailure
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -242,3 +248,25 @@ def test_another_version_of_a_framework_is_said(pair: tuple[str, str]) -> None:
     newer = read_config(pair[0], ReadOptions(megatron="0.15"))
     told = fields.uncompared(newer, read_config(pair[1]))
     assert any(entry["field"] == "model.implementation" and "0.15" in entry["reason"] for entry in told)
+
+
+@pytest.mark.parametrize(
+    ("ran", "fields_behind", "shown"),
+    [
+        ("0.12.3", ("position.yarn.mscale",), True),
+        ("0.14.0", ("position.yarn.mscale",), False),
+        ("0.12.3", ("norm.epsilon",), False),
+    ],
+)
+def test_known_defects_are_shown_or_named_as_unseen(
+    tmp_path: Path, ran: str, fields_behind: tuple[str, ...], *, shown: bool
+) -> None:
+    text = (ROOT / "examples" / "deepseek_v3" / "megatron.sh").read_text("utf-8")
+    path = tmp_path / "a.sh"
+    path.write_text(text.replace("--mscale-all-dim 1.0", "--mscale-all-dim 0.5"), "utf-8")
+    source = read_text(str(path))
+    findings = met([config_of(source, ReadOptions(megatron="0.12"), path=str(path))], [source])
+    found = verification(divergence_fields=fields_behind, versions={"megatron-core": ran})
+    seen = shown_defects(found, findings)
+    assert [one.kind.code for one in seen] == ["DEF006"] * shown
+    assert [entry["field"] for entry in unseen_defects(findings, seen, "en")] == ["DEF006"] * (not shown)
