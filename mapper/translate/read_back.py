@@ -42,7 +42,7 @@ def read_back(translation: Translation, source: Config) -> Translation:
         written = as_read(translation, text_of(translation))
     except UnreadableError:
         return translation  # what does not load at all is said by `obstacles`
-    if source.framework == "megatron" and written.framework == "mindformers":
+    if source.framework != written.framework:
         translation = with_shared_fields(translation, source, written)
     silent: list[Difference] = []
     more: list[ReportRow] = []
