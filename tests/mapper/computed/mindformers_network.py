@@ -9,7 +9,7 @@ configuration and `convert_to_transformer_config`.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import importlib
 import io
 import json
 import logging
@@ -59,12 +59,11 @@ def prepared() -> None:
 
 
 def built(section: dict[str, typing.Any]) -> typing.Any:
-    if importlib.util.find_spec("mindformers.parallel_core.training_graph.device_matrix"):
-        import mindformers.parallel_core.training_graph.device_matrix as devices
+    import mindformers.parallel_core.training_graph.device_matrix as devices
 
-        for kept in (getattr(devices, "layout", None), getattr(devices, "layout_moe", None)):
-            if kept is not None:
-                kept._layout = kept._config = kept._layout_type = None  # singletons of the process
+    for kept in (getattr(devices, "layout", None), getattr(devices, "layout_moe", None)):
+        if kept is not None:
+            kept._layout = kept._config = kept._layout_type = None  # singletons of the process
     configuration, model = map(named, CLASSES[section["model_type"]])
     return model(configuration(**section))
 

@@ -28,7 +28,7 @@ CASES: dict[str, Any] = yaml.safe_load((HERE / "network_cases.yaml").read_text("
 TREES = os.environ.get("ACCMAP_MEGATRON_TREES", "")
 WHEELS = os.environ.get("ACCMAP_MINDFORMERS_WHEELS", "")
 MEGATRON = ("0.12", "0.16", "0.19")
-MINDFORMERS = ("1.9", "1.8", "1.7", "1.6", "2.1")
+MINDFORMERS = ("1.9", "1.8", "1.7", "2.1")
 YAML = """
 use_legacy: False
 run_mode: train
@@ -56,10 +56,7 @@ def mindformers(version: str, case: dict[str, Any]) -> Config:
 
 
 def of(framework: str, version: str) -> list[dict[str, Any]]:
-    found = [case for case in CASES[framework] if version in case.get("versions", [version])]
-    if framework == "mindformers" and version == "1.6":  # the other classes came with 1.7
-        found = [case for case in found if "model_type: deepseek_v3" in case["model"]]
-    return found
+    return [case for case in CASES[framework] if version in case.get("versions", [version])]
 
 
 @functools.cache
