@@ -87,7 +87,7 @@ def mend(
             return Mended(texts, tuple(fixed), tuple(seen.findings), True, tuple(undone))
         after = {**texts, **{file: SourceText(file, text) for file, text in changed.items()}}
         left = look(after)
-        if not (_is_better(seen.findings, done, left.findings) and _keeps_the_rest(seen, done, left)):
+        if not _is_better(seen, done, left):
             if alone or len(done) == 1:
                 undone += done
             alone = not alone and len(done) > 1
@@ -104,13 +104,13 @@ def _is_wanted(entry: Diagnostic, *, unsafe: bool) -> bool:
     return entry.fix is not None and (unsafe or entry.fix.applicability == "safe")
 
 
-def _is_better(before: Sequence[Diagnostic], fixed: Sequence[Diagnostic], after: Sequence[Diagnostic]) -> bool:
-    """Whether what was fixed is gone, and nothing that must be seen to has come."""
-    had, has = Counter(map(_name, before)), Counter(map(_name, after))
+def _is_better(before: Seen, fixed: Sequence[Diagnostic], after: Seen) -> bool:
+    """Whether what was fixed is gone, nothing that must be seen to has come, and the rest is as it was."""
+    had, has = Counter(map(_name, before.findings)), Counter(map(_name, after.findings))
     if any(has[name] >= had[name] for name in map(_name, fixed)):
         return False
-    loud = {_name(entry) for entry in after if entry.kind.severity != "info"}
-    return all(had[name] for name in loud)
+    loud = {_name(entry) for entry in after.findings if entry.kind.severity != "info"}
+    return all(had[name] for name in loud) and _keeps_the_rest(before, fixed, after)
 
 
 def _keeps_the_rest(before: Seen, fixed: Sequence[Diagnostic], after: Seen) -> bool:
@@ -128,19 +128,24 @@ def _keeps_the_rest(before: Seen, fixed: Sequence[Diagnostic], after: Seen) -> b
 
 def _about(fixed: Sequence[Diagnostic], before: Recipe, after: Recipe) -> set[FieldName]:
     """The fields of the findings, or of the lines that were edited, and others that the very same keys make."""
-    named: set[str] = set()
-    lines: set[int] = set()
-    for entry in fixed:
-        named.update(entry.fields)
-        if not entry.fields and entry.fix is not None:
-            lines.update(edit.span.line for edit in entry.fix.edits if edit.file == after.file)
-    found: set[FieldName] = set()
-    for recipe in (before, after):
-        fields = recipe.fields
-        own = {name for name, value in fields.items() if str(name) in named or (value.span and value.span.line in lines)}
-        keys = {fields[name].keys for name in own}
-        found |= own | {name for name, value in fields.items() if value.keys and value.keys in keys}
-    return found
+    named = {field for entry in fixed for field in entry.fields}
+    lines = {
+        edit.span.line
+        for entry in fixed
+        if entry.fix is not None and not entry.fields
+        for edit in entry.fix.edits
+        if edit.file == after.file
+    }
+    return {name for recipe in (before, after) for name in _of_one_make(recipe, named, lines)}
+
+
+def _of_one_make(recipe: Recipe, named: set[str], lines: set[int]) -> Iterator[FieldName]:
+    """The named fields, those whose value stands on one of the lines, and all that come from the keys of these."""
+    fields = recipe.fields
+    own = {name for name, value in fields.items() if str(name) in named or (value.span and value.span.line in lines)}
+    keys = {fields[name].keys for name in own}
+    yield from own
+    yield from (name for name, value in fields.items() if value.keys and value.keys in keys)
 
 
 def _changed(before: Recipe, after: Recipe) -> Iterator[FieldName]:

@@ -48,27 +48,34 @@ def with_shared_fields(translation: Translation, source: Config, written: Config
     rows = list(translation.rows)
     more: list[ReportRow] = []
     for field in shared_fields():
-        if not within(megatron.framework_version, field.since, field.until):
+        values = _differing(field, translation, megatron, mindformers)
+        if values is None:
             continue
-        if field.latent and megatron.value(LATENT) is not True:
-            continue
-        there = mindformers.settings.get(_PREFIX + field.name)
-        taken = _taken(field, megatron)
-        if there is None or not there.decided or taken is None or _is_forks(field, translation, megatron):
-            continue
-        (one,) = taken
-        if one is None and field.asked:
-            continue
-        other = there.value if field.here is None else field.here
-        if _alike(one, other):
-            continue
-        values = FieldValues(field.name, one, other)
         place = _told(field, rows)
         if place is None:
             more.append(_own_row(translation, field, values, megatron, mindformers))
         else:
             rows[place] = rows[place]._replace(resolved=(*rows[place].resolved, values))
     return translation._replace(rows=(*rows, *more))
+
+
+def _differing(
+    field: SharedField, translation: Translation, megatron: Config, mindformers: Config
+) -> FieldValues | None:
+    """What each side holds of a field, where both are known and not the same."""
+    if not within(megatron.framework_version, field.since, field.until):
+        return None
+    if field.latent and megatron.value(LATENT) is not True:
+        return None
+    there = mindformers.settings.get(_PREFIX + field.name)
+    taken = _taken(field, megatron)
+    if there is None or not there.decided or taken is None or _is_forks(field, translation, megatron):
+        return None
+    (one,) = taken
+    if one is None and field.asked:
+        return None
+    other = there.value if field.here is None else field.here
+    return None if _alike(one, other) else FieldValues(field.name, one, other)
 
 
 def _told(field: SharedField, rows: Sequence[ReportRow]) -> int | None:

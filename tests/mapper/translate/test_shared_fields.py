@@ -177,7 +177,9 @@ def test_the_other_direction_is_told_too(more: str, version: str, expected: dict
     own = [row for row in rows if row.field is None and row.resolved]
     assert {row.impact for row in own} == {"none"}
     for row in own:
-        assert all(key.startswith(("model", "runner", "parallel", "resolved", "use_")) for key in row.source), row.source
+        assert all(key.startswith(("model", "runner", "parallel", "resolved", "use_")) for key in row.source), (
+            row.source
+        )
 
 
 def test_a_row_names_the_key_that_the_source_writes() -> None:
@@ -189,7 +191,9 @@ def test_a_row_names_the_key_that_the_source_writes() -> None:
 
 
 def test_a_class_without_a_transformer_config_is_not_compared() -> None:
-    text = "use_legacy: True\nmodel: {model_config: {type: LlamaConfig, num_layers: 2, hidden_size: 64, num_heads: 4}}\n"
+    text = (
+        "use_legacy: True\nmodel: {model_config: {type: LlamaConfig, num_layers: 2, hidden_size: 64, num_heads: 4}}\n"
+    )
     there = config_of(SourceText("run.yaml", text), ReadOptions(), path="run.yaml")
     assert not told(translate(there, "megatron").rows)
 
