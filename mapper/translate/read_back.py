@@ -119,9 +119,7 @@ def differing(translation: Translation, entries: Iterable[Difference], target: R
     carried = {row.field: row.carried for row in translation.rows}
     written = {row.field for row in translation.rows if row.target}
     for row in entries:
-        if row.field is None or row.status == "equal" or carried.get(row.field) is False:
-            continue
-        if _is_rounding(row):
+        if row.field is None or row.status == "equal" or carried.get(row.field) is False or _is_rounding(row):
             continue
         if _weighs(row, written=row.field in written) and _counts(row, translation.recipe, target):
             yield row
@@ -134,8 +132,8 @@ def _is_rounding(row: Difference) -> bool:
 
 
 def _weighs(row: Difference, *, written: bool) -> bool:
-    """Whether a difference is worth a word: what only one side knows is, where numbers hang on it."""
-    if row.status in ("only-a", "only-b"):
+    """Whether a difference is worth a word: what is said to be written is, and what numbers hang on."""
+    if row.status == "only-b" or (row.status == "only-a" and not written):
         return row.impact == "numerics"
     return row.impact != "none" or written
 

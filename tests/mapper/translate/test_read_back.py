@@ -103,7 +103,7 @@ def test_what_is_written_wrongly_is_not_written(
     assert not out.exists()
     assert not report.exists()
     said = capsys.readouterr().err
-    assert "model.ffn_hidden_size: " in said
+    assert "  model.ffn_hidden_size: " in "".join(line[:25] for line in said.split("\n"))
     assert "4097" in said
     assert "--no-read-back" in said
     assert main(["convert", str(SCRIPT), "-o", str(out), "--lang", "zh"]) == 3
