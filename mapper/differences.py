@@ -90,7 +90,8 @@ def _compared(name: FieldName, field: Field, row: Row | None, a: Recipe, b: Reci
         return None if told is None else Difference(name, left, right, told, field.impact)
     if row is None or not (left or right):
         return None
-    left, right = _of_as_many_layers(left, right), _of_as_many_layers(right, left)
+    if name == "moe.layer_pattern":
+        left, right = _of_as_many_layers(left, right), _of_as_many_layers(right, left)
     status = _status(left, right, field.default)
     impact = field.impact if row.impact is None else row.impact
     alone = (left or right) if status.startswith("only") else None

@@ -14,6 +14,7 @@ from ..schemas.source import SourceText
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from ..mapper.differences import Found
     from ..mapper.recipe.values import Recipe
     from ..mappings.names_compiled import FieldName
     from ..schemas.diagnostic import Diagnostic, Edit
@@ -151,8 +152,14 @@ def _of_one_make(recipe: Recipe, named: set[str], lines: set[int]) -> Iterator[F
 def _changed(before: Recipe, after: Recipe) -> Iterator[FieldName]:
     """The fields that are another thing now; what is computed follows from them."""
     for row in differences(before, after):
-        if row.field is not None and row.status != "equal" and not row.field.startswith(COMPUTED):
+        if row.field is None or row.field.startswith(COMPUTED) or row.status == "equal":
+            continue
+        if row.status != "undecided" or _is_decided(row.a) or _is_decided(row.b):
             yield row.field
+
+
+def _is_decided(found: Found | None) -> bool:
+    return found is not None and found.decided
 
 
 def _agree(name: FieldName, one: Recipe, other: Recipe) -> bool:

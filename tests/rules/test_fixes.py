@@ -100,4 +100,5 @@ def test_a_fix_changes_no_other_field(written: str, fields: tuple[str, ...], wit
     text = text.replace("rms_norm_eps: 1.0e-6", "rms_norm_eps: 1.0e-5")
     script = (EXAMPLE / "megatron.sh").read_text("utf-8") if with_partner else None
     after, undone = repaired(text, written, fields, script)
+    assert repaired(text.replace("seed: 1234", "seed: ${SEED}"), written, fields, script)[1] == undone
     assert ((after != text), undone) == (is_made, [] if is_made else ["BAD001"])
