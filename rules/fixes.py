@@ -137,16 +137,19 @@ def _about(fixed: Sequence[Diagnostic], before: Recipe, after: Recipe) -> set[Fi
         for edit in entry.fix.edits
         if edit.file == after.file
     }
-    return {name for recipe in (before, after) for name in _of_one_make(recipe, named, lines)}
+    return _of_one_make(before, named, lines) | _of_one_make(after, named, lines)
 
 
-def _of_one_make(recipe: Recipe, named: set[str], lines: set[int]) -> Iterator[FieldName]:
+def _of_one_make(recipe: Recipe, named: set[str], lines: set[int]) -> set[FieldName]:
     """The named fields, those whose value stands on one of the lines, and all that come from the keys of these."""
     fields = recipe.fields
-    own = {name for name, value in fields.items() if str(name) in named or (value.span and value.span.line in lines)}
-    keys = {fields[name].keys for name in own}
-    yield from own
-    yield from (name for name, value in fields.items() if value.keys and value.keys in keys)
+    own: set[FieldName] = set()
+    for name, value in fields.items():
+        if str(name) in named or (value.span is not None and value.span.line in lines):
+            own.add(name)
+    keys = {fields[name].keys for name in own if fields[name].keys}
+    own.update(name for name, value in fields.items() if value.keys in keys)
+    return own
 
 
 def _changed(before: Recipe, after: Recipe) -> Iterator[FieldName]:
