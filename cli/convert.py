@@ -21,6 +21,7 @@ from .parsing import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..mapper.differences import Difference
     from ..mapper.translate.target import Translation
     from ..schemas.config import Config, Framework, ReadOptions
     from ..schemas.diagnostic import Language
@@ -89,7 +90,8 @@ def _translated(
     if held:
         require_said(translation)
     if standing is not None:
-        standing.bring_to(translation, language, held=held)
+        left = standing.bring_to(translation, language, held=held)
+        translation = translation._replace(unsaid=(*translation.unsaid, *left))
     return translation
 
 
@@ -120,8 +122,8 @@ class _Standing:
         family = recipe_of(self.config).value("model.family")
         return family if isinstance(family, str) else None
 
-    def bring_to(self, translation: Translation, language: Language, *, held: bool) -> None:
-        """Write what differs, and say on stderr what has to be done by hand."""
+    def bring_to(self, translation: Translation, language: Language, *, held: bool) -> tuple[Difference, ...]:
+        """Write what differs, say on stderr what has to be done by hand, and answer with what is left unsaid."""
         from ..mapper.translate.update import update
 
         found = update(self.source.text, translation, self.config, self.options)
@@ -131,3 +133,4 @@ class _Standing:
         for refusal in found.refused + found.remarks:
             named = ", ".join(refusal.keys) or refusal.field
             tell(f"{self.path}: {named}: {refusal.reason(language)}")
+        return found.unsaid

@@ -30,18 +30,19 @@ def mend_files(
     show: Callable[[Outgoing], None] = emit,
 ) -> tuple[Reader, Report]:
     """Fix the files (or show what would change), and lint what came out."""
-    from ..rules.fixes import mend
+    from ..rules.fixes import Seen, mend
 
     encoding = settings.options.encoding
     first = Reader(stdin_name, encoding=encoding)
     report = lint(settings, files, first)
     names = [first.stdin_name or "<stdin>" if name == "-" else name for name in files]
 
-    def find(texts: Mapping[str, SourceText]) -> Sequence[Diagnostic]:
-        return lint(settings, names, Reader(stdin_name, texts, encoding=encoding)).diagnostics
+    def look(texts: Mapping[str, SourceText]) -> Seen:
+        found = lint(settings, names, Reader(stdin_name, texts, encoding=encoding), with_subjects=True)
+        return Seen(found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects])
 
     original = dict(report.sources)
-    mended = mend(original, find, unsafe=unsafe)
+    mended = mend(original, look, unsafe=unsafe)
     changes: list[Outgoing] = []
     for name, source in mended.texts.items():
         before = original[name]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
-from ..mapper.answers import ChangeJson, DiffRowJson, Impact, ObstacleJson, ReportRowJson
+from ..mapper.answers import ChangeJson, DiffRowJson, Impact, ObstacleJson, ReadBackJson, ReportRowJson
 from ..schemas.answer_parts import Number, Open
 from ..schemas.answers import (
     BasisJson,
@@ -72,8 +72,8 @@ class LrJson(Open):
     tolerance: float | None
 
 
-class ConvertJson(Open):
-    """`accmap convert --report`. Every explicit key of the source stands in some row's `from`."""
+class _LossJson(Open):
+    """What a translation loses. Every explicit key of the source stands in some row's `from`."""
 
     source: str
     target: str
@@ -83,9 +83,16 @@ class ConvertJson(Open):
     will_not_run: list[ObstacleJson] = Field(default=[], description="Why the written file stops; empty where it runs.")
 
 
-class PairJson(ConvertJson):
+class ConvertJson(_LossJson):
+    """`accmap convert --report`. Every explicit key of the source stands in some row's `from`."""
+
+    read_back: ReadBackJson
+
+
+class PairJson(_LossJson):
     """`accmap pair`: the report of both files, and what was changed for alignment."""
 
+    read_back: dict[str, ReadBackJson] = Field(description="For each written file.")
     files: list[str]
     changes: list[ChangeJson]
 

@@ -43,7 +43,8 @@ def run_command(command: Command, parsed: Parsed) -> int:
         report(error, values["lang"])  # pyright: ignore[reportArgumentType]
         return UNUSABLE
     except ReadBackError as error:
-        tell(error.message(values["lang"]))  # pyright: ignore[reportArgumentType]
+        for line in error.message(values["lang"]).split("\n"):  # pyright: ignore[reportArgumentType]
+            tell(line)
         return BROKEN
     except UsageError as error:
         tell(f"accmap: {error.message(values['lang'])}")  # pyright: ignore[reportArgumentType]

@@ -103,8 +103,21 @@ class DiffRowJson(Open):
     )
 
 
+class ReadBackJson(Open):
+    """What was written, read by its own framework's reader and compared with the source."""
+
+    verdict: Literal["as-reported", "differs", "not-read"] = Field(
+        description="as-reported: what differs has its row; differs: `unsaid` has none, an error of accmap's own that "
+        "--no-read-back writes all the same; not-read: the file does not load, will_not_run says why."
+    )
+    compared: int = Field(description="Fields of which both values are known.")
+    undecided: list[str] = Field(description="Fields that count and of which one side's value cannot be read.")
+    unsaid: list[DiffRowJson]
+
+
 MODELS: tuple[type[Open], ...] = (
     RecipeValueJson, UnmappedJson, TransformerFieldJson, ReportRowJson, ObstacleJson, ChangeJson, SideJson, DiffRowJson,
+    ReadBackJson,
 )  # fmt: skip
 """What has a record in this room."""
 

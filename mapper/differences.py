@@ -90,6 +90,8 @@ def _compared(name: FieldName, field: Field, row: Row | None, a: Recipe, b: Reci
         return None if told is None else Difference(name, left, right, told, field.impact)
     if row is None or not (left or right):
         return None
+    if name == "moe.layer_pattern":
+        left, right = _of_as_many_layers(left, right), _of_as_many_layers(right, left)
     status = _status(left, right, field.default)
     impact = field.impact if row.impact is None else row.impact
     alone = (left or right) if status.startswith("only") else None
@@ -98,6 +100,16 @@ def _compared(name: FieldName, field: Field, row: Row | None, a: Recipe, b: Reci
             return None
         impact = "none"  # what is written out is what the other side does without a word
     return Difference(name, left, right, status, impact)
+
+
+def _of_as_many_layers(found: Found | None, other: Found | None) -> Found | None:
+    """A frequency among layers that cannot be counted stands for a pattern as long as the other side's."""
+    if found is None or other is None or not isinstance(other.value, list) or isinstance(found.value, bool):
+        return found
+    every = found.value
+    if not isinstance(every, int) or not every:
+        return found
+    return found._replace(value=[int(place % every == 0) for place in range(len(other.value))])
 
 
 def same(one: Value, other: Value) -> bool:

@@ -7,16 +7,27 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ..mapper.differences import COMPUTED, differences
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.source import SourceText
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from ..mapper.differences import Found
+    from ..mapper.recipe.values import Recipe
+    from ..mappings.names_compiled import FieldName
     from ..schemas.diagnostic import Diagnostic, Edit
     from ..schemas.source import Span
 
 MOST_ROUNDS = 20
+
+
+class Seen(NamedTuple):
+    """What the linter finds in some texts, and the recipes that it read, those of a pair together."""
+
+    findings: Sequence[Diagnostic]
+    groups: Sequence[Sequence[Recipe]] = ()
 
 
 class Mended(NamedTuple):
@@ -53,53 +64,109 @@ def apply(sources: Mapping[str, SourceText], fixes: Sequence[Diagnostic]) -> tup
 
 def mend(
     sources: Mapping[str, SourceText],
-    find: Callable[[Mapping[str, SourceText]], Sequence[Diagnostic]],
+    look: Callable[[Mapping[str, SourceText]], Seen],
     *,
     unsafe: bool,
 ) -> Mended:
     """Fix, look again, and fix again, until a round changes nothing.
 
-    A fix stays only where its finding is gone and no other error or warning has come. Where several together fail in
-    that, the first of them is tried alone; one that fails alone is not made.
+    A fix stays only where its finding is gone, no other error or warning has come, and every field of the recipe that
+    it is not about is as it was, or as the partner has it. Where several together fail in that, the first of them is
+    tried alone; one that fails alone is not made.
     """
     texts: dict[str, SourceText] = dict(sources)
-    found = find(texts)
+    seen = look(texts)
     fixed: list[Diagnostic] = []
     undone: list[Diagnostic] = []
-    seen = {_state(texts)}
+    known = {_state(texts)}
     alone = False
     for _ in range(MOST_ROUNDS):
         refused = {_name(entry) for entry in undone}
-        wanted = [entry for entry in found if _is_wanted(entry, unsafe=unsafe) and _name(entry) not in refused]
+        wanted = [one for one in seen.findings if _is_wanted(one, unsafe=unsafe) and _name(one) not in refused]
         changed, done = apply(texts, wanted[:1] if alone else wanted)
         if not changed:
-            return Mended(texts, tuple(fixed), tuple(found), True, tuple(undone))
+            return Mended(texts, tuple(fixed), tuple(seen.findings), True, tuple(undone))
         after = {**texts, **{file: SourceText(file, text) for file, text in changed.items()}}
-        left = find(after)
-        if not _is_better(found, done, left):
+        left = look(after)
+        if not _is_better(seen, done, left):
             if alone or len(done) == 1:
                 undone += done
             alone = not alone and len(done) > 1
             continue
-        texts, found, alone = after, left, False
+        texts, seen, alone = after, left, False
         fixed += done
-        if _state(texts) in seen:
+        if _state(texts) in known:
             break
-        seen.add(_state(texts))
-    return Mended(texts, tuple(fixed), tuple(found), False, tuple(undone))
+        known.add(_state(texts))
+    return Mended(texts, tuple(fixed), tuple(seen.findings), False, tuple(undone))
 
 
 def _is_wanted(entry: Diagnostic, *, unsafe: bool) -> bool:
     return entry.fix is not None and (unsafe or entry.fix.applicability == "safe")
 
 
-def _is_better(before: Sequence[Diagnostic], fixed: Sequence[Diagnostic], after: Sequence[Diagnostic]) -> bool:
-    """Whether what was fixed is gone, and nothing that must be seen to has come."""
-    had, has = Counter(map(_name, before)), Counter(map(_name, after))
+def _is_better(before: Seen, fixed: Sequence[Diagnostic], after: Seen) -> bool:
+    """Whether what was fixed is gone, nothing that must be seen to has come, and the rest is as it was."""
+    had, has = Counter(map(_name, before.findings)), Counter(map(_name, after.findings))
     if any(has[name] >= had[name] for name in map(_name, fixed)):
         return False
-    loud = {_name(entry) for entry in after if entry.kind.severity != "info"}
-    return all(had[name] for name in loud)
+    loud = {_name(entry) for entry in after.findings if entry.kind.severity != "info"}
+    return all(had[name] for name in loud) and _keeps_the_rest(before, fixed, after)
+
+
+def _keeps_the_rest(before: Seen, fixed: Sequence[Diagnostic], after: Seen) -> bool:
+    """Whether every field that no fixed finding is about is as it was, or is now as the partner has it."""
+    had = {recipe.file: recipe for group in before.groups for recipe in group}
+    return all(
+        name in _about(fixed, had[recipe.file], recipe)
+        or any(_agree(name, recipe, other) for other in group if other is not recipe)
+        for group in after.groups
+        for recipe in group
+        if recipe.file in had
+        for name in _changed(had[recipe.file], recipe)
+    )
+
+
+def _about(fixed: Sequence[Diagnostic], before: Recipe, after: Recipe) -> set[FieldName]:
+    """The fields of the findings, or of the lines that were edited, and others that the very same keys make."""
+    named = {field for entry in fixed for field in entry.fields}
+    lines = {
+        edit.span.line
+        for entry in fixed
+        if entry.fix is not None and not entry.fields
+        for edit in entry.fix.edits
+        if edit.file == after.file
+    }
+    return _of_one_make(before, named, lines) | _of_one_make(after, named, lines)
+
+
+def _of_one_make(recipe: Recipe, named: set[str], lines: set[int]) -> set[FieldName]:
+    """The named fields, those whose value stands on one of the lines, and all that come from the keys of these."""
+    fields = recipe.fields
+    own: set[FieldName] = set()
+    for name, value in fields.items():
+        if str(name) in named or (value.span is not None and value.span.line in lines):
+            own.add(name)
+    keys = {fields[name].keys for name in own if fields[name].keys}
+    own.update(name for name, value in fields.items() if value.keys in keys)
+    return own
+
+
+def _changed(before: Recipe, after: Recipe) -> Iterator[FieldName]:
+    """The fields that are another thing now; what is computed follows from them."""
+    for row in differences(before, after):
+        if row.field is None or row.field.startswith(COMPUTED) or row.status == "equal":
+            continue
+        if row.status != "undecided" or _is_decided(row.a) or _is_decided(row.b):
+            yield row.field
+
+
+def _is_decided(found: Found | None) -> bool:
+    return found is not None and found.decided
+
+
+def _agree(name: FieldName, one: Recipe, other: Recipe) -> bool:
+    return any(row.field == name and row.status == "equal" for row in differences(one, other))
 
 
 def _name(entry: Diagnostic) -> tuple[str, str, tuple[str, ...], str]:

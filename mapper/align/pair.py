@@ -78,6 +78,7 @@ class Pair(NamedTuple):
             "rows": [row.to_json(language) for row in self.rows],
             "summary": summary(self.rows),
             "changes": [change.to_json(language) for change in self.changes],
+            "read_back": {SCRIPT: megatron.back.to_json(), CONFIGURATION: mindformers.back.to_json()},
         }
         if self.alignment is not None:
             found["step"] = {

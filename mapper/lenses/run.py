@@ -81,8 +81,8 @@ def _length_get(values: Values, scope: Scope) -> Values:
     steps, samples, whole = (integer(value) for value in values)
     whole = integer(scope.field("batch.global_size")) if whole is None else whole
     if samples is not None and whole:
-        # What is left over after the last whole batch is never trained on.
-        return samples // whole, samples // whole * whole
+        # What is left over after the last whole batch is never trained on; a batch that grows takes other parts.
+        return samples // whole, samples if items(scope.field("batch.rampup")) else samples // whole * whole
     if samples is not None:
         return None, samples
     return steps, (None if steps is None or not whole else steps * whole)

@@ -24,7 +24,7 @@ from .shared_fields import with_shared_fields
 from .writing import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Status
@@ -42,12 +42,13 @@ def read_back(translation: Translation, source: Config) -> Translation:
         written = as_read(translation, text_of(translation))
     except UnreadableError:
         return translation  # what does not load at all is said by `obstacles`
-    if source.framework == "megatron" and written.framework == "mindformers":
+    if source.framework != written.framework:
         translation = with_shared_fields(translation, source, written)
     silent: list[Difference] = []
     more: list[ReportRow] = []
     target = recipe_of(written)
-    for difference in differing(translation, target):
+    entries = differences(translation.recipe, target)
+    for difference in differing(translation, entries, target):
         if _follows(translation, difference, (source, written), (translation.recipe, target)):
             continue
         row = _own_row(translation, difference)
@@ -57,7 +58,13 @@ def read_back(translation: Translation, source: Config) -> Translation:
             more.append(row)
     corrected = {row.field for row in more}
     kept = [row for row in translation.rows if row.field is None or row.field not in corrected]
-    return translation._replace(rows=(*kept, *more), written=written, unsaid=tuple(silent))
+    return translation._replace(
+        rows=(*kept, *more),
+        written=written,
+        unsaid=tuple(silent),
+        compared=sum(entry.field is not None and entry.status in ("equal", "different") for entry in entries),
+        undecided=tuple(_undecided(entries, translation.recipe, target)),
+    )
 
 
 def require_said(*translations: Translation) -> None:
@@ -100,14 +107,19 @@ def _no_other(path: str) -> SourceText:
 # --- what differs ---
 
 
-def differing(translation: Translation, target: Recipe) -> Iterator[Difference]:
+def _undecided(entries: Iterable[Difference], source: Recipe, target: Recipe) -> Iterator[FieldName]:
+    """The fields that count in these runs and cannot be compared."""
+    for entry in entries:
+        if entry.field is not None and entry.status == "undecided" and _counts(entry, source, target):
+            yield entry.field
+
+
+def differing(translation: Translation, entries: Iterable[Difference], target: Recipe) -> Iterator[Difference]:
     """The fields that are not the same in the written file and that the report says nothing else of."""
     carried = {row.field: row.carried for row in translation.rows}
     written = {row.field for row in translation.rows if row.target}
-    for row in differences(translation.recipe, target):
-        if row.field is None or row.status == "equal" or carried.get(row.field) is False:
-            continue
-        if _is_rounding(row):
+    for row in entries:
+        if row.field is None or row.status == "equal" or carried.get(row.field) is False or _is_rounding(row):
             continue
         if _weighs(row, written=row.field in written) and _counts(row, translation.recipe, target):
             yield row
@@ -120,8 +132,8 @@ def _is_rounding(row: Difference) -> bool:
 
 
 def _weighs(row: Difference, *, written: bool) -> bool:
-    """Whether a difference is worth a word: what only one side knows is, where numbers hang on it."""
-    if row.status in ("only-a", "only-b"):
+    """Whether a difference is worth a word: what is said to be written is, and what numbers hang on."""
+    if row.status == "only-b" or (row.status == "only-a" and not written):
         return row.impact == "numerics"
     return row.impact != "none" or written
 

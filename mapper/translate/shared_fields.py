@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .target import Translation
 
 _PREFIX = "resolved.transformer."
+_DIALECTS = ("static", "dynamic")
+"""Those whose model classes make a TransformerConfig."""
 _TOLD = ("exact", "made-explicit")
 """Statuses of rows that speak of no difference."""
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
@@ -37,32 +39,43 @@ _NO_REASON = (
 )
 
 
-def with_shared_fields(translation: Translation, megatron: Config, mindformers: Config) -> Translation:
-    """The translation of a Megatron-LM run, its report naming each shared field that differs in the written YAML."""
+def with_shared_fields(translation: Translation, source: Config, written: Config) -> Translation:
+    """The translation from one framework to the other, its report naming each shared field that differs then."""
+    over = source.framework == "megatron"
+    megatron, mindformers = (source, written) if over else (written, source)
+    if mindformers.dialect not in _DIALECTS:
+        return translation
     rows = list(translation.rows)
     more: list[ReportRow] = []
     for field in shared_fields():
-        if not within(megatron.framework_version, field.since, field.until):
+        values = _differing(field, translation, megatron, mindformers)
+        if values is None:
             continue
-        if field.latent and megatron.value(LATENT) is not True:
-            continue
-        there = mindformers.settings.get(_PREFIX + field.name)
-        taken = _taken(field, megatron)
-        if there is None or not there.decided or taken is None or _is_forks(field, translation, megatron):
-            continue
-        (one,) = taken
-        if one is None and field.asked:
-            continue
-        other = there.value if field.here is None else field.here
-        if _alike(one, other):
-            continue
-        values = FieldValues(field.name, one, other)
         place = _told(field, rows)
         if place is None:
-            more.append(_own_row(translation, field, values, megatron, mindformers, there))
+            more.append(_own_row(translation, field, values, megatron, mindformers))
         else:
             rows[place] = rows[place]._replace(resolved=(*rows[place].resolved, values))
     return translation._replace(rows=(*rows, *more))
+
+
+def _differing(
+    field: SharedField, translation: Translation, megatron: Config, mindformers: Config
+) -> FieldValues | None:
+    """What each side holds of a field, where both are known and not the same."""
+    if not within(megatron.framework_version, field.since, field.until):
+        return None
+    if field.latent and megatron.value(LATENT) is not True:
+        return None
+    there = mindformers.settings.get(_PREFIX + field.name)
+    taken = _taken(field, megatron)
+    if there is None or not there.decided or taken is None or _is_forks(field, translation, megatron):
+        return None
+    (one,) = taken
+    if one is None and field.asked:
+        return None
+    other = there.value if field.here is None else field.here
+    return None if _alike(one, other) else FieldValues(field.name, one, other)
 
 
 def _told(field: SharedField, rows: Sequence[ReportRow]) -> int | None:
@@ -75,32 +88,31 @@ def _told(field: SharedField, rows: Sequence[ReportRow]) -> int | None:
 
 
 def _own_row(
-    translation: Translation,
-    field: SharedField,
-    values: FieldValues,
-    megatron: Config,
-    mindformers: Config,
-    there: Setting,
+    translation: Translation, field: SharedField, values: FieldValues, megatron: Config, mindformers: Config
 ) -> ReportRow:
-    reason = _closed(translation, field) or _reason(translation, field, values)
+    reason = _closed(translation, field) or _reason(translation, field, values, mindformers)
     why = reason or _NO_REASON
-    arguments = [setting for setting in _settings(field, megatron) if setting is not None]
-    written = (key for key in there.derived_from if _is_written(mindformers, key))
+    arguments = [setting.key for setting in _settings(field, megatron) if setting is not None]
+    here, keys = list(arguments), list(mindformers.settings[_PREFIX + field.name].derived_from)
+    value, source = values.megatron, megatron
+    if translation.source_framework == "mindformers":
+        here, keys, value, source = keys, here, values.mindformers, mindformers
+    written = mindformers if source is megatron else megatron
     en, zh = (
         text.format(name=field.name, megatron=_shown(values.megatron), mindformers=_shown(values.mindformers), why=said)
         for text, said in zip(_NO_EFFECT, why, strict=True)
     )
     return ReportRow(
         None,
-        tuple(setting.key for setting in arguments),
-        tuple(written),
-        values.megatron,
+        tuple(here),
+        tuple(key for key in keys if _is_written(written, key)),
+        value,
         "conditional",
         "numerics" if reason is None else "none",
         True,
         en,
         zh,
-        any(setting.origin == "explicit" for setting in arguments),
+        any(_is_written(source, key) for key in here),
         (values,),
     )
 
@@ -120,11 +132,13 @@ def _closed(translation: Translation, field: SharedField) -> tuple[str, str] | N
     return None
 
 
-def _reason(translation: Translation, field: SharedField, values: FieldValues) -> tuple[str, str] | None:
+def _reason(
+    translation: Translation, field: SharedField, values: FieldValues, mindformers: Config
+) -> tuple[str, str] | None:
     """Why the difference has no effect in this run; None where nothing is known."""
     for reason in field.harmless:
         if (
-            reason.covers(translation.dialect, translation.version)
+            reason.covers(mindformers.dialect, mindformers.framework_version)
             and _is_among(values.megatron, reason.megatron)
             and _is_among(values.mindformers, reason.mindformers)
             and all(holds(condition, translation.recipe.value) for condition in reason.when)

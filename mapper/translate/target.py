@@ -6,6 +6,9 @@ from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .report import summary
 
 if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Framework, Value
     from ...schemas.diagnostic import Language
     from ..differences import Difference
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from ..recipe.values import Recipe
     from .report import ReportRow
 
+Verdict: TypeAlias = "Literal['as-reported', 'differs', 'not-read']"
 TOKENIZER = "/path/to/tokenizer"
 """Stands for the tokenizer that MindSpore Transformers does not know."""
 
@@ -27,6 +31,23 @@ class TargetSetting(NamedTuple):
     """Whether the source names it; otherwise a default is made explicit."""
     notes: tuple[str, ...]
     """The source's own names for it, for the comment."""
+
+
+class ReadBack(NamedTuple):
+    """What the written file says to its own framework's reader, beside the source's recipe."""
+
+    verdict: Verdict
+    compared: int
+    """Fields of which both values are known."""
+    undecided: tuple[FieldName, ...]
+    """Fields that count and of which one side's value cannot be read."""
+    unsaid: tuple[Difference, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """The contract's `read_back`."""
+        from ..answers_compiled import read_back_json
+
+        return read_back_json(self)
 
 
 class Translation(NamedTuple):
@@ -47,6 +68,14 @@ class Translation(NamedTuple):
     """What the target's framework makes of the written file."""
     unsaid: tuple[Difference, ...] = ()
     """What is another one there though no row says so: an error of accmap's own."""
+    compared: int = 0
+    undecided: tuple[FieldName, ...] = ()
+
+    @property
+    def back(self) -> ReadBack:
+        """How the written file, read back, compares."""
+        verdict: Verdict = "not-read" if self.written is None else "differs" if self.unsaid else "as-reported"
+        return ReadBack(verdict, self.compared, self.undecided, self.unsaid)
 
     def versions(self, language: Language) -> list[dict[str, object]]:
         """Both frameworks' versions, and where each comes from."""
@@ -66,4 +95,5 @@ class Translation(NamedTuple):
             "versions": self.versions(language),
             "rows": [row.to_json(language) for row in self.rows],
             "summary": summary(self.rows),
+            "read_back": self.back.to_json(),
         }

@@ -14,7 +14,7 @@ from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
-from ..differences import same
+from ..differences import differences, same
 from ..families import family_of, misfits_of
 from ..gates import meaningful
 from ..recipe.reading import recipe_of, side_of
@@ -170,7 +170,8 @@ class _Updating:
             self.text, current = self._edited(current, rows, effort)
         self._say_what_is_left(current)
         said = {refusal.field for refusal in self.refused}
-        left = differing(self.translation, recipe_of(current))
+        there = recipe_of(current)
+        left = differing(self.translation, differences(self.translation.recipe, there), there)
         unsaid = tuple(one for one in left if one.field not in said and _is_asked_for(one))
         changed = tuple(dict.fromkeys(self.changed))
         return Updated(self.text, changed, tuple(self.refused), tuple(self._other_family()), unsaid)

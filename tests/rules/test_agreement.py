@@ -9,7 +9,7 @@ import pytest
 import yaml
 from planting import findings
 
-from accmap.rules.fixes import mend
+from accmap.rules.fixes import Seen, mend
 from accmap.schemas.source import SourceText
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -43,7 +43,7 @@ def test_fixes_converge_and_keep_comments(what: str) -> None:
         return list(findings({"run.sh": script, "run.yaml": texts["run.yaml"].text}))
 
     assert [entry for entry in find(planted) if entry.kind.severity == "error"]  # type: ignore[attr-defined]
-    mended = mend(planted, find, unsafe=True)  # type: ignore[arg-type]
+    mended = mend(planted, lambda texts: Seen(find(texts)), unsafe=True)  # type: ignore[arg-type]
     after = mended.texts["run.yaml"].text
     assert mended.converged
     assert not [entry for entry in mended.remaining if entry.kind.severity != "info"]

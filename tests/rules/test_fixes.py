@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accmap.rules.fixes import mend
+import pytest
+
+from accmap.mapper.recipe.reading import recipe_of
+from accmap.rules.fixes import Seen, mend
+from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import Diagnostic, Edit, Fix, Kind
+from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText, Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "qwen3_dense"
 
 
 def finding(code: str, line: int = 0, text: str = "", severity: str = "error") -> Diagnostic:
@@ -24,12 +32,12 @@ def finding(code: str, line: int = 0, text: str = "", severity: str = "error") -
 def mended(text: str, rules: dict[str, tuple[int, str]], comes: dict[str, str]) -> tuple[str, list[str], list[str]]:
     """`rules`: the fix of each wrong letter (line, new letter); `comes`: the finding that a letter brings."""
 
-    def find(texts: Mapping[str, SourceText]) -> list[Diagnostic]:
+    def look(texts: Mapping[str, SourceText]) -> Seen:
         letters = texts["a"].text.split("\n")
         found = [finding(f"BAD{letter}", *fix) for letter, fix in rules.items() if letters[fix[0] - 1] == letter]
-        return found + [finding(code) for letter, code in comes.items() if letter in letters]
+        return Seen(found + [finding(code) for letter, code in comes.items() if letter in letters])
 
-    done = mend({"a": SourceText("a", text)}, find, unsafe=False)
+    done = mend({"a": SourceText("a", text)}, look, unsafe=False)
     assert done.converged
     return done.texts["a"].text, [one.kind.code for one in done.fixed], [one.kind.code for one in done.undone]
 
@@ -51,7 +59,46 @@ def test_the_good_one_of_two_is_made() -> None:
 
 
 def test_a_remark_may_come() -> None:
-    def find(texts: Mapping[str, SourceText]) -> list[Diagnostic]:
-        return [finding("BADx", 1, "a")] if texts["a"].text == "x" else [finding("SAID", severity="info")]
+    def look(texts: Mapping[str, SourceText]) -> Seen:
+        return Seen([finding("BADx", 1, "a")] if texts["a"].text == "x" else [finding("SAID", severity="info")])
 
-    assert mend({"a": SourceText("a", "x")}, find, unsafe=False).texts["a"].text == "a"
+    assert mend({"a": SourceText("a", "x")}, look, unsafe=False).texts["a"].text == "a"
+
+
+def repaired(text: str, written: str, fields: tuple[str, ...], partner: str | None) -> tuple[str, list[str]]:
+    """A YAML after the fix of a finding about `fields`, which writes `written` over the line of rms_norm_eps."""
+    number = next(at for at, line in enumerate(text.split("\n"), 1) if "rms_norm_eps: 1.0e-5" in line)
+    span = Span(number, 1, number, len(text.split("\n")[number - 1]) + 1)
+    fix = Fix("safe", "", "", (Edit("b.yaml", span, f"    {written}"),))
+    wrong = Diagnostic(Kind("BAD001", "bad", "error", "", ""), "b.yaml", None, (), (), fields, fix)
+
+    def look(texts: Mapping[str, SourceText]) -> Seen:
+        files = [texts["b.yaml"], *([] if partner is None else [SourceText("a.sh", partner)])]
+        recipes = [recipe_of(config_of(file, ReadOptions(), path=file.name)) for file in files]
+        return Seen([wrong] if "rms_norm_eps: 1.0e-5" in texts["b.yaml"].text else [], [recipes])
+
+    done = mend({"b.yaml": SourceText("b.yaml", text)}, look, unsafe=False)
+    return done.texts["b.yaml"].text, [one.kind.code for one in done.undone]
+
+
+@pytest.mark.parametrize(
+    ("written", "fields", "with_partner", "is_made"),
+    [
+        ("rms_norm_eps: 1.0e-6", ("norm.epsilon",), True, True),
+        ("rms_norm_eps: 1.0e-6\n    hidden_dropout: 0.2", ("norm.epsilon",), True, False),
+        ("rms_norm_eps: 1.0e-6\n    hidden_dropout: 0.2", ("norm.epsilon", "model.hidden_dropout"), True, True),
+        # what the fix changes besides was wrong, and is now as the partner has it
+        ("rms_norm_eps: 1.0e-6\n    rope_theta: 1000000.0", ("norm.epsilon",), True, True),
+        ("rms_norm_eps: 1.0e-6\n    rope_theta: 1000000.0", ("norm.epsilon",), False, False),
+        # a finding that names no field is about the line that it mends
+        ("rms_norm_eps: 1.0e-6", (), False, True),
+    ],
+)
+def test_a_fix_changes_no_other_field(written: str, fields: tuple[str, ...], with_partner: bool, is_made: bool) -> None:
+    text = (EXAMPLE / "mindformers.yaml").read_text("utf-8")
+    text = text.replace("    rope_theta: 1000000.0\n", "").replace("    hidden_dropout: 0.0\n", "")
+    text = text.replace("rms_norm_eps: 1.0e-6", "rms_norm_eps: 1.0e-5")
+    script = (EXAMPLE / "megatron.sh").read_text("utf-8") if with_partner else None
+    after, undone = repaired(text, written, fields, script)
+    assert repaired(text.replace("seed: 1234", "seed: ${SEED}"), written, fields, script)[1] == undone
+    assert ((after != text), undone) == (is_made, [] if is_made else ["BAD001"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,7 @@ def test_what_is_written_wrongly_is_not_written(
     assert not out.exists()
     assert not report.exists()
     said = capsys.readouterr().err
-    assert "model.ffn_hidden_size: " in said
+    assert "  model.ffn_hidden_size: " in "".join(line[:25] for line in said.split("\n"))
     assert "4097" in said
     assert "--no-read-back" in said
     assert main(["convert", str(SCRIPT), "-o", str(out), "--lang", "zh"]) == 3
@@ -116,6 +117,32 @@ def test_what_is_written_wrongly_is_not_written(
         accmap.convert(str(SCRIPT))
     assert "model.ffn_hidden_size" in raised.value.message("zh")
     assert "4097" in accmap.convert(str(SCRIPT), read_back=False).text
+
+
+def test_the_report_says_what_was_compared(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def asked(*words: str) -> dict[str, Any]:
+        report = tmp_path / "report.json"
+        main(["convert", *words, "-o", str(tmp_path / "new.yaml"), "--report", str(report), "--force"])
+        capsys.readouterr()
+        return json.loads(report.read_text("utf-8"))["read_back"]
+
+    said = asked(str(SCRIPT))
+    assert (said["verdict"], said["undecided"], said["unsaid"]) == ("as-reported", [], [])
+    assert said["compared"] > 100
+    open_ = tmp_path / "open.sh"
+    open_.write_text(SCRIPT.read_text("utf-8").replace("--num-layers 4", "--num-layers $LAYERS"), "utf-8")
+    assert "model.num_layers" in asked(str(open_))["undecided"]
+    main(["pair", str(SCRIPT), "-d", str(tmp_path / "pair"), "--format", "json"])
+    both = json.loads(capsys.readouterr().out)["read_back"]
+    assert {name: one["verdict"] for name, one in both.items()} == {
+        "example.sh": "as-reported", "example.yaml": "as-reported",
+    }  # fmt: skip
+    _changed(monkeypatch, "model.model_config.intermediate_size", 4097)
+    said = asked(str(SCRIPT), "--no-read-back")
+    assert said["verdict"] == "differs"
+    assert "model.ffn_hidden_size" in [one["field"] for one in said["unsaid"]]
 
 
 def _says_nothing(*_: object) -> None:

@@ -150,9 +150,51 @@ def test_a_pair_tells_of_the_aligned_run() -> None:
     assert found["params_dtype"] == ("bfloat16", "float32", None)
 
 
-def test_the_other_direction_compares_nothing() -> None:
-    yaml_text = "use_legacy: False\nmodel: {model_config: {model_type: qwen3, num_hidden_layers: 2}}\n"
-    there = config_of(SourceText("run.yaml", yaml_text), ReadOptions(), path="run.yaml")
+MINDFORMERS = (
+    "use_legacy: False\nmodel: {{model_config: {{num_hidden_layers: 2, hidden_size: 64, num_attention_heads: 4, "
+    "vocab_size: 128, {more}}}}}\n"
+)
+BACK: list[tuple[str, str, dict[str, tuple[Any, Any, str | None]]]] = [
+    # a model_config, the version, and by field: both values and the recipe field of the row, None for a row of its own
+    ("model_type: qwen3", "1.9", {"qk_layernorm": (True, False, None), "activation_func": ("silu", "gelu", None)}),
+    ("model_type: qwen3, fp32_residual_connection: True", "1.7", {"fp32_residual_connection": (False, True, None)}),
+    (
+        "model_type: qwen3, fp32_residual_connection: True, compute_dtype: bfloat16",
+        "1.8",
+        {"fp32_residual_connection": (False, True, "precision.residual_in_fp32")},
+    ),
+]
+
+
+@pytest.mark.parametrize(("more", "version", "expected"), BACK)
+def test_the_other_direction_is_told_too(more: str, version: str, expected: dict[str, Any]) -> None:
+    text = MINDFORMERS.format(more=more)
+    there = config_of(SourceText("run.yaml", text), ReadOptions(mindformers=version), path="run.yaml")
+    rows = translate(there, "megatron", "0.12").rows
+    found = told(rows)
+    for name, wanted in expected.items():
+        assert found.get(name) == wanted, name
+    own = [row for row in rows if row.field is None and row.resolved]
+    assert {row.impact for row in own} == {"none"}
+    for row in own:
+        assert all(key.startswith(("model", "runner", "parallel", "resolved", "use_")) for key in row.source), (
+            row.source
+        )
+
+
+def test_a_row_names_the_key_that_the_source_writes() -> None:
+    text = MINDFORMERS.format(more="model_type: qwen3, num_nextn_predict_layers: 0, moe_router_dtype: float32")
+    rows = translate(config_of(SourceText("run.yaml", text), ReadOptions(), path="run.yaml"), "megatron").rows
+    (row,) = (row for row in rows if any(one.name == "moe_router_dtype" for one in row.resolved))
+    assert "model.model_config.moe_router_dtype" in row.source
+    assert row.value == "float32"
+
+
+def test_a_class_without_a_transformer_config_is_not_compared() -> None:
+    text = (
+        "use_legacy: True\nmodel: {model_config: {type: LlamaConfig, num_layers: 2, hidden_size: 64, num_heads: 4}}\n"
+    )
+    there = config_of(SourceText("run.yaml", text), ReadOptions(), path="run.yaml")
     assert not told(translate(there, "megatron").rows)
 
 
