@@ -173,11 +173,23 @@ class DivergenceJson(Open):
     rules: list[str]
 
 
+class RanJson(Open):
+    """What one side was run with; `exact` says whether it is the version that its file asks for."""
+
+    framework: str
+    version: str
+    path: str
+    origin: Literal["environment", "source", "prepared"]
+    asked: str
+    exact: bool
+
+
 class VerifyJson(Open):
     """`accmap verify`. A relative difference uses max(|a|, |b|, floor)."""
 
     verdict: Literal["match", "partial", "mismatch", "not-verifiable"]
     sides: list[str]
+    ran: list[RanJson] = Field(default_factory=list[RanJson])
     shrunk: dict[str, tuple[Any, Any]]
     inputs: list[InputsJson]
     tolerance: float

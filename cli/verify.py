@@ -22,7 +22,7 @@ from .messages_compiled import say
 from .parsing import UsageError, counts_from_one
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from ..mapper.recipe.values import Recipe
@@ -60,6 +60,10 @@ def run(
     stage: str = "all",
     seeds: int | None = None,
     against: str | None = None,
+    megatron_source: str | None = None,
+    mindformers_source: str | None = None,
+    prepare: bool = False,
+    closest: bool = False,
     no_shrink: bool = False,
     timeout: int | None = None,
     memory: int | None = None,
@@ -77,8 +81,8 @@ def run(
     chosen = _sizes(sizes)
     if seeds is not None and seeds < 1:
         raise counts_from_one("--seeds", seeds)
-    sources = [read_input(name, stdin_name) for name in files]
-    configs = [config_of(source, options, path=source.name) for source in sources]
+    texts = [read_input(name, stdin_name) for name in files]
+    configs = [config_of(text, options, path=text.name) for text in texts]
     for config in configs:
         require_training(config)
         require_accepted(config)
@@ -86,6 +90,11 @@ def run(
         if unknown is not None:
             raise UnreadableError(unknown)
     a, b = _pair(configs, against)
+    said = _silent if quiet else _say
+    sources = {"megatron": megatron_source, "mindformers": mindformers_source}
+    store = _store()
+    if prepare and store is not None:
+        _prepare([config for config in (a, b) if not sources[config.framework]], store, lang, said)
     try:
         found = verify(
             a,
@@ -97,15 +106,18 @@ def run(
                 seeds=seeds or 1,
                 against="torch" if against else "",
                 limits=_limits(timeout, memory),
+                sources={framework: folder for framework, folder in sources.items() if folder},
+                store=store,
+                closest=closest,
             ),
-            progress=_silent if quiet else _say,
+            progress=said,
             language=lang,
         )
     except MissingFrameworkError as error:
         tell(f"accmap: {_missing(error, lang)}")
         return UNUSABLE
-    findings = () if against else findings_of(configs, sources)
-    if not against:
+    findings = () if against else findings_of(configs, texts)
+    if not against and found.verdict != "not-verifiable":
         found = found.in_part(unexercised(configs, findings, stage, lang))
     rules = rules_for(found, findings)
     text = _rendered(found, rules, format, lang, [config.basis for config in configs])
@@ -240,6 +252,29 @@ def _pair(configs: Sequence[Config], against: str | None) -> tuple[Config, Confi
     usable = [config for config in configs if not missing(config.framework)]
     one = (usable or list(configs))[0]
     return one, one
+
+
+def _store() -> str | None:
+    """Where prepared frameworks stand; None where this user has no place for them."""
+    import os
+
+    from .cache import directory
+
+    above = directory()
+    return None if above is None else os.path.join(above, "frameworks")
+
+
+def _prepare(configs: Sequence[Config], store: str, language: Language, said: Callable[[str], None]) -> None:
+    """Download what is not here; what cannot be is told, and by the verdict."""
+    from ..verifier.installations import chosen, wheel_of
+    from ..verifier.prepare import prepare
+
+    for config in configs:
+        framework = config.framework
+        wheel = wheel_of(framework, config.framework_version)
+        here, _why = chosen(config.basis, source=None, store=store, closest=False)
+        if here is None and wheel is not None:
+            prepare(framework, wheel, store, lambda line: said(line.text(language)))
 
 
 def _sizes(given: dict[str, int | None]) -> dict[str, int]:

@@ -46,6 +46,7 @@ _WORDS = {
     "failures": ("why", "原因"),
     "inputs": ("inputs", "输入"),
     "versions": ("versions", "版本"),
+    "ran": ("ran", "运行版本"),
     "tolerance": ("tolerance", "容差"),
     "name": ("name", "名称"),
     "relative": ("relative difference", "相对误差"),
@@ -74,7 +75,9 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     word = _wording(language)
     verdict = answer["verdict"]
     sides = " · ".join(f"{side} {file}" for side, file in zip(answer["sides"], answer["files"], strict=False))
-    lines = [f"{painted(word(verdict), _STYLES[verdict], colour)}  {sides}"]
+    instead = "".join(f" ({entry['reason']})" for entry in answer["not_compared"] if _is_version(entry))
+    lines = [f"{painted(word(verdict), _STYLES[verdict], colour)}{instead}  {sides}"]
+    lines += [f"  {word('ran')}: {line}" for line in _ran_lines(answer)]
     for failure in answer["failures"]:
         place = f" ({failure['where']})" if failure["where"] else ""
         lines.append(f"  {word('failures')}: {failure['side']}: {failure['reason']}{place}")
@@ -99,9 +102,19 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     return page(lines)
 
 
+def _ran_lines(answer: Answer) -> list[str]:
+    """What each side was run with, and from where."""
+    return [f"{one['framework']} {one['version']}  {one['path']}" for one in answer["ran"]]
+
+
+def _is_version(entry: dict[str, Any]) -> bool:
+    """Whether an entry says that another version ran."""
+    return str(entry["field"]).endswith(".version") and bool(entry.get("differs"))
+
+
 def _unexercised_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
     """What makes a match partial, with both values."""
-    told = [entry for entry in answer["not_compared"] if entry.get("differs")]
+    told = [entry for entry in answer["not_compared"] if entry.get("differs") and not _is_version(entry)]
     return [f"  {word('unexercised')}: {_differing(entry)}: {entry['reason']}" for entry in told]
 
 
@@ -211,6 +224,8 @@ def html_page(answer: Answer, language: Language) -> Outgoing:
             parts.append(f"<p>{markup(failure['explanation'])}</p>")
         log = "\n".join(map(markup, failure["log"]))
         parts.append(f"<details><summary>{word('log')}</summary><pre>{log}</pre></details>")
+    parts += [f"<p>{word('ran')}: <code>{markup(line)}</code></p>" for line in _ran_lines(answer)]
+    parts += [f"<p>{markup(str(entry['reason']))}</p>" for entry in answer["not_compared"] if _is_version(entry)]
     told = (*_unexercised_lines(answer, word), *_divergence_lines(answer, word, language))
     parts += [f"<p>{markup(line.strip())}</p>" for line in told]
     for table in _TABLES:

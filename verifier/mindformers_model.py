@@ -143,11 +143,8 @@ class MindFormersBackend:
         import mindspore as ms
         from mindformers.parallel_core.training_graph.base_models.gpt import gpt_layer_specs as specs
         from mindformers.parallel_core.training_graph.base_models.gpt.gpt_model import GPTModel
-        from mindformers.parallel_core.training_graph.device_matrix import layout, layout_moe
 
-        for kept in (layout, layout_moe):
-            # Layouts are singletons of the process; each model needs its own.
-            kept._layout = kept._config = kept._layout_type = None  # noqa: SLF001
+        _forget_layouts()
         ms.set_seed(seed)
         fields = dict(blueprint.model["transformer"])
         kind = MODEL_CLASSES.get(blueprint.model.get("model_class") or "", GENERAL)
@@ -202,8 +199,11 @@ class MindFormersModel:
     def _objective(self, tokens: Any, labels: Any) -> Any:
         # The samples that are run hold one document each, whose positions count from 0.
         positions = self._positions(tokens) if getattr(self.config, "use_eod_reset", False) else None
-        loss, further, extra, _attention = self.model(tokens, position_ids=positions, labels=labels)
-        return (loss + further + extra).sum(), loss, further, extra
+        # 1.6 answers with the sum, 1.7 and 1.8 with the three parts, 1.9 with a fourth of sparse attention alone.
+        found = self.model(tokens, position_ids=positions, labels=labels)
+        parts = found[:3] if isinstance(found, tuple) else (found,)
+        total = parts[0] if len(parts) == 1 else parts[0] + parts[1] + parts[2]
+        return total.sum(), *parts
 
     def _positions(self, tokens: Any) -> Any:
         import mindspore as ms
@@ -260,7 +260,10 @@ class MindFormersModel:
         return self._parts(found)
 
     def _parts(self, found: Any) -> dict[str, float]:
-        _sum, loss, further, extra = found
+        _sum, loss, *rest = found
+        if not rest:
+            return {"total": float(loss.asnumpy().sum())}
+        further, extra = rest
         parts = {"loss": float(loss.asnumpy().sum())}
         if self.config.mtp_num_layers:
             parts["mtp"] = float(further.asnumpy().sum())
@@ -318,6 +321,16 @@ class MindFormersModel:
         recorder.keep("loss", losses)
         _spread_routes(recorder.arrays, self.config.num_moe_experts or 0, *batch.tokens.shape)
         return recorder.arrays
+
+
+def _forget_layouts() -> None:
+    """Layouts are singletons of the process, and each model needs its own; 1.6 has none."""
+    try:
+        from mindformers.parallel_core.training_graph.device_matrix import layout, layout_moe
+    except ModuleNotFoundError:
+        return
+    for kept in (layout, layout_moe):
+        kept._layout = kept._config = kept._layout_type = None  # noqa: SLF001
 
 
 def _spread_routes(arrays: dict[str, Array], experts: int, size: int, length: int) -> None:

@@ -180,13 +180,12 @@ def stand_ins() -> Iterator[None]:
         patches.put(operations.MoveTo, "__call__", lambda self, x, to="CPU", blocking=True: x)
         patches.put(operations.Morph, "__call__", lambda self, *given: self.__morph_fn__(*given))
         patches.put(mint.nn.functional, "embedding", lambda ids, weight, *_rest, **_named: embedding(ids, weight))
-        patches.put(utils, "is_legacy_model", lambda: False)
+        if hasattr(utils, "is_legacy_model"):
+            patches.put(utils, "is_legacy_model", lambda: False)
         patches.put(attention.Attention, "_repeat_kv", lambda self, x, times: x)
-        for kind, base in (
-            (shared_experts.SharedExpertMLP, mlp.MLP),
-            (shared_experts.SharedExpertMLPInterleaved, mlp.MLPInterleaved),
-        ):
-            patches.put(kind, "construct", _shared(base.construct))
+        for kind, base in (("SharedExpertMLP", "MLP"), ("SharedExpertMLPInterleaved", "MLPInterleaved")):
+            if hasattr(shared_experts, kind):  # 1.6 has the first alone
+                patches.put(getattr(shared_experts, kind), "construct", _shared(getattr(mlp, base).construct))
         yield
 
 
