@@ -155,13 +155,17 @@ class GradientJson(Open):
 
 
 class NotComparedJson(Open):
-    """A field, or a key that has none, which the small run cannot speak for; `differs` makes the verdict partial."""
+    """A field, or a key that has none, which the small run cannot speak for; `differs` makes the verdict partial.
+
+    `accepted` stands in place of `differs` where the configuration's `[verify] accept` names it.
+    """
 
     field: str
     reason: str
     a: Any = None
     b: Any = None
     differs: bool = False
+    accepted: bool = False
 
 
 class DivergenceJson(Open):

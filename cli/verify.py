@@ -118,7 +118,7 @@ def run(
         return UNUSABLE
     findings = () if against else findings_of(configs, texts)
     if not against and found.verdict != "not-verifiable":
-        found = found.in_part(unexercised(configs, findings, stage, lang))
+        found = _in_part(found, unexercised(configs, findings, stage, lang), files[0], lang)
     rules = rules_for(found, findings)
     text = _rendered(found, rules, format, lang, [config.basis for config in configs])
     if output is None:
@@ -126,6 +126,21 @@ def run(
     else:
         write_text(output, text, force=force)
     return FINE if found.verdict == "match" else BAD
+
+
+def _in_part(found: Verification, left: list[dict[str, Any]], file: str, language: Language) -> Verification:
+    """The answer with what was not run; what the project's configuration accepts decides nothing."""
+    from .configuration import find_configuration, ignored_configurations
+
+    configuration = find_configuration(file)
+    ignored = ignored_configurations(configuration, language)
+    if ignored is not None:
+        tell(f"accmap: {ignored}")
+    names = {entry["field"] for entry in left}
+    for name in configuration.unexercised:
+        if name not in names:
+            tell(f"accmap: {say.verify_accepts_in_vain(path=configuration.path, name=name).text(language)}")
+    return found.in_part(left, configuration.unexercised)
 
 
 def rules_for(found: Verification, findings: Sequence[Diagnostic] = ()) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ _WORDS = {
     "failures": ("why", "原因"),
     "inputs": ("inputs", "输入"),
     "versions": ("versions", "版本"),
+    "accepted": ("differs, was not run and is accepted", "两侧不同且未运行，已接受"),
     "ran": ("ran", "运行版本"),
     "tolerance": ("tolerance", "容差"),
     "name": ("name", "名称"),
@@ -97,7 +98,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     if answer["stand_ins"]:
         names = ", ".join(dict.fromkeys(f"{entry['side']}/{entry['name']}" for entry in answer["stand_ins"]))
         lines.append(f"{word('stand_ins')}: {names}")
-    rest = [entry["field"] for entry in answer["not_compared"] if not entry.get("differs")]
+    rest = [entry["field"] for entry in answer["not_compared"] if not (entry.get("differs") or entry.get("accepted"))]
     lines.append(f"{word('not_compared')}: " + ", ".join(rest))
     return page(lines)
 
@@ -115,7 +116,9 @@ def _is_version(entry: dict[str, Any]) -> bool:
 def _unexercised_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
     """What makes a match partial, with both values."""
     told = [entry for entry in answer["not_compared"] if entry.get("differs") and not _is_version(entry)]
-    return [f"  {word('unexercised')}: {_differing(entry)}: {entry['reason']}" for entry in told]
+    lines = [f"  {word('unexercised')}: {_differing(entry)}: {entry['reason']}" for entry in told]
+    let = [entry for entry in answer["not_compared"] if entry.get("accepted")]
+    return lines + [f"  {word('accepted')}: {_differing(entry)}" for entry in let]
 
 
 def _differing(entry: dict[str, Any]) -> str:

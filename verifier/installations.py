@@ -53,7 +53,7 @@ class Installation(NamedTuple):
         return {"framework": self.framework, "version": self.version, "path": self.folder, "origin": self.origin}
 
     def serves(self, version: str) -> bool:
-        """Whether a file of this version is run with it: a patch changes no model."""
+        """Whether a file of this version is run with it, whatever the patch."""
         return number_of(self.version) == number_of(version)
 
 

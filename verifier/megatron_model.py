@@ -396,6 +396,12 @@ def _config(args: Mapping[str, Any]) -> Any:
     if args.get("squared_relu"):
         # `megatron.training.activations.squared_relu`, which the wheel of Megatron-Core does not contain.
         found["activation_func"] = lambda x: functional.relu(x).square()
+    if args.get("quick_geglu"):
+        from megatron.core.activations import quick_gelu
+
+        found.update(activation_func=quick_gelu, gated_linear_unit=True)
+    if found.get("rope_type", "") is None:
+        del found["rope_type"]  # the class's own default
     if args.get("init_method_xavier_uniform"):
         found["init_method"] = torch.nn.init.xavier_uniform_
     if not args.get("group_query_attention"):

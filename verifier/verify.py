@@ -99,15 +99,20 @@ class Verification(NamedTuple):
                 return compared
         return self.compared[0] if self.compared else Comparison()
 
-    def in_part(self, differing: Sequence[Mapping[str, Any]]) -> Verification:
-        """The answer beside what is known to differ, changes numbers and was not run: such models match in part."""
+    def in_part(self, differing: Sequence[Mapping[str, Any]], accepted: Sequence[str] = ()) -> Verification:
+        """The answer beside what is known to differ, changes numbers and was not run: such models match in part.
+
+        What the user accepts by name stays named and decides nothing.
+        """
         if not differing:
             return self
         named = {entry["field"] for entry in differing}
         rest = (entry for entry in self.not_compared if entry["field"] not in named)
+        told = [{**entry, "differs": True} for entry in differing if entry["field"] not in accepted]
+        let = [{**entry, "accepted": True} for entry in differing if entry["field"] in accepted]
         return self._replace(
-            verdict="partial" if self.verdict == "match" else self.verdict,
-            not_compared=(*({**entry, "differs": True} for entry in differing), *rest),
+            verdict="partial" if self.verdict == "match" and told else self.verdict,
+            not_compared=(*told, *let, *rest),
         )
 
     def to_json(self, rules: tuple[str, ...] = ()) -> dict[str, Any]:

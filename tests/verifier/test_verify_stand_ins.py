@@ -49,4 +49,4 @@ def test_the_stand_ins_of_mindformers() -> None:
     assert found["left_behind"] == []
     # The reason for one of them: the framework's own gradient is wrong.
     assert found["own_split_gradient_error"] > 0.1
-    assert set(found["unproved"]) == {"not-legacy", "move", "repeat-kv", "morph", "shared-experts"}
+    assert set(found["unproved"]) == {"context", "move", "repeat-kv", "morph", "shared-experts"}
