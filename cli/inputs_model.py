@@ -74,7 +74,7 @@ class ConfigurationFile(_Closed):
     accept_loss: Words = Field(
         [], description="Recipe fields or keys whose loss a translation may have with exit code 0."
     )
-    verify: VerifyTable = Field(VerifyTable(), description="What `verify` accepts.")
+    verify: VerifyTable = Field(VerifyTable(accept=[]), description="What `verify` accepts.")
     baseline: Text = Field(None, description="A baseline file of accepted findings.")
     plugins: Words = Field([], description="Entry points of the group accmap.rules that are loaded.")
     declare: Words = Field([], description="Arguments of a Megatron-LM fork: flag:nargs[:type].")

@@ -93,7 +93,9 @@ def run(
     said = _silent if quiet else _say
     sources = {"megatron": megatron_source, "mindformers": mindformers_source}
     store = _store()
-    if prepare and store is not None:
+    if prepare:
+        if store is None:
+            raise UsageError(say.prepare_needs_a_place())
         _prepare([config for config in (a, b) if not sources[config.framework]], store, lang, said)
     try:
         found = verify(

@@ -14,7 +14,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator
 
 _NAME = "triton"
 
@@ -35,7 +35,6 @@ class _Inert:
 
 
 class _Module(types.ModuleType):
-    __path__: Sequence[str] = ()
     __version__ = "0"
 
     def __getattr__(self, name: str) -> _Inert:
@@ -58,7 +57,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 @contextlib.contextmanager
-def inert_triton() -> Iterator[None]:
+def inert_triton() -> Generator[None]:
     """Importing Triton gives the inert one in the block, and nothing of it stays behind."""
     finder = _Finder()
     sys.meta_path.insert(0, finder)

@@ -162,7 +162,7 @@ class MegatronBackend:
         self._used = {"torch.cuda", "torch.compile"} | (self._taken & {"triton"})
         if args.get("num_experts"):
             self._used |= self._taken & {"router-product"}
-        if args.get("multi_latent_attention"):
+        if args.get("multi_latent_attention") or args.get("mtp_num_layers"):
             self._used |= self._taken & {"absent-classes"}
         if args.get("multi_latent_attention"):
             self._used.add("core-attention")

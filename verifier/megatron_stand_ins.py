@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _MODEL = "megatron.core.models.gpt.gpt_model"
 
+_COMPARED_WITH = ("TEColumnParallelLinear", "TELinear", "Linear")
+_INFERENCE_LAYERS = ("InferenceColumnParallelLinear", "InferenceLayerNormColumnParallelLinear")
+
 LISTED = {
     "torch.cuda": "streams, events and devices of torch.cuda do nothing; 'cuda' means the CPU",
     "torch.compile": "fused functions run as the Python code they are compiled from",
@@ -34,7 +37,7 @@ LISTED = {
     "triton": "kernels in Triton are defined when Megatron-Core is imported (0.18 and later) and none can run",
     "router-product": "the router's product is torch's own: from 0.13 it asks for Transformer Engine's by a name that "
     "only exists where that is installed",
-    "absent-classes": "classes of Transformer Engine that 0.16 compares its layers with, and that none is of",
+    "absent-classes": "classes of Transformer Engine that 0.16 and main compare their layers with, and that none is of",
 }
 
 
@@ -138,11 +141,20 @@ def _absent(patches: Patches) -> set[str]:
     if hasattr(moe_utils, "RouterGatingLinearFunction") and not hasattr(moe_utils, "te_general_gemm"):
         patches.put(moe_utils, "te_general_gemm", None)
         found.add("router-product")
-    for name in ("TEColumnParallelLinear", "TELinear", "Linear"):
-        if name in vars(latent) and not isinstance(vars(latent)[name], type):
-            patches.put(latent, name, type(name, (), {}))
-            found.add("absent-classes")
+    for module, names in ((latent, _COMPARED_WITH), (_inference_layers(), _INFERENCE_LAYERS)):
+        for name in names:
+            if not isinstance(vars(module).get(name, object), type):
+                patches.put(module, name, type(name, (), {}))
+                found.add("absent-classes")
     return found
+
+
+def _inference_layers() -> Any:
+    """The module of the layers for inference, which came late."""
+    try:
+        return importlib.import_module("megatron.core.tensor_parallel.inference_layers")
+    except ImportError:
+        return contextlib
 
 
 @contextlib.contextmanager

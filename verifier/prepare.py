@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
     from ..schemas.message import Words
     from ..schemas.versions import Framework
 
-_OTHER_PYTHON = "3.12"
-"""From 0.17 the wheels of Megatron-Core are built for it; the models' sources run on older ones, too."""
+_ATTEMPTS = ((), ("--ignore-requires-python", "--python-version", "3.12"))
+"""From 0.17 the wheels of Megatron-Core are built for Python 3.12; the models' sources run on older ones, too."""
 
 
 def prepare(framework: Framework, wheel: str, store: str, progress: Callable[[Words], None]) -> bool:
@@ -29,18 +28,17 @@ def prepare(framework: Framework, wheel: str, store: str, progress: Callable[[Wo
         return True
     os.makedirs(above, mode=0o700, exist_ok=True)
     progress(say.preparing(wheel=wheel))
+    reason = ""
     with tempfile.TemporaryDirectory(prefix=".making-", dir=above) as folder:
-        made = os.path.join(folder, "made")
-        reason = _installed(wheel, made)
-        if reason:
-            shutil.rmtree(made, ignore_errors=True)
-            reason = _installed(wheel, made, "--ignore-requires-python", "--python-version", _OTHER_PYTHON)
-        if reason:
-            progress(say.not_prepared(wheel=wheel, reason=reason))
-            return False
-        os.rename(made, place)
-    progress(say.prepared(wheel=wheel, folder=place))
-    return True
+        for attempt, options in enumerate(_ATTEMPTS):
+            made = os.path.join(folder, str(attempt))
+            reason = _installed(wheel, made, *options)
+            if not reason:
+                os.rename(made, place)
+                progress(say.prepared(wheel=wheel, folder=place))
+                return True
+    progress(say.not_prepared(wheel=wheel, reason=reason))
+    return False
 
 
 def _installed(wheel: str, folder: str, *options: str) -> str:

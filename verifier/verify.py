@@ -350,7 +350,8 @@ class _Pair(NamedTuple):
         """What each side was run with, beside what its file asks for."""
         return tuple(
             {**one.to_json(), "asked": config.framework_version, "exact": one.serves(config.framework_version)}
-            for one, config in zip(self.places, self.configs, strict=True)
+            for one, side, config in zip(self.places, self.sides, self.configs, strict=True)
+            if side == config.framework
         )
 
 

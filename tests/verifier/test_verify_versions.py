@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ from accmap.cli.lean import main
 from accmap.schemas.config import Basis
 from accmap.schemas.usage import UsageError
 from accmap.verifier import installations, prepare
+from accmap.verifier.inert_triton import inert_triton
 from accmap.verifier.verify import missing
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -192,6 +194,29 @@ def test_what_cannot_be_prepared_is_told(
     said = capsys.readouterr()
     assert "megatron-core==0.16.1 could not be downloaded: ERROR: No matching distribution" in said.err
     assert "not verifiable" in said.out
+
+
+def test_preparing_needs_a_place(
+    pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("ACCMAP_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", "nowhere")
+    assert main(["verify", *pair, "--prepare"]) == 2
+    assert "ACCMAP_CACHE_DIR" in capsys.readouterr().err
+
+
+def test_an_inert_kernel_is_defined_and_does_not_run() -> None:
+    before = set(sys.modules)
+    with inert_triton():
+        triton = importlib.import_module("triton")
+        language = importlib.import_module("triton.language")
+
+        @triton.jit
+        def kernel(pointer: Any, size: language.constexpr) -> None: ...
+
+        with pytest.raises(NotImplementedError):
+            kernel[(1,)](None, 4)
+    assert not [name for name in set(sys.modules) - before if name.startswith("triton")]
 
 
 TREES = os.environ.get("ACCMAP_MEGATRON_TREES")
