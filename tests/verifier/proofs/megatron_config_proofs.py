@@ -1,4 +1,4 @@
-"""What Megatron-LM's own `core_transformer_config_from_args` makes of arguments, beside what the verifier makes of them.
+"""What Megatron-LM's own `core_transformer_config_from_args` makes of arguments, and what the verifier makes of them.
 
 The tree stands on the path; only fields that a CPU process cannot follow are left out.
 """
