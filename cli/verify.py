@@ -82,21 +82,14 @@ def run(
     if seeds is not None and seeds < 1:
         raise counts_from_one("--seeds", seeds)
     texts = [read_input(name, stdin_name) for name in files]
-    configs = [config_of(text, options, path=text.name) for text in texts]
-    for config in configs:
-        require_training(config)
-        require_accepted(config)
-        unknown = unknown_class(config)
-        if unknown is not None:
-            raise UnreadableError(unknown)
+    configs = _trained(texts, options)
     a, b = _pair(configs, against)
     said = _silent if quiet else _say
-    sources = {"megatron": megatron_source, "mindformers": mindformers_source}
+    named = (("megatron", megatron_source), ("mindformers", mindformers_source))
+    sources = {framework: folder for framework, folder in named if folder}
     store = _store()
     if prepare:
-        if store is None:
-            raise UsageError(say.prepare_needs_a_place())
-        _prepare([config for config in (a, b) if not sources[config.framework]], store, lang, said)
+        _prepare([config for config in (a, b) if config.framework not in sources], store, lang, said)
     try:
         found = verify(
             a,
@@ -108,7 +101,7 @@ def run(
                 seeds=seeds or 1,
                 against="torch" if against else "",
                 limits=_limits(timeout, memory),
-                sources={framework: folder for framework, folder in sources.items() if folder},
+                sources=sources,
                 store=store,
                 closest=closest,
             ),
@@ -118,16 +111,28 @@ def run(
     except MissingFrameworkError as error:
         tell(f"accmap: {_missing(error, lang)}")
         return UNUSABLE
-    findings = () if against else findings_of(configs, texts)
+    findings: Sequence[Diagnostic] = ()
     if not against and found.verdict != "not-verifiable":
+        findings = findings_of(configs, texts)
         found = _in_part(found, unexercised(configs, findings, stage, lang), files[0], lang)
-    rules = rules_for(found, findings)
-    text = _rendered(found, rules, format, lang, [config.basis for config in configs])
+    text = _rendered(found, rules_for(found, findings), format, lang, [config.basis for config in configs])
     if output is None:
         emit(text)
     else:
         write_text(output, text, force=force)
     return FINE if found.verdict == "match" else BAD
+
+
+def _trained(texts: Sequence[SourceText], options: ReadOptions) -> list[Config]:
+    """The files read; UnreadableError or a refusal where one is no training run of a known class."""
+    configs = [config_of(text, options, path=text.name) for text in texts]
+    for config in configs:
+        require_training(config)
+        require_accepted(config)
+        unknown = unknown_class(config)
+        if unknown is not None:
+            raise UnreadableError(unknown)
+    return configs
 
 
 def _in_part(found: Verification, left: list[dict[str, Any]], file: str, language: Language) -> Verification:
@@ -281,11 +286,13 @@ def _store() -> str | None:
     return None if above is None else os.path.join(above, "frameworks")
 
 
-def _prepare(configs: Sequence[Config], store: str, language: Language, said: Callable[[str], None]) -> None:
+def _prepare(configs: Sequence[Config], store: str | None, language: Language, said: Callable[[str], None]) -> None:
     """Download what is not here; what cannot be is told, and by the verdict."""
     from ..verifier.installations import chosen, wheel_of
     from ..verifier.prepare import prepare
 
+    if store is None:
+        raise UsageError(say.prepare_needs_a_place())
     for config in configs:
         framework = config.framework
         wheel = wheel_of(framework, config.framework_version)

@@ -79,13 +79,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     instead = "".join(f" ({entry['reason']})" for entry in answer["not_compared"] if _is_version(entry))
     lines = [f"{painted(word(verdict), _STYLES[verdict], colour)}{instead}  {sides}"]
     lines += [f"  {word('ran')}: {line}" for line in _ran_lines(answer)]
-    for failure in answer["failures"]:
-        place = f" ({failure['where']})" if failure["where"] else ""
-        lines.append(f"  {word('failures')}: {failure['side']}: {failure['reason']}{place}")
-        if failure["explanation"]:
-            lines.append(f"    {failure['explanation']}")
-        if failure["kind"] in ("crash", "timeout", "memory"):
-            lines += [f"    {line}" for line in failure["log"][-10:]]
+    lines += _failure_lines(answer, word)
     lines += _unexercised_lines(answer, word)
     lines += _divergence_lines(answer, word, language)
     for table in _TABLES:
@@ -101,6 +95,19 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     rest = [entry["field"] for entry in answer["not_compared"] if not (entry.get("differs") or entry.get("accepted"))]
     lines.append(f"{word('not_compared')}: " + ", ".join(rest))
     return page(lines)
+
+
+def _failure_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
+    """Why a side could not be run, and what to do about it."""
+    lines: list[str] = []
+    for failure in answer["failures"]:
+        place = f" ({failure['where']})" if failure["where"] else ""
+        lines.append(f"  {word('failures')}: {failure['side']}: {failure['reason']}{place}")
+        if failure["explanation"]:
+            lines.append(f"    {failure['explanation']}")
+        if failure["kind"] in ("crash", "timeout", "memory"):
+            lines += [f"    {line}" for line in failure["log"][-10:]]
+    return lines
 
 
 def _ran_lines(answer: Answer) -> list[str]:
