@@ -54,6 +54,12 @@ class Configuration(NamedTuple):
         return tuple(str(word) for word in cast("list[object]", found)) if isinstance(found, list) else ()
 
     @property
+    def unexercised(self) -> tuple[str, ...]:
+        """Fields and keys that may differ without `verify` running them."""
+        table = cast("Mapping[str, list[str]]", self.values.get("verify", {}))
+        return tuple(table.get("accept", ()))
+
+    @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Script and YAML patterns."""
         return tuple([(str(row["megatron"]), str(row["mindformers"])) for row in self._pair_rows])

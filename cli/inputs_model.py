@@ -35,6 +35,14 @@ class PairEntry(_Closed):
     branch: Words = []
 
 
+class VerifyTable(_Closed):
+    """What `accmap verify` is told of a project."""
+
+    accept: Words = Field(
+        [], description="Recipe fields or keys that may differ without being run: they leave a match one."
+    )
+
+
 class ConfigurationFile(_Closed):
     """`accmap.toml`, or `[tool.accmap]` of `pyproject.toml`."""
 
@@ -66,6 +74,7 @@ class ConfigurationFile(_Closed):
     accept_loss: Words = Field(
         [], description="Recipe fields or keys whose loss a translation may have with exit code 0."
     )
+    verify: VerifyTable = Field(VerifyTable(accept=[]), description="What `verify` accepts.")
     baseline: Text = Field(None, description="A baseline file of accepted findings.")
     plugins: Words = Field([], description="Entry points of the group accmap.rules that are loaded.")
     declare: Words = Field([], description="Arguments of a Megatron-LM fork: flag:nargs[:type].")

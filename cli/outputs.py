@@ -162,13 +162,17 @@ class GradientJson(Open):
 
 
 class NotComparedJson(Open):
-    """A field, or a key that has none, which the small run cannot speak for; `differs` makes the verdict partial."""
+    """A field, or a key that has none, which the small run cannot speak for; `differs` makes the verdict partial.
+
+    `accepted` stands in place of `differs` where the configuration's `[verify] accept` names it.
+    """
 
     field: str
     reason: str
     a: Any = None
     b: Any = None
     differs: bool = False
+    accepted: bool = False
 
 
 class DivergenceJson(Open):
@@ -184,11 +188,23 @@ class DivergenceJson(Open):
     )
 
 
+class RanJson(Open):
+    """What one side was run with; `exact` says whether it is the version that its file asks for."""
+
+    framework: str
+    version: str
+    path: str
+    origin: Literal["environment", "source", "prepared"]
+    asked: str
+    exact: bool
+
+
 class VerifyJson(Open):
     """`accmap verify`. A relative difference uses max(|a|, |b|, floor)."""
 
     verdict: Literal["match", "partial", "mismatch", "not-verifiable"]
     sides: list[str]
+    ran: list[RanJson] = Field(default_factory=list[RanJson])
     shrunk: dict[str, tuple[Any, Any]]
     inputs: list[InputsJson]
     tolerance: float

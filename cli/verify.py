@@ -22,7 +22,7 @@ from .messages_compiled import say
 from .parsing import UsageError, counts_from_one
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from ..mapper.recipe.values import Recipe
@@ -60,6 +60,10 @@ def run(
     stage: str = "all",
     seeds: int | None = None,
     against: str | None = None,
+    megatron_source: str | None = None,
+    mindformers_source: str | None = None,
+    prepare: bool = False,
+    closest: bool = False,
     no_shrink: bool = False,
     timeout: int | None = None,
     memory: int | None = None,
@@ -77,15 +81,15 @@ def run(
     chosen = _sizes(sizes)
     if seeds is not None and seeds < 1:
         raise counts_from_one("--seeds", seeds)
-    sources = [read_input(name, stdin_name) for name in files]
-    configs = [config_of(source, options, path=source.name) for source in sources]
-    for config in configs:
-        require_training(config)
-        require_accepted(config)
-        unknown = unknown_class(config)
-        if unknown is not None:
-            raise UnreadableError(unknown)
+    texts = [read_input(name, stdin_name) for name in files]
+    configs = _trained(texts, options)
     a, b = _pair(configs, against)
+    said = _silent if quiet else _say
+    named = (("megatron", megatron_source), ("mindformers", mindformers_source))
+    sources = {framework: folder for framework, folder in named if folder}
+    store = _store()
+    if prepare:
+        _prepare([config for config in (a, b) if config.framework not in sources], store, lang, said)
     try:
         found = verify(
             a,
@@ -97,24 +101,55 @@ def run(
                 seeds=seeds or 1,
                 against="torch" if against else "",
                 limits=_limits(timeout, memory),
+                sources=sources,
+                store=store,
+                closest=closest,
             ),
-            progress=_silent if quiet else _say,
+            progress=said,
             language=lang,
         )
     except MissingFrameworkError as error:
         tell(f"accmap: {_missing(error, lang)}")
         return UNUSABLE
-    findings = () if against else findings_of(configs, sources)
+    judged = not against and found.verdict != "not-verifiable"
+    findings = findings_of(configs, texts) if judged else ()
     shown = shown_defects(found, findings)
-    if not against:
-        found = found.in_part([*unexercised(configs, findings, stage, lang), *unseen_defects(findings, shown, lang)])
-    rules = rules_for(found, findings)
-    text = _rendered(found, rules, format, lang, [config.basis for config in configs], shown)
+    if judged:
+        left = [*unexercised(configs, findings, stage, lang), *unseen_defects(findings, shown, lang)]
+        found = _in_part(found, left, files[0], lang)
+    text = _rendered(found, rules_for(found, findings), format, lang, [config.basis for config in configs], shown)
     if output is None:
         emit(text)
     else:
         write_text(output, text, force=force)
     return FINE if found.verdict == "match" else BAD
+
+
+def _trained(texts: Sequence[SourceText], options: ReadOptions) -> list[Config]:
+    """The files read; UnreadableError or a refusal where one is no training run of a known class."""
+    configs = [config_of(text, options, path=text.name) for text in texts]
+    for config in configs:
+        require_training(config)
+        require_accepted(config)
+        unknown = unknown_class(config)
+        if unknown is not None:
+            raise UnreadableError(unknown)
+    return configs
+
+
+def _in_part(found: Verification, left: list[dict[str, Any]], file: str, language: Language) -> Verification:
+    """The answer with what was not run; what the project's configuration accepts decides nothing."""
+    from .configuration import find_configuration, ignored_configurations
+
+    configuration = find_configuration(file)
+    ignored = ignored_configurations(configuration, language)
+    if ignored is not None:
+        tell(f"accmap: {ignored}")
+    names = {entry["field"] for entry in left}
+    for name in configuration.unexercised:
+        if name not in names:
+            tell(f"accmap: {say.verify_accepts_in_vain(path=configuration.path, name=name).text(language)}")
+    return found.in_part(left, configuration.unexercised)
 
 
 def rules_for(found: Verification, findings: Sequence[Diagnostic] = ()) -> tuple[str, ...]:
@@ -264,6 +299,31 @@ def _pair(configs: Sequence[Config], against: str | None) -> tuple[Config, Confi
     usable = [config for config in configs if not missing(config.framework)]
     one = (usable or list(configs))[0]
     return one, one
+
+
+def _store() -> str | None:
+    """Where prepared frameworks stand; None where this user has no place for them."""
+    import os
+
+    from .cache import directory
+
+    above = directory()
+    return None if above is None else os.path.join(above, "frameworks")
+
+
+def _prepare(configs: Sequence[Config], store: str | None, language: Language, said: Callable[[str], None]) -> None:
+    """Download what is not here; what cannot be is told, and by the verdict."""
+    from ..verifier.installations import chosen, wheel_of
+    from ..verifier.prepare import prepare
+
+    if store is None:
+        raise UsageError(say.prepare_needs_a_place())
+    for config in configs:
+        framework = config.framework
+        wheel = wheel_of(framework, config.framework_version)
+        here, _why = chosen(config.basis, source=None, store=store, closest=False)
+        if here is None and wheel is not None:
+            prepare(framework, wheel, store, lambda line: said(line.text(language)))
 
 
 def _sizes(given: dict[str, int | None]) -> dict[str, int]:

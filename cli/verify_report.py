@@ -48,6 +48,8 @@ _WORDS = {
     "failures": ("why", "原因"),
     "inputs": ("inputs", "输入"),
     "versions": ("versions", "版本"),
+    "accepted": ("differs, was not run and is accepted", "两侧不同且未运行，已接受"),
+    "ran": ("ran", "运行版本"),
     "tolerance": ("tolerance", "容差"),
     "name": ("name", "名称"),
     "relative": ("relative difference", "相对误差"),
@@ -76,14 +78,10 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     word = _wording(language)
     verdict = answer["verdict"]
     sides = " · ".join(f"{side} {file}" for side, file in zip(answer["sides"], answer["files"], strict=False))
-    lines = [f"{painted(word(verdict), _STYLES[verdict], colour)}  {sides}"]
-    for failure in answer["failures"]:
-        place = f" ({failure['where']})" if failure["where"] else ""
-        lines.append(f"  {word('failures')}: {failure['side']}: {failure['reason']}{place}")
-        if failure["explanation"]:
-            lines.append(f"    {failure['explanation']}")
-        if failure["kind"] in ("crash", "timeout", "memory"):
-            lines += [f"    {line}" for line in failure["log"][-10:]]
+    instead = "".join(f" ({entry['reason']})" for entry in answer["not_compared"] if _is_version(entry))
+    lines = [f"{painted(word(verdict), _STYLES[verdict], colour)}{instead}  {sides}"]
+    lines += [f"  {word('ran')}: {line}" for line in _ran_lines(answer)]
+    lines += _failure_lines(answer, word)
     lines += _unexercised_lines(answer, word)
     lines += _divergence_lines(answer, word, language)
     for table in _TABLES:
@@ -96,15 +94,40 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     if answer["stand_ins"]:
         names = ", ".join(dict.fromkeys(f"{entry['side']}/{entry['name']}" for entry in answer["stand_ins"]))
         lines.append(f"{word('stand_ins')}: {names}")
-    rest = [entry["field"] for entry in answer["not_compared"] if not entry.get("differs")]
+    rest = [entry["field"] for entry in answer["not_compared"] if not (entry.get("differs") or entry.get("accepted"))]
     lines.append(f"{word('not_compared')}: " + ", ".join(rest))
     return page(lines)
 
 
+def _failure_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
+    """Why a side could not be run, and what to do about it."""
+    lines: list[str] = []
+    for failure in answer["failures"]:
+        place = f" ({failure['where']})" if failure["where"] else ""
+        lines.append(f"  {word('failures')}: {failure['side']}: {failure['reason']}{place}")
+        if failure["explanation"]:
+            lines.append(f"    {failure['explanation']}")
+        if failure["kind"] in ("crash", "timeout", "memory"):
+            lines += [f"    {line}" for line in failure["log"][-10:]]
+    return lines
+
+
+def _ran_lines(answer: Answer) -> list[str]:
+    """What each side was run with, and from where."""
+    return [f"{one['framework']} {one['version']}  {one['path']}" for one in answer["ran"]]
+
+
+def _is_version(entry: dict[str, Any]) -> bool:
+    """Whether an entry says that another version ran."""
+    return str(entry["field"]).endswith(".version") and bool(entry.get("differs"))
+
+
 def _unexercised_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
     """What makes a match partial, with both values."""
-    told = [entry for entry in answer["not_compared"] if entry.get("differs")]
-    return [f"  {word('unexercised')}: {_differing(entry)}: {entry['reason']}" for entry in told]
+    told = [entry for entry in answer["not_compared"] if entry.get("differs") and not _is_version(entry)]
+    lines = [f"  {word('unexercised')}: {_differing(entry)}: {entry['reason']}" for entry in told]
+    let = [entry for entry in answer["not_compared"] if entry.get("accepted")]
+    return lines + [f"  {word('accepted')}: {_differing(entry)}" for entry in let]
 
 
 def _differing(entry: dict[str, Any]) -> str:
@@ -214,6 +237,8 @@ def html_page(answer: Answer, language: Language) -> Outgoing:
             parts.append(f"<p>{markup(failure['explanation'])}</p>")
         log = "\n".join(map(markup, failure["log"]))
         parts.append(f"<details><summary>{word('log')}</summary><pre>{log}</pre></details>")
+    parts += [f"<p>{word('ran')}: <code>{markup(line)}</code></p>" for line in _ran_lines(answer)]
+    parts += [f"<p>{markup(str(entry['reason']))}</p>" for entry in answer["not_compared"] if _is_version(entry)]
     told = (*_unexercised_lines(answer, word), *_divergence_lines(answer, word, language))
     parts += [f"<p>{markup(line.strip())}</p>" for line in told]
     for table in _TABLES:

@@ -15,7 +15,7 @@ from .literal_module import literal_module
 SOURCE = Path(__file__).with_name("versions.yaml")
 DIALECTS = {"megatron": ("megatron",), "mindformers": ("static", "dynamic", "legacy")}
 USES = ("default", "read", "write", "verify")
-_MEMBERS = {"name", "number", "label", "tag", "wheel", "facts"}
+_MEMBERS = {"name", "number", "label", "tag", "wheel", "install", "facts"}
 
 
 def read_versions() -> dict[str, list[dict[str, Any]]]:
@@ -79,7 +79,7 @@ def products() -> dict[str, str]:
 
 def _row(framework: str, dialect: str, entry: dict[str, Any]) -> tuple[Any, ...]:
     facts = entry.get("facts", {}).get(dialect, entry["name"])
-    told = (entry.get("label"), entry.get("tag"), entry.get("wheel"))
+    told = (entry.get("label"), entry.get("tag"), entry.get("wheel"), entry.get("install", entry.get("wheel")))
     return (framework, entry["name"], dialect, tuple(entry[dialect].split()), facts, *told)
 
 

@@ -30,6 +30,8 @@ class Version(NamedTuple):
     """What to call it beside its name, where it is no release."""
     tag: str | None
     wheel: str | None
+    install: str | None
+    """What a registry has to run it with."""
 
 
 ALL = tuple(map(Version._make, VERSIONS))

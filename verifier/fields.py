@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..schemas.versions import names
 from . import megatron_side, mindformers_side
 
 if TYPE_CHECKING:
@@ -304,19 +303,9 @@ def exercised(field: str, stage: str) -> bool:
     return field in VALUES and stepped and all(row.field != field for row in UNCOMPARED)
 
 
-_BUILT = {framework: names(framework, None, "verify")[-1] for framework in ("megatron", "mindformers")}
-"""The versions whose models are built, whatever version a file is for."""
-
-
 def uncompared(a: Config, b: Config, language: str = "en") -> list[dict[str, Any]]:
     """The contract's `not_compared` for this pair."""
     found: list[dict[str, Any]] = []
-    for config in (a, b):
-        built, asked = _BUILT[config.framework], config.framework_version
-        if not asked.startswith(built):
-            en = f"the file is for {config.framework} {asked}; the model of {built} is built, with this file's values"
-            zh = f"文件对应 {config.framework} {asked}；构建的是 {built} 的模型，使用该文件的取值"
-            found.append({"field": "model.implementation", "reason": zh if language == "zh" else en})
     for row in UNCOMPARED:
         entry: dict[str, Any] = {"field": row.field, "reason": row.zh if language == "zh" else row.en}
         if row.keys is not None:

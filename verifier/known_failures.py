@@ -35,13 +35,6 @@ KNOWN: tuple[KnownFailure, ...] = (
         "MindSpore Transformers' static graph cannot run rotary_interleaved",
         "MindSpore Transformers 静态图无法运行 rotary_interleaved",
     ),
-    KnownFailure(
-        "tensor_parallel/layers.py:construct",
-        "skip_weight_param_allocation",
-        ("mtp.num_layers", "model.tie_embeddings"),
-        "MindSpore Transformers cannot predict further tokens with tied embeddings",
-        "MindSpore Transformers 的多 token 预测不支持共享词嵌入",
-    ),
 )
 """Source: mindformers 1.9.0, run; the last part of `where` is the function that raises."""
 

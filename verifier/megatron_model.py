@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import logging
 import os
 import warnings
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from . import megatron_losses
 from .megatron_stand_ins import LISTED, EagerCoreAttention, ZeroCenteredNorm, stand_ins
 from .module_trace import Recorder
 
@@ -125,14 +127,14 @@ class MegatronBackend:
         os.environ.update(MASTER_ADDR="127.0.0.1", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
         torch.set_num_threads(threads)
         self._block = contextlib.ExitStack()
-        self._block.enter_context(stand_ins())
+        self._taken = self._block.enter_context(stand_ins())
         from megatron.core import parallel_state
         from megatron.core.tensor_parallel.random import initialize_rng_tracker
 
         torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=torch.distributed.HashStore())
         parallel_state.initialize_model_parallel()
         initialize_rng_tracker(inference_rng_tracker=True)
-        self._used = {"torch.cuda", "torch.compile"}
+        self._used = {"torch.cuda", "torch.compile"} | self._taken
 
     def close(self) -> None:
         """Take every stand-in back."""
@@ -157,7 +159,11 @@ class MegatronBackend:
         args = blueprint.model
         config = _config(args)
         spec = _spec(args, config)
-        self._used = {"torch.cuda", "torch.compile"}
+        self._used = {"torch.cuda", "torch.compile"} | (self._taken & {"triton"})
+        if args.get("num_experts"):
+            self._used |= self._taken & {"router-product"}
+        if args.get("multi_latent_attention") or args.get("mtp_num_layers"):
+            self._used |= self._taken & {"absent-classes"}
         if args.get("multi_latent_attention"):
             self._used.add("core-attention")
         if args.get("apply_layernorm_1p"):
@@ -198,19 +204,23 @@ class MegatronModel:
         # A copy: the loss works on the logits in place.
         self._logits = found[0].detach().numpy().copy()
 
+    def _parameters(self) -> dict[str, Any]:
+        return {_first_name(name): parameter for name, parameter in self.model.named_parameters()}
+
     def _biases(self) -> dict[str, Any]:
-        return {name: buffer for name, buffer in self.model.named_buffers() if name.endswith("expert_bias")}
+        buffers = self.model.named_buffers()
+        return {_first_name(name): buffer for name, buffer in buffers if name.endswith("expert_bias")}
 
     def weights(self) -> dict[str, Array]:
-        found = {name: parameter.detach() for name, parameter in self.model.named_parameters()}
+        found = {name: parameter.detach() for name, parameter in self._parameters().items()}
         found.update(self._biases())
         return {name: tensor.numpy().copy() for name, tensor in found.items()}
 
     def trained(self) -> set[str]:
-        return {name for name, parameter in self.model.named_parameters() if parameter.requires_grad}
+        return {name for name, parameter in self._parameters().items() if parameter.requires_grad}
 
     def load(self, weights: Mapping[str, Array]) -> None:
-        held = dict(self.model.named_parameters()) | self._biases()
+        held = self._parameters() | self._biases()
         with torch.no_grad():
             for name, array in weights.items():
                 held[name].copy_(torch.from_numpy(np.ascontiguousarray(array)))
@@ -232,12 +242,7 @@ class MegatronModel:
         return parts
 
     def _loss(self, batch: Tokens) -> tuple[Any, dict[str, float]]:
-        from megatron.core import parallel_state
-        from megatron.core.transformer.multi_token_prediction import MTPLossLoggingHelper
-
-        logged = parallel_state.get_moe_layer_wise_logging_tracker()
-        logged.clear()
-        MTPLossLoggingHelper.tracker.clear()
+        megatron_losses.forget()
         tokens = torch.from_numpy(batch.tokens).long()
         labels = torch.from_numpy(batch.labels).long()
         size, length = tokens.shape
@@ -248,20 +253,20 @@ class MegatronModel:
         parts = {"loss": each.mean()}
         if config.mtp_num_layers:
             share = (config.mtp_loss_scaling_factor or 0.0) / config.mtp_num_layers
-            parts["mtp"] = MTPLossLoggingHelper.tracker["values"].sum() * share
-        balance = logged.get("load_balancing_loss")
+            parts["mtp"] = megatron_losses.further().sum() * share
+        balance = megatron_losses.balance()
         if balance is not None:
-            parts["auxiliary"] = balance["values"].sum() * _coefficient(config.moe_aux_loss_coeff)
+            parts["auxiliary"] = balance.sum() * _coefficient(config.moe_aux_loss_coeff)
         return parts["loss"], {name: float(value.detach()) for name, value in parts.items()}
 
     def gradients(self) -> dict[str, Array]:
         return {
             name: (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).numpy().copy()
-            for name, parameter in self.model.named_parameters()
+            for name, parameter in self._parameters().items()
         }
 
     def set_gradients(self, gradients: Mapping[str, Array]) -> None:
-        for name, parameter in self.model.named_parameters():
+        for name, parameter in self._parameters().items():
             parameter.grad = torch.from_numpy(gradients[name].copy()) if name in gradients else None
 
     def start_optimizer(self, rate_factor: float) -> None:
@@ -306,12 +311,12 @@ class MegatronModel:
         return float(self._optimizer.get_grad_norm())
 
     def update(self) -> None:
-        from megatron.core.distributed.finalize_model_grads import (
-            _update_router_expert_bias,  # pyright: ignore[reportPrivateUsage]
-        )
-
+        # The package holds a function of the same name.
+        finalize = importlib.import_module("megatron.core.distributed.finalize_model_grads")
         if self.model.config.moe_router_enable_expert_bias:
-            _update_router_expert_bias([self.model], self.model.config)
+            finalize._update_router_expert_bias([self.model], self.model.config)  # noqa: SLF001
+        if hasattr(finalize, "reset_model_temporary_tensors"):  # before 0.15, the update itself begins the next count
+            finalize.reset_model_temporary_tensors(self.model.config, [self.model])
         self._optimizer.step_with_ready_grads()
         self._scheduler.step(1)
 
@@ -320,7 +325,7 @@ class MegatronModel:
         hooks: list[Any] = []
         for name, module in self.model.named_modules():
             if name:
-                hooks.append(module.register_forward_hook(_recording(recorder, name)))
+                hooks.append(module.register_forward_hook(_recording(recorder, _first_name(name))))
         try:
             losses = self.backward(batch)
         finally:
@@ -328,6 +333,11 @@ class MegatronModel:
                 hook.remove()
         recorder.keep("loss", losses)
         return _renamed(recorder.arrays, self.model.config.mtp_num_layers or 0)
+
+
+def _first_name(name: str) -> str:
+    """The name that a module or parameter had in 0.12: 0.17 renamed the layer of a further prediction."""
+    return name.replace(".mtp_model_layer", ".transformer_layer")
 
 
 def _renamed(arrays: dict[str, Array], further: int) -> dict[str, Array]:
@@ -386,6 +396,12 @@ def _config(args: Mapping[str, Any]) -> Any:
     if args.get("squared_relu"):
         # `megatron.training.activations.squared_relu`, which the wheel of Megatron-Core does not contain.
         found["activation_func"] = lambda x: functional.relu(x).square()
+    if args.get("quick_geglu"):
+        from megatron.core.activations import quick_gelu
+
+        found.update(activation_func=quick_gelu, gated_linear_unit=True)
+    if found.get("rope_type", "") is None:
+        del found["rope_type"]  # the class's own default
     if args.get("init_method_xavier_uniform"):
         found["init_method"] = torch.nn.init.xavier_uniform_
     if not args.get("group_query_attention"):

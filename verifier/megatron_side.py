@@ -69,6 +69,8 @@ _OTHER_MODELS = {
     "use_legacy_models": "the legacy model code is not Megatron-Core",
     "spec": "a custom layer specification is code of its own",
     "heterogeneous_layers_config_path": "heterogeneous layers come from a file of their own",
+    "experimental_attention_variant": "an experimental attention has a layer specification of its own",
+    "qk_l2_norm": "queries and keys normalised by their length are not built",
 }
 _NEEDED = ("num_layers", "hidden_size", "num_attention_heads")
 

@@ -11,22 +11,33 @@ compute something against a reference, values and gradients.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import math
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
+from .inert_triton import inert_triton
 from .patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_MODEL = "megatron.core.models.gpt.gpt_model"
+
+_COMPARED_WITH = ("TEColumnParallelLinear", "TELinear", "Linear")
+_INFERENCE_LAYERS = ("InferenceColumnParallelLinear", "InferenceLayerNormColumnParallelLinear")
 
 LISTED = {
     "torch.cuda": "streams, events and devices of torch.cuda do nothing; 'cuda' means the CPU",
     "torch.compile": "fused functions run as the Python code they are compiled from",
     "core-attention": "eager softmax(q·kᵀ·scale)·v for latent attention, whose widths DotProductAttention refuses",
     "zero-centered-norm": "an eager norm with a scale of 1 + weight, which torch's norm layers lack",
+    "triton": "kernels in Triton are defined when Megatron-Core is imported (0.18 and later) and none can run",
+    "router-product": "the router's product is torch's own: from 0.13 it asks for Transformer Engine's by a name that "
+    "only exists where that is installed",
+    "absent-classes": "classes of Transformer Engine that 0.16 and main compare their layers with, and that none is of",
 }
 
 
@@ -44,6 +55,7 @@ class EagerCoreAttention(torch.nn.Module):
         k_channels: int | None = None,
         v_channels: int | None = None,
         cp_comm_type: str | None = None,
+        **_later: Any,
     ) -> None:
         super().__init__()
         del layer_number, attn_mask_type, attention_type, attention_dropout, v_channels, cp_comm_type
@@ -107,9 +119,47 @@ class _CudaMeansCpu(TorchFunctionMode):
         return found
 
 
+def imported() -> set[str]:
+    """Import the model's code; the names of the stand-ins that this took."""
+    try:
+        importlib.import_module(_MODEL)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "triton":
+            raise
+        with inert_triton():
+            importlib.import_module(_MODEL)
+        return {"triton"}
+    return set()
+
+
+def _absent(patches: Patches) -> set[str]:
+    """What the code names of Transformer Engine without having it; the names of the stand-ins that this took."""
+    from megatron.core.transformer import multi_latent_attention as latent
+    from megatron.core.transformer.moe import moe_utils
+
+    found: set[str] = set()
+    if hasattr(moe_utils, "RouterGatingLinearFunction") and not hasattr(moe_utils, "te_general_gemm"):
+        patches.put(moe_utils, "te_general_gemm", None)
+        found.add("router-product")
+    for module, names in ((latent, _COMPARED_WITH), (_inference_layers(), _INFERENCE_LAYERS)):
+        for name in names:
+            if not isinstance(vars(module).get(name, object), type):
+                patches.put(module, name, type(name, (), {}))
+                found.add("absent-classes")
+    return found
+
+
+def _inference_layers() -> Any:
+    """The module of the layers for inference, which came late."""
+    try:
+        return importlib.import_module("megatron.core.tensor_parallel.inference_layers")
+    except ImportError:
+        return contextlib
+
+
 @contextlib.contextmanager
-def stand_ins() -> Iterator[None]:
-    """Everything above, for as long as the block runs."""
+def stand_ins() -> Iterator[set[str]]:
+    """Everything above, for as long as the block runs; gives the names of those that this version took."""
     import torch._dynamo as dynamo
 
     cuda = torch.cuda
@@ -123,6 +173,6 @@ def stand_ins() -> Iterator[None]:
         before = dynamo.config.disable
         dynamo.config.disable = True
         try:
-            yield
+            yield imported() | _absent(patches)
         finally:
             dynamo.config.disable = before

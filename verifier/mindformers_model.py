@@ -1,8 +1,7 @@
 """MindSpore Transformers' real training-graph `GPTModel`, its real AdamW and clipping, behind the verifier's `Model`.
 
-The configuration class takes the transformer fields as the file resolves them; the layer specification and the
-model's arguments are those that the file's model class gives (MindSpore Transformers 1.9.0,
-`models/*/modeling_*_train.py`), because a class may ignore what the configuration says.
+The framework's own builder makes the class that the YAML names of the YAML's own keys, by that class's converter and
+layer specification; the sizes of the small model are put in where the converter makes its `TransformerConfig`.
 """
 
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
@@ -15,12 +14,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..mapper.weights import Layout, WeightTable
 from .module_trace import Recorder
+from .patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,34 +30,6 @@ if TYPE_CHECKING:
 
 Array = Any
 
-
-class ModelClass(NamedTuple):
-    """What one model class does with its configuration."""
-
-    latent: bool = False
-    """It makes an `MLATransformerConfig`."""
-    forced: Mapping[str, Any] = {}
-    """Fields of the layer specification that the class fixes whatever the file says."""
-    one_layer_kind: bool = False
-    """Every layer has experts where any has: the class asks for one layer specification."""
-    can_tie: bool = True
-    predicts_further: bool = True
-    """It builds the multi-token prediction block."""
-
-
-_QWEN = ModelClass(forced={"qk_layernorm": True, "fused_norm": True}, one_layer_kind=True, predicts_further=False)
-_BY_CONFIGURATION = ModelClass(can_tie=False)
-MODEL_CLASSES: dict[str, ModelClass] = {
-    "Qwen3ForCausalLM": _QWEN,
-    "Qwen3MoeForCausalLM": _QWEN,
-    "DeepseekV3ForCausalLM": _BY_CONFIGURATION._replace(latent=True),
-    "TeleChat3ForCausalLM": _BY_CONFIGURATION,
-    "TeleChat3MoeForCausalLM": _BY_CONFIGURATION._replace(latent=True),
-}
-"""Source: `mindformers` 1.9.0, `models/{qwen3,qwen3_moe,deepseek3,telechat3,telechat3_moe}/modeling_*_train.py`."""
-
-GENERAL = ModelClass()
-"""Any other class: the configuration decides."""
 
 NEUTRAL: dict[str, Any] = {
     "params_dtype": "float32",
@@ -75,34 +47,21 @@ NEUTRAL: dict[str, Any] = {
     "moe_grouped_gemm": True,
     "moe_token_dispatcher_type": "alltoall",
     "use_pad_tokens": False,
+    "moe_permute_fusion": False,
+    "moe_shared_expert_overlap": False,
+    "apply_rope_fusion": False,
+    "use_fused_mla": False,
+    "use_ring_attention": False,
+    "print_expert_load": False,
+    "cpu_offloading": False,
+    "data_parallel_size": 1,
+    "tensor_model_parallel_size": 1,
+    "pipeline_model_parallel_size": 1,
+    "context_parallel_size": 1,
+    "expert_model_parallel_size": 1,
+    "sequence_parallel": False,
 }
 """Settings that one CPU process cannot follow, or that change no result in float32; differences are `not_compared`."""
-
-FIELDS = frozenset((
-    "num_layers", "hidden_size", "num_attention_heads", "num_query_groups", "ffn_hidden_size", "kv_channels",
-    "vocab_size", "seq_length", "max_position_embeddings", "normalization", "layernorm_epsilon", "gated_linear_unit",
-    "hidden_act", "add_bias_linear", "add_mlp_fc1_bias_linear", "add_mlp_fc2_bias_linear", "add_qkv_bias",
-    "qk_layernorm", "rotary_interleaved", "rotary_base", "rotary_percent", "partial_rotary_factor",
-    "position_embedding_type", "nope_layer_interval", "rotary_seq_len_interpolation_factor",
-    "use_contiguous_weight_layout_attention", "use_interleaved_weight_layout_mlp", "mla_qkv_concat",
-    "multi_latent_attention", "q_lora_rank", "kv_lora_rank", "qk_head_dim", "qk_pos_emb_head_dim", "v_head_dim",
-    "rotary_scaling_factor", "mscale", "mscale_all_dim", "beta_fast", "beta_slow", "rope_type", "num_moe_experts",
-    "moe_router_topk", "moe_ffn_hidden_size", "moe_shared_expert_intermediate_size", "shared_expert_num",
-    "use_shared_expert_gating", "moe_router_score_function", "norm_topk_prob", "moe_router_pre_softmax",
-    "moe_router_topk_scaling_factor", "moe_router_num_groups", "moe_router_group_topk",
-    "moe_router_enable_expert_bias", "moe_router_bias_update_rate", "moe_router_force_expert_balance",
-    "moe_aux_loss_coeff", "moe_router_load_balancing_type", "moe_z_loss_coeff", "moe_layer_freq",
-    "first_k_dense_replace", "moe_expert_capacity_factor", "mtp_num_layers", "mtp_loss_scaling_factor",
-    "init_method_std", "param_init_std_rules", "pad_token_id", "ignore_token_id",
-    "apply_residual_connection_post_layernorm", "fp32_residual_connection", "fused_norm", "sandwich_norm",
-    "tie_word_embeddings", "window_size", "calculate_per_token_loss", "moe_router_fusion", "use_fused_ops_topkrouter",
-    "topk_method", "experimental_attention_variant", "use_eod_reset",
-))  # fmt: skip
-"""Fields of the configuration class that decide what is computed; the rest is layout on devices and logging."""
-
-
-_NONE_COUNTS = frozenset(("q_lora_rank",))
-"""Fields where None is a choice of its own; elsewhere it means that the field does not apply."""
 
 
 class MindFormersBackend:
@@ -124,7 +83,7 @@ class MindFormersBackend:
         self._listed = LISTED
         self._versions = {"mindspore": ms.__version__, "mindformers": mindformers.__version__}
         self._block = contextlib.ExitStack()
-        self._block.enter_context(stand_ins())
+        self._used = self._block.enter_context(stand_ins())
 
     def close(self) -> None:
         """Take every stand-in back."""
@@ -135,39 +94,60 @@ class MindFormersBackend:
         return self._versions
 
     def stand_ins(self) -> dict[str, str]:
-        """The stand-ins in use."""
-        return dict(self._listed)
+        """The stand-ins that were called since the last model was built."""
+        return {name: line for name, line in self._listed.items() if name in self._used}
 
     def build(self, blueprint: Blueprint, seed: int) -> MindFormersModel:
-        """The model of the blueprint, with the framework's own initialisation."""
+        """The model that the file's class builds from its own keys, with the framework's own initialisation."""
         import mindspore as ms
-        from mindformers.parallel_core.training_graph.base_models.gpt import gpt_layer_specs as specs
-        from mindformers.parallel_core.training_graph.base_models.gpt.gpt_model import GPTModel
-        from mindformers.parallel_core.training_graph.device_matrix import layout, layout_moe
 
-        for kept in (layout, layout_moe):
-            # Layouts are singletons of the process; each model needs its own.
-            kept._layout = kept._config = kept._layout_type = None  # noqa: SLF001
+        _forget_layouts()
+        self._used.clear()
         ms.set_seed(seed)
-        fields = dict(blueprint.model["transformer"])
-        kind = MODEL_CLASSES.get(blueprint.model.get("model_class") or "", GENERAL)
-        config = _config(fields, kind)
-        spec = _spec(specs, config, kind, compressed=bool(fields.get("use_attn_mask_compression")))
-        further = kind.predicts_further and config.mtp_num_layers
-        tied = kind.can_tie and bool(config.tie_word_embeddings)
-        with contextlib.redirect_stdout(None):
-            model = GPTModel(
-                config=config,
-                transformer_layer_spec=spec,
-                vocab_size=config.vocab_size,
-                max_sequence_length=config.max_position_embeddings,
-                position_embedding_type=config.position_embedding_type,
-                rotary_percent=1.0,
-                rotary_base=config.rotary_base,
-                share_embeddings_and_output_weights=tied,
-                mtp_block_spec=specs.get_gpt_mtp_block_spec(config, spec) if further else None,
-            )
-        return MindFormersModel(model, config, blueprint.optimizer)
+        with _Building(blueprint.model), contextlib.redirect_stdout(None):
+            network = _network(blueprint.model["keys"])
+        return MindFormersModel(network.get_gpt_model(), network.get_gpt_transformer_config(), blueprint.optimizer)
+
+
+def _network(keys: Mapping[str, Any]) -> Any:
+    """What the trainer builds of the YAML's section `model`: `trainer/base_trainer.py:create_network`."""
+    from mindformers.models.build_model import build_model
+    from mindformers.tools.register import MindFormerConfig
+
+    return build_model(MindFormerConfig(model=keys).model)
+
+
+class _Building(Patches):
+    """What holds while a model is built: its sizes, and the core attention that a CPU can run."""
+
+    def __init__(self, model: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.model = model
+
+    def __enter__(self) -> _Building:
+        from mindformers.parallel_core import transformer_config
+        from mindformers.parallel_core.training_graph.base_models.gpt import gpt_layer_specs
+
+        from .mindspore_stand_ins import CausalCoreAttention, EagerCoreAttention
+
+        for kind in (transformer_config.TransformerConfig, transformer_config.MLATransformerConfig):
+            self.put(kind, "__init__", _made_small(kind, self.model["small"]))
+        core = CausalCoreAttention if self.model["compressed"] else EagerCoreAttention
+        self.put(gpt_layer_specs, "FlashAttention", core)
+        return self
+
+
+def _made_small(kind: Any, small: Mapping[str, Any]) -> Any:
+    """The configuration class's own beginning, with the sizes of the small model and what a CPU can follow."""
+    begin, known = kind.__init__, set(kind.__dataclass_fields__)
+    chosen = {name: value for name, value in {**NEUTRAL, **small}.items() if name in known}
+
+    def started(self: Any, **given: Any) -> None:
+        if given.get("hidden_act") == "fusedswiglu":
+            given["hidden_act"] = "swiglu"
+        begin(self, **{**given, **chosen})
+
+    return started
 
 
 class MindFormersModel:
@@ -202,8 +182,11 @@ class MindFormersModel:
     def _objective(self, tokens: Any, labels: Any) -> Any:
         # The samples that are run hold one document each, whose positions count from 0.
         positions = self._positions(tokens) if getattr(self.config, "use_eod_reset", False) else None
-        loss, further, extra, _attention = self.model(tokens, position_ids=positions, labels=labels)
-        return (loss + further + extra).sum(), loss, further, extra
+        # 1.6 answers with the sum, 1.7 and 1.8 with the three parts, 1.9 with a fourth of sparse attention alone.
+        found = self.model(tokens, position_ids=positions, labels=labels)
+        parts = found[:3] if isinstance(found, tuple) else (found,)
+        total = parts[0] if len(parts) == 1 else parts[0] + parts[1] + parts[2]
+        return total.sum(), *parts
 
     def _positions(self, tokens: Any) -> Any:
         import mindspore as ms
@@ -260,7 +243,10 @@ class MindFormersModel:
         return self._parts(found)
 
     def _parts(self, found: Any) -> dict[str, float]:
-        _sum, loss, further, extra = found
+        _sum, loss, *rest = found
+        if not rest:
+            return {"total": float(loss.asnumpy().sum())}
+        further, extra = rest
         parts = {"loss": float(loss.asnumpy().sum())}
         if self.config.mtp_num_layers:
             parts["mtp"] = float(further.asnumpy().sum())
@@ -320,6 +306,16 @@ class MindFormersModel:
         return recorder.arrays
 
 
+def _forget_layouts() -> None:
+    """Layouts are singletons of the process, and each model needs its own; 1.6 has none."""
+    try:
+        from mindformers.parallel_core.training_graph.device_matrix import layout, layout_moe
+    except ModuleNotFoundError:
+        return
+    for kept in (layout, layout_moe):
+        kept._layout = kept._config = kept._layout_type = None  # noqa: SLF001
+
+
 def _spread_routes(arrays: dict[str, Array], experts: int, size: int, length: int) -> None:
     """A router's chosen experts and weights as Megatron-Core gives them: [tokens, experts], by position first."""
     for key in [key for key in arrays if key.startswith("output/") and ".router/" in key and key.endswith("/0")]:
@@ -375,48 +371,6 @@ def _plain_name(name: str) -> str:
         if name.endswith(short):
             return name[: -len(short)] + long
     return name
-
-
-def _config(fields: dict[str, Any], kind: ModelClass) -> Any:
-    from mindformers.parallel_core.transformer_config import MLATransformerConfig, TransformerConfig
-
-    latent = kind.latent or bool(fields.get("multi_latent_attention"))
-    made = MLATransformerConfig if latent else TransformerConfig
-    known = made.__dataclass_fields__
-    given = {
-        name: value
-        for name, value in fields.items()
-        if name in FIELDS and name in known and (value is not None or name in _NONE_COUNTS)
-    }
-    given.update({name: value for name, value in NEUTRAL.items() if name in known})
-    if given.get("hidden_act") == "fusedswiglu":
-        given["hidden_act"] = "swiglu"
-    return made(**given)
-
-
-def _spec(specs: Any, config: Any, kind: ModelClass, *, compressed: bool) -> Any:
-    from .mindspore_stand_ins import CausalCoreAttention, EagerCoreAttention
-
-    if config.num_moe_experts and not kind.one_layer_kind:
-        spec = specs.get_gpt_decoder_block_spec(config)
-        layers = spec.layer_specs
-    else:
-        given = {
-            "num_experts": config.num_moe_experts,
-            "moe_grouped_gemm": config.moe_grouped_gemm if config.num_moe_experts else False,
-            "qk_layernorm": config.qk_layernorm,
-            "multi_latent_attention": config.multi_latent_attention,
-            "use_contiguous_weight_layout_attention": config.use_contiguous_weight_layout_attention,
-            "mla_qkv_concat": config.mla_qkv_concat,
-            "use_interleaved_weight_layout_mlp": config.use_interleaved_weight_layout_mlp,
-            **kind.forced,
-        }
-        spec = specs.get_gpt_layer_local_spec(**given)
-        layers = [spec]
-    for layer in layers:
-        attention = layer.submodules.self_attention.submodules
-        attention.core_attention = CausalCoreAttention if compressed else EagerCoreAttention
-    return spec
 
 
 def _layout(config: Any) -> Layout:

@@ -144,9 +144,35 @@ def blueprint(config: Config, sizes: size.Sizes) -> Blueprint:
     if isinstance(vocabulary, int):
         fields["pad_token_id"] = padding_token(config, vocabulary)
     fields["multi_latent_attention"] = _latent(config, fields_of(config))
-    model = {"transformer": fields, "model_class": model_class(config)}
+    small = {name: sizes[field] for field, name in _SIZES.items() if sizes.get(field) is not None}
+    small.update({name: fields[name] for name in ("first_k_dense_replace", "moe_layer_freq")})
+    if "pad_token_id" in fields:
+        small["pad_token_id"] = fields["pad_token_id"]
+    model = {
+        "keys": _keys(config),
+        "small": small,
+        "compressed": bool(fields.get("use_attn_mask_compression")),
+        "transformer": fields,
+        "model_class": model_class(config),
+    }
     rounded = fields.get("compute_dtype") == "bfloat16"
     return Blueprint("mindformers", model, _optimizer(config), rounded=rounded)
+
+
+_SECTION = "model."
+
+
+def _keys(config: Config) -> dict[str, Any]:
+    """The file's section `model` as it stands there."""
+    found: dict[str, Any] = {}
+    for key, setting in config.settings.items():
+        if key.startswith(_SECTION) and setting.origin == "explicit":
+            *above, last = key[len(_SECTION) :].split(".")
+            section = found
+            for name in above:
+                section = section.setdefault(name, {})
+            section[last] = setting.value
+    return found
 
 
 def padding_token(config: Config, vocabulary: int) -> int:

@@ -14,6 +14,7 @@ gradient is not contiguous.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ LISTED = {
     "move": "nothing is moved between host and device",
     "morph": "a Morph's own Python function is called, as outside graph execution there is no Morph",
     "shared-experts": "the shared expert unpacks what its base class returns (1.9 unpacks one value too few)",
-    "not-legacy": "the model is told that it is not the legacy one, which the trainer's context would say",
+    "context": "the model is told that it is the static graph's and not the legacy one, as the trainer's context says",
 }
 
 
@@ -148,46 +149,94 @@ def embedding(ids: Any, weight: Any) -> Any:
     return operations.Gather()(weight, ids, 0)
 
 
+class _Context:
+    """What the trainer's context says: not the legacy model, and the class of the static graph."""
+
+    mf_ctx_opr = None
+
+    @property
+    def ms_ctx_opr(self) -> _Context:
+        """What MindSpore's own settings are asked of."""
+        return self
+
+    def get_context(self, name: str) -> Any:
+        """The value of a setting; None where it is not said."""
+        return {"use_legacy": False, "mode": ms.GRAPH_MODE}.get(name)
+
+
 @contextlib.contextmanager
-def stand_ins() -> Iterator[None]:
-    """Everything above, for as long as the block runs; `mindformers` is imported here."""
-    from mindformers.parallel_core.training_graph.transformer import attention, mlp, utils
+def stand_ins() -> Iterator[set[str]]:
+    """Everything above, for as long as the block runs; gives the names of those that were called.
+
+    `mindformers` is imported here.
+    """
+    from mindformers.parallel_core.training_graph.transformer import attention, mlp
     from mindformers.parallel_core.training_graph.transformer.moe import shared_experts
 
-    eager: dict[str, Any] = {
-        "SplitWithSize": lambda self, x, sizes, dim=0: split(x, sizes, dim),
-        "Outer": lambda self, a, b: outer(a, b),
-        "StackExt": lambda self, parts: ops.stack(parts, axis=self.dim),
-        "TopkExt": lambda self, x, k, *_unused: top_k(x, k),
-        "OneHotExt": lambda self, x, n, on, off: operations.OneHot(self.axis)(x, n, on, off),
-        "ZerosLikeExt": lambda self, x, dtype=None: ops.zeros_like(x),
-        "SortExt": lambda self, x, dim=-1, descending=False, stable=False: operations.Sort(dim, descending)(x),
-        "IndexSelect": lambda self, x, dim, places: operations.Gather()(x, ops.cast(places, ms.int32), dim),
-        "CumsumExt": lambda self, x, dim, dtype=None: operations.CumSum()(x, dim),
-        "FmodScalar": lambda self, x, n: remainder(x, n),
-        "Swiglu": lambda self, x, dim=-1: swiglu(x, dim),
-        "GroupedMatmul": lambda self, rows, weights, *rest: (grouped_product(rows[0], weights[0], rest[-1]),),
+    used: set[str] = set()
+
+    def noted(name: str, call: Any) -> Any:
+        def called(*given: Any, **named: Any) -> Any:
+            used.add(name)
+            return call(*given, **named)
+
+        return called
+
+    eager: dict[str, tuple[str, Any]] = {
+        "SplitWithSize": ("split", lambda self, x, sizes, dim=0: split(x, sizes, dim)),
+        "Outer": ("outer", lambda self, a, b: outer(a, b)),
+        "StackExt": ("stack", lambda self, parts: ops.stack(parts, axis=self.dim)),
+        "TopkExt": ("top-k", lambda self, x, k, *_unused: top_k(x, k)),
+        "OneHotExt": ("one-hot", lambda self, x, n, on, off: operations.OneHot(self.axis)(x, n, on, off)),
+        "ZerosLikeExt": ("zeros-like", lambda self, x, dtype=None: ops.zeros_like(x)),
+        "SortExt": (
+            "sort",
+            lambda self, x, dim=-1, descending=False, stable=False: operations.Sort(dim, descending)(x),
+        ),
+        "IndexSelect": (
+            "index-select",
+            lambda self, x, dim, places: operations.Gather()(x, ops.cast(places, ms.int32), dim),
+        ),
+        "CumsumExt": ("cumulative-sum", lambda self, x, dim, dtype=None: operations.CumSum()(x, dim)),
+        "FmodScalar": ("remainder", lambda self, x, n: remainder(x, n)),
+        "Swiglu": ("swiglu", lambda self, x, dim=-1: swiglu(x, dim)),
+        "GroupedMatmul": (
+            "grouped-product",
+            lambda self, rows, weights, *rest: (grouped_product(rows[0], weights[0], rest[-1]),),
+        ),
     }
-    with Patches() as patches:
-        for name, call in eager.items():
-            patches.put(getattr(primitives, name), "__call__", call)
-        patches.put(operations.RmsNorm, "__call__", lambda self, x, weight: (rms_norm(x, weight, self.epsilon), None))
-        patches.put(
+    other: tuple[tuple[Any, str, str, Any], ...] = (
+        (operations.RmsNorm, "__call__", "rms-norm", lambda self, x, weight: (rms_norm(x, weight, self.epsilon), None)),
+        (
             operations.LayerNorm,
             "__call__",
+            "layer-norm",
             lambda self, x, weight, bias: (layer_norm(x, weight, bias, self.epsilon), None, None),
-        )
-        patches.put(operations.MoveTo, "__call__", lambda self, x, to="CPU", blocking=True: x)
-        patches.put(operations.Morph, "__call__", lambda self, *given: self.__morph_fn__(*given))
-        patches.put(mint.nn.functional, "embedding", lambda ids, weight, *_rest, **_named: embedding(ids, weight))
-        patches.put(utils, "is_legacy_model", lambda: False)
-        patches.put(attention.Attention, "_repeat_kv", lambda self, x, times: x)
-        for kind, base in (
-            (shared_experts.SharedExpertMLP, mlp.MLP),
-            (shared_experts.SharedExpertMLPInterleaved, mlp.MLPInterleaved),
-        ):
-            patches.put(kind, "construct", _shared(base.construct))
-        yield
+        ),
+        (operations.MoveTo, "__call__", "move", lambda self, x, to="CPU", blocking=True: x),
+        (operations.Morph, "__call__", "morph", lambda self, *given: self.__morph_fn__(*given)),
+        (
+            mint.nn.functional,
+            "embedding",
+            "embedding",
+            lambda ids, weight, *_rest, **_named: embedding(ids, weight),
+        ),
+        (attention.Attention, "_repeat_kv", "repeat-kv", lambda self, x, times: x),
+        (EagerCoreAttention, "construct", "core-attention", EagerCoreAttention.construct),
+    )
+    with Patches() as patches:
+        for operator, (name, call) in eager.items():
+            patches.put(getattr(primitives, operator), "__call__", noted(name, call))
+        for owner, attribute, name, call in other:
+            patches.put(owner, attribute, noted(name, call))
+        # The package holds a function of the same name.
+        context = importlib.import_module("mindformers.core.context.build_context")
+        patches.put(context.MFContextOperator, "get_mf_ctx_instance", noted("context", _Context))
+        patches.put(context, "Context", noted("context", _Context))
+        for kind, base in (("SharedExpertMLP", "MLP"), ("SharedExpertMLPInterleaved", "MLPInterleaved")):
+            shared = _shared(getattr(mlp, base).construct)
+            patches.put(getattr(shared_experts, kind), "construct", noted("shared-experts", shared))
+        yield used
 
 
 def _shared(construct: Any) -> Any:

@@ -39,9 +39,11 @@ class WorkerFailure(NamedTuple):
 
     reason: str
     kind: str
-    """`error` (the framework raised), `crash`, `timeout`, `memory` or `missing` (it is not installed)."""
+    """`error` (the framework raised), `crash`, `timeout`, `memory` or `version` (another one is here)."""
     where: str = ""
     log: tuple[str, ...] = ()
+    remedy: str = ""
+    """What to do about it, where that is known before anything runs."""
 
 
 class WorkerAnswer(NamedTuple):
@@ -54,8 +56,10 @@ class WorkerAnswer(NamedTuple):
 class Worker:
     """One framework's process. `start` returns at once; `ask` hands over a job, `answer` waits for the result."""
 
-    def __init__(self, framework: str, limits: Limits | None = None) -> None:
+    def __init__(self, framework: str, limits: Limits | None = None, folder: str | None = None) -> None:
         self.framework = framework
+        self._before = [] if folder is None else [folder]
+        """What holds the framework, where the running environment's own is not meant."""
         self.limits = limits or Limits()
         self.start_cost: dict[str, float] = {}
         self.peak_megabytes = 0.0
@@ -78,7 +82,7 @@ class Worker:
         """Start the process, which begins to import its framework."""
         environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            "PYTHONPATH": os.pathsep.join([*self._before, *(path for path in sys.path if path)]),
             "LOG_MF_PATH": os.path.join(self._folder.name, "mindformers"),
             "OMP_NUM_THREADS": "1",
         }

@@ -107,7 +107,6 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     shapes = {name: tuple(array.shape) for name, array in first.items()}
     values["shapes"] = shapes
     values["trained"] = sorted(model.trained())
-    values["stand_ins"] = backend.stand_ins()
     if job.initialisation:
         values["initialisation"] = {
             name: _statistics(array) for name, array in first.items() if name in values["trained"]
@@ -146,6 +145,7 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
         note("padding token")
         model.load(drawn)
         values["padded"] = model.forward(_batch(job.padded_input))
+    values["stand_ins"] = backend.stand_ins()
     ended = time.perf_counter(), time.process_time()
     values["seconds"] = {"build": built[0] - started[0], "run": ended[0] - built[0]}
     values["cpu"] = {"build": built[1] - started[1], "run": ended[1] - built[1]}

@@ -11,10 +11,11 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..mapper.modules import fields_of
-from . import comparison, dimensions, fields, localise, megatron_side, mindformers_side
+from . import comparison, dimensions, fields, installations, localise, megatron_side, mindformers_side
 from .blueprint import Blueprint, InputPlan, Job
 from .comparison import Comparison
 from .known_failures import explained
+from .messages_compiled import say
 from .processes import Limits, Worker, WorkerAnswer, WorkerFailure
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ Stage = Literal["step1", "local-norm", "step2", "all"]
 
 INSTALL = 'pip install "accmap[verify]"'
 _NEEDS = {"megatron": ("torch", "megatron.core"), "mindformers": ("mindspore", "mindformers"), "torch": ("torch",)}
+"""What a side imports; the last one of each framework may stand elsewhere."""
 _STEPS = {"step1": 1, "local-norm": 1, "step2": 2, "all": 4}
 _TOKENS = 32
 _MOST_SAMPLES = 2
@@ -54,6 +56,12 @@ class Options(NamedTuple):
     against: Literal["", "torch"] = ""
     limits: Limits = Limits()
     tolerance: float = comparison.TOLERANCE
+    sources: Mapping[str, str] = {}
+    """Framework → the folder of a source tree or an unpacked wheel to run it from."""
+    store: str | None = None
+    """The folder that prepared frameworks stand in."""
+    closest: bool = False
+    """Run the nearest version where a file's own is not here."""
 
 
 class Verification(NamedTuple):
@@ -80,6 +88,8 @@ class Verification(NamedTuple):
     near_ties: tuple[int, ...] = ()
     """Seeds left out because rounding alone decided between two experts; other seeds stood in for them."""
     language: str = "en"
+    ran: tuple[Mapping[str, Any], ...] = ()
+    """What each side was run with: framework, version, path, origin, and the version that its file asks for."""
 
     @property
     def worst(self) -> Comparison:
@@ -89,15 +99,20 @@ class Verification(NamedTuple):
                 return compared
         return self.compared[0] if self.compared else Comparison()
 
-    def in_part(self, differing: Sequence[Mapping[str, Any]]) -> Verification:
-        """The answer beside what is known to differ, changes numbers and was not run: such models match in part."""
+    def in_part(self, differing: Sequence[Mapping[str, Any]], accepted: Sequence[str] = ()) -> Verification:
+        """The answer beside what is known to differ, changes numbers and was not run: such models match in part.
+
+        What the user accepts by name stays named and decides nothing.
+        """
         if not differing:
             return self
         named = {entry["field"] for entry in differing}
         rest = (entry for entry in self.not_compared if entry["field"] not in named)
+        told = [{**entry, "differs": True} for entry in differing if entry["field"] not in accepted]
+        let = [{**entry, "accepted": True} for entry in differing if entry["field"] in accepted]
         return self._replace(
-            verdict="partial" if self.verdict == "match" else self.verdict,
-            not_compared=(*({**entry, "differs": True} for entry in differing), *rest),
+            verdict="partial" if self.verdict == "match" and told else self.verdict,
+            not_compared=(*told, *let, *rest),
         )
 
     def to_json(self, rules: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -119,6 +134,7 @@ class Verification(NamedTuple):
             "verdict": self.verdict,
             "sides": list(self.sides),
             "files": list(self.files),
+            "ran": [dict(entry) for entry in self.ran],
             "shrunk": dict(self.shrunk),
             "inputs": [
                 {"seed": batch.seed, "batch": batch.batch, "sequence": batch.sequence, "padding_token": batch.include}
@@ -166,7 +182,7 @@ class Workers:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self._workers: dict[tuple[str, int], Worker] = {}
+        self._workers: dict[tuple[str, int, str | None], Worker] = {}
 
     def __enter__(self) -> Workers:
         return self
@@ -177,11 +193,11 @@ class Workers:
         for worker in self._workers.values():
             worker.close()
 
-    def of(self, framework: str, copy: int = 0) -> Worker:
-        """The process of a framework; a second copy where both files are of the same one."""
-        key = (framework, copy)
+    def of(self, framework: str, copy: int = 0, folder: str | None = None) -> Worker:
+        """The process of a framework at a place; a second copy where both files are of the same one."""
+        key = (framework, copy, folder)
         if key not in self._workers:
-            worker = Worker(framework, self.limits)
+            worker = Worker(framework, self.limits, folder)
             worker.start()
             self._workers[key] = worker
         return self._workers[key]
@@ -220,21 +236,64 @@ def verify(
     chosen = options or Options()
     if (a.framework, b.framework) == ("mindformers", "megatron"):
         a, b = b, a
-    obstacles = {config.framework: why for config in (a, b) if (why := _SIDES[config.framework].obstacle(config))}
+    obstacles = {
+        config.framework: WorkerFailure(why, "error")
+        for config in (a, b)
+        if (why := _SIDES[config.framework].obstacle(config))
+    }
     if obstacles:
         return _unbuildable(a, b, chosen, obstacles, language)
-    pair = _prepare(a, b, chosen)
-    absent = tuple(dict.fromkeys(name for side in pair.sides for name in missing(side)))
+    found = tuple(_installation(config, chosen) for config in (a, b))
+    absent = _absent(a, b, chosen, found)
     if absent:
         raise MissingFrameworkError(absent)
+    elsewhere = {
+        config.framework: WorkerFailure(why.reason.text(language), "version", remedy=_remedy(why, language))
+        for config, (_one, why) in zip((a, b), found, strict=True)
+        if why is not None
+    }
+    if elsewhere:
+        return _unbuildable(a, b, chosen, elsewhere, language)
+    pair = _prepare(a, b, chosen)._replace(places=tuple(one for one, _why in found if one is not None))
     if workers is None:
         with Workers(chosen.limits) as started:
             return _run(pair, chosen, started, progress, language)
     return _run(pair, chosen, workers, progress, language)
 
 
-def _unbuildable(a: Config, b: Config, options: Options, obstacles: Mapping[str, str], language: str) -> Verification:
-    """The answer where a file does not say enough to build its model."""
+def _installation(
+    config: Config, options: Options
+) -> tuple[installations.Installation | None, installations.NotHere | None]:
+    """What a file's own side is run with."""
+    source = options.sources.get(config.framework)
+    return installations.chosen(config.basis, source=source, store=options.store, closest=options.closest)
+
+
+def _absent(
+    a: Config,
+    b: Config,
+    options: Options,
+    found: tuple[tuple[installations.Installation | None, installations.NotHere | None], ...],
+) -> tuple[str, ...]:
+    """The modules that are not installed, without those that stand elsewhere."""
+    sides = (a.framework, options.against or b.framework)
+    absent: dict[str, None] = {}
+    for side, (place, _why) in zip(sides, found, strict=True):
+        for name in missing(side):
+            own = name in installations.PACKAGES.values()
+            if not own or (place is None and not options.sources.get(side)):
+                absent[name] = None
+    return tuple(absent)
+
+
+def _remedy(why: installations.NotHere, language: str) -> str:
+    return "" if why.remedy is None else why.remedy.text(language)
+
+
+def _unbuildable(
+    a: Config, b: Config, options: Options, obstacles: Mapping[str, WorkerFailure], language: str
+) -> Verification:
+    """The answer where a file does not say enough to build its model, or its version is not here."""
     return Verification(
         verdict="not-verifiable",
         sides=(a.framework, options.against or b.framework),
@@ -250,7 +309,7 @@ def _unbuildable(a: Config, b: Config, options: Options, obstacles: Mapping[str,
         divergence=None,
         divergence_fields=(),
         differing=(),
-        failures={side: WorkerFailure(why, "error") for side, why in obstacles.items()},
+        failures=obstacles,
         versions={},
         cost={},
         language=language,
@@ -260,7 +319,9 @@ def _unbuildable(a: Config, b: Config, options: Options, obstacles: Mapping[str,
 def _failure_json(side: str, failure: WorkerFailure, language: str) -> dict[str, Any]:
     known = explained(failure)
     found: dict[str, Any] = {"side": side, **failure._asdict(), "log": list(failure.log)}
-    found["explanation"] = None if known is None else known.zh if language == "zh" else known.en
+    del found["remedy"]
+    explanation = failure.remedy if known is None else known.zh if language == "zh" else known.en
+    found["explanation"] = explanation or None
     found["fields"] = [] if known is None else list(known.fields)
     return found
 
@@ -276,6 +337,22 @@ class _Pair(NamedTuple):
     probe_scale: float
     routes: bool
     """Tokens choose experts."""
+    places: tuple[installations.Installation, ...] = ()
+    """What each file's own framework is run from."""
+
+    def folders(self) -> list[str | None]:
+        """Where each process looks first for its framework."""
+        places = [one.folder if one.origin != "environment" else None for one in self.places]
+        own = [side == config.framework for side, config in zip(self.sides, self.configs, strict=True)]
+        return [place if mine else None for place, mine in zip(places, own, strict=True)]
+
+    def ran(self) -> tuple[dict[str, Any], ...]:
+        """What each side was run with, beside what its file asks for."""
+        return tuple(
+            {**one.to_json(), "asked": config.framework_version, "exact": one.serves(config.framework_version)}
+            for one, side, config in zip(self.places, self.sides, self.configs, strict=True)
+            if side == config.framework
+        )
 
 
 _SIDES = {"megatron": megatron_side, "mindformers": mindformers_side}
@@ -398,7 +475,9 @@ def _run(
     pair: _Pair, options: Options, workers: Workers, progress: Callable[[str], None], language: str
 ) -> Verification:
     copies = (0, 1) if pair.sides[0] == pair.sides[1] else (0, 0)
-    processes = [workers.of(side, copy) for side, copy in zip(pair.sides, copies, strict=True)]
+    processes = [
+        workers.of(side, copy, folder) for side, copy, folder in zip(pair.sides, copies, pair.folders(), strict=True)
+    ]
     found = _seeds_run(pair, options, processes, progress)
     for process, failure in zip(processes, (found.failures.get(side) for side in pair.sides), strict=True):
         if failure is not None and failure.kind != "error":
@@ -430,7 +509,21 @@ def _run(
         cost=_cost(pair.sides, processes, found.answers),
         near_ties=found.near_ties,
         language=language,
-    )
+        ran=pair.ran(),
+    ).in_part(_in_place(pair, language))
+
+
+def _in_place(pair: _Pair, language: str) -> list[dict[str, Any]]:
+    """The versions that ran in place of those that the files ask for."""
+    found: list[dict[str, Any]] = []
+    for one, config in zip(pair.places, pair.configs, strict=True):
+        asked = config.framework_version
+        if not one.serves(asked):
+            said = say.in_place_of(framework=one.framework, version=one.version, asked=asked)
+            found.append({
+                "field": f"{one.framework}.version", "reason": said.text(language), "a": asked, "b": one.version,
+            })  # fmt: skip
+    return found
 
 
 def _compared(pair: _Pair, options: Options, answers: list[WorkerAnswer]) -> Comparison:

@@ -81,6 +81,8 @@ def _reason(error: BaseException) -> str:
 
 def _where(error: BaseException) -> str:
     """The innermost place of the framework's own code that the error passed through."""
+    while error.__context__ is not None and str(error.__context__) in str(error):
+        error = error.__context__  # it was raised anew with the class's name before it
     places = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

@@ -241,15 +241,6 @@ def test_a_number_that_yaml_makes_a_text_of_is_no_run_to_verify(
     assert "optimizer.eps: 1e-8 is a string to PyYAML" in capsys.readouterr().err
 
 
-def test_another_version_of_a_framework_is_said(pair: tuple[str, str]) -> None:
-    from accmap.schemas.config import ReadOptions
-    from accmap.schemas.reader import read_config
-
-    newer = read_config(pair[0], ReadOptions(megatron="0.15"))
-    told = fields.uncompared(newer, read_config(pair[1]))
-    assert any(entry["field"] == "model.implementation" and "0.15" in entry["reason"] for entry in told)
-
-
 @pytest.mark.parametrize(
     ("ran", "fields_behind", "shown"),
     [

@@ -109,6 +109,59 @@ def test_only_a_match_becomes_partial() -> None:
             assert "attention.dropout (0.1 | 0.0): it differs" in page
 
 
+def verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], accept: str
+) -> tuple[int, dict[str, Any], str]:
+    """`accmap verify` of a pair whose models match, with dropout on one side and this configuration."""
+    script, config = write_pair({"family": "dense", "megatron": {"attention-dropout": 0.1}}, tmp_path)
+    (tmp_path / "accmap.toml").write_text(accept, "utf-8")
+    alike = Verification(
+        "match", ("megatron", "mindformers"), ("a.sh", "b.yaml"), {}, (), 1e-5, "all", (), (), {}, (), None, (), (),
+        {}, {}, {},
+    )  # fmt: skip
+    monkeypatch.setattr("accmap.verifier.verify.verify", lambda *_given, **_named: alike)
+    code = main(["verify", str(script), str(config), "--format", "json", "--quiet"])
+    said = capsys.readouterr()
+    return code, json.loads(said.out) if said.out else {}, said.err
+
+
+def test_what_the_project_accepts_stays_named_and_decides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found, _said = verified(tmp_path, monkeypatch, capsys, "")
+    assert (code, found["verdict"]) == (1, "partial")
+    fields = [entry["field"] for entry in found["not_compared"] if entry.get("differs")]
+    assert "attention.dropout" in fields
+    listed = ", ".join(f'"{field}"' for field in fields)
+    code, found, said = verified(tmp_path, monkeypatch, capsys, f"[verify]\naccept = [{listed}]\n")
+    assert (code, found["verdict"], said) == (0, "match", "")
+    entry = next(one for one in found["not_compared"] if one["field"] == "attention.dropout")
+    assert (entry["accepted"], entry["a"], entry["b"]) == (True, 0.1, 0.0)
+    assert "differs" not in entry
+    page = text_page({**found, "files": [], "ran": []}, "en")
+    assert "is accepted: attention.dropout (0.1 | 0.0)" in page
+
+
+def test_what_is_accepted_in_vain_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    accept = '[verify]\naccept = ["model.hidden_dropout"]\n'
+    code, found, said = verified(tmp_path, monkeypatch, capsys, accept)
+    assert (code, found["verdict"]) == (1, "partial")
+    assert "[verify] accept names model.hidden_dropout, which does not differ here or was run" in said
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong"), [("accept = 1", "array"), ("accept = [1]", "string"), ("excuse = []", "excuse")]
+)
+def test_a_table_that_is_no_such_table_is_wrong_use(
+    written: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _found, said = verified(tmp_path, monkeypatch, capsys, f"[verify]\n{written}\n")
+    assert code == 2
+    assert wrong in said
+
+
 @pytest.mark.frameworks
 @pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
 @pytest.mark.parametrize(("more", "verdict"), [("", "match"), ("--eod-mask-loss", "partial")])

@@ -1,0 +1,54 @@
+"""Where Megatron-Core notes the parts of a loss: the trackers moved and were renamed between its versions."""
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+# The frameworks carry no types.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_BALANCE = "load_balancing_loss"
+_FURTHER = ("loss_values", "values")
+"""The losses of further predictions: their key from 0.18, and before."""
+
+
+def forget() -> None:
+    """Begin a pass with nothing noted."""
+    from megatron.core.transformer.multi_token_prediction import MTPLossLoggingHelper
+
+    _noted().clear()
+    MTPLossLoggingHelper.tracker.clear()
+
+
+def balance() -> Any:
+    """The balancing loss of every layer; None where no router noted one."""
+    entry = _noted().get(_BALANCE)
+    return entry["values"] if isinstance(entry, dict) else getattr(entry, "values", None)
+
+
+def further() -> Any:
+    """The loss of every further prediction."""
+    from megatron.core.transformer.multi_token_prediction import MTPLossLoggingHelper
+
+    tracker = MTPLossLoggingHelper.tracker
+    return next(tracker[key] for key in _FURTHER if key in tracker)
+
+
+def _noted() -> dict[str, Any]:
+    """What the routers noted, by the name of the metric."""
+    from megatron.core import parallel_state
+    from megatron.core.transformer.moe import moe_utils
+
+    try:
+        from megatron.core.transformer.moe.moe_logging import get_moe_metrics_tracker
+    except ImportError:
+        pass
+    else:
+        return get_moe_metrics_tracker().metrics
+    name = "get_moe_layer_wise_logging_tracker"
+    owner = parallel_state if hasattr(parallel_state, name) else moe_utils
+    tracker: Callable[[], dict[str, Any]] = getattr(owner, name)
+    return tracker()
