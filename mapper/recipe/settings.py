@@ -7,6 +7,7 @@ that callback in the list. A key that is a whole section is gathered from its le
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.megatron.catalog import fork_of
 from ...schemas.shell.scanning import is_whole_number
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class SettingsView:
         """There an overridable value is a class's default that a model directory, which is not here, may replace."""
         self.callbacks = dict(_callback_places(config)) if config.framework == "mindformers" else {}
         """Where in the list each type of callback stands."""
+        fork = fork_of(config)
+        self._fork = None if fork is None else fork.own
         self._sections: set[str] | None = None
         self._leaves: dict[str, list[Setting]] = {}
 
@@ -69,6 +72,11 @@ class SettingsView:
                     return gathered
         return None
 
+    def _is_named(self, source: Setting, setting: Setting) -> bool:
+        """Whether one of a fork's arguments says what stands behind one of Megatron-LM's own, or that one itself."""
+        assert self._fork is not None
+        return source is setting or source.key in self._fork
+
     def leaves(self, section: str) -> list[Setting]:
         """The leaves of a section."""
         if self._sections is None:
@@ -98,6 +106,11 @@ class SettingsView:
         for setting in settings:
             if setting.origin == "explicit":
                 found[setting.key] = setting
+            elif setting.derived_from and self._fork is not None:
+                sources = (self._settings.get(name) for name in (setting.key, *setting.derived_from))
+                for source in sources:
+                    if source is not None and source.raw is not None and self._is_named(source, setting):
+                        found[source.key] = source
             elif setting.derived_from and setting.key.startswith("resolved."):
                 if own is None:
                     own = {self.real(name) for name in names}

@@ -516,7 +516,7 @@ class _Translating:
         """Whether a value that is not written comes back by itself, as the source's own default."""
         if self.config.framework != "megatron":
             return entry.origin == "default"
-        facts = catalog(self.config.framework_version).by_dest
+        facts = catalog(self.config.framework_version, self.config.dialect).by_dest
         settings = [self.config.settings.get(key) for key in entry.keys]
         return all(
             setting is not None and (fact := facts.get(setting.key)) is not None and _same(setting.value, fact.default)
@@ -696,7 +696,7 @@ class _Translating:
         """The first written argument among these that the source's version of Megatron-LM does not know."""
         if self.config.framework != "megatron":
             return None
-        arguments = catalog(self.config.framework_version).by_dest
+        arguments = catalog(self.config.framework_version, self.config.dialect).by_dest
         for key in keys:
             setting = self.config.settings.get(key)
             if setting is not None and setting.flag is not None and setting.raw is not None and key not in arguments:

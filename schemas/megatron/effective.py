@@ -7,10 +7,11 @@ values (`validation`): what it changes is `derived`, what it refuses is a proble
 from __future__ import annotations
 
 from ..config import Config, Setting
+from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING
-from ..message import NOTHING
+from ..message import NOTHING, Words
 from ..purpose import program_kind, purpose_of_arguments, purpose_of_unknown_program
-from .catalog import DEFAULT_VERSION, catalog, normalise_version
+from .catalog import DEFAULT_VERSION, OWN, catalog, dialect_asked, normalise_version
 from .outside_values import with_overridable
 from .parsing import parse, with_declared
 from .unknown_arguments import summed_up
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ..diagnostic import Diagnostic
     from ..purpose import Purpose
     from .catalog import Catalog
+    from .dialects import Dialect
     from .parsing import Parsed
     from .versions import Chosen
 
@@ -44,7 +46,18 @@ def megatron_config(
     given_version = options.megatron is not None
     asked = chosen.version if chosen is not None else options.megatron
     version = DEFAULT_VERSION if asked is None else normalise_version(asked)
-    known, parsed = _taken_apart(arguments, version, options, file)
+    fork = dialect_asked(asked)
+    known, parsed = _taken_apart(arguments, version, options, file, fork)
+    if options.megatron is None and _may_be_a_fork(parsed, launch):
+        from .dialects import recognised
+
+        found = recognised(parsed, launch, arguments)
+        if found is not None:
+            from .versions import Chosen
+
+            fork, version = found.dialect, found.dialect.base
+            asked, chosen = fork.name, Chosen(version, found.reason)
+            known, parsed = _taken_apart(arguments, version, options, file, fork)
     if asked is None and any(given.fact is None for given in parsed.given.values()):
         from .versions import by_arguments
 
@@ -61,7 +74,7 @@ def megatron_config(
             return _as_written(arguments, file, options, launch, unresolved, purpose)
     settings = {**settings, **_defaults(known), **settings}  # what is given first, then what is left
     _settle_length(settings, options.steps)
-    validated = validate(settings, version, file=file, options=options, launch=launch)
+    validated = validate(settings, version, file=file, options=options, launch=launch, dialect=fork)
     settings, outside = with_overridable(validated.settings, file)
     if parsed.overridable is not None:
         settings = {key: _overridden(entry, parsed.overridable) for key, entry in settings.items()}
@@ -72,12 +85,12 @@ def megatron_config(
         file,
         "megatron",
         version,
-        "arguments",
+        OWN if fork is None else fork.name,
         settings,
         launch,
         (),
         unresolved,
-        _said(purpose, (*problems, *said, *outside), refused),
+        _said(purpose, (*problems, *_noted(fork, file), *said, *outside), refused),
         "given" if given_version else "assumed" if chosen is None else "detected",
         NOTHING if chosen is None else chosen.reason,
         purpose,
@@ -85,10 +98,26 @@ def megatron_config(
 
 
 def _taken_apart(
-    arguments: Sequence[Argument], version: str, options: ReadOptions, file: str
+    arguments: Sequence[Argument], version: str, options: ReadOptions, file: str, fork: Dialect | None = None
 ) -> tuple[Catalog, Parsed]:
-    known = with_declared(catalog(version), options.declared)
+    known = with_declared(catalog(version, OWN if fork is None else fork.name), options.declared)
     return known, parse(arguments, known, file)
+
+
+def _may_be_a_fork(parsed: Parsed, launch: Launch | None) -> bool:
+    """Whether a fork's dialect is worth asking for: an argument that is not known, layers or a program of its own."""
+    if any(given.fact is None for given in parsed.given.values()) or "spec" in parsed.given:
+        return True
+    return launch is not None and program_kind(launch.script) == "post-training"
+
+
+def _noted(fork: Dialect | None, file: str) -> tuple[Diagnostic, ...]:
+    """What a dialect says wherever its facts are used."""
+    if fork is None or fork.note is None:
+        return ()
+    from .messages_compiled import say
+
+    return (finding(say.dialect_note(label=fork.label, note=Words(*fork.note)), file, None),)
 
 
 def _is_unnamed(launch: Launch | None) -> bool:

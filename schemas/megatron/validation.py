@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..config import Config, Launch
     from ..diagnostic import Diagnostic
     from ..source import Span
+    from .dialects import Dialect
 
 # What each training script hands to pretrain() as args_defaults.
 _GPT = {"tokenizer_type": "GPT2BPETokenizer"}
@@ -48,6 +49,8 @@ _OF_THE_LAUNCH = frozenset(("world_size", "rank"))
 _SHOWN = 60
 
 
+OF_RUN = frozenset(("env", "devices", "given", "script_default", "tokenizer_vocabulary", "undecided"))
+"""The functions of expressions that are methods of `Run`."""
 _NO_OPTIONS = ReadOptions()
 
 
@@ -75,12 +78,16 @@ def validate(
     options: ReadOptions,
     launch: Launch | None,
     stages: tuple[str, ...] = ("validation", "training"),
+    dialect: Dialect | None = None,
 ) -> Validated:
-    """The values as they stand when training starts."""
+    """The values as they stand when training starts; a fork's dialect has rows before and behind."""
     run = Run(dict(settings), version, file, options, launch)
-    for row in _rows(version):
-        if row.more.stage in stages:
-            run.apply(row)
+    own = [row for row in _rows(version) if row.more.stage in stages]
+    if dialect is not None:
+        lifted = dialect.lifted
+        own = [*dialect.before, *(row for row in own if row.target or row.more.to not in lifted), *dialect.after]
+    for row in own:
+        run.apply(row)
     return Validated(run.settings, tuple(run.problems))
 
 
@@ -198,7 +205,7 @@ class Run(rows.Run):
         """The condition or the value of a row is undecided, and so its target, unless nothing can change."""
         if row.action == "let":
             self.locals[row.target] = None
-        elif row.action in ("set", "respell"):
+        elif row.action in ("set", "respell", "read"):
             self._open(row)
         return True
 
@@ -233,6 +240,15 @@ class Run(rows.Run):
             said = say.overruled(flag=before.flag, given=given, used=used, version=self.version, when=_when(row))
             self.report(said, before)
         self.settings[row.target] = before._replace(
+            value=value, origin="derived", derived_from=derived_from, decided=True
+        )
+
+    def read(self, row: Row, value: Any) -> None:
+        """Take an argument of Megatron-LM's own to say what a fork's arguments say: nothing is overruled."""
+        before = self.settings.get(row.target)
+        derived_from = tuple(name for name in self.reads if name != row.target)
+        base = before or Setting(row.target, None, "derived")
+        self.settings[row.target] = base._replace(
             value=value, origin="derived", derived_from=derived_from, decided=True
         )
 

@@ -1,0 +1,336 @@
+"""Forks of Megatron-LM as data beside the version they stand on: a dialect knows more arguments, and what they mean.
+
+A dialect is one file (docs/dialects.md): its arguments, what its code makes of them as rows in the manner of
+`validation.yaml`, how it writes what Megatron-LM's arguments say, and the reasons of arguments that nothing follows
+from. Those that come with accmap stand in `dialects/` and are compiled to plain literals; a user's own is named by its
+path and read as it stands. Nothing of this is loaded while a file of Megatron-LM's own is read.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ..diagnostic import UnreadableError, finding
+from ..expressions import Expression
+from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..rows import TOO_ODD, Row
+from ..version_sets import versions_in
+from . import validation_functions
+from .catalog import VERSIONS, ArgumentFact, catalog
+from .messages_compiled import say
+from .parsing import destination
+from .validation import OF_RUN, Said
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Literal
+
+    from ..config import Argument, Launch, Setting
+    from ..message import Words
+    from .parsing import Parsed
+
+_ACTIONS = ("set", "respell", "let", "require", "ignored", "read")
+_BUILTINS = {"bool": bool, "int": int, "float": float, "len": len, "min": min, "max": max}
+_FUNCTIONS = {
+    **{name: value for name, value in vars(validation_functions).items() if callable(value) and name[0] != "_"},
+    **_BUILTINS,
+}
+_YAML = (".yaml", ".yml")
+_TYPES = ("str", "int", "float", "bool", "frequency", "integers", "name", None)
+
+
+class Reason(NamedTuple):
+    """Why some arguments have no place on the other side, and what is at stake."""
+
+    names: tuple[str, ...]
+    impact: Literal["numerics", "performance", "none"]
+    en: str
+    zh: str
+    when: Expression | None
+
+
+class Writing(NamedTuple):
+    """How a dialect's script says what one of Megatron-LM's arguments says."""
+
+    of: str
+    when: Expression | None
+    to: tuple[tuple[str, Expression], ...]
+
+
+class Dialect(NamedTuple):
+    """One version of a fork."""
+
+    name: str
+    label: str
+    base: str
+    arguments: tuple[ArgumentFact, ...]
+    before: tuple[Row, ...]
+    """What its code makes of the values before Megatron-LM's own validation."""
+    after: tuple[Row, ...]
+    lifted: frozenset[str]
+    """Conditions that Megatron-LM asks for and the fork does not."""
+    reasons: tuple[Reason, ...]
+    read: frozenset[str]
+    """The arguments that some row reads."""
+    writing: tuple[Writing, ...]
+    note: tuple[str, str] | None
+    """What is said wherever its facts are used."""
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The destinations that only the fork's arguments write."""
+        known = catalog(self.base)
+        return frozenset(fact.dest for fact in self.arguments if not known.knows(fact.dest))
+
+    def speaks_of(self, dest: str) -> bool:
+        """Whether some reason is about an argument, whether or not it holds."""
+        return any(_fits(name, dest) for one in self.reasons for name in one.names)
+
+    def reason(self, dest: str, settings: Mapping[str, Setting]) -> Reason | None:
+        """The first reason for an argument that holds where the settings are these; None where there is none."""
+        own = dest in self.own
+        fitting = (one for one in self.reasons if (own or one.when) and any(_fits(name, dest) for name in one.names))
+        return next((one for one in fitting if one.when is None or _holds(one.when, settings)), None)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """Whether a name is a pattern's, whose `*` stands for any text."""
+    first, star, rest = pattern.partition("*")
+    if not star:
+        return name == pattern
+    middle, _, end = rest.rpartition("*")
+    return name.startswith(first) and name.endswith(end) and middle in name[len(first) :]
+
+
+class _Values:
+    """The settings as an expression asks for them."""
+
+    def __init__(self, settings: Mapping[str, Setting]) -> None:
+        self.settings = settings
+
+    def __getitem__(self, name: str) -> Any:
+        setting = self.settings[name]
+        if not setting.decided:
+            raise LookupError(name)
+        return setting.value
+
+    def given(self, dest: str) -> bool:
+        """Whether the user gave an argument."""
+        setting = self.settings.get(dest)
+        return setting is not None and setting.raw is not None
+
+
+def _holds(condition: Expression, settings: Mapping[str, Setting]) -> bool:
+    """Whether a condition holds, or may: what cannot be worked out is no reassurance."""
+    try:
+        return bool(condition(_Values(settings)))
+    except TOO_ODD:
+        return True
+
+
+_loaded: dict[str, Dialect] = {}
+
+
+def known_dialects() -> tuple[str, ...]:
+    """The names of those that come with accmap."""
+    from .dialect_signs_compiled import SIGNS
+
+    return tuple(f"{sign[0]}-{version}" for sign in SIGNS for version in sign[1])
+
+
+def dialect_named(text: str, where: str = "--megatron") -> Dialect | None:
+    """The dialect of a name, `mindspeed-llm-2.3` or its newest version `mindspeed-llm`, or of a user's file."""
+    found = _loaded.get(text)
+    if found is not None:
+        return found
+    if text.endswith(_YAML):
+        found = _users_own(text)
+    else:
+        from .dialect_signs_compiled import SIGNS
+
+        for fork, versions, *_ in SIGNS:
+            version = versions[-1] if text == fork else text.removeprefix(f"{fork}-")
+            if text.startswith(fork) and version in versions:
+                module = import_module(f".dialect_{fork.replace('-', '_')}_compiled", __package__)
+                found = dialect_of(module.CONTENT, version, where)
+    if found is not None:
+        _loaded[text] = _loaded[found.name] = found
+    return found
+
+
+def _users_own(path: str) -> Dialect:
+    import yaml
+
+    from ..border.incoming import read_text
+
+    source = read_text(path)
+    try:
+        content = yaml.safe_load(source.text)
+    except yaml.YAMLError as error:
+        raise UnreadableError(finding(say.no_dialect(why=str(error).partition("\n")[0]), path)) from error
+    if not isinstance(content, dict):
+        raise UnreadableError(finding(say.no_dialect(why="no mapping"), path))
+    return dialect_of(content, None, path)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def dialect_of(content: Mapping[str, Any], version: str | None, where: str) -> Dialect:
+    """A dialect of a file's content; UnreadableError where it is malformed."""
+    try:
+        return _Reading(content, version).dialect()
+    except (ValueError, TypeError, KeyError, LookupError, AttributeError) as error:
+        why = f"{error.args[0]}: missing" if isinstance(error, KeyError) else str(error)
+        raise UnreadableError(finding(say.no_dialect(why=why), where)) from error
+
+
+_MEMBERS = {"name", "label", "base", "versions", "signs", "facts", "arguments", "rows", "reasons", "writing", "note"}
+
+
+class _Reading:
+    def __init__(self, content: Mapping[str, Any], version: str | None) -> None:
+        strange = set(content) - _MEMBERS
+        if strange:
+            raise ValueError(f"there is no member {sorted(strange)[0]}")
+        self.content = content
+        versions: Mapping[str, Any] = content.get("versions") or {}
+        self.order = list(versions)
+        self.version = version or (self.order[-1] if self.order else None)
+        self.more: Mapping[str, Any] = versions.get(self.version) or {} if self.version else {}
+
+    def dialect(self) -> Dialect:
+        content = self.content
+        base = str(content["base"])
+        if base not in VERSIONS:
+            raise ValueError(f"{base} is no version of Megatron-LM")
+        name = str(content["name"]) + (f"-{self.version}" if self.version else "")
+        note = self.more.get("note") or content.get("note")
+        rows = [one for one in content.get("rows") or () if self._counts(one)]
+        reads: set[str] = set()
+        made = [(str(one.get("stage", "after")), self._row(one, reads)) for one in rows if "lift" not in one]
+        return Dialect(
+            name,
+            str(self.more.get("label") or content.get("label") or name),
+            base,
+            tuple(self._argument(one) for one in content.get("arguments") or () if self._counts(one)),
+            tuple(row for stage, row in made if stage == "before"),
+            tuple(row for stage, row in made if stage != "before"),
+            frozenset(str(one["lift"]) for one in rows if "lift" in one),
+            tuple(map(_reason, content.get("reasons") or ())),
+            frozenset(reads),
+            tuple(self._writing(one) for one in content.get("writing") or () if self._counts(one)),
+            None if note is None else (str(note[0]), str(note[1])),
+        )
+
+    def _counts(self, one: Mapping[str, Any]) -> bool:
+        versions = one.get("versions")
+        if versions is None:
+            return True
+        held = versions if isinstance(versions, (list, tuple)) else versions_in(str(versions), self.order)
+        return self.version in held
+
+    def _argument(self, one: Mapping[str, Any]) -> ArgumentFact:
+        options = one["options"]
+        options = tuple(options.split() if isinstance(options, str) else options)
+        action, kind = one.get("action", "store"), one.get("type")
+        if not options or not all(option.startswith("-") for option in options) or kind not in _TYPES:
+            raise ValueError(f"{one} is no argument")
+        default = one.get("default", {"true": False, "false": True}.get(action))
+        choices = one.get("choices")
+        return ArgumentFact(
+            options,
+            str(one.get("dest") or destination(next((o for o in options if o.startswith("--")), options[0]))),
+            kind,
+            one.get("nargs"),
+            one.get("const"),
+            default,
+            None if choices is None else tuple(choices),
+            action,
+            str(one.get("group", self.content["name"])),
+        )
+
+    def _expression(self, text: object, reads: set[str]) -> Expression:
+        found = Expression(str(text), _FUNCTIONS, OF_RUN)
+        reads.update(found.reads)
+        return found
+
+    def _row(self, one: Mapping[str, Any], reads: set[str]) -> Row:
+        actions = [action for action in _ACTIONS if action in one]
+        strange = set(one) - {*_ACTIONS, "to", "when", "versions", "stage", "source"}
+        if len(actions) != 1 or strange or ("to" in one) != (actions[0] not in ("require", "ignored")):
+            raise ValueError(f"{dict(one)} is no row")
+        action = actions[0]
+        target = "" if action == "require" else str(one[action])
+        if action == "ignored":
+            reads.add(target)
+        text = one["require"] if action == "require" else one.get("to")
+        value = None if text is None else self._expression(text, reads)
+        when = one.get("when")
+        condition = None if when is None else self._expression(when, reads)
+        return Row(action, target, value, condition, Said("" if text is None else str(text), str(when or ""), "", ""))
+
+    def _writing(self, one: Mapping[str, Any]) -> Writing:
+        when = one.get("when")
+        reads: set[str] = set()
+        to = tuple((str(dest), self._expression(text, reads)) for dest, text in (one.get("to") or {}).items())
+        return Writing(str(one["of"]), None if when is None else self._expression(when, reads), to)
+
+
+def _reason(one: Mapping[str, Any]) -> Reason:
+    names = one["arguments"]
+    if one["impact"] not in ("numerics", "performance", "none"):
+        raise ValueError(f"{one['impact']} is no impact")
+    return Reason(
+        tuple(names.split() if isinstance(names, str) else names),
+        one["impact"],
+        str(one["en"]),
+        str(one.get("zh") or one["en"]),
+        None if "when" not in one else Expression(str(one["when"]), _FUNCTIONS, OF_RUN),
+    )
+
+
+# --- which fork a script is one of ---
+
+
+_SURE = 2
+"""So many signs make a fork: one flag may be anybody's."""
+
+
+class Recognised(NamedTuple):
+    """A dialect that a launch was recognised as, and by what."""
+
+    dialect: Dialect
+    reason: Words
+
+
+def recognised(parsed: Parsed, launch: Launch | None, arguments: Sequence[Argument]) -> Recognised | None:
+    """The fork whose signs a launch bears, in the lowest of its versions that knows most of the arguments."""
+    from .dialect_signs_compiled import SIGNS
+
+    words = [word.text for word in arguments]
+    flags = dict.fromkeys(word.partition("=")[0] for word in words if word.startswith("--"))
+    chosen = [f"{flag} {value}" for flag, value in zip(words, [*words[1:], ""], strict=True)]
+    script = "" if launch is None or launch.script is None else launch.script.replace("\\", "/").rpartition("/")[2]
+    for fork, versions, scripts, values, alone, masks in SIGNS:
+        signs = [script] if script in scripts else []
+        weight = 2 * len(signs)
+        for dest, start, sure in values:
+            given = parsed.given.get(dest)
+            if given is not None and any(word.startswith(start) for word in given.raw):
+                signs.append(f"{given.flag} {next(word for word in given.raw if word.startswith(start))}")
+                weight += sure
+        own = [flag for flag in flags if flag in alone]
+        if weight + len(own) < _SURE:
+            continue
+        known = [masks[word] for word in (*flags, *chosen) if word in masks]
+        at = _lowest([sum(mask >> at & 1 for mask in known) for at in range(len(versions))])
+        shown = [*signs, *own][:3]
+        found = dialect_named(f"{fork}-{versions[at]}")
+        assert found is not None
+        more = ", …" if len(signs) + len(own) > len(shown) else ""
+        return Recognised(found, say.dialect_of(label=found.label, signs=", ".join(shown) + more))
+    return None
+
+
+def _lowest(counts: Sequence[int]) -> int:
+    """The lowest version that takes as many as any, of those whose own facts are known before the others."""
+    best = max(counts)
+    return next((at for at, count in enumerate(counts) if count == best and at), 0)
