@@ -89,7 +89,11 @@ def _as_by_default(side: Side, row: ReportRow) -> bool:
     if side.framework == "megatron":
         from ..schemas.megatron.catalog import catalog
 
-        fact = catalog(side.config.framework_version).by_dest.get(row.source[0]) if row.source else None
+        fact = (
+            catalog(side.config.framework_version, side.config.dialect).by_dest.get(row.source[0])
+            if row.source
+            else None
+        )
         return fact is not None and fact.default == row.value
     return False
 

@@ -313,7 +313,7 @@ def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
 
         for setting in side.config.settings.values():
             if setting.acceptance == "unknown" and setting.flag is not None:
-                dest = meant(setting.flag, catalog(side.config.framework_version))
+                dest = meant(setting.flag, catalog(side.config.framework_version, side.config.dialect))
                 if dest is not None:
                     yield ("", dest), setting
         return

@@ -10,7 +10,7 @@ from ...mappings.keys_compiled import LOADER, MODEL_TYPE_NAME, TOKENIZER_MODEL
 from ...mappings.tables import field_named, table
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog, normalise_version
+from ...schemas.megatron.catalog import DEFAULT_VERSION, OWN, catalog, dialect_asked, normalise_version
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ...schemas.mindformers.unknown_class import unknown_class
 from ...schemas.purpose import require_training
@@ -71,12 +71,14 @@ def translate_recipe(
     given = version is not None
     if framework == "megatron":
         side: SideName = "megatron"
+        fork = dialect_asked(version)
+        dialect = OWN if fork is None else fork.name
         version = normalise_version(version or DEFAULT_VERSION)
     else:
         dialect = dialect or _dialect_of(version)
         side = "dynamic" if dialect == "dynamic" else "static"
         version = _written_version(version or DEFAULT_MINDFORMERS[side], dialect)
-    return _Translating(recipe, config, framework, side, version, family).done()._replace(target_given=given)
+    return _Translating(recipe, config, framework, side, version, dialect, family).done()._replace(target_given=given)
 
 
 def _written_version(given: str, dialect: str) -> str:
@@ -163,8 +165,10 @@ class _Translating:
         framework: Framework,
         side: SideName,
         version: str,
+        dialect: str,
         family: str | None = None,
     ) -> None:
+        self.dialect = dialect
         self.placeholders: dict[FieldName, str] = {
             field: name for field, entry in recipe.fields.items() if (name := _no_value(field, entry.value))
         }
@@ -174,7 +178,7 @@ class _Translating:
         self.side: SideName = side
         self.version = version
         self.source_side: SideName = side_of(config)
-        self.known: Mapping[str, ArgumentFact] = catalog(version).by_dest if side == "megatron" else {}
+        self.known: Mapping[str, ArgumentFact] = catalog(version, dialect).by_dest if side == "megatron" else {}
         self.family = choose(recipe.value, side, version, family) if side != "megatron" else None
         self.misfits = {} if self.family is None else {misfit.field: misfit for misfit in self.family.misfits}
         self.lost: set[str | None] = set()
@@ -198,7 +202,7 @@ class _Translating:
             self.config.framework,
             self.framework,
             self.version,
-            {"megatron": "arguments"}.get(self.side, self.side),
+            self.dialect if self.side == "megatron" else self.side,
             tuple(self.settings.values()),
             tuple(self.rows),
             self.recipe,

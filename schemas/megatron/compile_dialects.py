@@ -48,12 +48,16 @@ def products() -> dict[str, str]:
     """The compiled modules."""
     files: dict[str, str] = {}
     signs: list[tuple[Any, ...]] = []
-    nobodys = {option for one in stored.read().arguments for option in one["options"]}
+    megatrons = stored.read().arguments
+    nobodys = {option for one in megatrons for option in one["options"]}
+    taken = {
+        f"{option} {choice}" for one in megatrons for option in one["options"] for choice in one.get("choices", ())
+    }
     for content in read_dialects():
         name = str(content["name"])
         order = list(content["versions"])
         given = content.get("signs") or {}
-        masks = _masks(content["arguments"], order)
+        masks = {word: bits for word, bits in _masks(content["arguments"], order).items() if word not in taken}
         values = tuple(tuple(one) for one in given.get("values", ()))
         own = tuple(word for word in masks if " " not in word and word not in nobodys)
         signs.append((name, tuple(order), tuple(given.get("scripts", ())), values, own, masks))

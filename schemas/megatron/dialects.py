@@ -49,6 +49,14 @@ class Reason(NamedTuple):
     when: Expression | None
 
 
+class Written(NamedTuple):
+    """An argument of a dialect's script, and the argument of Megatron-LM's own that it stands for."""
+
+    of: str
+    key: str
+    value: Any
+
+
 class Writing(NamedTuple):
     """How a dialect's script says what one of Megatron-LM's arguments says."""
 
@@ -75,12 +83,23 @@ class Dialect(NamedTuple):
     writing: tuple[Writing, ...]
     note: tuple[str, str] | None
     """What is said wherever its facts are used."""
+    own: frozenset[str]
+    """The destinations that only the fork's arguments write."""
 
-    @property
-    def own(self) -> frozenset[str]:
-        """The destinations that only the fork's arguments write."""
-        known = catalog(self.base)
-        return frozenset(fact.dest for fact in self.arguments if not known.knows(fact.dest))
+    def written(self, values: Mapping[str, Any]) -> list[Written]:
+        """Megatron-LM's arguments as this fork's scripts say them, in their order."""
+        facts = catalog(self.base, self.name).by_dest
+        known: dict[str, Any] = {dest: fact.default for dest, fact in facts.items()} | dict(values)
+        told = {key: Written(key, key, value) for key, value in values.items()}
+        for one in self.writing:
+            if one.of not in values or (one.when is not None and not one.when(known)):
+                continue
+            for dest, expression in one.to:
+                value = expression(known)
+                told.pop(dest, None)
+                if value is not None:
+                    told[dest] = Written(one.of, dest, value)
+        return list(told.values())
 
     def speaks_of(self, dest: str) -> bool:
         """Whether some reason is about an argument, whether or not it holds."""
@@ -204,13 +223,14 @@ class _Reading:
         name = str(content["name"]) + (f"-{self.version}" if self.version else "")
         note = self.more.get("note") or content.get("note")
         rows = [one for one in content.get("rows") or () if self._counts(one)]
-        reads: set[str] = set()
+        known, reads = catalog(base), set[str]()
+        arguments = tuple(self._argument(one) for one in content.get("arguments") or () if self._counts(one))
         made = [(str(one.get("stage", "after")), self._row(one, reads)) for one in rows if "lift" not in one]
         return Dialect(
             name,
             str(self.more.get("label") or content.get("label") or name),
             base,
-            tuple(self._argument(one) for one in content.get("arguments") or () if self._counts(one)),
+            arguments,
             tuple(row for stage, row in made if stage == "before"),
             tuple(row for stage, row in made if stage != "before"),
             frozenset(str(one["lift"]) for one in rows if "lift" in one),
@@ -218,6 +238,7 @@ class _Reading:
             frozenset(reads),
             tuple(self._writing(one) for one in content.get("writing") or () if self._counts(one)),
             None if note is None else (str(note[0]), str(note[1])),
+            frozenset(fact.dest for fact in arguments if not known.knows(fact.dest)),
         )
 
     def _counts(self, one: Mapping[str, Any]) -> bool:

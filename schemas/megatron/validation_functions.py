@@ -68,6 +68,14 @@ def expert_layers(layers: int, dense: int, every: int, left_out: Sequence[int]) 
     return [int(at >= dense and at % every == 0) for at in range(layers) if at not in gone]
 
 
+def leading_zeros(pattern: Any) -> int:
+    """With how many dense layers a pattern begins where experts follow in every other layer; else 0."""
+    if not isinstance(pattern, list) or 1 not in pattern:
+        return 0
+    dense = pattern.index(1)
+    return dense if all(pattern[dense:]) else 0
+
+
 def stage_layers(layers: int, stages: int, left_out: Sequence[int]) -> list[int]:
     """How many layers each stage of the pipeline has where some are left out."""
     if layers > MAX_STAGES or stages > MAX_STAGES:
