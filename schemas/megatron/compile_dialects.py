@@ -32,16 +32,21 @@ def _with_facts(content: dict[str, Any]) -> dict[str, Any]:
     return {**content, "arguments": [*facts, *content.get("arguments", [])]}
 
 
-def _masks(arguments: list[dict[str, Any]], order: list[str]) -> dict[str, int]:
-    """Which versions take an option, and which a choice of it that others do not, a bit each."""
+def _options(one: dict[str, Any]) -> list[str]:
+    options: list[str] | str = one["options"]
+    return options.split() if isinstance(options, str) else options
+
+
+def _masks(arguments: list[dict[str, Any]], order: list[str], usual: set[str]) -> dict[str, int]:
+    """Which versions take an option, and which a choice of it that others do not, a bit each; not what is usual."""
     masks: dict[str, int] = {}
     for one in arguments:
         bits = sum(1 << at for at, version in enumerate(order) if version in one["versions"])
-        words = [option for option in one["options"] if option.startswith("--")]
+        words = [option for option in _options(one) if option.startswith("--")]
         words += [f"{option} {choice}" for option in words for choice in one.get("choices", ())]
         masks.update({word: masks.get(word, 0) | bits for word in words})
     everywhere = (1 << len(order)) - 1
-    return {word: bits for word, bits in masks.items() if " " not in word or bits < everywhere}
+    return {word: bits for word, bits in masks.items() if word not in usual and (" " not in word or bits < everywhere)}
 
 
 def products() -> dict[str, str]:
@@ -57,7 +62,8 @@ def products() -> dict[str, str]:
         name = str(content["name"])
         order = list(content["versions"])
         given = content.get("signs") or {}
-        masks = {word: bits for word, bits in _masks(content["arguments"], order).items() if word not in taken}
+        base = {option for one in stored.read().of(str(content["base"])) for option in one["options"]}
+        masks = _masks(content["arguments"], order, base | taken)
         values = tuple(tuple(one) for one in given.get("values", ()))
         own = tuple(word for word in masks if " " not in word and word not in nobodys)
         signs.append((name, tuple(order), tuple(given.get("scripts", ())), values, own, masks))

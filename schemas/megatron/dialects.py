@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .parsing import Parsed
 
 _ACTIONS = ("set", "respell", "let", "require", "ignored", "read")
-_BUILTINS = {"bool": bool, "int": int, "float": float, "len": len, "min": min, "max": max}
+_BUILTINS = {"bool": bool, "int": int, "float": float, "len": len, "min": min, "max": max, "sum": sum}
 _FUNCTIONS = {
     **{name: value for name, value in vars(validation_functions).items() if callable(value) and name[0] != "_"},
     **_BUILTINS,
@@ -224,7 +224,8 @@ class _Reading:
         note = self.more.get("note") or content.get("note")
         rows = [one for one in content.get("rows") or () if self._counts(one)]
         known, reads = catalog(base), set[str]()
-        arguments = tuple(self._argument(one) for one in content.get("arguments") or () if self._counts(one))
+        given = [self._argument(one) for one in content.get("arguments") or () if self._counts(one)]
+        arguments = tuple({fact.options: fact for fact in given}.values())  # the last of a name counts
         made = [(str(one.get("stage", "after")), self._row(one, reads)) for one in rows if "lift" not in one]
         return Dialect(
             name,
