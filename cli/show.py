@@ -161,7 +161,7 @@ class _Page:
 
     def _group(self, setting: Setting) -> str:
         if self.config.framework == "megatron":
-            from ..schemas.megatron.catalog import catalog
+            from ..schemas.megatron.forks import catalog
 
             fact = catalog(self.config.framework_version, self.config.dialect).by_dest.get(setting.key)
             unknown = "computed" if setting.origin == "derived" else "other"

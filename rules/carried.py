@@ -87,7 +87,7 @@ def _as_by_default(side: Side, row: ReportRow) -> bool:
     if row.value is None or row.value is False or row.value == "":
         return True
     if side.framework == "megatron":
-        from ..schemas.megatron.catalog import catalog
+        from ..schemas.megatron.forks import catalog
 
         fact = (
             catalog(side.config.framework_version, side.config.dialect).by_dest.get(row.source[0])

@@ -162,7 +162,7 @@ class _Links:
 
     def _lost(self, entry: Diagnostic, value: str) -> frozenset[str]:
         """What arguments would have decided that the program's parser does not see as such."""
-        from ..schemas.megatron.catalog import catalog
+        from ..schemas.megatron.forks import catalog
 
         side = self.subject.megatron
         if side is None or entry.file != side.config.file:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import MODEL_DIRECTORY, MODEL_TYPE, OLDER_CLASS
 from ...mappings.tables import field_named, table
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.megatron.catalog import fork_of
+from ...schemas.megatron.forks import fork_of
 from ...schemas.mindformers.unknown_class import unknown_class
 from ..computed.quantities import computed_of
 from ..families import family_of, fixed_value

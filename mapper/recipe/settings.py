@@ -7,7 +7,7 @@ that callback in the list. A key that is a whole section is gathered from its le
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ...schemas.megatron.catalog import fork_of
+from ...schemas.megatron.forks import fork_of
 from ...schemas.shell.scanning import is_whole_number
 
 if TYPE_CHECKING:

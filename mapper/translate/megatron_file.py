@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import TOKENIZER_FLAGS
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.megatron.catalog import OWN, catalog, dialect_asked
+from ...schemas.megatron.forks import OWN, catalog, dialect_asked
 from .target import TOKENIZER
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import ReadBackError, UnreadableError, finding
 from ...schemas.json_values import json_value
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.megatron.catalog import OWN
+from ...schemas.megatron.forks import OWN
 from ...schemas.messages_compiled import say as say_reading
 from ...schemas.source import SourceText
 from ..differences import COMPUTED, differences

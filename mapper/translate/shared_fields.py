@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import LATENT
 from ...mappings.transformer_config import closed_reasons, shared_fields
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.megatron.catalog import catalog
+from ...schemas.megatron.forks import catalog
 from ...schemas.versions import within
 from ..conditions import holds
 from ..gates import closed_by

@@ -10,7 +10,8 @@ from ...mappings.keys_compiled import LOADER, MODEL_TYPE_NAME, TOKENIZER_MODEL
 from ...mappings.tables import field_named, table
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.megatron.catalog import DEFAULT_VERSION, OWN, catalog, dialect_asked, normalise_version
+from ...schemas.megatron.catalog import DEFAULT_VERSION
+from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_version
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ...schemas.mindformers.unknown_class import unknown_class
 from ...schemas.purpose import require_training

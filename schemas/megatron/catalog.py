@@ -18,14 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Literal, TypeAlias
 
-    from ..config import Config, Value
-    from .dialects import Dialect
+    from ..config import Value
 
 VERSIONS = names("megatron")
 DEFAULT_VERSION = default_name("megatron", "megatron")
 
-OWN = "arguments"
-"""The dialect of Megatron-LM itself; each of its forks that accmap knows has one of its own."""
 Nargs: TypeAlias = "int | Literal['?', '*', '+'] | None"
 Kind: TypeAlias = "Literal['store', 'true', 'false', 'switch']"
 """What an option does: store its value, store true, store false, or `--x`/`--no-x` (a boolean switch)."""
@@ -62,16 +59,9 @@ class Catalog(NamedTuple):
 _loaded: dict[str, Catalog] = {}
 
 
-def catalog(version: str, dialect: str = OWN) -> Catalog:
-    """The arguments of a version (as `normalise_version` names it), with those of a fork's dialect."""
-    key = version if dialect == OWN else dialect
-    found = _loaded.get(key)
-    if found is None and key != version:
-        from .dialects import dialect_named
-
-        fork = dialect_named(dialect)
-        own = catalog(version)
-        found = _loaded[key] = own if fork is None else with_arguments(own, fork.arguments)
+def catalog(version: str) -> Catalog:
+    """The arguments of a version (as `normalise_version` names it)."""
+    found = _loaded.get(version)
     if found is None:
         module = import_module(f".catalog_{version.replace('.', '_')}_compiled", __package__)
         found = _loaded[version] = catalog_of(version, map(ArgumentFact._make, module.ARGUMENTS))
@@ -98,33 +88,9 @@ def with_arguments(known: Catalog, facts: Iterable[ArgumentFact]) -> Catalog:
     return catalog_of(known.version, first)
 
 
-def dialect_asked(text: str | None, where: str = "--megatron") -> Dialect | None:
-    """The fork's dialect that a version names; None where it is a version of Megatron-LM's own."""
-    if text is None or minor_of(text) or text.strip() in VERSIONS:
-        return None
-    from .dialects import dialect_named
-
-    return dialect_named(text.strip(), where)
-
-
-def fork_of(config: Config) -> Dialect | None:
-    """The dialect that a file was read in; None for Megatron-LM's own, and for files of another framework."""
-    if config.framework != "megatron" or config.dialect == OWN:
-        return None
-    from .dialects import dialect_named
-
-    return dialect_named(config.dialect)
-
-
 def normalise_version(text: str, where: str = "--megatron") -> str:
-    """`0.12` for `0.12`, `0.12.3`, `core_r0.12.0`, `core_v0.12.1`, and `main`; UnreadableError for one not known.
-
-    A fork's dialect stands on a version.
-    """
+    """`0.12` for `0.12`, `0.12.3`, `core_r0.12.0`, `core_v0.12.1`, and `main`; UnreadableError for one not known."""
     version = minor_of(text) or text.strip()
     if version not in VERSIONS:
-        fork = dialect_asked(text, where)
-        if fork is not None:
-            return fork.base
         raise UnreadableError(finding(say.unknown_version(given=text, known=known_names("megatron")), where))
     return version

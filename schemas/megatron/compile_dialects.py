@@ -65,8 +65,14 @@ def products() -> dict[str, str]:
         base = {option for one in stored.read().of(str(content["base"])) for option in one["options"]}
         masks = _masks(content["arguments"], order, base | taken)
         values = tuple(tuple(one) for one in given.get("values", ()))
-        own = tuple(word for word in masks if " " not in word and word not in nobodys)
-        signs.append((name, tuple(order), tuple(given.get("scripts", ())), values, own, masks))
+        own = tuple(word for word in masks if " " not in word and word not in nobodys) + tuple(
+            f"{option} {choice}"
+            for one in content["arguments"]
+            for option in nobodys.intersection(_options(one))
+            for choice in one.get("choices", ())
+            if f"{option} {choice}" not in taken
+        )
+        signs.append((name, tuple(order), tuple(given.get("scripts", ())), values, tuple(dict.fromkeys(own)), masks))
         about = f"The dialect {name}; compiled from dialects/{name}.yaml."
         files[f"schemas/megatron/dialect_{name.replace('-', '_')}_compiled.py"] = literal_module(about, CONTENT=content)
     about = "What a dialect is recognised by; compiled from dialects/*.yaml."

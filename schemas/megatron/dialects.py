@@ -15,11 +15,12 @@ from ..expressions import Expression
 from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..rows import TOO_ODD, Row
 from ..version_sets import versions_in
+from ..version_text import names_a_file
 from . import validation_functions
-from .catalog import VERSIONS, ArgumentFact, catalog
+from .catalog import VERSIONS, ArgumentFact, catalog, with_arguments
 from .messages_compiled import say
 from .parsing import destination
-from .validation import OF_RUN, Said
+from .validation import OF_RUN, Beside, Said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from ..config import Argument, Launch, Setting
     from ..message import Words
+    from ..source import SourceText
+    from .catalog import Catalog
     from .parsing import Parsed
 
 _ACTIONS = ("set", "respell", "let", "require", "ignored", "read")
@@ -35,7 +38,6 @@ _FUNCTIONS = {
     **{name: value for name, value in vars(validation_functions).items() if callable(value) and name[0] != "_"},
     **_BUILTINS,
 }
-_YAML = (".yaml", ".yml")
 _TYPES = ("str", "int", "float", "bool", "frequency", "integers", "name", None)
 
 
@@ -72,11 +74,8 @@ class Dialect(NamedTuple):
     label: str
     base: str
     arguments: tuple[ArgumentFact, ...]
-    before: tuple[Row, ...]
-    """What its code makes of the values before Megatron-LM's own validation."""
-    after: tuple[Row, ...]
-    lifted: frozenset[str]
-    """Conditions that Megatron-LM asks for and the fork does not."""
+    rows: Beside
+    """What its code makes of the values."""
     reasons: tuple[Reason, ...]
     read: frozenset[str]
     """The arguments that some row reads."""
@@ -85,11 +84,12 @@ class Dialect(NamedTuple):
     """What is said wherever its facts are used."""
     own: frozenset[str]
     """The destinations that only the fork's arguments write."""
+    known: Catalog
+    """Megatron-LM's arguments and the fork's."""
 
     def written(self, values: Mapping[str, Any]) -> list[Written]:
         """Megatron-LM's arguments as this fork's scripts say them, in their order."""
-        facts = catalog(self.base, self.name).by_dest
-        known: dict[str, Any] = {dest: fact.default for dest, fact in facts.items()} | dict(values)
+        known: dict[str, Any] = {dest: fact.default for dest, fact in self.known.by_dest.items()} | dict(values)
         told = {key: Written(key, key, value) for key, value in values.items()}
         for one in self.writing:
             if one.of not in values or (one.when is not None and not one.when(known)):
@@ -138,6 +138,11 @@ class _Values:
         setting = self.settings.get(dest)
         return setting is not None and setting.raw is not None
 
+    def raw(self, dest: str) -> str:
+        """What the user wrote for an argument."""
+        setting = self.settings.get(dest)
+        return "" if setting is None or not setting.raw else setting.raw[0]
+
 
 def _holds(condition: Expression, settings: Mapping[str, Setting]) -> bool:
     """Whether a condition holds, or may: what cannot be worked out is no reassurance."""
@@ -148,6 +153,8 @@ def _holds(condition: Expression, settings: Mapping[str, Setting]) -> bool:
 
 
 _loaded: dict[str, Dialect] = {}
+_texts: dict[str, str] = {}
+"""What a user's file said when it was read last."""
 
 
 def known_dialects() -> tuple[str, ...]:
@@ -159,12 +166,12 @@ def known_dialects() -> tuple[str, ...]:
 
 def dialect_named(text: str, where: str = "--megatron") -> Dialect | None:
     """The dialect of a name, `mindspeed-llm-2.3` or its newest version `mindspeed-llm`, or of a user's file."""
-    found = _loaded.get(text)
-    if found is not None:
-        return found
-    if text.endswith(_YAML):
+    if names_a_file(text):
         found = _users_own(text)
-    else:
+        _loaded[found.name] = found
+        return found
+    found = _loaded.get(text)
+    if found is None:
         from .dialect_signs_compiled import SIGNS
 
         for fork, versions, *_ in SIGNS:
@@ -172,17 +179,26 @@ def dialect_named(text: str, where: str = "--megatron") -> Dialect | None:
             if text.startswith(fork) and version in versions:
                 module = import_module(f".dialect_{fork.replace('-', '_')}_compiled", __package__)
                 found = dialect_of(module.CONTENT, version, where)
-    if found is not None:
-        _loaded[text] = _loaded[found.name] = found
+        if found is not None:
+            _loaded[text] = _loaded[found.name] = found
     return found
 
 
 def _users_own(path: str) -> Dialect:
-    import yaml
-
+    """The dialect of a user's file as it stands now."""
     from ..border.incoming import read_text
 
     source = read_text(path)
+    if _texts.get(path) == source.text:
+        return _loaded[path]
+    found = _loaded[path] = _described(source, path)
+    _texts[path] = source.text
+    return found
+
+
+def _described(source: SourceText, path: str) -> Dialect:
+    import yaml
+
     try:
         content = yaml.safe_load(source.text)
     except yaml.YAMLError as error:
@@ -232,14 +248,17 @@ class _Reading:
             str(self.more.get("label") or content.get("label") or name),
             base,
             arguments,
-            tuple(row for stage, row in made if stage == "before"),
-            tuple(row for stage, row in made if stage != "before"),
-            frozenset(str(one["lift"]) for one in rows if "lift" in one),
+            Beside(
+                tuple(row for stage, row in made if stage == "before"),
+                tuple(row for stage, row in made if stage != "before"),
+                frozenset(str(one["lift"]) for one in rows if "lift" in one),
+            ),
             tuple(map(_reason, content.get("reasons") or ())),
             frozenset(reads),
             tuple(self._writing(one) for one in content.get("writing") or () if self._counts(one)),
             None if note is None else (str(note[0]), str(note[1])),
             frozenset(fact.dest for fact in arguments if not known.knows(fact.dest)),
+            with_arguments(known, arguments),
         )
 
     def _counts(self, one: Mapping[str, Any]) -> bool:
@@ -339,9 +358,10 @@ def recognised(parsed: Parsed, launch: Launch | None, arguments: Sequence[Argume
             if given is not None and any(word.startswith(start) for word in given.raw):
                 signs.append(f"{given.flag} {next(word for word in given.raw if word.startswith(start))}")
                 weight += sure
-        own = [flag for flag in flags if flag in alone]
-        if weight + len(own) < _SURE:
-            continue
+        own = [word for word in (*flags, *chosen) if word in alone]
+        unknown = sum(given.fact is None for given in parsed.given.values())
+        if weight + len(own) < _SURE or (not weight and 2 * len(own) < unknown):
+            continue  # what has more of its own is another fork
         known = [masks[word] for word in (*flags, *chosen) if word in masks]
         at = _lowest([sum(mask >> at & 1 for mask in known) for at in range(len(versions))])
         shown = [*signs, *own][:3]

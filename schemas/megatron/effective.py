@@ -11,7 +11,8 @@ from ..diagnostic import finding
 from ..light_typing import TYPE_CHECKING
 from ..message import NOTHING, Words
 from ..purpose import program_kind, purpose_of_arguments, purpose_of_unknown_program
-from .catalog import DEFAULT_VERSION, OWN, catalog, dialect_asked, normalise_version
+from .catalog import DEFAULT_VERSION
+from .forks import OWN, catalog, dialect_asked, normalise_version
 from .outside_values import with_overridable
 from .parsing import parse, with_declared
 from .unknown_arguments import summed_up
@@ -74,7 +75,8 @@ def megatron_config(
             return _as_written(arguments, file, options, launch, unresolved, purpose)
     settings = {**settings, **_defaults(known), **settings}  # what is given first, then what is left
     _settle_length(settings, options.steps)
-    validated = validate(settings, version, file=file, options=options, launch=launch, dialect=fork)
+    beside = None if fork is None else fork.rows
+    validated = validate(settings, version, file=file, options=options, launch=launch, fork=beside)
     settings, outside = with_overridable(validated.settings, file)
     if parsed.overridable is not None:
         settings = {key: _overridden(entry, parsed.overridable) for key, entry in settings.items()}
@@ -105,8 +107,10 @@ def _taken_apart(
 
 
 def _may_be_a_fork(parsed: Parsed, launch: Launch | None) -> bool:
-    """Whether a fork's dialect is worth asking for: an argument that is not known, layers or a program of its own."""
+    """Whether a fork's dialect is worth asking for: a word that is not known, layers or a program of its own."""
     if any(given.fact is None for given in parsed.given.values()) or "spec" in parsed.given:
+        return True
+    if any(problem.kind.name == "invalid-choice" for problem in parsed.problems):
         return True
     return launch is not None and program_kind(launch.script) == "post-training"
 

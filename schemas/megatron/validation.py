@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..config import Config, Launch
     from ..diagnostic import Diagnostic
     from ..source import Span
-    from .dialects import Dialect
 
 # What each training script hands to pretrain() as args_defaults.
 _GPT = {"tokenizer_type": "GPT2BPETokenizer"}
@@ -49,7 +48,7 @@ _OF_THE_LAUNCH = frozenset(("world_size", "rank"))
 _SHOWN = 60
 
 
-OF_RUN = frozenset(("env", "devices", "given", "script_default", "tokenizer_vocabulary", "undecided"))
+OF_RUN = frozenset(("env", "devices", "given", "raw", "script_default", "tokenizer_vocabulary", "undecided"))
 """The functions of expressions that are methods of `Run`."""
 _NO_OPTIONS = ReadOptions()
 
@@ -70,6 +69,15 @@ class Said(NamedTuple):
     hardware: str
 
 
+class Beside(NamedTuple):
+    """What a fork's code does beside Megatron-LM's own validation."""
+
+    before: tuple[Row, ...]
+    after: tuple[Row, ...]
+    lifted: frozenset[str]
+    """Conditions that Megatron-LM asks for and the fork does not."""
+
+
 def validate(
     settings: dict[str, Setting],
     version: str,
@@ -78,14 +86,13 @@ def validate(
     options: ReadOptions,
     launch: Launch | None,
     stages: tuple[str, ...] = ("validation", "training"),
-    dialect: Dialect | None = None,
+    fork: Beside | None = None,
 ) -> Validated:
-    """The values as they stand when training starts; a fork's dialect has rows before and behind."""
+    """The values as they stand when training starts; a fork has rows of its own."""
     run = Run(dict(settings), version, file, options, launch)
     own = [row for row in _rows(version) if row.more.stage in stages]
-    if dialect is not None:
-        lifted = dialect.lifted
-        own = [*dialect.before, *(row for row in own if row.target or row.more.to not in lifted), *dialect.after]
+    if fork is not None:
+        own = [*fork.before, *(row for row in own if row.target or row.more.to not in fork.lifted), *fork.after]
     for row in own:
         run.apply(row)
     return Validated(run.settings, tuple(run.problems))
@@ -170,6 +177,11 @@ class Run(rows.Run):
         """Whether the user gave an argument."""
         setting = self.settings.get(dest)
         return setting is not None and setting.raw is not None
+
+    def raw(self, dest: str) -> str:
+        """What the user wrote for an argument, before anything was made of it."""
+        setting = self.settings.get(dest)
+        return "" if setting is None or not setting.raw else setting.raw[0]
 
     def script_default(self, dest: str) -> Any:
         """What the training script itself hands to `pretrain` for an argument."""
