@@ -421,7 +421,7 @@ class RecipeReading:
             return Unmapped(key, setting.value, setting.span, reason.impact, reason.en, reason.zh, setting.decided)
         if read or key not in fork.own:
             return None
-        if key in fork.read or fork.speaks_of(key):
+        if key in fork.read or fork.about(key) is not None:
             return Unmapped(key, setting.value, setting.span, "none", *_IDLE, setting.decided)
         return Unmapped(key, setting.value, setting.span, "numerics", *_NO_ROW, setting.decided, sure=False)
 

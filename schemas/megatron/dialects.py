@@ -23,7 +23,7 @@ from .parsing import destination
 from .validation import OF_RUN, Beside, Said
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any, Literal
 
     from ..config import Argument, Launch, Setting
@@ -101,9 +101,22 @@ class Dialect(NamedTuple):
                     told[dest] = Written(one.of, dest, value)
         return list(told.values())
 
-    def speaks_of(self, dest: str) -> bool:
-        """Whether some reason is about an argument, whether or not it holds."""
-        return any(_fits(name, dest) for one in self.reasons for name in one.names)
+    def said_by(self, dest: str) -> tuple[str, ...]:
+        """The arguments of Megatron-LM's own that come to say what one of the fork's says."""
+        names, found = {dest}, dict[str, None]()
+        for row in (*self.rows.before, *self.rows.after):
+            reads = {name for part in (row.value, row.condition) if isinstance(part, Expression) for name in part.reads}
+            if names.isdisjoint(reads):
+                continue
+            if row.action == "let":
+                names.add(row.target)
+            elif row.target and self.known.knows(row.target):
+                found[row.target] = None
+        return tuple(found)
+
+    def about(self, dest: str) -> Reason | None:
+        """The first reason about an argument, whether or not it holds."""
+        return next((one for one in self.reasons if any(_fits(name, dest) for name in one.names)), None)
 
     def reason(self, dest: str, settings: Mapping[str, Setting]) -> Reason | None:
         """The first reason for an argument that holds where the settings are these; None where there is none."""
@@ -155,6 +168,14 @@ def _holds(condition: Expression, settings: Mapping[str, Setting]) -> bool:
 _loaded: dict[str, Dialect] = {}
 _texts: dict[str, str] = {}
 """What a user's file said when it was read last."""
+
+
+def dialects_with(dest: str) -> Iterator[Dialect]:
+    """The dialects that come with accmap and have an argument of their own of this destination, oldest first."""
+    for name in known_dialects():
+        dialect = dialect_named(name)
+        if dialect is not None and dest in dialect.own:
+            yield dialect
 
 
 def known_dialects() -> tuple[str, ...]:
