@@ -82,6 +82,8 @@ class Dialect(NamedTuple):
     writing: tuple[Writing, ...]
     note: tuple[str, str] | None
     """What is said wherever its facts are used."""
+    replaced: frozenset[str]
+    """Rules about code of Megatron-LM's that the fork has code of its own for."""
     own: frozenset[str]
     """The destinations that only the fork's arguments write."""
     known: Catalog
@@ -238,7 +240,20 @@ def dialect_of(content: Mapping[str, Any], version: str | None, where: str) -> D
         raise UnreadableError(finding(say.no_dialect(why=why), where)) from error
 
 
-_MEMBERS = {"name", "label", "base", "versions", "signs", "facts", "arguments", "rows", "reasons", "writing", "note"}
+_MEMBERS = {
+    "name",
+    "label",
+    "base",
+    "versions",
+    "signs",
+    "facts",
+    "arguments",
+    "rows",
+    "reasons",
+    "writing",
+    "note",
+    "replaced",
+}
 
 
 class _Reading:
@@ -278,6 +293,7 @@ class _Reading:
             frozenset(reads),
             tuple(self._writing(one) for one in content.get("writing") or () if self._counts(one)),
             None if note is None else (str(note[0]), str(note[1])),
+            frozenset(map(str, content.get("replaced") or ())),
             frozenset(fact.dest for fact in arguments if not known.knows(fact.dest)),
             with_arguments(known, arguments),
         )
