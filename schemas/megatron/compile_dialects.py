@@ -12,6 +12,7 @@ from typing import Any
 from ..house_yaml import house_yaml
 from ..literal_module import literal_module
 from . import facts as stored
+from .dialects import dialect_of
 
 FOLDER = Path(__file__).with_name("dialects")
 
@@ -61,6 +62,8 @@ def products() -> dict[str, str]:
     for content in read_dialects():
         name = str(content["name"])
         order = list(content["versions"])
+        for version in order:
+            dialect_of(content, version, f"dialects/{name}.yaml")
         given = content.get("signs") or {}
         base = {option for one in stored.read().of(str(content["base"])) for option in one["options"]}
         masks = _masks(content["arguments"], order, base | taken)
