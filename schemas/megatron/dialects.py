@@ -274,29 +274,44 @@ class _Reading:
             raise ValueError(f"{base} is no version of Megatron-LM")
         name = str(content["name"]) + (f"-{self.version}" if self.version else "")
         note = self.more.get("note") or content.get("note")
-        rows = [one for one in content.get("rows") or () if self._counts(one)]
         known, reads = catalog(base), set[str]()
-        given = [self._argument(one) for one in content.get("arguments") or () if self._counts(one)]
-        arguments = tuple({fact.options: fact for fact in given}.values())  # the last of a name counts
-        made = [(str(one.get("stage", "after")), self._row(one, reads)) for one in rows if "lift" not in one]
+        arguments = self._arguments()
+        beside = self._beside(reads)
         return Dialect(
             name,
             str(self.more.get("label") or content.get("label") or name),
             base,
             arguments,
-            Beside(
-                tuple(row for stage, row in made if stage == "before"),
-                tuple(row for stage, row in made if stage != "before"),
-                frozenset(str(one["lift"]) for one in rows if "lift" in one),
-            ),
-            tuple(map(_reason, content.get("reasons") or ())),
+            beside,
+            tuple(map(_reason, self._all("reasons"))),
             frozenset(reads),
-            tuple(self._writing(one) for one in content.get("writing") or () if self._counts(one)),
-            None if note is None else (str(note[0]), str(note[1])),
+            tuple(map(self._writing, self._all("writing"))),
+            note and (str(note[0]), str(note[1])),
             frozenset(map(str, content.get("replaced") or ())),
             frozenset(fact.dest for fact in arguments if not known.knows(fact.dest)),
             with_arguments(known, arguments),
         )
+
+    def _all(self, member: str) -> list[Mapping[str, Any]]:
+        """The entries of a member that hold for this version."""
+        return [one for one in self.content.get(member) or () if self._counts(one)]
+
+    def _arguments(self) -> tuple[ArgumentFact, ...]:
+        """The arguments; the last of a name counts."""
+        given = map(self._argument, self._all("arguments"))
+        return tuple({fact.options: fact for fact in given}.values())
+
+    def _beside(self, reads: set[str]) -> Beside:
+        """The rows, before and behind Megatron-LM's own."""
+        before: list[Row] = []
+        after: list[Row] = []
+        lifted: set[str] = set()
+        for one in self._all("rows"):
+            if "lift" in one:
+                lifted.add(str(one["lift"]))
+            else:
+                (before if one.get("stage") == "before" else after).append(self._row(one, reads))
+        return Beside(tuple(before), tuple(after), frozenset(lifted))
 
     def _counts(self, one: Mapping[str, Any]) -> bool:
         versions = one.get("versions")
@@ -369,7 +384,8 @@ def _reason(one: Mapping[str, Any]) -> Reason:
 
 
 _SURE = 2
-"""So many signs make a fork: one flag may be anybody's."""
+"""So many of its own arguments make a fork: one flag may be anybody's."""
+_SHOWN = 3
 
 
 class Recognised(NamedTuple):
@@ -385,28 +401,35 @@ def recognised(parsed: Parsed, launch: Launch | None, arguments: Sequence[Argume
 
     words = [word.text for word in arguments]
     flags = dict.fromkeys(word.partition("=")[0] for word in words if word.startswith("--"))
-    chosen = [f"{flag} {value}" for flag, value in zip(words, [*words[1:], ""], strict=True)]
+    spoken = [*flags, *(f"{flag} {value}" for flag, value in zip(words, [*words[1:], ""], strict=True))]
     script = "" if launch is None or launch.script is None else launch.script.replace("\\", "/").rpartition("/")[2]
+    unknown = sum(given.fact is None for given in parsed.given.values())
     for fork, versions, scripts, values, alone, masks in SIGNS:
-        signs = [script] if script in scripts else []
-        weight = 2 * len(signs)
-        for dest, start, sure in values:
-            given = parsed.given.get(dest)
-            if given is not None and any(word.startswith(start) for word in given.raw):
-                signs.append(f"{given.flag} {next(word for word in given.raw if word.startswith(start))}")
-                weight += sure
-        own = [word for word in (*flags, *chosen) if word in alone]
-        unknown = sum(given.fact is None for given in parsed.given.values())
-        if weight + len(own) < _SURE or (not weight and 2 * len(own) < unknown):
-            continue  # what has more of its own is another fork
-        known = [masks[word] for word in (*flags, *chosen) if word in masks]
-        at = _lowest([sum(mask >> at & 1 for mask in known) for at in range(len(versions))])
-        shown = [*signs, *own][:3]
-        found = dialect_named(f"{fork}-{versions[at]}")
-        assert found is not None
-        more = ", …" if len(signs) + len(own) > len(shown) else ""
-        return Recognised(found, say.dialect_of(label=found.label, signs=", ".join(shown) + more))
+        sure = [script] if script in scripts else []
+        sure += _signs(parsed, values)
+        own = [word for word in spoken if word in alone]
+        if sure or (len(own) >= _SURE and 2 * len(own) >= unknown):  # what has more of its own is another fork
+            known = [masks[word] for word in spoken if word in masks]
+            at = _lowest([sum(mask >> at & 1 for mask in known) for at in range(len(versions))])
+            return _named_by(f"{fork}-{versions[at]}", [*sure, *own])
     return None
+
+
+def _signs(parsed: Parsed, values: Sequence[tuple[str, str]]) -> list[str]:
+    """The arguments whose value begins as only a fork's does."""
+    found: list[str] = []
+    for dest, start in values:
+        given = parsed.given.get(dest)
+        if given is not None:
+            found += [f"{given.flag} {word}" for word in given.raw if word.startswith(start)][:1]
+    return found
+
+
+def _named_by(name: str, signs: Sequence[str]) -> Recognised:
+    found = dialect_named(name)
+    assert found is not None
+    more = ", …" if len(signs) > _SHOWN else ""
+    return Recognised(found, say.dialect_of(label=found.label, signs=", ".join(signs[:_SHOWN]) + more))
 
 
 def _lowest(counts: Sequence[int]) -> int:

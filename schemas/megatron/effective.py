@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..config import Config, Setting
 from ..diagnostic import finding
-from ..light_typing import TYPE_CHECKING
+from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING, Words
 from ..purpose import program_kind, purpose_of_arguments, purpose_of_unknown_program
 from .catalog import DEFAULT_VERSION
@@ -21,7 +21,7 @@ from .validation import validate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..config import Argument, Launch, ReadOptions, Unresolved
+    from ..config import Argument, Launch, ReadOptions, Unresolved, VersionOrigin
     from ..diagnostic import Diagnostic
     from ..purpose import Purpose
     from .catalog import Catalog
@@ -44,28 +44,7 @@ def megatron_config(
     """The effective values of one launch; `chosen` is a version that was detected by more than the arguments."""
     if purpose is not None and not purpose.reads_arguments:
         return _as_written(arguments, file, options, launch, unresolved, purpose)
-    given_version = options.megatron is not None
-    asked = chosen.version if chosen is not None else options.megatron
-    version = DEFAULT_VERSION if asked is None else normalise_version(asked)
-    fork = dialect_asked(asked)
-    known, parsed = _taken_apart(arguments, version, options, file, fork)
-    if options.megatron is None and _may_be_a_fork(parsed, launch):
-        from .dialects import recognised
-
-        found = recognised(parsed, launch, arguments)
-        if found is not None:
-            from .versions import Chosen
-
-            fork, version = found.dialect, found.dialect.base
-            asked, chosen = fork.name, Chosen(version, found.reason)
-            known, parsed = _taken_apart(arguments, version, options, file, fork)
-    if asked is None and any(given.fact is None for given in parsed.given.values()):
-        from .versions import by_arguments
-
-        chosen = by_arguments([given.flag for given in parsed.given.values()], known)
-        if chosen is not None:
-            version = chosen.version
-            known, parsed = _taken_apart(arguments, version, options, file)
+    version, fork, chosen, known, parsed = _read_as(arguments, launch, file, options, chosen)
     settings = _explicit(parsed)
     if purpose is None:
         purpose = purpose_of_arguments(settings, launch, file)
@@ -80,8 +59,8 @@ def megatron_config(
     settings, outside = with_overridable(validated.settings, file)
     if parsed.overridable is not None:
         settings = {key: _overridden(entry, parsed.overridable) for key, entry in settings.items()}
-    certain = given_version or chosen is not None
-    said = summed_up(parsed, version, file, certain=certain, own=_is_unnamed(launch))
+    origin = _origin(options, chosen)
+    said = summed_up(parsed, version, file, certain=origin != "assumed", own=_is_unnamed(launch))
     refused = _depending(validated.problems, launch, unresolved)
     return Config(
         file,
@@ -93,10 +72,56 @@ def megatron_config(
         (),
         unresolved,
         _said(purpose, (*problems, *_noted(fork, file), *said, *outside), refused),
-        "given" if given_version else "assumed" if chosen is None else "detected",
+        origin,
         NOTHING if chosen is None else chosen.reason,
         purpose,
     )
+
+
+class _ReadAs(NamedTuple):
+    """The version that a vector is read in, and what becomes of it."""
+
+    version: str
+    fork: Dialect | None
+    chosen: Chosen | None
+    known: Catalog
+    parsed: Parsed
+
+
+def _read_as(
+    arguments: Sequence[Argument], launch: Launch | None, file: str, options: ReadOptions, chosen: Chosen | None
+) -> _ReadAs:
+    """The vector in the version that is named or that the tree states, else in a fork's or one that its words show."""
+    asked = chosen.version if chosen is not None else options.megatron
+    version = DEFAULT_VERSION if asked is None else normalise_version(asked)
+    fork = dialect_asked(asked)
+    read = _ReadAs(version, fork, chosen, *_taken_apart(arguments, version, options, file, fork))
+    if options.megatron is not None:
+        return read
+    if _may_be_a_fork(read.parsed, launch):
+        from .dialects import recognised
+        from .versions import Chosen
+
+        found = recognised(read.parsed, launch, arguments)
+        if found is not None:
+            fork, version = found.dialect, found.dialect.base
+            chosen = Chosen(version, found.reason)
+            return _ReadAs(version, fork, chosen, *_taken_apart(arguments, version, options, file, fork))
+    if asked is None and any(given.fact is None for given in read.parsed.given.values()):
+        from .versions import by_arguments
+
+        chosen = by_arguments([given.flag for given in read.parsed.given.values()], read.known)
+        if chosen is not None:
+            known, parsed = _taken_apart(arguments, chosen.version, options, file)
+            return _ReadAs(chosen.version, None, chosen, known, parsed)
+    return read
+
+
+def _origin(options: ReadOptions, chosen: Chosen | None) -> VersionOrigin:
+    """Where the version comes from."""
+    if options.megatron is not None:
+        return "given"
+    return "assumed" if chosen is None else "detected"
 
 
 def _taken_apart(
