@@ -200,9 +200,7 @@ def _settings(
         check_codes(given, name)
     selected = chosen or found.words("select")
     extended = (*found.words("extend-select"), *more)
-    megatron = found.text("megatron")
-    if megatron is not None and names_a_file(megatron):
-        megatron = os.path.join(os.path.dirname(found.path or ""), megatron)
+    megatron = _megatron(found)
     named = options._replace(megatron=megatron, mindformers=found.text("mindformers"))
     check_versions(named, found.path)
     options = options._replace(
@@ -230,6 +228,14 @@ def _settings(
         (*found.words("ignore"), *dropped),
         plugins,
     )
+
+
+def _megatron(found: Configuration) -> str | None:
+    """The version that the configuration names; a dialect's file stands beside it."""
+    given = found.text("megatron")
+    if given is None or not names_a_file(given):
+        return given
+    return os.path.join(os.path.dirname(found.path or ""), given)
 
 
 def _codes(given: Sequence[str]) -> tuple[str, ...]:

@@ -76,27 +76,29 @@ class Expression:
         return self._value(self._tree, run)
 
     def _check(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Call):
-            name = node.func.id if isinstance(node.func, ast.Name) else ""
-            if node.keywords or not (name in self.functions or name in self.of_run):
-                raise ValueError(f"{ast.unparse(node)}: there is no such function")
-            parts: list[ast.AST] = [*node.args]
-        elif isinstance(node, ast.Name):
+        if isinstance(node, ast.Name):
             self.reads[node.id] = None
             return
-        elif isinstance(node, ast.Constant) and isinstance(node.value, _CONSTANTS):
-            return
-        elif isinstance(node, (ast.BoolOp, ast.List, ast.Tuple, ast.IfExp)):
-            parts = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
-        elif isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare)):
-            operators = node.ops if isinstance(node, ast.Compare) else [node.op]
-            if any(type(one) not in _OPERATORS for one in operators):
-                raise ValueError(f"{ast.unparse(node)}: there is no such operator")
-            parts = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
-        else:
-            raise ValueError(f"{ast.unparse(node)}: an expression has no such thing")
+        why = self._strange(node)
+        if why:
+            raise ValueError(f"{ast.unparse(node)}: {why}")
+        parts = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
         for part in parts:
-            self._check(part)
+            if isinstance(part, ast.expr):
+                self._check(part)
+
+    def _strange(self, node: ast.AST) -> str:
+        """Why an expression has no such thing; empty where it may."""
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            known = not node.keywords and (name in self.functions or name in self.of_run)
+            return "" if known else "there is no such function"
+        if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+            operators = node.ops if isinstance(node, ast.Compare) else [node.op]
+            return "" if all(type(one) in _OPERATORS for one in operators) else "there is no such operator"
+        plain = isinstance(node, ast.Constant) and isinstance(node.value, _CONSTANTS)
+        known = plain or isinstance(node, (ast.BoolOp, ast.List, ast.Tuple, ast.IfExp))
+        return "" if known else "an expression has no such thing"
 
     def _value(self, node: ast.AST, run: Any) -> Any:
         if isinstance(node, ast.Constant):

@@ -72,10 +72,12 @@ class SettingsView:
                     return gathered
         return None
 
-    def _is_named(self, source: Setting, setting: Setting) -> bool:
-        """Whether one of a fork's arguments says what stands behind one of Megatron-LM's own, or that one itself."""
-        assert self._fork is not None
-        return source is setting or source.key in self._fork
+    def _said_by_fork(self, setting: Setting) -> Iterator[tuple[str, Setting]]:
+        """What a user wrote behind an argument of Megatron-LM's: itself, and the fork's that say what it says."""
+        for name in (setting.key, *setting.derived_from):
+            source = self._settings.get(name)
+            if source is not None and source.raw is not None and (source is setting or name in (self._fork or ())):
+                yield name, source
 
     def leaves(self, section: str) -> list[Setting]:
         """The leaves of a section."""
@@ -107,10 +109,7 @@ class SettingsView:
             if setting.origin == "explicit":
                 found[setting.key] = setting
             elif setting.derived_from and self._fork is not None:
-                sources = (self._settings.get(name) for name in (setting.key, *setting.derived_from))
-                for source in sources:
-                    if source is not None and source.raw is not None and self._is_named(source, setting):
-                        found[source.key] = source
+                found.update(self._said_by_fork(setting))
             elif setting.derived_from and setting.key.startswith("resolved."):
                 if own is None:
                     own = {self.real(name) for name in names}

@@ -49,9 +49,7 @@ def megatron_text(translation: Translation, *, comments: bool = True) -> str:
     lines = ["#!/bin/bash"]
     if comments:
         name = visible(translation.source.rsplit("/", 1)[-1]) or "standard input"
-        fork = dialect_asked(None if translation.dialect == OWN else translation.dialect)
-        version = f"Megatron-LM core_r{translation.version}.0" if fork is None else fork.label
-        lines.append(f"# {version}; written by accmap from {name}.")
+        lines.append(f"# {_title(translation)}; written by accmap from {name}.")
     lines += ["", "export CUDA_DEVICE_MAX_CONNECTIONS=1"]
     if translation.recipe.value("run.deterministic"):
         lines += [
@@ -75,7 +73,7 @@ def megatron_text(translation: Translation, *, comments: bool = True) -> str:
 
 
 def _arguments(translation: Translation) -> list[tuple[str, list[str], str]]:
-    fork = dialect_asked(None if translation.dialect == OWN else translation.dialect)
+    fork = _fork(translation)
     known = catalog(translation.version, translation.dialect).by_dest
     found: list[tuple[str, list[str], str]] = []
     for setting in translation.settings if fork is None else _of_fork(fork, translation.settings):
@@ -89,6 +87,16 @@ def _arguments(translation: Translation) -> list[tuple[str, list[str], str]]:
         )
         found.append(("DATA_ARGS", [TOKENIZER_FLAGS[1], TOKENIZER], ""))
     return found
+
+
+def _fork(translation: Translation) -> Dialect | None:
+    return dialect_asked(None if translation.dialect == OWN else translation.dialect)
+
+
+def _title(translation: Translation) -> str:
+    """What the script is written for."""
+    fork = _fork(translation)
+    return f"Megatron-LM core_r{translation.version}.0" if fork is None else fork.label
 
 
 def _of_fork(fork: Dialect, settings: Sequence[TargetSetting]) -> list[TargetSetting]:

@@ -403,16 +403,19 @@ def recognised(parsed: Parsed, launch: Launch | None, arguments: Sequence[Argume
     flags = dict.fromkeys(word.partition("=")[0] for word in words if word.startswith("--"))
     spoken = [*flags, *(f"{flag} {value}" for flag, value in zip(words, [*words[1:], ""], strict=True))]
     script = "" if launch is None or launch.script is None else launch.script.replace("\\", "/").rpartition("/")[2]
-    unknown = sum(given.fact is None for given in parsed.given.values())
     for fork, versions, scripts, values, alone, masks in SIGNS:
-        sure = [script] if script in scripts else []
-        sure += _signs(parsed, values)
+        sure = [*(one for one in scripts if one == script), *_signs(parsed, values)]
         own = [word for word in spoken if word in alone]
-        if sure or (len(own) >= _SURE and 2 * len(own) >= unknown):  # what has more of its own is another fork
-            known = [masks[word] for word in spoken if word in masks]
-            at = _lowest([sum(mask >> at & 1 for mask in known) for at in range(len(versions))])
+        if sure or _most_are(own, parsed):
+            at = _lowest([masks[word] for word in spoken if word in masks], len(versions))
             return _named_by(f"{fork}-{versions[at]}", [*sure, *own])
     return None
+
+
+def _most_are(own: Sequence[str], parsed: Parsed) -> bool:
+    """Whether enough of what no version knows is a fork's; what has more of its own is another fork."""
+    unknown = sum(given.fact is None for given in parsed.given.values())
+    return len(own) >= _SURE and 2 * len(own) >= unknown
 
 
 def _signs(parsed: Parsed, values: Sequence[tuple[str, str]]) -> list[str]:
@@ -432,7 +435,8 @@ def _named_by(name: str, signs: Sequence[str]) -> Recognised:
     return Recognised(found, say.dialect_of(label=found.label, signs=", ".join(signs[:_SHOWN]) + more))
 
 
-def _lowest(counts: Sequence[int]) -> int:
+def _lowest(masks: Sequence[int], versions: int) -> int:
     """The lowest version that takes as many as any, of those whose own facts are known before the others."""
+    counts = [sum(mask >> at & 1 for mask in masks) for at in range(versions)]
     best = max(counts)
     return next((at for at, count in enumerate(counts) if count == best and at), 0)
