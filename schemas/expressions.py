@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 
-from .light_typing import TYPE_CHECKING
+from .light_typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,8 +24,6 @@ _CONSTANTS = (int, float, str, bool, type(None))
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -34,16 +32,32 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.GtE: operator.ge,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
-    ast.In: lambda one, other: one in other,
-    ast.NotIn: lambda one, other: one not in other,
     ast.Not: operator.not_,
     ast.USub: operator.neg,
 }
 
 
+def _divided(one: Any, other: Any) -> Any:
+    return one / other
+
+
+def _floored(one: Any, other: Any) -> Any:
+    return one // other
+
+
+def _within(one: Any, other: Any) -> bool:
+    return one in other
+
+
+def _outside(one: Any, other: Any) -> bool:
+    return one not in other
+
+
 def _times(one: Any, other: Any) -> Any:
-    for many, count in ((one, other), (other, one)):
-        if isinstance(many, (str, list, tuple)) and len(many) * int(count) > LONGEST:
+    pairs: tuple[tuple[Any, Any], ...] = ((one, other), (other, one))
+    for many, count in pairs:
+        size = len(cast("list[Any]", many)) if isinstance(many, (str, list, tuple)) else 0
+        if size and size * int(count) > LONGEST:
             raise ValueError(f"more than {LONGEST} entries")
     return one * other
 
@@ -54,7 +68,16 @@ def _modulo(one: Any, other: Any) -> Any:
     return one % other
 
 
-_OPERATORS[ast.Mult], _OPERATORS[ast.Mod] = _times, _modulo
+_OPERATORS.update(
+    {
+        ast.Mult: _times,
+        ast.Mod: _modulo,
+        ast.Div: _divided,
+        ast.FloorDiv: _floored,
+        ast.In: _within,
+        ast.NotIn: _outside,
+    }
+)
 
 
 class Expression:

@@ -54,7 +54,8 @@ def products() -> dict[str, str]:
 
 def _signs(content: dict[str, Any]) -> tuple[Any, ...]:
     """Name, versions, programs, values, the words that no Megatron-LM takes, and which versions take what."""
-    facts, order, given = stored.read(), list(content["versions"]), content.get("signs") or {}
+    facts, order = stored.read(), list(content["versions"])
+    given: dict[str, Any] = content.get("signs") or {}
     usual = _words(facts.of(str(content["base"])))
     masks = _masks(content["arguments"], order, usual)
     options = {word for word in _words(facts.arguments) if " " not in word}

@@ -12,7 +12,8 @@ from importlib import import_module
 
 from ..diagnostic import UnreadableError, finding
 from ..expressions import Expression
-from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..message import verbatim
 from ..rows import TOO_ODD, Row
 from ..version_sets import versions_in
 from ..version_text import names_a_file
@@ -225,9 +226,9 @@ def _described(source: SourceText, path: str) -> Dialect:
     try:
         content = yaml.safe_load(source.text)
     except yaml.YAMLError as error:
-        raise UnreadableError(finding(say.no_dialect(why=str(error).partition("\n")[0]), path)) from error
+        raise UnreadableError(finding(say.no_dialect(why=verbatim(str(error).partition("\n")[0])), path)) from error
     if not isinstance(content, dict):
-        raise UnreadableError(finding(say.no_dialect(why="no mapping"), path))
+        raise UnreadableError(finding(say.no_dialect(why=verbatim("no mapping")), path))
     return dialect_of(content, None, path)  # pyright: ignore[reportUnknownArgumentType]
 
 
@@ -237,7 +238,7 @@ def dialect_of(content: Mapping[str, Any], version: str | None, where: str) -> D
         return _Reading(content, version).dialect()
     except (ValueError, TypeError, KeyError, LookupError, AttributeError) as error:
         why = f"{error.args[0]}: missing" if isinstance(error, KeyError) else str(error)
-        raise UnreadableError(finding(say.no_dialect(why=why), where)) from error
+        raise UnreadableError(finding(say.no_dialect(why=verbatim(why)), where)) from error
 
 
 _MEMBERS = {
@@ -317,8 +318,9 @@ class _Reading:
         versions = one.get("versions")
         if versions is None:
             return True
-        held = versions if isinstance(versions, (list, tuple)) else versions_in(str(versions), self.order)
-        return self.version in held
+        if isinstance(versions, (list, tuple)):
+            return self.version in cast("Sequence[str]", versions)
+        return self.version in versions_in(str(versions), self.order)
 
     def _argument(self, one: Mapping[str, Any]) -> ArgumentFact:
         options = one["options"]
@@ -363,7 +365,8 @@ class _Reading:
     def _writing(self, one: Mapping[str, Any]) -> Writing:
         when = one.get("when")
         reads: set[str] = set()
-        to = tuple((str(dest), self._expression(text, reads)) for dest, text in (one.get("to") or {}).items())
+        told: Mapping[str, Any] = one.get("to") or {}
+        to = tuple((str(dest), self._expression(text, reads)) for dest, text in told.items())
         return Writing(str(one["of"]), None if when is None else self._expression(when, reads), to)
 
 
