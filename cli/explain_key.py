@@ -24,6 +24,7 @@ from ..schemas.border.outgoing import json_text, page, painted
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import VERSIONS
+from ..schemas.megatron.dialects import dialects_with, known_dialects
 from ..schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS
 from .key_history import argument_history, class_defaults, key_history
 from .key_search import DYNAMIC_VERSIONS, named
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..mappings.names_compiled import FieldName
-    from ..mappings.tables import Reason, Row, Side
+    from ..mappings.tables import Row, Side
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Language
     from .key_search import Named
@@ -187,7 +188,8 @@ def _reasons(found: Named, language: Language) -> list[dict[str, Any]]:
     if found.rows:
         return []
     rows = table()
-    reasons: dict[str, Reason | None] = {dest: rows.megatron_reason(dest) for dest in found.arguments}
+    reasons: dict[str, Any] = {dest: rows.megatron_reason(dest) for dest in found.arguments}
+    reasons.update({dest: fork.about(dest) for dest in found.arguments for fork in dialects_with(dest)})
     reasons.update({key: rows.mindformers_reason(key) for key in found.keys})
     by_text: dict[str, dict[str, Any]] = {}
     for name, reason in reasons.items():
@@ -256,7 +258,8 @@ def _parts(answer: Mapping[str, Any], place: int) -> Iterator[_Part]:
         yield _Part(word("related"), names, [])
     for entry in answer["megatron"]:
         lines = [
-            _Line(_ranges(state["versions"], VERSIONS), _argument_words(state, place)) for state in entry["states"]
+            _Line(_ranges(state["versions"], (*VERSIONS, *known_dialects())), _argument_words(state, place))
+            for state in entry["states"]
         ]
         yield _Part(word("argument", name=entry["argument"]), "", lines)
     for entry in answer["mindformers"]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..schemas.config import ReadOptions
 from ..schemas.megatron.catalog import VERSIONS, catalog
+from ..schemas.megatron.dialects import dialects_with
 from ..schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS, static_catalog
 from ..schemas.source import SourceText
 from .key_search import DYNAMIC_VERSIONS, MODEL_CONFIG, REGISTRIES, dynamic_defaults
@@ -63,6 +64,10 @@ def argument_history(dest: str) -> tuple[ArgumentState, ...]:
     for version in VERSIONS:
         facts = [fact for fact in catalog(version).arguments if fact.dest == dest]
         states.append(_argument_state(version, facts))
+    states += [
+        _argument_state(fork.name, [fact for fact in fork.arguments if fact.dest == dest])
+        for fork in dialects_with(dest)
+    ]
     return tuple(_merged(states))
 
 

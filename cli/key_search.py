@@ -9,6 +9,7 @@ from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import VERSIONS, catalog
+from ..schemas.megatron.dialects import dialects_with
 from ..schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog
 from ..schemas.mindformers.dynamic import VERSIONS as DYNAMIC_VERSIONS
 from ..schemas.mindformers.dynamic import catalog as dynamic_catalog
@@ -48,7 +49,7 @@ def named(word: str) -> Named | None:
     name = word.strip().partition("=")[0]
     arguments = _arguments(name)
     keys = {} if name.startswith("-") else dict.fromkeys(_paths_of_rows(_plain(name)))
-    own, related = _rows_of(arguments, keys)
+    own, related = _rows_of([*arguments, *(one for dest in arguments for one in _said_by(dest))], keys)
     own |= _named_so(name, by_ending=not own and not arguments)
     if not name.startswith("-"):
         keys.update((path, None) for path in known_keys() if _ends(_plain(path), _plain(name)))
@@ -168,9 +169,15 @@ def _arguments(name: str) -> tuple[str, ...]:
         found.update(dict.fromkeys(facts.by_option[one].dest for one in spellings if one in facts.by_option))
         if dest in facts.by_dest:
             found[dest] = None
-    if dest in _row_arguments():
+    if dest in _row_arguments() or any(dialects_with(dest)):
         found[dest] = None
     return tuple(found)
+
+
+@cache
+def _said_by(dest: str) -> tuple[str, ...]:
+    """The arguments of Megatron-LM's own that say what a fork's says."""
+    return tuple(dict.fromkeys(one for fork in dialects_with(dest) for one in fork.said_by(dest)))
 
 
 def _paths_of_rows(key: str) -> list[str]:

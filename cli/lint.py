@@ -11,6 +11,7 @@ from ..schemas.diagnostic import UnreadableError
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.named_module import named_module
+from ..schemas.version_text import names_a_file
 from .branches import branches_of
 from .configuration import Configuration, check_codes, find_configuration
 from .exit_codes import BAD, BROKEN, FINE, UNUSABLE
@@ -90,6 +91,8 @@ def run(
         else find_configuration(start, reader.text, config, reader.passed, confine=options.confine is not None)
     )
     settings = _settings(found, options, profile, select, ignore, extend_select)
+    if settings.options.megatron is not None and names_a_file(settings.options.megatron):
+        reader.passed(settings.options.megatron)
     language = _language(found, lang)
     if found.ignored:
         from .configuration import ignored_configurations
@@ -198,10 +201,11 @@ def _settings(
         check_codes(given, name)
     selected = chosen or found.words("select")
     extended = (*found.words("extend-select"), *more)
-    named = options._replace(megatron=found.text("megatron"), mindformers=found.text("mindformers"))
+    megatron = _megatron(found)
+    named = options._replace(megatron=megatron, mindformers=found.text("mindformers"))
     check_versions(named, found.path)
     options = options._replace(
-        megatron=options.megatron or found.text("megatron"),
+        megatron=options.megatron or megatron,
         mindformers=options.mindformers or found.text("mindformers"),
         dialect=options.dialect or found.text("dialect"),
         declared=(*found.words("declare"), *options.declared),
@@ -225,6 +229,14 @@ def _settings(
         (*found.words("ignore"), *dropped),
         plugins,
     )
+
+
+def _megatron(found: Configuration) -> str | None:
+    """The version that the configuration names; a dialect's file stands beside it."""
+    given = found.text("megatron")
+    if given is None or not names_a_file(given):
+        return given
+    return os.path.join(os.path.dirname(found.path or ""), given)
 
 
 def _codes(given: Sequence[str]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ MAKERS = (
     "schemas.compile_purposes",
     "schemas.megatron.compile_catalog",
     "schemas.megatron.compile_validation",
+    "schemas.megatron.compile_dialects",
     "schemas.mindformers.compile_facts",
     "schemas.mindformers.compile_legacy",
     "schemas.mindformers.compile_resolution",

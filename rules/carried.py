@@ -87,9 +87,13 @@ def _as_by_default(side: Side, row: ReportRow) -> bool:
     if row.value is None or row.value is False or row.value == "":
         return True
     if side.framework == "megatron":
-        from ..schemas.megatron.catalog import catalog
+        from ..schemas.megatron.forks import catalog
 
-        fact = catalog(side.config.framework_version).by_dest.get(row.source[0]) if row.source else None
+        fact = (
+            catalog(side.config.framework_version, side.config.dialect).by_dest.get(row.source[0])
+            if row.source
+            else None
+        )
         return fact is not None and fact.default == row.value
     return False
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from ..mapper.conditions import COMPARISONS, all_hold
 from ..mapper.gates import says_something
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.megatron.forks import fork_of
 from .defects_compiled import DEFECTS
 from .rule import Found, Place, Rule
 
@@ -91,7 +92,7 @@ def _doubts(side: Side, patched: str, met: bool | None) -> Iterator[tuple[str, s
         )
     if patched and config.release is None:
         yield f"unless its version is {patched} or a later patch", f"除非其版本为 {patched} 或其后的补丁版本"
-    if any(problem.kind.code in _FORKS for problem in config.problems):
+    if fork_of(config) is not None or any(problem.kind.code in _FORKS for problem in config.problems):
         yield "which runs a fork", "其程序为分支版本"
 
 

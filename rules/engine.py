@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..schemas.diagnostic import Diagnostic, Kind, Related, once
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.megatron.forks import fork_of
 from ..schemas.named_module import named_module
 from ..schemas.purpose import SAID_FIRST, trains_gpt
 from .comparison import differences
@@ -244,15 +245,23 @@ _FORK = frozenset(("MAP002", "MAP042"))
 _BY_THE_BASE = frozenset(("MAP006", "MAP030", "MAP035", "MAP108", "MAP126", "NET032", "PAR007", "PAR011"))
 """What Megatron-LM itself refuses; a fork that has flags of its own may take it."""
 
+_PARSED = frozenset(("MAP006", "MAP030"))
+"""Of those what the facts of a fork that accmap knows answer for."""
+
 
 def _of_forks(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """A fork's script is not refused for what the framework that it forked would refuse: that depends on the fork."""
-    if not any(entry.kind.code in _FORK for entry in found):
+    side = subject.megatron
+    fork = None if side is None else fork_of(side.config)
+    if fork is not None:
+        found = [entry for entry in found if entry.kind.code not in fork.replaced]
+    elif not any(entry.kind.code in _FORK for entry in found):
         return list(found)
+    known = _PARSED if fork is not None else frozenset[str]()
     forks = _files_of_megatron(subject)
     return [
         entry._replace(kind=entry.kind._replace(severity="warning"))
-        if entry.file in forks and entry.kind.code in _BY_THE_BASE and entry.kind.severity == "error"
+        if entry.file in forks and entry.kind.code in _BY_THE_BASE - known and entry.kind.severity == "error"
         else entry
         for entry in found
     ]

@@ -308,12 +308,12 @@ class Places:
 def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
     """What does nothing where it stands: by section and name, and by the name alone for what may be misplaced."""
     if side.framework == "megatron":
-        from ..schemas.megatron.catalog import catalog
+        from ..schemas.megatron.forks import catalog
         from ..schemas.megatron.suggestions import meant
 
         for setting in side.config.settings.values():
             if setting.acceptance == "unknown" and setting.flag is not None:
-                dest = meant(setting.flag, catalog(side.config.framework_version))
+                dest = meant(setting.flag, catalog(side.config.framework_version, side.config.dialect))
                 if dest is not None:
                     yield ("", dest), setting
         return

@@ -15,7 +15,7 @@ def check_versions(options: ReadOptions, where: str | None = None) -> ReadOption
     is refused, and never answered for by a neighbour. `where` names the file that says it, where it is no option.
     """
     if options.megatron is not None:
-        from .megatron.catalog import normalise_version
+        from .megatron.forks import normalise_version
 
         normalise_version(options.megatron, where or "--megatron")
     if options.mindformers is not None:

@@ -18,3 +18,8 @@ def minor_of(text: str) -> str | None:
     if len(parts) > 2 and not parts[2][:1].isdigit():
         return None
     return ".".join(parts[:2])
+
+
+def names_a_file(text: str) -> bool:
+    """Whether what stands for a version is a file that describes a dialect."""
+    return text.endswith((".yaml", ".yml"))

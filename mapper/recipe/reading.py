@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...mappings.keys_compiled import MODEL_DIRECTORY, MODEL_TYPE, OLDER_CLASS
 from ...mappings.tables import field_named, table
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.megatron.forks import fork_of
 from ...schemas.mindformers.unknown_class import unknown_class
 from ..computed.quantities import computed_of
 from ..families import family_of, fixed_value
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Side, SideName, Table
     from ...schemas.config import Config, Origin, Setting, Value
+    from ...schemas.megatron.dialects import Dialect
     from .plan import Network, PlannedRow
     from .settings import Found
 
@@ -42,6 +44,7 @@ _ACCEPTANCE = {
         "该键与另一个键设置同一项，MindSpore Transformers {version} 会报错。",
     ),
 }
+_IDLE = ("It changes nothing in this run.", "在本次训练中不改变任何内容。")
 _NO_ROW = ("No row of the tables knows this key; check it by hand.", "映射表中没有该键，请人工确认。")
 
 
@@ -387,6 +390,7 @@ class RecipeReading:
         left: list[Unmapped] = []
         taken = self._taken_up()
         types = {self.view.real(f"callbacks{{{name}}}.type") for name in _KNOWN_CALLBACKS}
+        fork = fork_of(self.config)
         for key, setting in self.config.settings.items():
             if setting[2] != "explicit":
                 continue
@@ -400,9 +404,26 @@ class RecipeReading:
                 left.append(
                     Unmapped(key, setting.value, setting.span, impact, en.format_map(names), zh.format_map(names))
                 )
-            elif not taken(key) and key not in types:
+            elif fork is not None and (entry := self._by_fork(fork, key, setting, taken)) is not None:
+                left.append(entry)
+            elif not taken(key) and key not in types and (fork is None or key not in fork.own):
                 left.append(self._without_row(key, setting))
         return left
+
+    def _by_fork(self, fork: Dialect, key: str, setting: Setting, taken: Callable[[str], bool]) -> Unmapped | None:
+        """What a fork's dialect says of an argument that nothing of the recipe comes from, or not all of it."""
+        settings = self.config.settings
+        read = taken(key) or any(
+            key in one.derived_from and taken(name) for name, one in settings.items() if one.origin == "derived"
+        )
+        reason = fork.reason(key, settings)
+        if reason is not None and (reason.when is not None or not read):
+            return Unmapped(key, setting.value, setting.span, reason.impact, reason.en, reason.zh, setting.decided)
+        if read or key not in fork.own:
+            return None
+        if key in fork.read or fork.about(key) is not None:
+            return Unmapped(key, setting.value, setting.span, "none", *_IDLE, setting.decided)
+        return Unmapped(key, setting.value, setting.span, "numerics", *_NO_ROW, setting.decided, sure=False)
 
     def _without_row(self, key: str, setting: Setting) -> Unmapped:
         tables = self.table

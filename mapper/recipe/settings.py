@@ -7,6 +7,7 @@ that callback in the list. A key that is a whole section is gathered from its le
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.megatron.forks import fork_of
 from ...schemas.shell.scanning import is_whole_number
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class SettingsView:
         """There an overridable value is a class's default that a model directory, which is not here, may replace."""
         self.callbacks = dict(_callback_places(config)) if config.framework == "mindformers" else {}
         """Where in the list each type of callback stands."""
+        fork = fork_of(config)
+        self._fork = None if fork is None else fork.own
         self._sections: set[str] | None = None
         self._leaves: dict[str, list[Setting]] = {}
 
@@ -69,6 +72,13 @@ class SettingsView:
                     return gathered
         return None
 
+    def _said_by_fork(self, setting: Setting) -> Iterator[tuple[str, Setting]]:
+        """What a user wrote behind an argument of Megatron-LM's: itself, and the fork's that say what it says."""
+        for name in (setting.key, *setting.derived_from):
+            source = self._settings.get(name)
+            if source is not None and source.raw is not None and (source is setting or name in (self._fork or ())):
+                yield name, source
+
     def leaves(self, section: str) -> list[Setting]:
         """The leaves of a section."""
         if self._sections is None:
@@ -98,6 +108,8 @@ class SettingsView:
         for setting in settings:
             if setting.origin == "explicit":
                 found[setting.key] = setting
+            elif setting.derived_from and self._fork is not None:
+                found.update(self._said_by_fork(setting))
             elif setting.derived_from and setting.key.startswith("resolved."):
                 if own is None:
                     own = {self.real(name) for name in names}

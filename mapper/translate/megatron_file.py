@@ -5,12 +5,15 @@ from __future__ import annotations
 from ...mappings.keys_compiled import TOKENIZER_FLAGS
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.megatron.catalog import catalog
+from ...schemas.megatron.forks import OWN, catalog, dialect_asked
 from .target import TOKENIZER
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...schemas.config import Value
     from ...schemas.megatron.catalog import ArgumentFact
+    from ...schemas.megatron.dialects import Dialect
     from .target import TargetSetting, Translation
 
 _ARRAYS = {
@@ -46,7 +49,7 @@ def megatron_text(translation: Translation, *, comments: bool = True) -> str:
     lines = ["#!/bin/bash"]
     if comments:
         name = visible(translation.source.rsplit("/", 1)[-1]) or "standard input"
-        lines.append(f"# Megatron-LM core_r{translation.version}.0; written by accmap from {name}.")
+        lines.append(f"# {_title(translation)}; written by accmap from {name}.")
     lines += ["", "export CUDA_DEVICE_MAX_CONNECTIONS=1"]
     if translation.recipe.value("run.deterministic"):
         lines += [
@@ -70,9 +73,10 @@ def megatron_text(translation: Translation, *, comments: bool = True) -> str:
 
 
 def _arguments(translation: Translation) -> list[tuple[str, list[str], str]]:
-    known = catalog(translation.version).by_dest
+    fork = _fork(translation)
+    known = catalog(translation.version, translation.dialect).by_dest
     found: list[tuple[str, list[str], str]] = []
-    for setting in translation.settings:
+    for setting in translation.settings if fork is None else _of_fork(fork, translation.settings):
         fact = known.get(setting.key)
         if fact is not None:
             found.append((_array(setting), _words(fact, setting.value), ", ".join(setting.notes[:2])))
@@ -83,6 +87,23 @@ def _arguments(translation: Translation) -> list[tuple[str, list[str], str]]:
         )
         found.append(("DATA_ARGS", [TOKENIZER_FLAGS[1], TOKENIZER], ""))
     return found
+
+
+def _fork(translation: Translation) -> Dialect | None:
+    return dialect_asked(None if translation.dialect == OWN else translation.dialect)
+
+
+def _title(translation: Translation) -> str:
+    """What the script is written for."""
+    fork = _fork(translation)
+    return f"Megatron-LM core_r{translation.version}.0" if fork is None else fork.label
+
+
+def _of_fork(fork: Dialect, settings: Sequence[TargetSetting]) -> list[TargetSetting]:
+    """The settings in a fork's own words, where it has others than Megatron-LM's."""
+    given = {setting.key: setting for setting in settings}
+    written = fork.written({key: setting.value for key, setting in given.items()})
+    return [given[one.of]._replace(key=one.key, value=one.value) for one in written]
 
 
 def _array(setting: TargetSetting) -> str:

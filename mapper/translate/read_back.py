@@ -13,6 +13,7 @@ from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import ReadBackError, UnreadableError, finding
 from ...schemas.json_values import json_value
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.megatron.forks import OWN
 from ...schemas.messages_compiled import say as say_reading
 from ...schemas.source import SourceText
 from ..differences import COMPUTED, differences
@@ -90,7 +91,8 @@ def as_read(translation: Translation, text: str) -> Config:
     if translation.target_framework == "megatron":
         from ...schemas.reader import config_of
 
-        return config_of(SourceText("example.sh", text), ReadOptions(megatron=translation.version), path="example.sh")
+        version = translation.version if translation.dialect == OWN else translation.dialect
+        return config_of(SourceText("example.sh", text), ReadOptions(megatron=version), path="example.sh")
     from ...schemas.mindformers.effective import mindformers_config
 
     size = translation.recipe.value("parallel.world_size")

@@ -10,7 +10,8 @@ from ...mappings.keys_compiled import LOADER, MODEL_TYPE_NAME, TOKENIZER_MODEL
 from ...mappings.tables import field_named, table
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.megatron.catalog import DEFAULT_VERSION, catalog, normalise_version
+from ...schemas.megatron.catalog import DEFAULT_VERSION
+from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_version
 from ...schemas.mindformers.catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, minor_version
 from ...schemas.mindformers.unknown_class import unknown_class
 from ...schemas.purpose import require_training
@@ -71,12 +72,14 @@ def translate_recipe(
     given = version is not None
     if framework == "megatron":
         side: SideName = "megatron"
+        fork = dialect_asked(version)
+        dialect = OWN if fork is None else fork.name
         version = normalise_version(version or DEFAULT_VERSION)
     else:
         dialect = dialect or _dialect_of(version)
         side = "dynamic" if dialect == "dynamic" else "static"
         version = _written_version(version or DEFAULT_MINDFORMERS[side], dialect)
-    return _Translating(recipe, config, framework, side, version, family).done()._replace(target_given=given)
+    return _Translating(recipe, config, framework, side, version, dialect, family).done()._replace(target_given=given)
 
 
 def _written_version(given: str, dialect: str) -> str:
@@ -163,8 +166,10 @@ class _Translating:
         framework: Framework,
         side: SideName,
         version: str,
+        dialect: str,
         family: str | None = None,
     ) -> None:
+        self.dialect = dialect
         self.placeholders: dict[FieldName, str] = {
             field: name for field, entry in recipe.fields.items() if (name := _no_value(field, entry.value))
         }
@@ -174,7 +179,7 @@ class _Translating:
         self.side: SideName = side
         self.version = version
         self.source_side: SideName = side_of(config)
-        self.known: Mapping[str, ArgumentFact] = catalog(version).by_dest if side == "megatron" else {}
+        self.known: Mapping[str, ArgumentFact] = catalog(version, dialect).by_dest if side == "megatron" else {}
         self.family = choose(recipe.value, side, version, family) if side != "megatron" else None
         self.misfits = {} if self.family is None else {misfit.field: misfit for misfit in self.family.misfits}
         self.lost: set[str | None] = set()
@@ -198,7 +203,7 @@ class _Translating:
             self.config.framework,
             self.framework,
             self.version,
-            {"megatron": "arguments"}.get(self.side, self.side),
+            self.dialect if self.side == "megatron" else self.side,
             tuple(self.settings.values()),
             tuple(self.rows),
             self.recipe,
@@ -516,7 +521,7 @@ class _Translating:
         """Whether a value that is not written comes back by itself, as the source's own default."""
         if self.config.framework != "megatron":
             return entry.origin == "default"
-        facts = catalog(self.config.framework_version).by_dest
+        facts = catalog(self.config.framework_version, self.config.dialect).by_dest
         settings = [self.config.settings.get(key) for key in entry.keys]
         return all(
             setting is not None and (fact := facts.get(setting.key)) is not None and _same(setting.value, fact.default)
@@ -696,7 +701,7 @@ class _Translating:
         """The first written argument among these that the source's version of Megatron-LM does not know."""
         if self.config.framework != "megatron":
             return None
-        arguments = catalog(self.config.framework_version).by_dest
+        arguments = catalog(self.config.framework_version, self.config.dialect).by_dest
         for key in keys:
             setting = self.config.settings.get(key)
             if setting is not None and setting.flag is not None and setting.raw is not None and key not in arguments:

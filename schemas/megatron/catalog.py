@@ -77,6 +77,16 @@ def catalog_of(version: str, facts: Iterable[ArgumentFact]) -> Catalog:
     return Catalog(version, arguments, by_option, by_dest)
 
 
+def with_arguments(known: Catalog, facts: Iterable[ArgumentFact]) -> Catalog:
+    """The catalog with a fork's arguments, which stand in the place of those of the same name."""
+    added = tuple(facts)
+    replaced = {option for fact in added for option in fact.options}
+    kept = [fact for fact in known.arguments if replaced.isdisjoint(fact.options)]
+    dests = {fact.dest for fact in added}
+    first = [*added, *(fact for fact in kept if fact.dest not in dests), *(fact for fact in kept if fact.dest in dests)]
+    return catalog_of(known.version, first)
+
+
 def normalise_version(text: str, where: str = "--megatron") -> str:
     """`0.12` for `0.12`, `0.12.3`, `core_r0.12.0`, `core_v0.12.1`, and `main`; UnreadableError for one not known."""
     version = minor_of(text) or text.strip()

@@ -13,12 +13,11 @@ from ..compile_rows import LINE, Names, TableError, read_table
 from ..version_sets import versions_in
 from . import validation_functions
 from .catalog import VERSIONS, catalog
+from .validation import OF_RUN
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "validation.yaml")
 ACTIONS = ("set", "respell", "let", "require", "ignored")
-CONTEXT = ("env", "devices", "given", "script_default", "tokenizer_vocabulary", "undecided")
-"""Functions that need the run: methods of `validation.Run`."""
 BUILTINS = ("bool", "int", "len", "set")
 
 
@@ -70,7 +69,7 @@ def names(rows: list[Row]) -> Names:
     def place(name: str) -> str | None:
         return name if name in known or name == "rank" else None
 
-    return Names(validation_functions, CONTEXT, BUILTINS, place)
+    return Names(validation_functions, OF_RUN, BUILTINS, place)
 
 
 def module_text(version: str, rows: list[Row], known: Names) -> str:

@@ -7,11 +7,13 @@ values (`validation`): what it changes is `derived`, what it refuses is a proble
 from __future__ import annotations
 
 from ..config import Config, Setting
-from ..light_typing import TYPE_CHECKING
-from ..message import NOTHING
+from ..diagnostic import finding
+from ..light_typing import TYPE_CHECKING, NamedTuple
+from ..message import NOTHING, Words
 from ..purpose import program_kind, purpose_of_arguments, purpose_of_unknown_program
 from ..version_text import release_of
-from .catalog import DEFAULT_VERSION, catalog, normalise_version
+from .catalog import DEFAULT_VERSION
+from .forks import OWN, catalog, dialect_asked, normalise_version
 from .outside_values import with_overridable
 from .parsing import parse, with_declared
 from .unknown_arguments import summed_up
@@ -20,10 +22,11 @@ from .validation import validate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..config import Argument, Launch, ReadOptions, Unresolved
+    from ..config import Argument, Launch, ReadOptions, Unresolved, VersionOrigin
     from ..diagnostic import Diagnostic
     from ..purpose import Purpose
     from .catalog import Catalog
+    from .dialects import Dialect
     from .parsing import Parsed
     from .versions import Chosen
 
@@ -42,17 +45,7 @@ def megatron_config(
     """The effective values of one launch; `chosen` is a version that was detected by more than the arguments."""
     if purpose is not None and not purpose.reads_arguments:
         return _as_written(arguments, file, options, launch, unresolved, purpose)
-    given_version = options.megatron is not None
-    asked = chosen.version if chosen is not None else options.megatron
-    version = DEFAULT_VERSION if asked is None else normalise_version(asked)
-    known, parsed = _taken_apart(arguments, version, options, file)
-    if asked is None and any(given.fact is None for given in parsed.given.values()):
-        from .versions import by_arguments
-
-        chosen = by_arguments([given.flag for given in parsed.given.values()], known)
-        if chosen is not None:
-            version = chosen.version
-            known, parsed = _taken_apart(arguments, version, options, file)
+    version, fork, chosen, known, parsed = _read_as(arguments, launch, file, options, chosen)
     settings = _explicit(parsed)
     if purpose is None:
         purpose = purpose_of_arguments(settings, launch, file)
@@ -62,35 +55,100 @@ def megatron_config(
             return _as_written(arguments, file, options, launch, unresolved, purpose)
     settings = {**settings, **_defaults(known), **settings}  # what is given first, then what is left
     _settle_length(settings, options.steps)
-    validated = validate(settings, version, file=file, options=options, launch=launch)
+    beside = None if fork is None else fork.rows
+    validated = validate(settings, version, file=file, options=options, launch=launch, fork=beside)
     settings, outside = with_overridable(validated.settings, file)
     if parsed.overridable is not None:
         settings = {key: _overridden(entry, parsed.overridable) for key, entry in settings.items()}
-    certain = given_version or chosen is not None
-    said = summed_up(parsed, version, file, certain=certain, own=_is_unnamed(launch))
+    origin = _origin(options, chosen)
+    said = summed_up(parsed, version, file, certain=origin != "assumed", own=_is_unnamed(launch))
     refused = _depending(validated.problems, launch, unresolved)
     return Config(
         file,
         "megatron",
         version,
-        "arguments",
+        OWN if fork is None else fork.name,
         settings,
         launch,
         (),
         unresolved,
-        _said(purpose, (*problems, *said, *outside), refused),
-        "given" if given_version else "assumed" if chosen is None else "detected",
+        _said(purpose, (*problems, *_noted(fork, file), *said, *outside), refused),
+        origin,
         NOTHING if chosen is None else chosen.reason,
         purpose,
         release_of(options.megatron),
     )
 
 
+class _ReadAs(NamedTuple):
+    """The version that a vector is read in, and what becomes of it."""
+
+    version: str
+    fork: Dialect | None
+    chosen: Chosen | None
+    known: Catalog
+    parsed: Parsed
+
+
+def _read_as(
+    arguments: Sequence[Argument], launch: Launch | None, file: str, options: ReadOptions, chosen: Chosen | None
+) -> _ReadAs:
+    """The vector in the version that is named or that the tree states, else in a fork's or one that its words show."""
+    asked = chosen.version if chosen is not None else options.megatron
+    version = DEFAULT_VERSION if asked is None else normalise_version(asked)
+    fork = dialect_asked(asked)
+    read = _ReadAs(version, fork, chosen, *_taken_apart(arguments, version, options, file, fork))
+    if options.megatron is not None:
+        return read
+    if _may_be_a_fork(read.parsed, launch):
+        from .dialects import recognised
+        from .versions import Chosen
+
+        found = recognised(read.parsed, launch, arguments)
+        if found is not None:
+            fork, version = found.dialect, found.dialect.base
+            chosen = Chosen(version, found.reason)
+            return _ReadAs(version, fork, chosen, *_taken_apart(arguments, version, options, file, fork))
+    if asked is None and any(given.fact is None for given in read.parsed.given.values()):
+        from .versions import by_arguments
+
+        chosen = by_arguments([given.flag for given in read.parsed.given.values()], read.known)
+        if chosen is not None:
+            known, parsed = _taken_apart(arguments, chosen.version, options, file)
+            return _ReadAs(chosen.version, None, chosen, known, parsed)
+    return read
+
+
+def _origin(options: ReadOptions, chosen: Chosen | None) -> VersionOrigin:
+    """Where the version comes from."""
+    if options.megatron is not None:
+        return "given"
+    return "assumed" if chosen is None else "detected"
+
+
 def _taken_apart(
-    arguments: Sequence[Argument], version: str, options: ReadOptions, file: str
+    arguments: Sequence[Argument], version: str, options: ReadOptions, file: str, fork: Dialect | None = None
 ) -> tuple[Catalog, Parsed]:
-    known = with_declared(catalog(version), options.declared)
+    known = with_declared(catalog(version, OWN if fork is None else fork.name), options.declared)
     return known, parse(arguments, known, file)
+
+
+def _may_be_a_fork(parsed: Parsed, launch: Launch | None) -> bool:
+    """Whether a fork's dialect is worth asking for: a word that is not known, layers or a program of its own."""
+    if any(given.fact is None for given in parsed.given.values()) or "spec" in parsed.given:
+        return True
+    if any(problem.kind.name == "invalid-choice" for problem in parsed.problems):
+        return True
+    return launch is not None and program_kind(launch.script) == "post-training"
+
+
+def _noted(fork: Dialect | None, file: str) -> tuple[Diagnostic, ...]:
+    """What a dialect says wherever its facts are used."""
+    if fork is None or fork.note is None:
+        return ()
+    from .messages_compiled import say
+
+    return (finding(say.dialect_note(label=fork.label, note=Words(*fork.note)), file, None),)
 
 
 def _is_unnamed(launch: Launch | None) -> bool:

@@ -142,6 +142,10 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         parts = tuple(fullname.split("."))
         if parts[0] in sys.stdlib_module_names or parts == ("megatron",) or parts[:2] in OWN:
             return None
+        return self.stand_in(fullname)
+
+    def stand_in(self, fullname: str) -> importlib.machinery.ModuleSpec:
+        """The spec of a package that is not imported."""
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> StandIn:
@@ -155,15 +159,20 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         del module
 
 
-def parser_of(tree: str) -> argparse.ArgumentParser:
-    """The parser that the tree builds."""
+def prepare(tree: str, finder: Finder) -> None:
+    """Let what the tree itself holds be imported, and nothing else."""
     warnings.simplefilter("ignore")
     Inherited.apply = Anything("apply")  # type: ignore[attr-defined]  # pyright: ignore
     if not hasattr(typing, "override"):
         typing.override = lambda function: function  # type: ignore[attr-defined]  # pyright: ignore
     faulthandler.enable = faulthandler.register = lambda *_, **__: None  # type: ignore  # pyright: ignore
     sys.path.insert(0, tree)
-    sys.meta_path.insert(0, Finder())
+    sys.meta_path.insert(0, finder)
+
+
+def parser_of(tree: str) -> argparse.ArgumentParser:
+    """The parser that the tree builds."""
+    prepare(tree, Finder())
     from megatron.training import arguments  # type: ignore  # pyright: ignore
 
     return arguments.add_megatron_arguments(argparse.ArgumentParser(allow_abbrev=False))  # type: ignore  # pyright: ignore

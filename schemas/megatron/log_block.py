@@ -16,8 +16,9 @@ from ..light_typing import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
 from ..purpose import purpose_of_arguments
 from ..version_text import release_of
-from .catalog import VERSIONS, catalog, normalise_version
+from .catalog import VERSIONS, catalog
 from .converters import pattern
+from .forks import normalise_version
 from .log_marks import BLOCK_END, BLOCK_START
 from .messages_compiled import say
 

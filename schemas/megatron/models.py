@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Optional
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from .catalog import VERSIONS, catalog, normalise_version
+from .catalog import VERSIONS, catalog
+from .forks import normalise_version
 
 if TYPE_CHECKING:
     from ..config import Config

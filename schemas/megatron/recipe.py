@@ -17,7 +17,8 @@ from ..shell.scanning import is_whole_number
 from ..source import Span
 from ..versions import number_of
 from .argument_list import split_words
-from .catalog import DEFAULT_VERSION, catalog, normalise_version
+from .catalog import DEFAULT_VERSION, catalog
+from .forks import normalise_version
 from .messages_compiled import say
 
 if TYPE_CHECKING:

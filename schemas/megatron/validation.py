@@ -47,6 +47,8 @@ _OF_THE_LAUNCH = frozenset(("world_size", "rank"))
 _SHOWN = 60
 
 
+OF_RUN = frozenset(("env", "devices", "given", "raw", "script_default", "tokenizer_vocabulary", "undecided"))
+"""The functions of expressions that are methods of `Run`."""
 _NO_OPTIONS = ReadOptions()
 
 
@@ -66,6 +68,15 @@ class Said(NamedTuple):
     hardware: str
 
 
+class Beside(NamedTuple):
+    """What a fork's code does beside Megatron-LM's own validation."""
+
+    before: tuple[Row, ...]
+    after: tuple[Row, ...]
+    lifted: frozenset[str]
+    """Conditions that Megatron-LM asks for and the fork does not."""
+
+
 def validate(
     settings: dict[str, Setting],
     version: str,
@@ -74,12 +85,15 @@ def validate(
     options: ReadOptions,
     launch: Launch | None,
     stages: tuple[str, ...] = ("validation", "training"),
+    fork: Beside | None = None,
 ) -> Validated:
-    """The values as they stand when training starts."""
+    """The values as they stand when training starts; a fork has rows of its own."""
     run = Run(dict(settings), version, file, options, launch)
-    for row in _rows(version):
-        if row.more.stage in stages:
-            run.apply(row)
+    own = [row for row in _rows(version) if row.more.stage in stages]
+    if fork is not None:
+        own = [*fork.before, *(row for row in own if row.target or row.more.to not in fork.lifted), *fork.after]
+    for row in own:
+        run.apply(row)
     return Validated(run.settings, tuple(run.problems))
 
 
@@ -163,6 +177,11 @@ class Run(rows.Run):
         setting = self.settings.get(dest)
         return setting is not None and setting.raw is not None
 
+    def raw(self, dest: str) -> str:
+        """What the user wrote for an argument, before anything was made of it."""
+        setting = self.settings.get(dest)
+        return "" if setting is None or not setting.raw else setting.raw[0]
+
     def script_default(self, dest: str) -> Any:
         """What the training script itself hands to `pretrain` for an argument."""
         script = self.launch.script if self.launch is not None else None
@@ -197,7 +216,7 @@ class Run(rows.Run):
         """The condition or the value of a row is undecided, and so its target, unless nothing can change."""
         if row.action == "let":
             self.locals[row.target] = None
-        elif row.action in ("set", "respell"):
+        elif row.action in ("set", "respell", "read"):
             self._open(row)
         return True
 
@@ -232,6 +251,15 @@ class Run(rows.Run):
             said = say.overruled(flag=before.flag, given=given, used=used, version=self.version, when=_when(row))
             self.report(said, before)
         self.settings[row.target] = before._replace(
+            value=value, origin="derived", derived_from=derived_from, decided=True
+        )
+
+    def read(self, row: Row, value: Any) -> None:
+        """Take an argument of Megatron-LM's own to say what a fork's arguments say: nothing is overruled."""
+        before = self.settings.get(row.target)
+        derived_from = tuple(name for name in self.reads if name != row.target)
+        base = before or Setting(row.target, None, "derived")
+        self.settings[row.target] = base._replace(
             value=value, origin="derived", derived_from=derived_from, decided=True
         )
 

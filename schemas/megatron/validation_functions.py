@@ -47,6 +47,53 @@ def with_item(items: Sequence[Any], item: Any) -> list[Any]:
     return list(items) if item in items else [*items, item]
 
 
+def first(items: Sequence[Any]) -> Any:
+    """The first item."""
+    return items[0]
+
+
+def numbers(text: str) -> list[int]:
+    """`"5,3"` as `[5, 3]`."""
+    return [int(part) for part in text.split(",")]
+
+
+def expert_layers(layers: int, dense: int, every: int, left_out: Sequence[int]) -> list[int]:
+    """1 for each layer with experts and 0 for the others: the first ones are dense, then every so many has experts.
+
+    The layers that are left out are numbered like the others and are not there.
+    """
+    if layers > MAX_STAGES:
+        raise ValueError(layers)
+    gone = set(left_out)
+    return [int(at >= dense and at % every == 0) for at in range(layers) if at not in gone]
+
+
+def leading_zeros(pattern: Any) -> int:
+    """With how many dense layers a pattern begins where experts follow in every other layer; else 0."""
+    if not isinstance(pattern, list) or 1 not in pattern:
+        return 0
+    dense = pattern.index(1)
+    return dense if all(pattern[dense:]) else 0
+
+
+def stage_layers(layers: int, stages: int, left_out: Sequence[int]) -> list[int]:
+    """How many layers each stage of the pipeline has where some are left out."""
+    if layers > MAX_STAGES or stages > MAX_STAGES:
+        raise ValueError(layers)
+    share, gone = layers // stages, set(left_out)
+    return [sum(at not in gone for at in range(stage * share, (stage + 1) * share)) for stage in range(stages)]
+
+
+def even_between(stages: Sequence[int]) -> bool:
+    """Whether all stages but the first and the last are alike."""
+    return len(set(stages[1:-1])) <= 1
+
+
+def last(items: Sequence[Any]) -> Any:
+    """The last item."""
+    return items[-1]
+
+
 def one_item(value: Any) -> bool:
     """Whether a value is a list of exactly one."""
     return isinstance(value, list) and len(value) == 1  # pyright: ignore[reportUnknownArgumentType]

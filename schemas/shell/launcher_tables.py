@@ -191,3 +191,8 @@ how many there are without it."""
 MINDFORMERS_SCRIPTS = frozenset(("run_mindformer.py", "run_mindformers.py"))
 DEVICES = frozenset(("auto", "gpu", "cpu", "xpu", "npu", "cuda", "privateuseone", "mlu", "musa"))
 """What torchrun takes in place of a number of processes."""
+
+
+_SWIFT = ("pt", "sft", "rlhf", "export")
+SUBCOMMANDS: Mapping[str, Mapping[str, str]] = {"megatron": {name: f"swift.cli._megatron.{name}" for name in _SWIFT}}
+"""Tools that are named without a launcher: the module behind each command. ms-swift 3.5-4.6 cli/_megatron/main.py."""

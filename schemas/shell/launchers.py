@@ -21,6 +21,7 @@ from .launcher_tables import (
     RUNNERS,
     SCRIPT_ENDINGS,
     SHELLS,
+    SUBCOMMANDS,
     TORCHRUN,
     TRAINING_FLAGS,
     WRAPPERS,
@@ -291,6 +292,13 @@ class _Start:
         self._launched(LAUNCHERS.get(base, ACCELERATE), base, words[skip:], course.past(words[:skip]))
         return True
 
+    def _subcommand(self, base: str, words: list[Field], course: Course) -> bool:
+        """`megatron sft ...`: a tool's command, which starts a module of its own."""
+        module = SUBCOMMANDS[base].get(words[1].known() or "") if len(words) > 1 else None
+        if module is not None:
+            self._record(course.past(words[:2]), module, words[2:])
+        return module is not None
+
     # Python and its launchers
 
     def _python(self, words: list[Field], course: Course) -> None:
@@ -387,6 +395,7 @@ _FOLLOWED: dict[str, Callable[[_Start, str, list[Field], Course], bool]] = {
         (COMMAND_LINES, _Start._mindformers),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         ((*LAUNCHERS, "accelerate"), _Start._by_name),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         (RUNNERS, _Start._run_in),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        (SUBCOMMANDS, _Start._subcommand),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         (("ray",), _Start._submitted),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     )
     for name in names

@@ -1,0 +1,88 @@
+"""Makes the compiled dialects: each file of `dialects/` with its facts as a plain literal, and the signs of them all.
+
+The file is read here by the same program that reads a user's own (`dialects.py`), so that what is misspelt in it stops
+the maker.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..house_yaml import house_yaml
+from ..literal_module import literal_module
+from . import facts as stored
+from .dialects import dialect_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FOLDER = Path(__file__).with_name("dialects")
+
+
+def read_dialects() -> list[dict[str, Any]]:
+    """The authored dialects with their facts, by name."""
+    return [_with_facts(house_yaml(path.read_text("utf-8"))) for path in sorted(FOLDER.glob("*.yaml"))]
+
+
+def _with_facts(content: dict[str, Any]) -> dict[str, Any]:
+    facts = stored.read(str(FOLDER / content.pop("facts"))).arguments
+    versions: dict[str, dict[str, Any]] = content["versions"]
+    for version, more in versions.items():
+        like = more.get("like")
+        for entry in facts:
+            if like in entry["versions"] and version not in entry["versions"]:
+                entry["versions"].append(version)
+    return {**content, "arguments": [*facts, *content.get("arguments", [])]}
+
+
+def products() -> dict[str, str]:
+    """The compiled modules."""
+    files: dict[str, str] = {}
+    signs: list[tuple[Any, ...]] = []
+    for content in read_dialects():
+        name = str(content["name"])
+        for version in content["versions"]:
+            dialect_of(content, version, f"dialects/{name}.yaml")
+        signs.append(_signs(content))
+        about = f"The dialect {name}; compiled from dialects/{name}.yaml."
+        files[f"schemas/megatron/dialect_{name.replace('-', '_')}_compiled.py"] = literal_module(about, CONTENT=content)
+    about = "What a dialect is recognised by; compiled from dialects/*.yaml."
+    files["schemas/megatron/dialect_signs_compiled.py"] = literal_module(about, SIGNS=tuple(signs))
+    return files
+
+
+def _signs(content: dict[str, Any]) -> tuple[Any, ...]:
+    """Name, versions, programs, values, the words that no Megatron-LM takes, and which versions take what."""
+    facts, order = stored.read(), list(content["versions"])
+    given: dict[str, Any] = content.get("signs") or {}
+    usual = _words(facts.of(str(content["base"])))
+    masks = _masks(content["arguments"], order, usual)
+    options = {word for word in _words(facts.arguments) if " " not in word}
+    choices = _words(content["arguments"]) - _words(facts.arguments)
+    own = [word for word in masks if " " not in word and word not in options]
+    own += sorted(word for word in choices if word.partition(" ")[0] in options)
+    values = tuple(tuple(one) for one in given.get("values", ()))
+    return (str(content["name"]), tuple(order), tuple(given.get("scripts", ())), values, tuple(own), masks)
+
+
+def _words(arguments: Iterable[dict[str, Any]]) -> set[str]:
+    """The options of some arguments, and each with its choices."""
+    return {word for one in arguments for word in _spoken(one)}
+
+
+def _spoken(one: dict[str, Any]) -> list[str]:
+    options: list[str] | str = one["options"]
+    words = [word for word in (options.split() if isinstance(options, str) else options) if word.startswith("--")]
+    return words + [f"{option} {choice}" for option in words for choice in one.get("choices", ())]
+
+
+def _masks(arguments: list[dict[str, Any]], order: list[str], usual: set[str]) -> dict[str, int]:
+    """Which versions take an option, and which a choice of it that others do not, a bit each; not what is usual."""
+    masks: dict[str, int] = {}
+    for one in arguments:
+        held = one.get("versions", order)
+        bits = sum(1 << at for at, version in enumerate(order) if version in held)
+        masks.update({word: masks.get(word, 0) | bits for word in _spoken(one)})
+    everywhere = (1 << len(order)) - 1
+    return {word: bits for word, bits in masks.items() if word not in usual and (" " not in word or bits < everywhere)}

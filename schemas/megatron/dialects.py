@@ -1,0 +1,445 @@
+"""Forks of Megatron-LM as data beside the version they stand on: a dialect knows more arguments, and what they mean.
+
+A dialect is one file (docs/dialects.md): its arguments, what its code makes of them as rows in the manner of
+`validation.yaml`, how it writes what Megatron-LM's arguments say, and the reasons of arguments that nothing follows
+from. Those that come with accmap stand in `dialects/` and are compiled to plain literals; a user's own is named by its
+path and read as it stands. Nothing of this is loaded while a file of Megatron-LM's own is read.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ..diagnostic import UnreadableError, finding
+from ..expressions import Expression
+from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..message import verbatim
+from ..rows import TOO_ODD, Row
+from ..version_sets import versions_in
+from ..version_text import names_a_file
+from . import validation_functions
+from .catalog import VERSIONS, ArgumentFact, catalog, with_arguments
+from .messages_compiled import say
+from .parsing import destination
+from .validation import OF_RUN, Beside, Said
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Literal
+
+    from ..config import Argument, Launch, Setting
+    from ..message import Words
+    from ..source import SourceText
+    from .catalog import Catalog
+    from .parsing import Parsed
+
+_ACTIONS = ("set", "respell", "let", "require", "ignored", "read")
+_BUILTINS = {"bool": bool, "int": int, "float": float, "len": len, "min": min, "max": max, "sum": sum}
+_FUNCTIONS = {
+    **{name: value for name, value in vars(validation_functions).items() if callable(value) and name[0] != "_"},
+    **_BUILTINS,
+}
+_TYPES = ("str", "int", "float", "bool", "frequency", "integers", "name", None)
+
+
+class Reason(NamedTuple):
+    """Why some arguments have no place on the other side, and what is at stake."""
+
+    names: tuple[str, ...]
+    impact: Literal["numerics", "performance", "none"]
+    en: str
+    zh: str
+    when: Expression | None
+
+
+class Written(NamedTuple):
+    """An argument of a dialect's script, and the argument of Megatron-LM's own that it stands for."""
+
+    of: str
+    key: str
+    value: Any
+
+
+class Writing(NamedTuple):
+    """How a dialect's script says what one of Megatron-LM's arguments says."""
+
+    of: str
+    when: Expression | None
+    to: tuple[tuple[str, Expression], ...]
+
+
+class Dialect(NamedTuple):
+    """One version of a fork."""
+
+    name: str
+    label: str
+    base: str
+    arguments: tuple[ArgumentFact, ...]
+    rows: Beside
+    """What its code makes of the values."""
+    reasons: tuple[Reason, ...]
+    read: frozenset[str]
+    """The arguments that some row reads."""
+    writing: tuple[Writing, ...]
+    note: tuple[str, str] | None
+    """What is said wherever its facts are used."""
+    replaced: frozenset[str]
+    """Rules about code of Megatron-LM's that the fork has code of its own for."""
+    own: frozenset[str]
+    """The destinations that only the fork's arguments write."""
+    known: Catalog
+    """Megatron-LM's arguments and the fork's."""
+
+    def written(self, values: Mapping[str, Any]) -> list[Written]:
+        """Megatron-LM's arguments as this fork's scripts say them, in their order."""
+        known: dict[str, Any] = {dest: fact.default for dest, fact in self.known.by_dest.items()} | dict(values)
+        told = {key: Written(key, key, value) for key, value in values.items()}
+        for one in self.writing:
+            if one.of not in values or (one.when is not None and not one.when(known)):
+                continue
+            for dest, expression in one.to:
+                value = expression(known)
+                told.pop(dest, None)
+                if value is not None:
+                    told[dest] = Written(one.of, dest, value)
+        return list(told.values())
+
+    def said_by(self, dest: str) -> tuple[str, ...]:
+        """The arguments of Megatron-LM's own that come to say what one of the fork's says."""
+        names, found = {dest}, dict[str, None]()
+        for row in (*self.rows.before, *self.rows.after):
+            reads = {name for part in (row.value, row.condition) if isinstance(part, Expression) for name in part.reads}
+            if names.isdisjoint(reads):
+                continue
+            if row.action == "let":
+                names.add(row.target)
+            elif row.target and self.known.knows(row.target):
+                found[row.target] = None
+        return tuple(found)
+
+    def about(self, dest: str) -> Reason | None:
+        """The first reason about an argument, whether or not it holds."""
+        return next((one for one in self.reasons if any(_fits(name, dest) for name in one.names)), None)
+
+    def reason(self, dest: str, settings: Mapping[str, Setting]) -> Reason | None:
+        """The first reason for an argument that holds where the settings are these; None where there is none."""
+        own = dest in self.own
+        fitting = (one for one in self.reasons if (own or one.when) and any(_fits(name, dest) for name in one.names))
+        return next((one for one in fitting if one.when is None or _holds(one.when, settings)), None)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """Whether a name is a pattern's, whose `*` stands for any text."""
+    first, star, rest = pattern.partition("*")
+    if not star:
+        return name == pattern
+    middle, _, end = rest.rpartition("*")
+    return name.startswith(first) and name.endswith(end) and middle in name[len(first) :]
+
+
+class _Values:
+    """The settings as an expression asks for them."""
+
+    def __init__(self, settings: Mapping[str, Setting]) -> None:
+        self.settings = settings
+
+    def __getitem__(self, name: str) -> Any:
+        setting = self.settings[name]
+        if not setting.decided:
+            raise LookupError(name)
+        return setting.value
+
+    def given(self, dest: str) -> bool:
+        """Whether the user gave an argument."""
+        setting = self.settings.get(dest)
+        return setting is not None and setting.raw is not None
+
+    def raw(self, dest: str) -> str:
+        """What the user wrote for an argument."""
+        setting = self.settings.get(dest)
+        return "" if setting is None or not setting.raw else setting.raw[0]
+
+
+def _holds(condition: Expression, settings: Mapping[str, Setting]) -> bool:
+    """Whether a condition holds, or may: what cannot be worked out is no reassurance."""
+    try:
+        return bool(condition(_Values(settings)))
+    except TOO_ODD:
+        return True
+
+
+_loaded: dict[str, Dialect] = {}
+_texts: dict[str, str] = {}
+"""What a user's file said when it was read last."""
+
+
+def dialects_with(dest: str) -> Iterator[Dialect]:
+    """The dialects that come with accmap and have an argument of their own of this destination, oldest first."""
+    for name in known_dialects():
+        dialect = dialect_named(name)
+        if dialect is not None and dest in dialect.own:
+            yield dialect
+
+
+def known_dialects() -> tuple[str, ...]:
+    """The names of those that come with accmap."""
+    from .dialect_signs_compiled import SIGNS
+
+    return tuple(f"{sign[0]}-{version}" for sign in SIGNS for version in sign[1])
+
+
+def dialect_named(text: str, where: str = "--megatron") -> Dialect | None:
+    """The dialect of a name, `mindspeed-llm-2.3` or its newest version `mindspeed-llm`, or of a user's file."""
+    if names_a_file(text):
+        found = _users_own(text)
+        _loaded[found.name] = found
+        return found
+    found = _loaded.get(text)
+    if found is None:
+        from .dialect_signs_compiled import SIGNS
+
+        for fork, versions, *_ in SIGNS:
+            version = versions[-1] if text == fork else text.removeprefix(f"{fork}-")
+            if text.startswith(fork) and version in versions:
+                module = import_module(f".dialect_{fork.replace('-', '_')}_compiled", __package__)
+                found = dialect_of(module.CONTENT, version, where)
+        if found is not None:
+            _loaded[text] = _loaded[found.name] = found
+    return found
+
+
+def _users_own(path: str) -> Dialect:
+    """The dialect of a user's file as it stands now."""
+    from ..border.incoming import read_text
+
+    source = read_text(path)
+    if _texts.get(path) == source.text:
+        return _loaded[path]
+    found = _loaded[path] = _described(source, path)
+    _texts[path] = source.text
+    return found
+
+
+def _described(source: SourceText, path: str) -> Dialect:
+    import yaml
+
+    try:
+        content = yaml.safe_load(source.text)
+    except yaml.YAMLError as error:
+        raise UnreadableError(finding(say.no_dialect(why=verbatim(str(error).partition("\n")[0])), path)) from error
+    if not isinstance(content, dict):
+        raise UnreadableError(finding(say.no_dialect(why=verbatim("no mapping")), path))
+    return dialect_of(content, None, path)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def dialect_of(content: Mapping[str, Any], version: str | None, where: str) -> Dialect:
+    """A dialect of a file's content; UnreadableError where it is malformed."""
+    try:
+        return _Reading(content, version).dialect()
+    except (ValueError, TypeError, KeyError, LookupError, AttributeError) as error:
+        why = f"{error.args[0]}: missing" if isinstance(error, KeyError) else str(error)
+        raise UnreadableError(finding(say.no_dialect(why=verbatim(why)), where)) from error
+
+
+_MEMBERS = {
+    "name",
+    "label",
+    "base",
+    "versions",
+    "signs",
+    "facts",
+    "arguments",
+    "rows",
+    "reasons",
+    "writing",
+    "note",
+    "replaced",
+}
+
+
+class _Reading:
+    def __init__(self, content: Mapping[str, Any], version: str | None) -> None:
+        strange = set(content) - _MEMBERS
+        if strange:
+            raise ValueError(f"there is no member {sorted(strange)[0]}")
+        self.content = content
+        versions: Mapping[str, Any] = content.get("versions") or {}
+        self.order = list(versions)
+        self.version = version or (self.order[-1] if self.order else None)
+        self.more: Mapping[str, Any] = versions.get(self.version) or {} if self.version else {}
+
+    def dialect(self) -> Dialect:
+        content = self.content
+        base = str(content["base"])
+        if base not in VERSIONS:
+            raise ValueError(f"{base} is no version of Megatron-LM")
+        name = str(content["name"]) + (f"-{self.version}" if self.version else "")
+        note = self.more.get("note") or content.get("note")
+        known, reads = catalog(base), set[str]()
+        arguments = self._arguments()
+        beside = self._beside(reads)
+        return Dialect(
+            name,
+            str(self.more.get("label") or content.get("label") or name),
+            base,
+            arguments,
+            beside,
+            tuple(map(_reason, self._all("reasons"))),
+            frozenset(reads),
+            tuple(map(self._writing, self._all("writing"))),
+            note and (str(note[0]), str(note[1])),
+            frozenset(map(str, content.get("replaced") or ())),
+            frozenset(fact.dest for fact in arguments if not known.knows(fact.dest)),
+            with_arguments(known, arguments),
+        )
+
+    def _all(self, member: str) -> list[Mapping[str, Any]]:
+        """The entries of a member that hold for this version."""
+        return [one for one in self.content.get(member) or () if self._counts(one)]
+
+    def _arguments(self) -> tuple[ArgumentFact, ...]:
+        """The arguments; the last of a name counts."""
+        given = map(self._argument, self._all("arguments"))
+        return tuple({fact.options: fact for fact in given}.values())
+
+    def _beside(self, reads: set[str]) -> Beside:
+        """The rows, before and behind Megatron-LM's own."""
+        before: list[Row] = []
+        after: list[Row] = []
+        lifted: set[str] = set()
+        for one in self._all("rows"):
+            if "lift" in one:
+                lifted.add(str(one["lift"]))
+            else:
+                (before if one.get("stage") == "before" else after).append(self._row(one, reads))
+        return Beside(tuple(before), tuple(after), frozenset(lifted))
+
+    def _counts(self, one: Mapping[str, Any]) -> bool:
+        versions = one.get("versions")
+        if versions is None:
+            return True
+        if isinstance(versions, (list, tuple)):
+            return self.version in cast("Sequence[str]", versions)
+        return self.version in versions_in(str(versions), self.order)
+
+    def _argument(self, one: Mapping[str, Any]) -> ArgumentFact:
+        options = one["options"]
+        options = tuple(options.split() if isinstance(options, str) else options)
+        action, kind = one.get("action", "store"), one.get("type")
+        if not options or not all(option.startswith("-") for option in options) or kind not in _TYPES:
+            raise ValueError(f"{one} is no argument")
+        default = one.get("default", {"true": False, "false": True}.get(action))
+        choices = one.get("choices")
+        return ArgumentFact(
+            options,
+            str(one.get("dest") or destination(next((o for o in options if o.startswith("--")), options[0]))),
+            kind,
+            one.get("nargs"),
+            one.get("const"),
+            default,
+            None if choices is None else tuple(choices),
+            action,
+            str(one.get("group", self.content["name"])),
+        )
+
+    def _expression(self, text: object, reads: set[str]) -> Expression:
+        found = Expression(str(text), _FUNCTIONS, OF_RUN)
+        reads.update(found.reads)
+        return found
+
+    def _row(self, one: Mapping[str, Any], reads: set[str]) -> Row:
+        actions = [action for action in _ACTIONS if action in one]
+        strange = set(one) - {*_ACTIONS, "to", "when", "versions", "stage", "source"}
+        if len(actions) != 1 or strange or ("to" in one) != (actions[0] not in ("require", "ignored")):
+            raise ValueError(f"{dict(one)} is no row")
+        action = actions[0]
+        target = "" if action == "require" else str(one[action])
+        if action == "ignored":
+            reads.add(target)
+        text = one["require"] if action == "require" else one.get("to")
+        value = None if text is None else self._expression(text, reads)
+        when = one.get("when")
+        condition = None if when is None else self._expression(when, reads)
+        return Row(action, target, value, condition, Said("" if text is None else str(text), str(when or ""), "", ""))
+
+    def _writing(self, one: Mapping[str, Any]) -> Writing:
+        when = one.get("when")
+        reads: set[str] = set()
+        told: Mapping[str, Any] = one.get("to") or {}
+        to = tuple((str(dest), self._expression(text, reads)) for dest, text in told.items())
+        return Writing(str(one["of"]), None if when is None else self._expression(when, reads), to)
+
+
+def _reason(one: Mapping[str, Any]) -> Reason:
+    names = one["arguments"]
+    if one["impact"] not in ("numerics", "performance", "none"):
+        raise ValueError(f"{one['impact']} is no impact")
+    return Reason(
+        tuple(names.split() if isinstance(names, str) else names),
+        one["impact"],
+        str(one["en"]),
+        str(one.get("zh") or one["en"]),
+        None if "when" not in one else Expression(str(one["when"]), _FUNCTIONS, OF_RUN),
+    )
+
+
+# --- which fork a script is one of ---
+
+
+_SURE = 2
+"""So many of its own arguments make a fork: one flag may be anybody's."""
+_SHOWN = 3
+
+
+class Recognised(NamedTuple):
+    """A dialect that a launch was recognised as, and by what."""
+
+    dialect: Dialect
+    reason: Words
+
+
+def recognised(parsed: Parsed, launch: Launch | None, arguments: Sequence[Argument]) -> Recognised | None:
+    """The fork whose signs a launch bears, in the lowest of its versions that knows most of the arguments."""
+    from .dialect_signs_compiled import SIGNS
+
+    words = [word.text for word in arguments]
+    flags = dict.fromkeys(word.partition("=")[0] for word in words if word.startswith("--"))
+    spoken = [*flags, *(f"{flag} {value}" for flag, value in zip(words, [*words[1:], ""], strict=True))]
+    script = "" if launch is None or launch.script is None else launch.script.replace("\\", "/").rpartition("/")[2]
+    for fork, versions, scripts, values, alone, masks in SIGNS:
+        sure = [*(one for one in scripts if one == script), *_signs(parsed, values)]
+        own = [word for word in spoken if word in alone]
+        if sure or _most_are(own, parsed):
+            at = _lowest([masks[word] for word in spoken if word in masks], len(versions))
+            return _named_by(f"{fork}-{versions[at]}", [*sure, *own])
+    return None
+
+
+def _most_are(own: Sequence[str], parsed: Parsed) -> bool:
+    """Whether enough of what no version knows is a fork's; what has more of its own is another fork."""
+    unknown = sum(given.fact is None for given in parsed.given.values())
+    return len(own) >= _SURE and 2 * len(own) >= unknown
+
+
+def _signs(parsed: Parsed, values: Sequence[tuple[str, str]]) -> list[str]:
+    """The arguments whose value begins as only a fork's does."""
+    found: list[str] = []
+    for dest, start in values:
+        given = parsed.given.get(dest)
+        if given is not None:
+            found += [f"{given.flag} {word}" for word in given.raw if word.startswith(start)][:1]
+    return found
+
+
+def _named_by(name: str, signs: Sequence[str]) -> Recognised:
+    found = dialect_named(name)
+    assert found is not None
+    more = ", …" if len(signs) > _SHOWN else ""
+    return Recognised(found, say.dialect_of(label=found.label, signs=", ".join(signs[:_SHOWN]) + more))
+
+
+def _lowest(masks: Sequence[int], versions: int) -> int:
+    """The lowest version that takes as many as any, of those whose own facts are known before the others."""
+    counts = [sum(mask >> at & 1 for mask in masks) for at in range(versions)]
+    best = max(counts)
+    return next((at for at, count in enumerate(counts) if count == best and at), 0)

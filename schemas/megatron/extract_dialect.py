@@ -1,0 +1,93 @@
+"""Reads a version of a fork that comes with accmap out of its source, as `extract.py` does for Megatron-LM's own.
+
+`python -m accmap.schemas.megatron.extract_dialect mindspeed-llm 26.1 --megatron TREE --package mindspeed_llm TREE...`
+prints what its parser has that the dialect's file does not say and the other way round; `--write` puts it into the
+file. MEGATRON is the source tree that the fork stands on, the TREEs hold the fork and its own packages. What is exactly
+Megatron-LM's own is left out; a version that is `like` another keeps only what that one does not know.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ..house_yaml import house_yaml
+from . import facts as stored
+from .compile_dialects import FOLDER
+from .extract import ExtractionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PROGRAM = os.path.join(os.path.dirname(os.path.realpath(__file__)), "dialect_extraction.py")
+_TIME = 300
+
+
+def parser_of(megatron: str, package: str, trees: Sequence[str]) -> list[dict[str, Any]]:
+    """Every argument of the fork's parser."""
+    words = [sys.executable, "-I", "-B", PROGRAM, *map(os.path.abspath, (megatron,)), package]
+    ran = subprocess.run(
+        [*words, *map(os.path.abspath, trees)], capture_output=True, text=True, check=False, timeout=_TIME
+    )
+    if ran.returncode:
+        raise ExtractionError(f"{trees}: {ran.stderr.strip()[-2000:]}")
+    return json.loads(ran.stdout)
+
+
+def own_of(arguments: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The arguments that are not among the others, just as they are."""
+    known = [_without_group(one) for one in others]
+    return [stored.without_nothing(one) for one in arguments if _without_group(one) not in known]
+
+
+def unknown_to(arguments: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The arguments none of whose options the others have."""
+    known = {option for one in others for option in one["options"]}
+    return [stored.without_nothing(one) for one in arguments if known.isdisjoint(one["options"])]
+
+
+def _without_group(one: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in one.items() if key != "group" and value is not None}
+
+
+def extracted(content: Mapping[str, Any], version: str, found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a version's facts are, of all that its parser has."""
+    base = stored.read().of(str(content["base"]))
+    like = content["versions"][version].get("like")
+    if like is None:
+        return own_of(found, base)
+    return unknown_to(found, [*base, *stored.read(str(FOLDER / content["facts"])).of(like)])
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m accmap.schemas.megatron.extract_dialect", description=__doc__)
+    parser.add_argument("name")
+    parser.add_argument("version")
+    parser.add_argument("--megatron", required=True)
+    parser.add_argument("--package", required=True)
+    parser.add_argument("trees", nargs="+")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args(words)
+    content = house_yaml((FOLDER / f"{given.name}.yaml").read_text("utf-8"))
+    order = list(content["versions"])
+    path = str(FOLDER / content["facts"])
+    facts = stored.read(path) if os.path.exists(path) else stored.Facts([], [], {})
+    found = extracted(content, given.version, parser_of(given.megatron, given.package, given.trees))
+    before = {json.dumps(one, sort_keys=True) for one in facts.of(given.version)}
+    after = {json.dumps(one, sort_keys=True) for one in found}
+    for sign, changed in (("-", before - after), ("+", after - before)):
+        print("".join(f"{sign} {one}\n" for one in sorted(changed)), end="")
+    if given.write:
+        text = stored.text(stored.with_version(facts, given.version, found, {}, order))
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
