@@ -277,10 +277,10 @@ def test_sarif_follows_the_official_schema(
 
 
 def test_text_shows_the_line_and_both_languages(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml")
+    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--all")
     assert "planted/mindformers.yaml:21:17: error[OPT006] weight-decay-differs" in out
     assert "21 |   weight_decay: 0.01" in out
-    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--lang", "zh")
+    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--lang", "zh", "--all")
     assert "权重衰减系数：Megatron-LM 为 0.1" in out
     assert folder
 
