@@ -436,6 +436,21 @@ COMMANDS: dict[str, Command] = {
             ),
         ),
         Command(
+            "init",
+            "init",
+            "Find scripts and YAMLs in a tree, propose which belong together, and write accmap.toml.",
+            "在目录中查找脚本与 YAML，给出配对建议，并写出 accmap.toml。",
+            "[FOLDER]",
+            0,
+            1,
+            (
+                Option(("--yes", "-y"), "Write without a question.", "不经询问直接写出。", kind="flag"),
+                Option(("--profile",), "What the pairs are for.", "配对的用途。", choices=("align", "train")),
+                Option(("--force",), "Replace the configuration.", "替换已有配置。", kind="flag"),
+                LANGUAGE,
+            ),
+        ),
+        Command(
             "rules",
             "rules",
             "Every rule, with severity, profiles and sources.",
