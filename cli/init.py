@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from ..schemas.config import ReadOptions
     from ..schemas.diagnostic import Language
+    from ..schemas.message import Words
     from .proposing import Candidate, Proposals
 
-_YES = frozenset(("y", "yes", "是", "好"))
 _MOST_OPEN = 12
 _OF_PATTERNS = "*\\"
 
@@ -103,16 +103,15 @@ def _show(found: Proposals, counts: tuple[int, int, int], language: Language) ->
     if found.open:
         print_line("")
     for path, alike in list(found.open.items())[:_MOST_OPEN]:
-        comma = "、" if language == "zh" else ", "
-        print_line(say.fits_alike(path=path, others=comma.join(alike)).text(language))
+        listed = say.between_names().text(language).join(alike)
+        print_line(say.fits_alike(path=path, others=listed).text(language))
     if not found.pairs:
         print_line(say.no_pair_was_found().text(language))
     print_line("")
 
 
-def _because(reasons: Sequence[object], language: Language) -> str:
-    texts = [getattr(reason, "zh", reason) if language == "zh" else str(reason) for reason in reasons]
-    return ("；" if language == "zh" else "; ").join(map(str, texts))
+def _because(reasons: Sequence[Words], language: Language) -> str:
+    return say.between_reasons().text(language).join(reason.text(language) for reason in reasons)
 
 
 def _agreed(target: str, language: Language) -> bool:
@@ -120,7 +119,7 @@ def _agreed(target: str, language: Language) -> bool:
     if not sys.stdin.isatty():
         return False
     tell(say.write_it(path=os.path.normpath(target)).text(language))
-    return sys.stdin.readline().strip().lower() in _YES
+    return sys.stdin.readline().strip().lower() in say.words_of_consent().zh.split()
 
 
 def _text(found: Proposals, profile: str | None, language: Language) -> str:
