@@ -97,7 +97,7 @@ def run(
         if no_config
         else find_configuration(start, reader.text, config, reader.passed, confine=options.confine is not None)
     )
-    settings = _settings(found, options, profile, select, ignore, extend_select)
+    settings = settings_of(found, options, profile, select, ignore, extend_select)
     language = _language(found, lang)
     if found.ignored:
         from .configuration import ignored_configurations
@@ -232,14 +232,15 @@ def _once(settings: Settings, files: Sequence[str], stdin_name: str | None, wish
     return exit_code(report, _limit(settings, wishes))
 
 
-def _settings(
+def settings_of(
     found: Configuration,
     options: ReadOptions,
     profile: str | None,
     select: Sequence[str],
     ignore: Sequence[str],
-    extend_select: Sequence[str],
+    extend_select: Sequence[str] = (),
 ) -> Settings:
+    """What a run is told: the words that were given, then what the configuration says."""
     chosen, dropped, more = _codes(select), _codes(ignore), _codes(extend_select)
     for given, name in ((chosen, "--select"), (dropped, "--ignore"), (more, "--extend-select")):
         check_codes(given, name)

@@ -22,7 +22,7 @@ from .messages_compiled import say
 from .parsing import UsageError, counts_from_one
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from ..mapper.recipe.values import Recipe
@@ -70,43 +70,28 @@ def run(
     **sizes: int | None,
 ) -> int:
     """Verify a pair and print the report."""
-    from ..verifier.verify import MissingFrameworkError, Options, verify
+    from ..verifier.verify import MissingFrameworkError
 
     if len(files) == 1 and not against:
         raise UsageError(say.verify_needs_two_files_a())
     chosen = _sizes(sizes)
     if seeds is not None and seeds < 1:
         raise counts_from_one("--seeds", seeds)
-    sources = [read_input(name, stdin_name) for name in files]
-    configs = [config_of(source, options, path=source.name) for source in sources]
-    for config in configs:
-        require_training(config)
-        require_accepted(config)
-        unknown = unknown_class(config)
-        if unknown is not None:
-            raise UnreadableError(unknown)
-    a, b = _pair(configs, against)
+    chosen_options = {
+        "sizes": chosen,
+        "keep_sizes": no_shrink,
+        "stage": stage,
+        "seeds": seeds or 1,
+        "against": "torch" if against else "",
+        "limits": _limits(timeout, memory),
+    }
     try:
-        found = verify(
-            a,
-            b,
-            Options(
-                sizes=chosen,
-                keep_sizes=no_shrink,
-                stage=stage,  # pyright: ignore[reportArgumentType] - the option's choices are these words
-                seeds=seeds or 1,
-                against="torch" if against else "",
-                limits=_limits(timeout, memory),
-            ),
-            progress=_silent if quiet else _say,
-            language=lang,
+        found, findings, configs = verified(
+            files, options, chosen_options, stdin_name, progress=_silent if quiet else _say, language=lang
         )
     except MissingFrameworkError as error:
-        tell(f"accmap: {_missing(error, lang)}")
+        tell(f"accmap: {missing_sentence(error, lang)}")
         return UNUSABLE
-    findings = () if against else findings_of(configs, sources)
-    if not against:
-        found = found.in_part(unexercised(configs, findings, stage, lang))
     rules = rules_for(found, findings)
     text = _rendered(found, rules, format, lang, [config.basis for config in configs])
     if output is None:
@@ -114,6 +99,35 @@ def run(
     else:
         write_text(output, text, force=force)
     return FINE if found.verdict == "match" else BAD
+
+
+def verified(
+    names: Sequence[str],
+    options: ReadOptions,
+    chosen: dict[str, Any],
+    stdin_name: str | None = None,
+    *,
+    progress: Callable[[str], None] | None = None,
+    language: Language = "en",
+) -> tuple[Verification, Sequence[Diagnostic], Sequence[Config]]:
+    """What both models say of a pair, what the linter reports of it, and its files as they were read."""
+    from ..verifier.verify import Options, verify
+
+    sources = [read_input(name, stdin_name) for name in names]
+    configs = [config_of(source, options, path=source.name) for source in sources]
+    for config in configs:
+        require_training(config)
+        require_accepted(config)
+        unknown = unknown_class(config)
+        if unknown is not None:
+            raise UnreadableError(unknown)
+    against = chosen.get("against")
+    a, b = _pair(configs, against)
+    found = verify(a, b, Options(**chosen), progress=progress or _silent, language=language)
+    if against:
+        return found, (), configs
+    findings = findings_of(configs, sources)
+    return found.in_part(unexercised(configs, findings, chosen.get("stage", "all"), language)), findings, configs
 
 
 def rules_for(found: Verification, findings: Sequence[Diagnostic] = ()) -> tuple[str, ...]:
@@ -260,7 +274,8 @@ def _limits(timeout: int | None, memory: int | None) -> Any:
     return Limits(float(timeout or usual.seconds), float(memory or usual.megabytes))
 
 
-def _missing(error: Any, language: Language) -> str:
+def missing_sentence(error: Any, language: Language) -> str:
+    """What is missing, and the one command that installs it."""
     from ..verifier.verify import INSTALL
 
     names = ", ".join(error.modules)
