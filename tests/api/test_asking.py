@@ -12,7 +12,7 @@ import pytest
 import accmap
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "evidence" / "logs"))
-from writing_logs import falling, megatron_run  # noqa: E402
+from writing_logs import falling, megatron_run
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SCRIPT, YAML = EXAMPLES / "planted" / "megatron.sh", EXAMPLES / "planted" / "mindformers.yaml"
