@@ -34,6 +34,7 @@ _WORDS = {
     "zh": ("用法：", "[选项]", "命令 [参数]...", "选项：", "命令："),
 }
 _VERSION = {"en": "Print the version.", "zh": "显示版本。"}
+_VERBOSE = {"en": "With --version: what a bug report needs.", "zh": "与 --version 合用：显示报告缺陷所需的信息。"}
 _CHINESE = {
     "help": "显示本页。",
     "install_completion": "为当前 shell 安装命令补全。",
@@ -146,8 +147,9 @@ def build_application(language: str = "en") -> typer.Typer:
     @application.callback()
     def root(  # pyright: ignore[reportUnusedFunction]
         version: bool = typer.Option(False, "--version", "-V", help=_VERSION[language]),
+        verbose: bool = typer.Option(False, "--verbose", help=_VERBOSE[language]),
     ) -> None:
-        del version
+        del version, verbose
 
     root.__doc__ = _ABOUT[language]
     groups: dict[str, typer.Typer] = {}

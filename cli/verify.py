@@ -276,12 +276,13 @@ def _limits(timeout: int | None, memory: int | None) -> Any:
 
 def missing_sentence(error: Any, language: Language) -> str:
     """What is missing, and the one command that installs it."""
-    from ..verifier.verify import INSTALL
+    from ..schemas.installation import install_command
 
+    install = install_command("verify")
     names = ", ".join(error.modules)
     if language == "zh":
-        return f"缺少 {names}；请运行 {INSTALL}"
-    return f"{names} not installed; {INSTALL} installs what verify needs"
+        return f"缺少 {names}；请运行 {install}"
+    return f"{names} not installed; {install} installs what verify needs"
 
 
 def _rendered(

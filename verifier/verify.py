@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..mapper.modules import fields_of
+from ..schemas.installation import install_command
 from . import comparison, dimensions, fields, localise, megatron_side, mindformers_side
 from .blueprint import Blueprint, InputPlan, Job
 from .comparison import Comparison
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 Verdict = Literal["match", "partial", "mismatch", "not-verifiable"]
 Stage = Literal["step1", "local-norm", "step2", "all"]
 
-INSTALL = 'pip install "accmap[verify]"'
 _NEEDS = {"megatron": ("torch", "megatron.core"), "mindformers": ("mindspore", "mindformers"), "torch": ("torch",)}
 _STEPS = {"step1": 1, "local-norm": 1, "step2": 2, "all": 4}
 _TOKENS = 32
@@ -40,7 +40,7 @@ class MissingFrameworkError(Exception):
 
     def __init__(self, modules: tuple[str, ...]) -> None:
         self.modules = modules
-        super().__init__(f"{', '.join(modules)} not installed; {INSTALL} installs it")
+        super().__init__(f"{', '.join(modules)} not installed; {install_command('verify')} installs it")
 
 
 class Options(NamedTuple):
