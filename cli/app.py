@@ -13,6 +13,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.completion import get_completion_script
 from typer.core import TyperCommand, TyperGroup
 
 from ..schemas.border.outgoing import composed, emit
@@ -83,6 +84,7 @@ class _ChineseGroupPage(_GroupPage):
     language = "zh"
 
 
+_SHELLS = ("bash", "zsh", "fish")
 _PAGES = {"en": (_Page, _GroupPage), "zh": (_ChinesePage, _ChineseGroupPage)}
 
 
@@ -119,6 +121,12 @@ def run_application(words: Sequence[str]) -> int:
     # A group of commands has no option of its own; the page's language is known by now.
     pairs = zip(("", *words), words, strict=False)
     given = [word for before, word in pairs if "--lang" not in (before, word) and not word.startswith("--lang=")]
+    if len(given) == 2 and given[0] == "--show-completion" and given[1] in _SHELLS:
+        # Typer would look at the shell that runs it, whatever shell is named.
+        emit(
+            composed(get_completion_script(prog_name="accmap", complete_var="_ACCMAP_COMPLETE", shell=given[1]) + "\n")
+        )
+        return 0
     if given and given[0] in ALL_COMMANDS and " ".join(given[:2]) in ALL_COMMANDS:
         # `playbook` takes operands itself, so that `playbook status` cannot be a member of a group.
         given[:2] = [" ".join(given[:2])]
