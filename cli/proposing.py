@@ -73,29 +73,32 @@ def candidate(path: str, recipe: Recipe) -> Candidate:
 
 def proposals(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> Proposals:
     """The pairs of a tree."""
-    folders = [os.path.dirname(one.path) for one in (*scripts, *yamls)]
-    alone = frozenset(
-        folder
-        for folder in folders
-        if sum(os.path.dirname(one.path) == folder for one in scripts) == 1
-        and sum(os.path.dirname(one.path) == folder for one in yamls) == 1
-    )
-    fits = {(s.path, y.path): _fit(s, y, alone) for s in scripts for y in yamls}
-    fits = {pair: fit for pair, fit in fits.items() if fit is not None}
+    alone = _with_one_of_each(scripts, yamls)
+    fits = {
+        (script.path, yaml.path): fit
+        for script in scripts
+        for yaml in yamls
+        if (fit := _fit(script, yaml, alone)) is not None
+    }
+    by_path = {one.path: one for one in yamls}
     pairs: list[Proposal] = []
     undecided: dict[str, tuple[str, ...]] = {}
-    by_path = {one.path: one for one in (*scripts, *yamls)}
     for script in scripts:
         best = _best({yaml: fit for (one, yaml), fit in fits.items() if one == script.path})
+        back = _best({one: fit for (one, yaml), fit in fits.items() if yaml == best[0]}) if len(best) == 1 else ()
         if len(best) > 1:
             undecided[script.path] = best
-        elif best:
-            back = _best({one: fit for (one, yaml), fit in fits.items() if yaml == best[0]})
-            if back == (script.path,):
-                pairs.append(Proposal(script.path, best[0], _reasons(script, by_path[best[0]], alone)))
-            elif script.path in back:
-                undecided[best[0]] = back
+        elif back == (script.path,):
+            pairs.append(Proposal(script.path, best[0], _reasons(script, by_path[best[0]], alone)))
+        elif script.path in back:
+            undecided[best[0]] = back
     return Proposals(tuple(pairs), undecided)
+
+
+def _with_one_of_each(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> frozenset[str]:
+    """The folders that hold just one script and just one YAML."""
+    held: list[list[str]] = [[os.path.dirname(one.path) for one in side] for side in (scripts, yamls)]
+    return frozenset(folder for folder in held[0] if held[0].count(folder) == held[1].count(folder) == 1)
 
 
 def _fit(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> tuple[int, int, int] | None:

@@ -199,14 +199,7 @@ def compiled_pages() -> str:
             "options": dict(rule.get("options", {})),
         }
     pages |= defects.pages()
-    for module in READERS:
-        for kind in kinds(module):
-            entry = pages.setdefault(
-                kind.code,
-                {"reader": kind.name, "severity": kind.severity, "messages": (), "sources": (f"accmap {module}",)},
-            )
-            if "reader" in entry:
-                entry["messages"] = (*entry["messages"], (kind.en, kind.zh))
+    _add_readers(pages)
     own: dict[str, Any] = {}
     for code, parts in explained().items():
         (pages if code in pages else own).setdefault(code, {}).update(parts)
@@ -217,6 +210,18 @@ def compiled_pages() -> str:
         PAGES={code: pages[code] for code in sorted(pages, key=lambda code: (PREFIXES.index(code[:3]), code))},
         OWN=own,
     )
+
+
+def _add_readers(pages: dict[str, Any]) -> None:
+    """What the readers find wrong, each code with its messages."""
+    for module in READERS:
+        for kind in kinds(module):
+            entry = pages.setdefault(
+                kind.code,
+                {"reader": kind.name, "severity": kind.severity, "messages": (), "sources": (f"accmap {module}",)},
+            )
+            if "reader" in entry:
+                entry["messages"] = (*entry["messages"], (kind.en, kind.zh))
 
 
 def explained() -> dict[str, dict[str, Any]]:

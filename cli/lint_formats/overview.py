@@ -69,19 +69,26 @@ def table(units: Sequence[Unit], language: Language, colour: bool, limit: int | 
     """A row for each unit with findings, at most so many, and how many have none."""
     loud = [unit for unit in units if unit.is_loud]
     shown = loud if limit is None else loud[: max(1, limit - 3)]
-    groups = [group for group in GROUPS if any(unit.counts[group] for unit in loud)]
-    heads = [*(group_name(group).text(language) for group in groups), say.remarks().text(language)]
     if shown:
-        first = max(columns(text) for text in (say.pair().text(language), *(unit.name for unit in shown)))
-        yield painted(f"{_padded(say.pair().text(language), first)}  {'  '.join(heads)}", "bold", colour)
-        for unit in shown:
-            cells = [str(unit.counts[group]) for group in (*groups, REMARK)]
-            fields = [f"{cell:>{columns(head)}}" for cell, head in zip(cells, heads, strict=True)]
-            yield f"{_padded(unit.name, first)}  {'  '.join(fields)}"
+        yield from _grid(
+            shown, [group for group in GROUPS if any(unit.counts[group] for unit in loud)], language, colour
+        )
     if len(shown) < len(loud):
         yield say.more_places(number=len(loud) - len(shown)).text(language)
     if len(loud) < len(units):
         yield say.without_findings(number=len(units) - len(loud), total=len(units)).text(language)
+
+
+def _grid(shown: Sequence[Unit], groups: Sequence[str], language: Language, colour: bool) -> Iterator[str]:
+    """The heads of the columns, and a row a unit."""
+    corner = say.pair().text(language)
+    heads = [*(group_name(group).text(language) for group in groups), say.remarks().text(language)]
+    first = max(columns(corner), *(columns(unit.name) for unit in shown))
+    yield painted(f"{_padded(corner, first)}  {'  '.join(heads)}", "bold", colour)
+    for unit in shown:
+        cells = (unit.counts[group] for group in (*groups, REMARK))
+        fields = [f"{cell:>{columns(head)}}" for cell, head in zip(cells, heads, strict=True)]
+        yield f"{_padded(unit.name, first)}  {'  '.join(fields)}"
 
 
 def _padded(text: str, width: int) -> str:
