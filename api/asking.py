@@ -238,4 +238,4 @@ def explain(word: str, language: Literal["en", "zh"] = "en") -> Explanation:
 def _require(what: str, given: str, known: Sequence[str]) -> None:
     if given not in known:
         listed = ", ".join(known)
-        raise UsageError(say.is_one_of(what=what, listed=listed, given=given, hint=suggestion(given, known)))
+        raise UsageError(say.is_one_of(option=what, listed=listed, given=given, hint=suggestion(given, known)))

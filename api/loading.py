@@ -132,7 +132,7 @@ def convert(
 
     if to is not None and to not in FRAMEWORKS:
         listed = ", ".join(FRAMEWORKS)
-        raise UsageError(say.is_one_of(what="to", listed=listed, given=to, hint=suggestion(to, FRAMEWORKS)))
+        raise UsageError(say.is_one_of(option="to", listed=listed, given=to, hint=suggestion(to, FRAMEWORKS)))
     config = as_config(source, options)
     translation = translate(with_own_settings(config), to, version, dialect)
     if read_back:

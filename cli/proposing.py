@@ -85,13 +85,14 @@ def proposals(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> Propo
     undecided: dict[str, tuple[str, ...]] = {}
     for script in scripts:
         best = _best({yaml: fit for (one, yaml), fit in fits.items() if one == script.path})
-        back = _best({one: fit for (one, yaml), fit in fits.items() if yaml == best[0]}) if len(best) == 1 else ()
         if len(best) > 1:
             undecided[script.path] = best
-        elif back == (script.path,):
-            pairs.append(Proposal(script.path, best[0], _reasons(script, by_path[best[0]], alone)))
-        elif script.path in back:
-            undecided[best[0]] = back
+        for other in best if len(best) == 1 else ():
+            back = _best({one: fit for (one, yaml), fit in fits.items() if yaml == other})
+            if back == (script.path,):
+                pairs.append(Proposal(script.path, other, _reasons(script, by_path[other], alone)))
+            elif script.path in back:
+                undecided[other] = back
     return Proposals(tuple(pairs), undecided)
 
 
@@ -114,10 +115,8 @@ def _fit(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> tuple[int
 
 
 def _best(fits: Mapping[str, tuple[int, int, int]]) -> tuple[str, ...]:
-    if not fits:
-        return ()
-    most = max(fits.values())
-    return tuple(path for path, fit in fits.items() if fit == most)
+    most = max(fits.values(), default=None)
+    return tuple([path for path, fit in fits.items() if fit == most])
 
 
 def _sizes(script: Candidate, yaml: Candidate) -> tuple[int, int]:

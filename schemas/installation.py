@@ -7,7 +7,7 @@ import os
 from .light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Any, Literal
 
 _NAME = "accmap"
 
@@ -48,12 +48,9 @@ def _direct_address() -> str | None:
     from json import loads
 
     try:
-        noted = distribution(_NAME).read_text("direct_url.json")
-        found = loads(noted) if noted else {}
-    except (PackageNotFoundError, OSError, ValueError):
+        noted: Any = loads(distribution(_NAME).read_text("direct_url.json") or "{}")
+        address = str(noted["url"])
+        control = noted.get("vcs_info")
+        return f"{control['vcs']}+{address}" if control else address
+    except (PackageNotFoundError, OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    address = found.get("url") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    if not isinstance(address, str):
-        return None
-    control = found.get("vcs_info")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return f"{control['vcs']}+{address}" if isinstance(control, dict) and "vcs" in control else address

@@ -40,12 +40,12 @@ def units_of(report: Report, causes: Sequence[Diagnostic]) -> list[Unit]:
     """Every pair and lone file of a report with its counts, the worst first."""
     members = _members(report)
     names = _names(list(dict.fromkeys(members.values())))
-    counts = {files: dict.fromkeys((*GROUPS, REMARK), 0) for files in names}
+    counts: dict[tuple[str, ...], dict[str, int]] = {files: _nothing() for files in names}
     for entry in causes:
         files = _home(entry, members) or ((entry.file,) if len(counts) != 1 else next(iter(counts)))
         if files not in counts:
             names[files] = " + ".join(files)
-            counts[files] = dict.fromkeys((*GROUPS, REMARK), 0)
+            counts[files] = _nothing()
         counts[files][group_of(entry)] += 1
     return sorted((Unit(names[files], found) for files, found in counts.items()), key=lambda unit: unit.badness)
 
@@ -89,6 +89,11 @@ def _grid(shown: Sequence[Unit], groups: Sequence[str], language: Language, colo
         cells = (unit.counts[group] for group in (*groups, REMARK))
         fields = [f"{cell:>{columns(head)}}" for cell, head in zip(cells, heads, strict=True)]
         yield f"{_padded(unit.name, first)}  {'  '.join(fields)}"
+
+
+def _nothing() -> dict[str, int]:
+    """No finding of any group."""
+    return dict.fromkeys((*GROUPS, REMARK), 0)
 
 
 def _padded(text: str, width: int) -> str:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ...schemas.diagnostic import Diagnostic
     from ...schemas.message import Words
 
-GROUPS = ("stops", "numbers", "depends", "advice")
-REMARK = "remark"
+GROUPS: tuple[str, ...] = ("stops", "numbers", "depends", "advice")
+REMARK: str = "remark"
 _SEVERITIES = ("error", "warning", "info")
 
 
