@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 
+from accmap.cli.messages_compiled import say
+from accmap.notebook import table, text
 from accmap.ownership import own, with_own_settings
 from accmap.schemas.config import Config, Framework, ReadOptions
 from accmap.schemas.light_typing import TYPE_CHECKING, NamedTuple
 from accmap.schemas.reader import read_config
+from accmap.schemas.suggestion import suggestion
+from accmap.schemas.usage import UsageError
 from accmap.schemas.yaml_text import parse_path
 
 if TYPE_CHECKING:
@@ -20,11 +25,20 @@ if TYPE_CHECKING:
     from accmap.mapper.recipe.values import Recipe
     from accmap.mapper.translate.report import ReportRow
 
+    Source = str | os.PathLike[str] | Config
+
+FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
+_TELLING = ("approximate", "conditional", "dropped", "unresolved")
+
 
 class Loaded(Config):
     """The effective values of a file, and what they say in the shared vocabulary."""
 
     __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        rows = [(key, one.value, one.origin) for key, one in self.settings.items() if one.origin != "default"]
+        return table(f"{self.file}: {self.framework} {self.framework_version}", ("key", "value", "origin"), rows)
 
     @property
     def recipe(self) -> Recipe:
@@ -84,14 +98,23 @@ class Converted(NamedTuple):
     version: str
     dialect: str
 
+    def _repr_html_(self) -> str:
+        lost = [(row.status, ", ".join(row.source), row.en) for row in self.rows if row.status in _TELLING]
+        return text(f"{self.framework} {self.version}", self.text) + table("", ("status", "from", "message"), lost)
 
-def load(path: str, options: ReadOptions | None = None) -> Loaded:
+
+def load(path: str | os.PathLike[str], options: ReadOptions | None = None) -> Loaded:
     """Read the file at `path`, of either framework, as the framework would; UnreadableError where it cannot be."""
-    return with_own_settings(Loaded(*read_config(path, options)))
+    return with_own_settings(Loaded(*read_config(os.fspath(path), options)))
+
+
+def as_config(source: Source, options: ReadOptions | None = None) -> Config:
+    """What was loaded, or the file at a path."""
+    return source if isinstance(source, Config) else load(source, options)
 
 
 def convert(
-    source: str | Config,
+    source: Source,
     to: Framework | None = None,
     *,
     version: str | None = None,
@@ -107,7 +130,10 @@ def convert(
     from accmap.mapper.translate.translation import translate
     from accmap.mapper.translate.writing import text_of
 
-    config = load(source, options) if isinstance(source, str) else source
+    if to is not None and to not in FRAMEWORKS:
+        listed = ", ".join(FRAMEWORKS)
+        raise UsageError(say.is_one_of(option="to", listed=listed, given=to, hint=suggestion(to, FRAMEWORKS)))
+    config = as_config(source, options)
     translation = translate(with_own_settings(config), to, version, dialect)
     if read_back:
         require_said(translation)
@@ -120,10 +146,24 @@ def convert(
     )
 
 
-def diff(a: str | Config, b: str | Config, options: ReadOptions | None = None) -> tuple[Difference, ...]:
+class Differences(tuple["Difference", ...]):
+    """Every field of two runs, in a tuple that shows itself as a table in a notebook."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (row.field, None if row.a is None else row.a.value, None if row.b is None else row.b.value, row.status)
+            for row in self
+            if row.status != "equal"
+        ]
+        return table(f"{len(rows)} of {len(self)} differ", ("field", "a", "b", "status"), rows)
+
+
+def diff(a: Source, b: Source, options: ReadOptions | None = None) -> Differences:
     """Compare two files of either framework, or what `load` answered, by their effective values."""
     from accmap.mapper.differences import differences
     from accmap.mapper.recipe.reading import recipe_of
 
-    one, other = (load(side, options) if isinstance(side, str) else side for side in (a, b))
-    return own(differences(recipe_of(with_own_settings(one)), recipe_of(with_own_settings(other))))
+    one, other = (with_own_settings(as_config(side, options)) for side in (a, b))
+    return Differences(own(tuple(differences(recipe_of(one), recipe_of(other)))))

@@ -13,6 +13,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.completion import get_completion_script
 from typer.core import TyperCommand, TyperGroup
 
 from ..schemas.border.outgoing import composed, emit
@@ -34,6 +35,7 @@ _WORDS = {
     "zh": ("用法：", "[选项]", "命令 [参数]...", "选项：", "命令："),
 }
 _VERSION = {"en": "Print the version.", "zh": "显示版本。"}
+_VERBOSE = {"en": "With --version: what a bug report needs.", "zh": "与 --version 合用：显示报告缺陷所需的信息。"}
 _CHINESE = {
     "help": "显示本页。",
     "install_completion": "为当前 shell 安装命令补全。",
@@ -82,6 +84,7 @@ class _ChineseGroupPage(_GroupPage):
     language = "zh"
 
 
+_SHELLS = ("bash", "zsh", "fish")
 _PAGES = {"en": (_Page, _GroupPage), "zh": (_ChinesePage, _ChineseGroupPage)}
 
 
@@ -118,6 +121,12 @@ def run_application(words: Sequence[str]) -> int:
     # A group of commands has no option of its own; the page's language is known by now.
     pairs = zip(("", *words), words, strict=False)
     given = [word for before, word in pairs if "--lang" not in (before, word) and not word.startswith("--lang=")]
+    if len(given) == 2 and given[0] == "--show-completion" and given[1] in _SHELLS:
+        # Typer would look at the shell that runs it, whatever shell is named.
+        emit(
+            composed(get_completion_script(prog_name="accmap", complete_var="_ACCMAP_COMPLETE", shell=given[1]) + "\n")
+        )
+        return 0
     if given and given[0] in ALL_COMMANDS and " ".join(given[:2]) in ALL_COMMANDS:
         # `playbook` takes operands itself, so that `playbook status` cannot be a member of a group.
         given[:2] = [" ".join(given[:2])]
@@ -146,8 +155,9 @@ def build_application(language: str = "en") -> typer.Typer:
     @application.callback()
     def root(  # pyright: ignore[reportUnusedFunction]
         version: bool = typer.Option(False, "--version", "-V", help=_VERSION[language]),
+        verbose: bool = typer.Option(False, "--verbose", help=_VERBOSE[language]),
     ) -> None:
-        del version
+        del version, verbose
 
     root.__doc__ = _ABOUT[language]
     groups: dict[str, typer.Typer] = {}

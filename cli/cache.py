@@ -55,16 +55,16 @@ def directory() -> "str | None":
 def entry_name(words: "Sequence[str]", version: str) -> str:
     """The name of the file that would hold the answer to a command line."""
     try:
-        columns = os.get_terminal_size().columns if sys.stdout.isatty() else 0
+        size = tuple(os.get_terminal_size()) if sys.stdout.isatty() else ()
     except OSError:
-        columns = 0
+        size = ()
     state = (
         _FORMAT,
         version,
         tuple(words),
         os.getcwd(),
         sys.version,
-        columns,
+        size,
         sys.stdout.encoding,
         tuple(os.environ.get(name) for name in _VARIABLES),
         _state_of_accmap(),

@@ -14,22 +14,24 @@ if TYPE_CHECKING:
     from ..rules.pages import Page
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.diagnostic import Language
+    from ..schemas.message import Words
 
 
 def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A002 - the option's name
     """Explain each word; 2 where one is neither a code nor a key."""
     code = FINE
     for word in files:
-        found = _explained(word, lang, format)
+        found = explained(word, lang, format)
         if found is None:
-            tell(f"accmap: {_unknown(word, lang)}")
+            tell(f"accmap: {unknown(word).text(lang)}")
             code = UNUSABLE
         else:
             emit(found)
     return code
 
 
-def _explained(word: str, language: Language, form: str) -> Outgoing | None:
+def explained(word: str, language: Language, form: str) -> Outgoing | None:
+    """What a code, a flag or a key is, in one of the forms; None where it is none of them."""
     from ..rules.pages import page as page_of
 
     described = page_of(word.upper(), language) or _of_evidence(word.upper(), language)
@@ -81,11 +83,12 @@ def _written(described: Page, form: str) -> Outgoing:
     return page([*lines, ""])
 
 
-def _unknown(word: str, language: Language) -> str:
+def unknown(word: str) -> Words:
+    """That a word is nothing of these, and what was probably meant."""
     from ..rules.pages import every_page
     from ..schemas.suggestion import suggestion
     from .key_search import nearest_names
 
     names = nearest_names(word)
     hint = say.perhaps_one_of(listed=", ".join(names)) if names else suggestion(word.upper(), every_page())
-    return say.neither_code_nor_key(word=word, hint=hint).text(language)
+    return say.neither_code_nor_key(word=word, hint=hint)

@@ -19,6 +19,7 @@ _WHERE_TO_LOOK = (
     "`accmap --help` 列出命令，`accmap COMMAND --help` 列出选项",
 )
 _HELP = ("-h", "--help")
+_VERBOSE = ("--verbose", "-v")
 _COMPLETION = ("--install-completion", "--show-completion")
 
 
@@ -94,6 +95,10 @@ def _main(words: list[str]) -> int:
         from accmap import __version__
 
         sys.stdout.write(f"accmap {__version__}\n")
+        if any(word in _VERBOSE for word in words):
+            from .about import tell_about
+
+            tell_about()
         return FINE
     if words and words[0] == "lint":
         from accmap import __version__

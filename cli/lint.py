@@ -15,7 +15,7 @@ from ..schemas.version_text import names_a_file
 from .branches import branches_of
 from .configuration import Configuration, check_codes, find_configuration
 from .exit_codes import BAD, BROKEN, FINE, UNUSABLE
-from .lint_inputs import Reader, Settings
+from .lint_inputs import Reader, Settings, is_plain
 from .linting import Report, lint
 from .messages_compiled import say
 from .parsing import UsageError
@@ -54,11 +54,16 @@ class Wishes(NamedTuple):
     jobs: int | None
     watch: bool
     force: bool = False
+    all: bool = False
+    quiet: bool = False
+    since: str | None = None
 
     @property
     def repeatable(self) -> bool:
         """Whether the answer may be remembered."""
-        return not (self.no_cache or self.jobs or self.fix or self.diff or self.write_baseline or self.output_file)
+        return not (
+            self.no_cache or self.jobs or self.fix or self.diff or self.write_baseline or self.output_file or self.since
+        )
 
     @property
     def needs_subjects(self) -> bool:
@@ -83,14 +88,18 @@ def run(
     """Lint, and answer with the exit code of the contract."""
     wishes = Wishes(**given)
     _require_sense(files, wishes)
-    reader = Reader(stdin_name, digests=wishes.repeatable, encoding=options.encoding)
-    start = files[0] if files[0] != "-" else stdin_name or ""
+    start = _start(files, stdin_name)
+    # What a search finds, or git says, may be something else the next time.
+    searched = not files or not is_plain(files)
+    repeatable = wishes.repeatable and not searched
+    files = _asked_for(files, wishes, searched=searched)
+    reader = Reader(stdin_name, digests=repeatable, encoding=options.encoding)
     found = (
         Configuration()
         if no_config
         else find_configuration(start, reader.text, config, reader.passed, confine=options.confine is not None)
     )
-    settings = _settings(found, options, profile, select, ignore, extend_select)
+    settings = settings_of(found, options, profile, select, ignore, extend_select)
     if settings.options.megatron is not None and names_a_file(settings.options.megatron):
         reader.passed(settings.options.megatron)
     language = _language(found, lang)
@@ -108,11 +117,45 @@ def run(
             return report_diff(report, language)
     else:
         report = _linted(settings, files, reader, wishes)
+    if searched or wishes.since:
+        _tell_of_search(files, report, wishes, language)
     if wishes.add_ignores:
         from .ignoring import add_comments
 
         return add_comments(report, language)
     return _answered(report, settings, reader, wishes, language)
+
+
+def _start(files: Sequence[str], stdin_name: str | None) -> str:
+    """The file, in its folder or above which the configuration stands."""
+    first = files[0] if files else "."
+    if first == "-":
+        return stdin_name or ""
+    return os.path.join(first, "") if os.path.isdir(first) else first
+
+
+def _asked_for(files: Sequence[str], wishes: Wishes, *, searched: bool) -> Sequence[str]:
+    """The files that are looked at; without any word about them, those of this folder."""
+    if searched:
+        from .searching import found_files
+
+        files = found_files(files or (".",))
+    if wishes.since is not None and files:
+        from .changed import changed_since
+
+        return changed_since(files, wishes.since)
+    return files
+
+
+def _tell_of_search(files: Sequence[str], report: Report, wishes: Wishes, language: Language) -> None:
+    """Nothing found is said, and how files that stand side by side become pairs."""
+    if not files:
+        said = say.no_file_changed(ref=wishes.since) if wishes.since else say.no_file_found()
+    elif len(report.versions) > 2 and not report.pairs and not wishes.since:
+        said = say.no_pairs_are_configured()
+    else:
+        return
+    tell(f"accmap lint: {said.text(language)}")
 
 
 def _require_sense(files: Sequence[str], wishes: Wishes) -> None:
@@ -150,14 +193,18 @@ def _answered(report: Report, settings: Settings, reader: Reader, wishes: Wishes
     found = settings.configuration
     baseline = _baseline(found, wishes.baseline, confine=settings.options.confine is not None)
     report = _against_baseline(report, baseline, wishes)
-    report = report._replace(shows_remarks=wishes.remarks)
+    report = _for_people(report, wishes)
     text = rendered(report, wishes.format, language, statistics=wishes.statistics)
     code = exit_code(report, _limit(settings, wishes))
     _emit(text, wishes)
     # What was said of configurations that were passed over would not be said again.
-    if wishes.repeatable and code <= BAD and not settings.plugins and not found.ignored:
+    if reader.digests and code <= BAD and not settings.plugins and not found.ignored:
         _remember(reader, text, code)
     return code
+
+
+def _for_people(report: Report, wishes: Wishes) -> Report:
+    return report._replace(shows_remarks=wishes.remarks, shows_all=wishes.all, quiet=wishes.quiet)
 
 
 def _limit(settings: Settings, wishes: Wishes) -> str:
@@ -182,20 +229,22 @@ def report_diff(mended: Report, language: Language) -> int:
 
 def _once(settings: Settings, files: Sequence[str], stdin_name: str | None, wishes: Wishes, language: Language) -> int:
     reader = Reader(stdin_name, encoding=settings.options.encoding)
-    report = lint(settings, files, reader, with_subjects=wishes.needs_subjects)._replace(shows_remarks=wishes.remarks)
+    report = lint(settings, files, reader, with_subjects=wishes.needs_subjects)
+    report = _for_people(report, wishes)
     emit(rendered(report, wishes.format, language, statistics=wishes.statistics))
     flush()
     return exit_code(report, _limit(settings, wishes))
 
 
-def _settings(
+def settings_of(
     found: Configuration,
     options: ReadOptions,
     profile: str | None,
     select: Sequence[str],
     ignore: Sequence[str],
-    extend_select: Sequence[str],
+    extend_select: Sequence[str] = (),
 ) -> Settings:
+    """What a run is told: the words that were given, then what the configuration says."""
     chosen, dropped, more = _codes(select), _codes(ignore), _codes(extend_select)
     for given, name in ((chosen, "--select"), (dropped, "--ignore"), (more, "--extend-select")):
         check_codes(given, name)

@@ -10,11 +10,24 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .configuration import MAX_CONFIGURATION, Configuration, configuration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..rules.rule import Rule
     from ..schemas.config import ReadOptions
     from ..schemas.source import SourceText
+
+
+_MAGIC = "*?["
+
+
+def is_plain(operands: Sequence[str]) -> bool:
+    """Whether every operand is a file's own name, so that nothing has to be searched."""
+    return not any(os.path.isdir(name) or is_pattern(name) for name in operands)
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a name that no file has stands for those that fit it."""
+    return any(mark in name for mark in _MAGIC) and not os.path.lexists(name)
 
 
 class Settings(NamedTuple):

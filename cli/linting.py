@@ -35,6 +35,10 @@ class Report(NamedTuple):
     """The profile, and the configuration file that was used."""
     shows_remarks: bool = False
     """Whether a page for people lists what is advice."""
+    shows_all: bool = False
+    """Whether a page for people shows every finding at length, however many."""
+    quiet: bool = False
+    """Whether it shows findings alone."""
     versions: tuple[tuple[str, Basis], ...] = ()
     """Every file that was read, and the version whose facts were used for it."""
 

@@ -343,8 +343,8 @@ COMMANDS: dict[str, Command] = {
             "lint",
             "The accuracy checklists as rules, over one file or a pair.",
             "以规则形式检查精度清单：单个文件或一对文件。",
-            "FILE...",
-            1,
+            "[FILE|FOLDER|PATTERN...]",
+            0,
             None,
             (
                 output_format(
@@ -362,6 +362,24 @@ COMMANDS: dict[str, Command] = {
                     "List the remarks too, not only their number.",
                     "列出提示，而不只是数量。",
                     kind="flag",
+                ),
+                Option(
+                    ("--all",),
+                    "Show every finding at length, not only a screenful (text).",
+                    "完整显示全部发现，而不只是一屏（文本）。",
+                    kind="flag",
+                ),
+                Option(
+                    ("--quiet", "-q"),
+                    "Print the findings alone: nothing where there are none (text, concise).",
+                    "只输出发现；没有发现时不输出（文本、concise）。",
+                    kind="flag",
+                ),
+                Option(
+                    ("--since",),
+                    "Only files that changed since this commit, as git says; a configured partner is read with them.",
+                    "仅检查自该提交以来改动的文件（由 git 给出）；配置的另一半会一同读取。",
+                    metavar="REF",
                 ),
                 Option(("--fix",), "Apply the safe fixes.", "应用安全的修复。", kind="flag"),
                 Option(
@@ -414,6 +432,21 @@ COMMANDS: dict[str, Command] = {
                     metavar="N",
                 ),
                 Option(("--watch",), "Lint again whenever a file changes.", "文件变化时重新检查。", kind="flag"),
+                LANGUAGE,
+            ),
+        ),
+        Command(
+            "init",
+            "init",
+            "Find scripts and YAMLs in a tree, propose which belong together, and write accmap.toml.",
+            "在目录中查找脚本与 YAML，给出配对建议，并写出 accmap.toml。",
+            "[FOLDER]",
+            0,
+            1,
+            (
+                Option(("--yes", "-y"), "Write without a question.", "不经询问直接写出。", kind="flag"),
+                Option(("--profile",), "What the pairs are for.", "配对的用途。", choices=("align", "train")),
+                Option(("--force",), "Replace the configuration.", "替换已有配置。", kind="flag"),
                 LANGUAGE,
             ),
         ),

@@ -25,6 +25,16 @@ def width() -> int:
         return 100
 
 
+def height() -> int:
+    """Rows of a page that is a screenful: the terminal's, and 40 where there is none or it has more."""
+    if not sys.stdout.isatty():
+        return 40
+    try:
+        return min(40, max(24, os.get_terminal_size().lines))
+    except OSError:
+        return 40
+
+
 def shortened(text: str, limit: int) -> str:
     """`text` cut to a number of columns, with an ellipsis where something is left out."""
     return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"

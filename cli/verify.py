@@ -22,7 +22,7 @@ from .messages_compiled import say
 from .parsing import UsageError, counts_from_one
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from typing import Any
 
     from ..mapper.recipe.values import Recipe
@@ -74,55 +74,72 @@ def run(
     **sizes: int | None,
 ) -> int:
     """Verify a pair and print the report."""
-    from ..verifier.verify import MissingFrameworkError, Options, verify
+    from ..verifier.verify import MissingFrameworkError
 
     if len(files) == 1 and not against:
         raise UsageError(say.verify_needs_two_files_a())
     chosen = _sizes(sizes)
     if seeds is not None and seeds < 1:
         raise counts_from_one("--seeds", seeds)
-    texts = [read_input(name, stdin_name) for name in files]
-    configs = _trained(texts, options)
-    a, b = _pair(configs, against)
-    said = _silent if quiet else _say
     named = (("megatron", megatron_source), ("mindformers", mindformers_source))
-    sources = {framework: folder for framework, folder in named if folder}
-    store = _store()
-    if prepare:
-        _prepare([config for config in (a, b) if config.framework not in sources], store, lang, said)
+    chosen_options = {
+        "sizes": chosen,
+        "keep_sizes": no_shrink,
+        "stage": stage,
+        "seeds": seeds or 1,
+        "against": "torch" if against else "",
+        "limits": _limits(timeout, memory),
+        "sources": {framework: folder for framework, folder in named if folder},
+        "closest": closest,
+    }
+    progress = _silent if quiet else _say
     try:
-        found = verify(
-            a,
-            b,
-            Options(
-                sizes=chosen,
-                keep_sizes=no_shrink,
-                stage=stage,  # pyright: ignore[reportArgumentType] - the option's choices are these words
-                seeds=seeds or 1,
-                against="torch" if against else "",
-                limits=_limits(timeout, memory),
-                sources=sources,
-                store=store,
-                closest=closest,
-            ),
-            progress=said,
-            language=lang,
+        found, findings, configs = verified(
+            files, options, chosen_options, stdin_name, prepared=prepare, progress=progress, language=lang
         )
     except MissingFrameworkError as error:
-        tell(f"accmap: {_missing(error, lang)}")
+        tell(f"accmap: {missing_sentence(error, lang)}")
         return UNUSABLE
-    judged = not against and found.verdict != "not-verifiable"
-    findings = findings_of(configs, texts) if judged else ()
     shown = shown_defects(found, findings)
-    if judged:
-        left = [*unexercised(configs, findings, stage, lang), *unseen_defects(findings, shown, lang)]
-        found = _in_part(found, left, files[0], lang)
     text = _rendered(found, rules_for(found, findings), format, lang, [config.basis for config in configs], shown)
     if output is None:
         emit(text)
     else:
         write_text(output, text, force=force)
     return FINE if found.verdict == "match" else BAD
+
+
+def verified(
+    names: Sequence[str],
+    options: ReadOptions,
+    chosen: dict[str, Any],
+    stdin_name: str | None = None,
+    *,
+    prepared: bool = False,
+    progress: Callable[[str], None] | None = None,
+    language: Language = "en",
+) -> tuple[Verification, Sequence[Diagnostic], Sequence[Config]]:
+    """What both models say of a pair, what the linter reports of it, and its files as they were read."""
+    from ..verifier.verify import Options, verify
+
+    texts = [read_input(name, stdin_name) for name in names]
+    configs = _trained(texts, options)
+    against, said, store = chosen.get("against"), progress or _silent, _store()
+    a, b = _pair(configs, against)
+    if prepared:
+        given: Collection[str] = chosen.get("sources", ())
+        _prepare([config for config in (a, b) if config.framework not in given], store, language, said)
+    every: dict[str, Any] = {"store": store, **chosen}
+    found = verify(a, b, Options(**every), progress=said, language=language)
+    if against or found.verdict == "not-verifiable":
+        return found, (), configs
+    findings = findings_of(configs, texts)
+    shown = shown_defects(found, findings)
+    left = [
+        *unexercised(configs, findings, chosen.get("stage", "all"), language),
+        *unseen_defects(findings, shown, language),
+    ]
+    return _in_part(found, left, names[0], language), findings, configs
 
 
 def _trained(texts: Sequence[SourceText], options: ReadOptions) -> list[Config]:
@@ -344,13 +361,15 @@ def _limits(timeout: int | None, memory: int | None) -> Any:
     return Limits(float(timeout or usual.seconds), float(memory or usual.megabytes))
 
 
-def _missing(error: Any, language: Language) -> str:
-    from ..verifier.verify import INSTALL
+def missing_sentence(error: Any, language: Language) -> str:
+    """What is missing, and the one command that installs it."""
+    from ..schemas.installation import install_command
 
+    install = install_command("verify")
     names = ", ".join(error.modules)
     if language == "zh":
-        return f"缺少 {names}；请运行 {INSTALL}"
-    return f"{names} not installed; {INSTALL} installs what verify needs"
+        return f"缺少 {names}；请运行 {install}"
+    return f"{names} not installed; {install} installs what verify needs"
 
 
 def _rendered(

@@ -28,6 +28,18 @@ def wrapped(text: str, limit: int, indent: str = "") -> list[str]:
     return [*lines, line.rstrip()]
 
 
+def cut(text: str, limit: int) -> str:
+    """The text, or as much of it as takes at most `limit` columns with the ellipsis that stands for the rest."""
+    if columns(text) <= limit:
+        return text
+    taken = 1
+    for number, letter in enumerate(text):
+        taken += 2 if letter >= _WIDE else 1
+        if taken > limit:
+            return text[:number].rstrip() + "…"
+    return text
+
+
 def _words(text: str) -> Iterator[str]:
     """Pieces that must stay whole: a word with the space after it, or a wide character with its punctuation."""
     word = ""

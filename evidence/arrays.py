@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..schemas.border.regular import open_regular
 from ..schemas.diagnostic import UnreadableError, finding, unreadable
+from ..schemas.installation import install_command
 from ..schemas.message import Words, verbatim
 from ..schemas.messages_compiled import say as say_of_files
 from ..schemas.system_reasons import system_reason
@@ -107,7 +108,7 @@ def open_numpy() -> Any:
     try:
         import numpy as np
     except ImportError:
-        raise UnreadableError(finding(say.no_numpy(), "numpy")) from None
+        raise UnreadableError(finding(say.no_numpy(install=install_command("evidence")), "numpy")) from None
     return np
 
 

@@ -40,6 +40,7 @@ MAKERS = (
     "mapper.matrix",
     "evidence.codes",
     "cli.compile_schemas",
+    "cli.configuration_page",
 )
 ONLY_MADE = (
     "docs/rules/*",

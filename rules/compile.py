@@ -13,6 +13,7 @@ from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 from ..schemas.mindformers.catalog import DEFAULT_STATIC
 from . import compile_defects as defects
+from .source_links import link_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 ROOM = Path(__file__).resolve().parent
 CATALOG = ROOM / "catalog"
+EXPLAINED = ROOM / "explained"
 PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN", "DEF")
 READERS = (
     "schemas",
@@ -197,6 +199,21 @@ def compiled_pages() -> str:
             "options": dict(rule.get("options", {})),
         }
     pages |= defects.pages()
+    _add_readers(pages)
+    own: dict[str, Any] = {}
+    for code, parts in explained().items():
+        (pages if code in pages else own).setdefault(code, {}).update(parts)
+    for entry in (*pages.values(), *own.values()):
+        entry["links"] = tuple(link_of(source) for source in entry["sources"])
+    return literal_module(
+        "What explains the rules, compiled from catalog/*.yaml, explained/*.yaml and the readers' problems.",
+        PAGES={code: pages[code] for code in sorted(pages, key=lambda code: (PREFIXES.index(code[:3]), code))},
+        OWN=own,
+    )
+
+
+def _add_readers(pages: dict[str, Any]) -> None:
+    """What the readers find wrong, each code with its messages."""
     for module in READERS:
         for kind in kinds(module):
             entry = pages.setdefault(
@@ -205,10 +222,27 @@ def compiled_pages() -> str:
             )
             if "reader" in entry:
                 entry["messages"] = (*entry["messages"], (kind.en, kind.zh))
-    return literal_module(
-        "What explains the rules, compiled from catalog/*.yaml and the readers' problems.",
-        PAGES={code: pages[code] for code in sorted(pages, key=lambda code: (PREFIXES.index(code[:3]), code))},
-    )
+
+
+def explained() -> dict[str, dict[str, Any]]:
+    """What explains the findings of readers, and the parts that other tables have no place for, by code."""
+    groups: dict[str, Any] = house_yaml((EXPLAINED / "groups.yaml").read_text("utf-8"))
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(EXPLAINED.glob("*.yaml")):
+        if path.name == "groups.yaml":
+            continue
+        for code, row in house_yaml(path.read_text("utf-8")).items():
+            assert code not in found, f"{path.name}: {code} stands twice"
+            parts = {**groups.get(row.get("group", ""), {}), **row}
+            assert "group" not in row or row["group"] in groups, f"{path.name}: {code} has no group {row['group']}"
+            parts.pop("group", None)
+            for name in ("what", "why"):
+                if name in parts:
+                    parts[name] = _both(parts[name])
+            if "sources" in parts:
+                parts["sources"] = tuple(parts["sources"])
+            found[code] = parts
+    return found
 
 
 def kinds(module: str) -> Iterable[Kind]:

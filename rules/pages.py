@@ -23,7 +23,11 @@ HEADINGS = {
     "options": ("Options", "选项"),
     "source": ("Source", "来源"),
 }
-_SIDES = {"megatron": ("Megatron-LM", "bash"), "mindformers": ("MindSpore Transformers", "yaml")}
+_SIDES = {
+    "megatron": (("Megatron-LM", "Megatron-LM"), "bash"),
+    "mindformers": (("MindSpore Transformers", "MindSpore Transformers"), "yaml"),
+    "command": (("Command line", "命令行"), "bash"),
+}
 _KINDS = {
     "rule": ("rule", "规则"),
     "checklist-item": ("checklist item, for a person to tick", "检查项，由人工确认"),
@@ -100,11 +104,11 @@ def _rule_page(code: str, entry: Mapping[str, Any], place: int) -> Page:
     messages = [sentences[place] for sentences in known.messages.values()]
     if known.check and messages and known.kind == "rule":
         sections.append((HEADINGS["message"][place], "\n".join(f"- {sentence}" for sentence in messages)))
-    sections += [(HEADINGS[name][place], _blocks(entry[name])) for name in ("example", "instead") if entry[name]]
+    sections += _examples(entry, place)
     if entry["options"]:
         listed = "\n".join(f"- `rules.{code}.{name} = {value}`" for name, value in entry["options"].items())
         sections.append((HEADINGS["options"][place], listed))
-    sections.append((HEADINGS["source"][place], "\n".join(f"- {source}" for source in entry["sources"])))
+    sections.append((HEADINGS["source"][place], _sources(entry)))
     return Page(code, known.name, tuple(facts), tuple(sections))
 
 
@@ -126,12 +130,24 @@ def _what(entry: Mapping[str, Any], place: int) -> str:
 
 def _reader_page(code: str, entry: Mapping[str, Any], place: int) -> Page:
     facts = (_MEANING[code[:3]][place], str(entry["severity"]), _KINDS["reader"][place])
-    sentences = "\n".join(f"- {messages[place]}" for messages in entry["messages"])
     sections = (
-        (HEADINGS["message"][place], sentences),
-        (HEADINGS["source"][place], "\n".join(f"- {source}" for source in entry["sources"])),
+        (HEADINGS["what"][place], entry["what"][place]),
+        (HEADINGS["why"][place], entry["why"][place]),
+        (HEADINGS["message"][place], "\n".join(f"- {messages[place]}" for messages in entry["messages"])),
+        *_examples(entry, place),
+        (HEADINGS["source"][place], _sources(entry)),
     )
     return Page(code, str(entry["reader"]), facts, sections)
+
+
+def _examples(entry: Mapping[str, Any], place: int) -> list[tuple[str, str]]:
+    return [(HEADINGS[name][place], _blocks(entry[name], place)) for name in ("example", "instead") if entry[name]]
+
+
+def _sources(entry: Mapping[str, Any]) -> str:
+    """Every source in a line, with where it is to be read."""
+    pairs = zip(entry["sources"], entry["links"], strict=True)
+    return "\n".join(f"- {source}: {link}" if link else f"- {source}" for source, link in pairs)
 
 
 def _own_kinds() -> dict[str, Any]:
@@ -142,23 +158,22 @@ def _own_kinds() -> dict[str, Any]:
 
 
 def _own_page(code: str, language: Language) -> Page | None:
+    from .pages_compiled import OWN
+
     kind = _own_kinds().get(code)
     if kind is None:
         return None
-    place = 1 if language == "zh" else 0
-    sentence = kind.zh if place else kind.en
-    return Page(
-        code, kind.name, (_MEANING[code[:3]][place], kind.severity), ((HEADINGS["message"][place], f"- {sentence}"),)
-    )
+    said = {"reader": kind.name, "severity": kind.severity, "messages": ((kind.en, kind.zh),)}
+    return _reader_page(code, {**cast("Mapping[str, Any]", OWN)[code], **said}, 1 if language == "zh" else 0)
 
 
-def _blocks(example: Mapping[str, str]) -> str:
+def _blocks(example: Mapping[str, str], place: int) -> str:
     parts: list[str] = []
     for side, text in example.items():
-        name, language = _SIDES[side]
-        if side == "mindformers" and text.startswith("export "):
+        names, language = _SIDES[side]
+        if side == "mindformers" and text.startswith(("export ", "python ")):
             language = "bash"
-        parts += [f"{name}:", "", f"```{language}", text, "```", ""]
+        parts += [f"{names[place]}:", "", f"```{language}", text, "```", ""]
     return "\n".join(parts).rstrip()
 
 

@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..mapper.modules import fields_of
+from ..schemas.installation import install_command
 from . import comparison, dimensions, fields, installations, localise, megatron_side, mindformers_side
 from .blueprint import Blueprint, InputPlan, Job
 from .comparison import Comparison
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 Verdict = Literal["match", "partial", "mismatch", "not-verifiable"]
 Stage = Literal["step1", "local-norm", "step2", "all"]
 
-INSTALL = 'pip install "accmap[verify]"'
 _NEEDS = {"megatron": ("torch", "megatron.core"), "mindformers": ("mindspore", "mindformers"), "torch": ("torch",)}
 """What a side imports; the last one of each framework may stand elsewhere."""
 _STEPS = {"step1": 1, "local-norm": 1, "step2": 2, "all": 4}
@@ -42,7 +42,7 @@ class MissingFrameworkError(Exception):
 
     def __init__(self, modules: tuple[str, ...]) -> None:
         self.modules = modules
-        super().__init__(f"{', '.join(modules)} not installed; {INSTALL} installs it")
+        super().__init__(f"{', '.join(modules)} not installed; {install_command('verify')} installs it")
 
 
 class Options(NamedTuple):

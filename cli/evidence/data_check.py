@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.outgoing import emit, json_text, tell
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.installation import install_command
 from ...schemas.json_values import json_value
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import load
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Language
-
-_INSTALL = "pip install 'accmap[evidence]'"
 
 
 def run(
@@ -124,8 +123,8 @@ def _tokenizer(path: str | None, language: Language) -> dict[str, Any]:
 
 def _missing(package: str, language: Language) -> str:
     if language == "zh":
-        return f"缺少 {package}；请运行 {_INSTALL}"
-    return f"{package} is not installed; {_INSTALL} installs what data check needs"
+        return f"缺少 {package}；请运行 {install_command('evidence')}"
+    return f"{package} is not installed; {install_command('evidence')} installs what data check needs"
 
 
 def _finite(value: Any) -> Any:

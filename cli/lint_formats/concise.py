@@ -28,4 +28,4 @@ def write(report: Report, language: Language) -> Outgoing:
         lines.append(_line(entry, language) + (f" ({counted(entry, more, language)})" if more else ""))
         if report.shows_remarks:
             lines += [_line(one, language) + from_what(entry, language) for one in more]
-    return page([*lines, summary_line(report, language)])
+    return page(lines if report.quiet else [*lines, summary_line(report, language)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...schemas.border.outgoing import json_text
 from ...schemas.light_typing import TYPE_CHECKING
+from .fingerprints import digests_of
 from .following import messages
 
 if TYPE_CHECKING:
@@ -16,20 +17,14 @@ _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 
 def write(report: Report, language: Language) -> Outgoing:
     """One JSON list."""
-    from hashlib import sha256
-
-    from ...rules.baseline import fingerprint
-
-    counts: dict[str, int] = {}
+    digest = digests_of(report)
     issues: list[dict[str, object]] = []
     for entry, told in messages(report.diagnostics, language):
-        mark = f"{entry.file}|{fingerprint(entry, report.sources)}"
-        counts[mark] = counts.get(mark, 0) + 1
         issues.append(
             {
                 "description": told,
                 "check_name": entry.kind.code,
-                "fingerprint": sha256(f"{mark}|{counts[mark]}".encode("utf-8", "surrogatepass")).hexdigest(),
+                "fingerprint": digest(entry),
                 "severity": _SEVERITIES[entry.kind.severity],
                 "location": {
                     "path": entry.file,

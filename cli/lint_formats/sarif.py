@@ -7,6 +7,7 @@ import os
 from ...schemas.border.outgoing import json_text
 from ...schemas.diagnostic import causes_of
 from ...schemas.light_typing import TYPE_CHECKING
+from .fingerprints import digests_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ..linting import Report
 
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+_FINGERPRINT = "accmapFinding/v1"
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -24,6 +26,7 @@ def write(report: Report, language: Language) -> Outgoing:
     """One SARIF log."""
     from accmap import __version__
 
+    digest = digests_of(report)
     codes = list(dict.fromkeys(entry.kind.code for entry in report.diagnostics))
     log: dict[str, object] = {
         "$schema": _SCHEMA,
@@ -35,13 +38,18 @@ def write(report: Report, language: Language) -> Outgoing:
                         "name": "accmap",
                         "version": __version__,
                         "informationUri": "https://github.com/accmap/accmap",
-                        "rules": list(_rules(report.diagnostics, codes)),
+                        "rules": list(_rules(report.diagnostics, codes, language)),
                     }
                 },
                 "columnKind": "unicodeCodePoints",
                 "properties": {"profile": report.settings[0], "configuration": report.settings[1]},
                 "results": [
-                    _result(entry, codes, language, None if cause is None else (cause, report.diagnostics[cause]))
+                    {
+                        **_result(
+                            entry, codes, language, None if cause is None else (cause, report.diagnostics[cause])
+                        ),
+                        "partialFingerprints": {_FINGERPRINT: digest(entry)},
+                    }
                     for entry, cause in zip(report.diagnostics, causes_of(report.diagnostics), strict=True)
                 ],
             }
@@ -50,7 +58,7 @@ def write(report: Report, language: Language) -> Outgoing:
     return json_text(log)
 
 
-def _rules(entries: Iterable[Diagnostic], codes: list[str]) -> Iterable[dict[str, object]]:
+def _rules(entries: Iterable[Diagnostic], codes: list[str], language: Language) -> Iterable[dict[str, object]]:
     kinds = {entry.kind.code: entry for entry in entries}
     for code in codes:
         entry = kinds[code]
@@ -60,7 +68,25 @@ def _rules(entries: Iterable[Diagnostic], codes: list[str]) -> Iterable[dict[str
             "shortDescription": {"text": entry.kind.name.replace("-", " ")},
             "helpUri": entry.to_json()["url"],
             "defaultConfiguration": {"level": _LEVELS[entry.kind.severity]},
+            **_explained(code, language),
         }
+
+
+def _explained(code: str, language: Language) -> dict[str, object]:
+    """What the code's page says; a plugin's code has none."""
+    from ...rules.pages import HEADINGS, page
+
+    found = page(code, language)
+    if found is None:
+        return {}
+    zh = language == "zh"
+    sections = dict(found.sections)
+    text = "\n\n".join(f"{heading}\n{said}" for heading, said in found.sections)
+    return {
+        "fullDescription": {"text": sections[HEADINGS["what"][zh]]},
+        "help": {"text": text, "markdown": found.markdown(2)},
+        "properties": {"tags": [code[:3], *found.facts[:1]]},
+    }
 
 
 def _result(

@@ -1,17 +1,22 @@
 """Findings for a person: the place, the sentence, the line of the file with a mark, and the second place.
 
-The worst come first. Remarks are many and seldom urgent: they are a number, or with --remarks a line each at the end.
+The worst come first, at most a screenful of them: three at length, the others a line each (`--all` shows every one at
+length). Remarks are many and seldom urgent: they are a number, or with --remarks a line each at the end.
 """
 
 from __future__ import annotations
 
 from ...schemas.border.outgoing import page, painted
 from ...schemas.light_typing import TYPE_CHECKING
-from ..terminal import wants_colour
+from ..terminal import height, wants_colour, width
+from ..wide_text import columns, cut
+from .messages_compiled import say
+from .overview import heading, table, units_of
 from .places import place_of, summary_line
+from .ranking import worst_first
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Diagnostic, Language
@@ -22,28 +27,89 @@ _STYLES = {"error": "red", "warning": "yellow", "info": "blue"}
 _WORDS = {"fix": ("fix", "修复"), "unsafe": ("fix (unsafe)", "修复（不安全）")}
 _MOST_RELATED = 4
 _ORDER = ("error", "warning", "info")
+_AT_LENGTH = 3
+_LEAST = 48
+"""Columns that tell something of a sentence."""
+_TAIL = 4
+"""Rows that the totals take, with the empty one before them and the prompt after."""
 
 
 def write(report: Report, language: Language) -> Outgoing:
-    """The page."""
+    """The page: what was found of each pair, the worst findings at length and the others in a line, the totals."""
     colour = wants_colour()
-    lines: list[str] = []
     causes, follow = _grouped(report.diagnostics)
-    for severity in ("error", "warning"):
-        for number, entry in enumerate(causes):
-            if entry.kind.severity == severity:
-                lines += _finding(entry, report, language, colour)
-                lines += _following(entry, follow.get(number, ()), report, language, colour)
-                lines.append("")
-    remarks = [(number, entry) for number, entry in enumerate(causes) if entry.kind.severity == "info"]
-    if report.shows_remarks:
-        for number, entry in remarks:
-            lines.append(_remark(entry, language, colour))
-            lines += _following(entry, follow.get(number, ()), report, language, colour)
-        if remarks:
+    ranked = worst_first(causes, follow)
+    whole = report.shows_all or report.shows_remarks
+    lines = [] if report.quiet else _opening(report, causes, language, colour, whole=whole)
+    room = height() - _rows(lines) - _TAIL
+    for number, (entry, more) in enumerate(ranked):
+        block = [
+            *_finding(entry, report, language, colour, framed=whole),
+            *_following(entry, more, report, language, colour),
+        ]
+        room -= _rows(block) + 1
+        # The worst stand at length, and of the others as many as leave a line for each of those that come after.
+        if not whole and room < (0 if number < _AT_LENGTH else len(ranked) - number - 1):
+            room += _rows(block) + 1
+            lines += _brief(ranked[number:], language, colour, room)
             lines.append("")
-    lines.append(summary_line(report, language))
-    return page(lines)
+            break
+        lines += [*block, ""]
+    if report.shows_remarks:
+        lines += _remarks(causes, follow, report, language, colour)
+    return page(lines[:-1] if report.quiet else [*lines, summary_line(report, language)])
+
+
+def _opening(
+    report: Report, causes: Sequence[Diagnostic], language: Language, colour: bool, *, whole: bool
+) -> list[str]:
+    """A line for the one pair, or a table of them, and an empty line."""
+    units = units_of(report, causes)
+    if not units:
+        return []
+    if len(units) == 1:
+        return [heading(units[0], language, colour, remarks_shown=report.shows_remarks), ""]
+    return [*table(units, language, colour, None if whole else height() // 3), ""]
+
+
+def _brief(
+    ranked: Sequence[tuple[Diagnostic, Sequence[Diagnostic]]], language: Language, colour: bool, room: int
+) -> list[str]:
+    """A line a finding, as many as there is room for, and how many there are besides."""
+    shown = ranked if len(ranked) <= room else ranked[: max(0, room - 1)]
+    lines = [_brief_line(entry, language, colour) for entry, _ in shown]
+    if len(shown) < len(ranked):
+        lines.append(say.more(number=len(ranked) - len(shown)).text(language))
+    return lines
+
+
+def _brief_line(entry: Diagnostic, language: Language, colour: bool) -> str:
+    """The place, the code, and as much of the sentence as the line holds, or the name where that is next to nothing."""
+    room = width() - columns(f"{_head(entry, colour=False)}: ")
+    if room < _LEAST:
+        return f"{_head(entry, colour)} {entry.kind.name}"
+    return f"{_head(entry, colour)}: {cut(entry.message(language), room)}"
+
+
+def _remarks(
+    causes: Sequence[Diagnostic],
+    follow: Mapping[int, Sequence[Diagnostic]],
+    report: Report,
+    language: Language,
+    colour: bool,
+) -> Iterator[str]:
+    remarks = [(number, entry) for number, entry in enumerate(causes) if entry.kind.severity == "info"]
+    for number, entry in remarks:
+        yield _remark(entry, language, colour)
+        yield from _following(entry, follow.get(number, ()), report, language, colour)
+    if remarks:
+        yield ""
+
+
+def _rows(lines: Iterable[str]) -> int:
+    """How many rows of a terminal some lines take; what paints them takes none."""
+    wide = width()
+    return sum(max(1, -(-columns(line) // wide)) for line in lines)
 
 
 def _grouped(found: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], Mapping[int, Sequence[Diagnostic]]]:
@@ -79,14 +145,16 @@ def _head(entry: Diagnostic, colour: bool) -> str:
     return f"{painted(place_of(entry.file, entry.span), 'bold', colour)}: {head}"
 
 
-def _finding(entry: Diagnostic, report: Report, language: Language, colour: bool) -> Iterator[str]:
+def _finding(entry: Diagnostic, report: Report, language: Language, colour: bool, *, framed: bool) -> Iterator[str]:
+    """A finding at length; its other places with their lines only where there is no want of room (`framed`)."""
     yield f"{_head(entry, colour)} {entry.kind.name}"
     yield f"  {entry.message(language)}"
     yield from _frame(entry.file, entry.span, report, colour, _STYLES[entry.kind.severity])
-    for place in entry.related[:_MOST_RELATED]:
+    for place in entry.related[: _MOST_RELATED if framed else 1]:
         note = place.zh if language == "zh" else place.en
         yield f"  {painted(place_of(place.file, place.span), 'dim', colour)}: {note}"
-        yield from _frame(place.file, place.span, report, colour, "cyan")
+        if framed:
+            yield from _frame(place.file, place.span, report, colour, "cyan")
     if entry.fix is not None:
         name = _WORDS["fix" if entry.fix.applicability == "safe" else "unsafe"][language == "zh"]
         yield f"  {painted(name, 'green', colour)}: {entry.fix.zh if language == 'zh' else entry.fix.en}"

@@ -10,6 +10,7 @@ from ...mapper.recipe.reading import recipe_of
 from ...mapper.weight_layout import OPEN, UndecidedSizeError, expected_weights, layout_of
 from ...mapper.weights import Layout
 from ...schemas.config import ReadOptions
+from ...schemas.installation import install_command
 from .megatron_dist import MegatronDist
 from .megatron_torch import MegatronTorch
 from .messages_compiled import say
@@ -33,7 +34,7 @@ def open_checkpoint(path: str | Found) -> Checkpoint:
     try:
         import numpy  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError:
-        unreadable(say.needs_numpy(), str(path))
+        unreadable(say.needs_numpy(install=install_command("evidence")), str(path))
     found = checkpoint_or_stop(path) if isinstance(path, str) else path
     return _FORMS[found.form](found)
 

@@ -276,11 +276,27 @@ def test_sarif_follows_the_official_schema(
     assert folder
 
 
+def test_sarif_explains_rules_and_names_findings_across_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def results(*more: str) -> tuple[list[dict[str, str]], list[dict[str, object]]]:
+        _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--format", "sarif", *more)
+        (log,) = json.loads(out)["runs"]
+        return [entry["partialFingerprints"] for entry in log["results"]], log["tool"]["driver"]["rules"]
+
+    before, rules = results()
+    marks = [next(iter(entry.values())) for entry in before]
+    assert len(set(marks)) == len(marks)
+    assert all(rule["help"]["markdown"] and rule["fullDescription"]["text"] for rule in rules)
+    path = folder / "planted" / "mindformers.yaml"
+    path.write_text("# a line more\n" + path.read_text("utf-8"), "utf-8")
+    assert results()[0] == before
+    assert "检查内容" in results("--lang", "zh")[1][0]["help"]["text"]
+
+
 def test_text_shows_the_line_and_both_languages(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml")
+    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--all")
     assert "planted/mindformers.yaml:21:17: error[OPT006] weight-decay-differs" in out
     assert "21 |   weight_decay: 0.01" in out
-    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--lang", "zh")
+    _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--lang", "zh", "--all")
     assert "权重衰减系数：Megatron-LM 为 0.1" in out
     assert folder
 

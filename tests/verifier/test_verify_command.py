@@ -43,7 +43,8 @@ def test_a_missing_framework_names_the_one_command(
     said = capsys.readouterr()
     assert said.out == ""
     assert "mindspore" in said.err
-    assert 'pip install "accmap[verify]"' in said.err
+    assert "pip install " in said.err
+    assert '[verify]"' in said.err
     assert main(["verify", *pair, "--lang", "zh"]) == 2
     assert "请运行" in capsys.readouterr().err
 

@@ -1,0 +1,241 @@
+"""What the public functions ask beyond one file and its translation: findings, pairs, rates, both models, logs, words.
+
+Each answers what its command answers, as a typed value; what the commands refuse is a `UsageError` with the sentence.
+"""
+
+from __future__ import annotations
+
+import os
+
+from accmap.cli.messages_compiled import say
+from accmap.loading import as_config
+from accmap.notebook import MOST_ROWS, table, text
+from accmap.schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from accmap.schemas.suggestion import suggestion
+from accmap.schemas.usage import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Literal
+
+    from accmap.cli.curve_report import Report as CurveReport
+    from accmap.cli.evidence.logs_report import Report as LogsReport
+    from accmap.evidence.logs.verdict import Experiment
+    from accmap.loading import Source
+    from accmap.mapper.align.pair import Change
+    from accmap.mapper.translate.report import ReportRow
+    from accmap.schemas.config import ReadOptions
+    from accmap.schemas.diagnostic import Diagnostic
+    from accmap.verifier.verify import Verification
+
+    Name = str | os.PathLike[str]
+    Profile = Literal["align", "train"]
+    Stage = Literal["step1", "local-norm", "step2", "all"]
+
+PROFILES = ("align", "train")
+STAGES = ("step1", "local-norm", "step2", "all")
+EXPERIMENTS = ("standard", "repeat", "first-steps", "lr-zero")
+
+
+class Linted(NamedTuple):
+    """What `lint` found: every finding, the pairs and files that were looked at, and how many of each severity."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    pairs: tuple[tuple[str, str], ...]
+    files: tuple[str, ...]
+    counts: Mapping[str, int]
+
+    @property
+    def fine(self) -> bool:
+        """Whether nothing was found that stops a run or changes its numbers."""
+        return not self.counts["error"]
+
+    def _repr_html_(self) -> str:
+        rows = [(one.kind.code, one.kind.severity, _place(one), one.message()) for one in self.diagnostics]
+        heading = ", ".join(f"{number} {severity}" for severity, number in self.counts.items())
+        return table(heading, ("code", "severity", "place", "finding"), rows)
+
+
+def _place(one: Diagnostic) -> str:
+    return one.file if one.span is None else f"{one.file}:{one.span.line}"
+
+
+def lint(
+    *files: Name,
+    profile: Profile | None = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    config: Name | None = None,
+    options: ReadOptions | None = None,
+) -> Linted:
+    """The findings about files in their pairs, as `accmap lint` makes them; `config` names an accmap.toml to go by.
+
+    The profile is the configuration's, or else "align".
+    """
+    from accmap.cli.configuration import Configuration, find_configuration
+    from accmap.cli.lint import settings_of
+    from accmap.cli.lint_inputs import Reader
+    from accmap.cli.linting import lint as linted
+    from accmap.cli.searching import found_files
+    from accmap.schemas.config import ReadOptions as Options
+
+    if profile is not None:
+        _require("profile", profile, PROFILES)
+    found = Configuration() if config is None else find_configuration("", given=os.fspath(config))
+    settings = settings_of(found, options or Options(), profile, select, ignore)
+    names = found_files([os.fspath(name) for name in files] or ["."])
+    report = linted(settings, names, Reader(encoding=settings.options.encoding))
+    return Linted(report.diagnostics, report.pairs, report.files, report.counts())
+
+
+class Paired(NamedTuple):
+    """Both files of one run, by name, what was changed before writing them, and what could not be carried over."""
+
+    texts: Mapping[str, str]
+    changes: tuple[Change, ...]
+    rows: tuple[ReportRow, ...]
+
+    def _repr_html_(self) -> str:
+        return "".join(text(name, content) for name, content in self.texts.items())
+
+
+def pair(source: Source, *, align: bool = False, options: ReadOptions | None = None, read_back: bool = True) -> Paired:
+    """A launch script and a YAML that are one run; with `align` reduced for precision alignment. Nothing is written."""
+    from accmap.mapper.align.pair import pair_of
+    from accmap.mapper.translate.read_back import require_said
+    from accmap.schemas.purpose import require_training
+    from accmap.schemas.refused import require_accepted
+
+    config = as_config(source, options)
+    require_training(config)
+    require_accepted(config)
+    versions = (options.megatron, options.mindformers, options.dialect) if options else (None, None, None)
+    made = pair_of(
+        config, megatron=versions[0], mindformers=versions[1], dialect=versions[2], step=0 if align else None
+    )
+    if read_back:
+        require_said(made.megatron, made.mindformers)
+    return Paired(made.texts(comments=True), made.changes, made.rows)
+
+
+class Rates(NamedTuple):
+    """Learning-rate curves: for each file its points, and where two of them part."""
+
+    points: Mapping[str, tuple[tuple[int, float], ...]]
+    steps: int
+    verdict: Literal["equal", "different", "partial", "undecided"] | None
+    first_difference: int | None
+    summary: str
+    report: CurveReport
+
+    def _repr_html_(self) -> str:
+        rows = [(file, step, f"{rate:.6g}") for file, points in self.points.items() for step, rate in points]
+        return table(self.summary, ("file", "step", "learning rate"), rows[:: max(1, len(rows) // MOST_ROWS)])
+
+
+def lr(a: Source, b: Source | None = None, *, options: ReadOptions | None = None) -> Rates:
+    """The learning rate of every run at the steps that tell its curve; `verdict` is None for one file alone."""
+    from accmap.cli.lr import report_of, verdict_of
+    from accmap.mapper.schedule.curve import UndecidedError, shared_steps
+    from accmap.mapper.schedule.from_config import schedule_of
+    from accmap.schemas.diagnostic import UnreadableError
+    from accmap.schemas.purpose import require_schedule
+
+    configs = [as_config(side, options) for side in (a, b) if side is not None]
+    for config in configs:
+        require_schedule(config)
+    try:
+        schedules = [schedule_of(config) for config in configs]
+        count = shared_steps(schedules, None if options is None else options.steps)
+    except UndecidedError as error:
+        raise UnreadableError(error.problems[0]) from None
+    report = report_of([config.file for config in configs], schedules, count)
+    compared = report.comparison
+    return Rates(
+        {one.file: tuple(one.points()) for one in report.series},
+        count,
+        verdict_of(report),  # pyright: ignore[reportArgumentType] - these are its words
+        None if compared is None else compared.first_difference,
+        report.summary,
+        report,
+    )
+
+
+def verify(
+    a: Name, b: Name, *, stage: Stage = "all", seeds: int = 1, options: ReadOptions | None = None
+) -> Verification:
+    """Both real models on small inputs; ModuleNotFoundError, with what to install, where a framework is missing."""
+    from accmap.cli.verify import missing_sentence, verified
+    from accmap.schemas.config import ReadOptions as Options
+    from accmap.verifier.verify import MissingFrameworkError
+
+    _require("stage", stage, STAGES)
+    try:
+        chosen = {"stage": stage, "seeds": seeds}
+        return verified((os.fspath(a), os.fspath(b)), options or Options(), chosen)[0]
+    except MissingFrameworkError as error:
+        raise ModuleNotFoundError(missing_sentence(error, "en")) from None
+
+
+class Compared(NamedTuple):
+    """Logs aligned by step: what is said of them, and the whole report."""
+
+    answer: Literal["match", "mismatch", "undecided", "partial"]
+    report: LogsReport
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (number, criterion.status, criterion.name)
+            for number, compared in enumerate(self.report.comparisons, 2)
+            for criterion in compared.verdict.criteria
+        ]
+        return table(self.answer, ("log", "status", "criterion"), rows)
+
+
+def logs(*files: Name, benchmark: Sequence[Name] = (), experiment: Experiment = "standard") -> Compared:
+    """Training logs, aligned by step and judged; the first one is the benchmark, or `benchmark` names its two runs."""
+    from accmap.cli.evidence.logs_report import report_of
+    from accmap.evidence.logs.reading import read_run
+
+    _require("experiment", experiment, EXPERIMENTS)
+    if len(benchmark) not in (0, 2):
+        raise UsageError(say.benchmark_takes_two_runs_run1())
+    names = [os.fspath(name) for name in files]
+    twins = [os.fspath(name) for name in benchmark]
+    if twins and len(names) == 1:
+        names = [twins[0], *names]
+    report = report_of([read_run(name) for name in names], [read_run(name) for name in twins], experiment)
+    return Compared(report.answer, report)  # pyright: ignore[reportArgumentType] - these are its words
+
+
+class Explanation(NamedTuple):
+    """What a code means, or what a flag or key corresponds to, as Markdown."""
+
+    word: str
+    markdown: str
+
+    def __str__(self) -> str:
+        return self.markdown
+
+    def _repr_html_(self) -> str:
+        return text(self.word, self.markdown)
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown
+
+
+def explain(word: str, language: Literal["en", "zh"] = "en") -> Explanation:
+    """What a finding's code, a flag, a key or a recipe field is."""
+    from accmap.cli.explain import explained, unknown
+
+    _require("language", language, ("en", "zh"))
+    found = explained(word, language, "markdown")
+    if found is None:
+        raise UsageError(unknown(word))
+    return Explanation(word, cast("str", found))
+
+
+def _require(what: str, given: str, known: Sequence[str]) -> None:
+    if given not in known:
+        listed = ", ".join(known)
+        raise UsageError(say.is_one_of(option=what, listed=listed, given=given, hint=suggestion(given, known)))

@@ -1,0 +1,93 @@
+"""Where a source of a rule is to be read: the framework's file at its tag, a pull request, the guide's page.
+
+Used when the pages are made. A source in which no file is named leads to the whole tree of its version.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..schemas.house_yaml import house_yaml
+
+ROOM = Path(__file__).resolve().parent
+_FILE = re.compile(r"([\w./-]+\.py)")
+_MEGATRON_TOP = ("pretrain_gpt.py", "gpt_builders.py", "model_provider.py", "megatron/")
+_MINDFORMERS_TOP = ("run_mindformer.py", "mindformers/")
+_COMMIT = re.compile(r"\bcommit ([0-9a-f]{7,40})\b")
+
+
+@cache
+def _links() -> dict[str, Any]:
+    return house_yaml((ROOM / "source_links.yaml").read_text("utf-8"))
+
+
+@cache
+def _tags() -> dict[str, dict[str, str]]:
+    """Each version's tag; a version of MindSpore Transformers that is none of its repository's has no entry."""
+    versions = house_yaml((ROOM.parent / "schemas" / "versions.yaml").read_text("utf-8"))
+    return {
+        "megatron": {row["name"]: row["tag"] for row in versions["megatron"]},
+        "mindformers": {row["name"]: f"v{row['name']}.0" for row in versions["mindformers"] if row["name"] < "2"},
+    }
+
+
+def link_of(source: str) -> str | None:
+    """The address of a source; None for one that is no page of anybody's."""
+    found = _page_of(source) or _request_of(source)
+    if found:
+        return found
+    first, _, rest = source.partition(" ")
+    if first in ("megatron", "mindformers"):
+        return _framework(first, rest)
+    if first == "accmap" or source.startswith(("tests/", "mappings/")):
+        path = source.removeprefix("accmap ").split("::")[0].split(":")[0]
+        return _links()["accmap"].format(path=path.replace("*.yaml", ""))
+    return None
+
+
+def _page_of(source: str) -> str | None:
+    rows = {**_links()["guide"], **_links()["pages"]}
+    fitting = [start for start in rows if source.startswith(start)]
+    return rows[max(fitting, key=len)] if fitting else None
+
+
+def _request_of(source: str) -> str | None:
+    """A pull request or a commit."""
+    request = re.match(r"Megatron-LM pull request #(\d+)", source)
+    if request:
+        return _links()["megatron"]["pull"].format(number=request[1])
+    commit = _COMMIT.search(source)
+    if not commit:
+        return None
+    framework = "mindformers" if source.startswith("MindSpore Transformers") else "megatron"
+    return _links()[framework]["commit"].format(commit=commit[1])
+
+
+def _framework(framework: str, rest: str) -> str | None:
+    """The file at its tag, in the first version that is named."""
+    version = re.match(r"(?:core_v)?(\d+\.\d+|main)", rest)
+    if version is None:
+        return None
+    addresses, tag = _links()[framework], _tags()[framework].get(version[1])
+    if tag is None:
+        return addresses["wheel"].format(version=f"{version[1]}.0") if "wheel" in addresses else None
+    path = _FILE.search(rest)
+    if path is None or "*" in rest[: path.end()]:
+        return addresses["tree"].format(tag=tag)
+    return addresses["file"].format(tag=tag, path=_whole(framework, path[1]))
+
+
+def _whole(framework: str, path: str) -> str:
+    """A path from the top of the repository; sources leave out the folders that all of them share."""
+    if framework == "mindformers":
+        return path if path.startswith(_MINDFORMERS_TOP) else f"mindformers/{_below(path)}"
+    if path.startswith(_MEGATRON_TOP):
+        return path
+    return f"megatron/training/{path}" if path in ("arguments.py", "training.py") else f"megatron/{path}"
+
+
+def _below(path: str) -> str:
+    return f"parallel_core/{path}" if path.startswith("training_graph/") else path

@@ -1,0 +1,120 @@
+"""The public functions that ask what a command asks, with paths of both kinds, and how their answers look."""
+
+from __future__ import annotations
+
+import html.parser
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import accmap
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "evidence" / "logs"))
+from writing_logs import falling, megatron_run
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SCRIPT, YAML = EXAMPLES / "planted" / "megatron.sh", EXAMPLES / "planted" / "mindformers.yaml"
+FUNCTIONS = {"convert", "diff", "explain", "lint", "load", "logs", "lr", "pair", "verify"}
+
+
+def test_every_function_is_listed() -> None:
+    assert set(dir(accmap)) >= FUNCTIONS
+    assert set(accmap.__all__) >= FUNCTIONS
+    code = "import sys, accmap; dir(accmap); print([name for name in sys.modules if name.startswith('accmap.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_linting_a_pair() -> None:
+    found = accmap.lint(SCRIPT, str(YAML))
+    assert found.pairs == ((str(SCRIPT), str(YAML)),)
+    assert not found.fine
+    assert {"OPT013", "MAP072"} <= {one.kind.code for one in found.diagnostics}
+    assert {one.kind.code for one in accmap.lint(SCRIPT, YAML, select=["OPT006"]).diagnostics} == {"OPT006"}
+    assert accmap.lint(EXAMPLES / "qwen3_dense").fine
+
+
+def test_a_configuration_is_gone_by_where_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "accmap.toml").write_text('ignore = ["OPT"]\n')
+    found = accmap.lint(SCRIPT, YAML, config=tmp_path / "accmap.toml")
+    assert not any(one.kind.code.startswith("OPT") for one in found.diagnostics)
+
+
+def test_pairs_and_rates() -> None:
+    made = accmap.pair(EXAMPLES / "qwen3_dense" / "megatron.sh", align=True)
+    assert list(made.texts) == ["example.sh", "example.yaml"]
+    assert made.changes
+    rates = accmap.lr(SCRIPT, YAML)
+    assert (rates.verdict, rates.first_difference) == ("different", 0)
+    alone = accmap.lr(accmap.load(SCRIPT))
+    assert alone.verdict is None
+    assert max(rate for _, rate in next(iter(alone.points.values()))) == pytest.approx(1e-4)
+
+
+def test_logs(tmp_path: Path) -> None:
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text(megatron_run(falling(40)))
+    answer = accmap.logs(tmp_path / "a.log", tmp_path / "b.log", experiment="repeat")
+    assert answer.answer in ("match", "partial", "undecided")
+    assert len(answer.report.runs) == 2
+    assert "<table>" in answer._repr_html_()
+
+
+def test_explaining() -> None:
+    assert "norm-epsilon-differs" in str(accmap.explain("NET016"))
+    assert "检查内容" in accmap.explain("NET016", "zh").markdown
+    assert "num_hidden_layers" in accmap.explain("--num-layers").markdown
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: accmap.convert(SCRIPT, "mindformer"), "did you mean mindformers"),
+        (lambda: accmap.lint(SCRIPT, profile="fast"), "profile is one of align, train"),
+        (lambda: accmap.lint(SCRIPT, select=["NETX"]), "there is no code NETX"),
+        (lambda: accmap.explain("NET9999"), "neither a code nor a key"),
+        (lambda: accmap.explain("NET016", "de"), "language is one of en, zh"),
+        (lambda: accmap.verify(SCRIPT, YAML, stage="none"), "stage is one of step1"),
+        (lambda: accmap.logs("a.log", experiment="long"), "experiment is one of"),
+        (lambda: accmap.logs("a.log", benchmark=["b.log"]), "--benchmark takes"),
+    ],
+)
+def test_a_wrong_word_gives_a_sentence(call, said: str) -> None:
+    with pytest.raises(accmap.UsageError, match=said):
+        call()
+
+
+def test_a_misspelt_function() -> None:
+    with pytest.raises(AttributeError, match="did you mean lint"):
+        _ = accmap.lnit
+
+
+class Tags(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.open.append(tag)
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_answers_show_themselves(tmp_path: Path) -> None:
+    script = tmp_path / "<script>alert(1)<.sh"
+    script.write_text(SCRIPT.read_text("utf-8"))
+    answers = [
+        accmap.load(script), accmap.convert(script), accmap.diff(script, YAML), accmap.lint(script),
+        accmap.pair(script), accmap.lr(script, YAML), accmap.explain("NET016"),
+    ]  # fmt: skip
+    for answer in answers:
+        page = Tags()
+        page.feed(answer._repr_html_())
+        assert page.open == []
+        assert page.seen <= {"p", "b", "table", "thead", "tbody", "tr", "th", "td", "pre"}
+        assert page.seen

@@ -1,0 +1,116 @@
+"""`accmap init`: which script and which YAML of a tree are proposed as a pair, why, and what is written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copy, copytree
+
+import pytest
+
+from accmap.cli.proposing import Candidate, proposals
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SIZES = {"model.num_layers": 2, "model.hidden_size": 64, "model.ffn_hidden_size": 128, "attention.num_heads": 4}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("planted", "qwen3_dense", "qwen3_moe", "deepseek_v3"):
+        copytree(EXAMPLES / name, tmp_path / name)
+    (tmp_path / "compose.yaml").write_text("services: {web: {image: nginx}}\n")
+    (tmp_path / "setup.sh").write_text("pip install torch\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ACCMAP_CACHE_DIR", str(tmp_path.parent / "cache"))
+    return tmp_path
+
+
+def test_pairs_are_found_written_and_linted(accmap, folder: Path) -> None:
+    answer = accmap("init")
+    assert answer.code == 0
+    assert "4 Megatron-LM scripts and 4 MindSpore Transformers YAMLs" in answer.out
+    assert "7 of 7 sizes equal; the names share planted; the only script" in answer.out
+    assert "--yes" in answer.out
+    assert not (folder / "accmap.toml").exists()
+    answer = accmap("init", "--yes", "--profile", "train")
+    assert answer.code == 0
+    text = (folder / "accmap.toml").read_text("utf-8")
+    assert text.count("[[pairs]]") == 4
+    assert 'profile = "train"' in text
+    assert "(4 pairs;" in accmap("lint").out
+    again = accmap("init", "--yes")
+    assert again.code == 2
+    assert "--force" in again.err
+    words = [sys.executable, "-m", "accmap", "init", "--yes", "--force", "--lang", "zh"]
+    subprocess.run(words, check=True, capture_output=True)
+    assert "# 7 项尺寸中 7 项相同" in (folder / "accmap.toml").read_text("utf-8")
+
+
+def test_files_in_separate_trees_are_paired_by_size(accmap, folder: Path) -> None:
+    for name in ("qwen3_dense", "qwen3_moe", "deepseek_v3"):
+        (folder / "gpu").mkdir(exist_ok=True)
+        (folder / "npu").mkdir(exist_ok=True)
+        copy(EXAMPLES / name / "megatron.sh", folder / "gpu" / f"{name}.sh")
+        copy(EXAMPLES / name / "mindformers.yaml", folder / "npu" / f"{name[::-1]}.yaml")
+    for name in ("planted", "qwen3_dense", "qwen3_moe", "deepseek_v3"):
+        for path in (folder / name).iterdir():
+            path.unlink()
+    accmap("init", "--yes")
+    text = (folder / "accmap.toml").read_text("utf-8")
+    for name in ("qwen3_dense", "qwen3_moe", "deepseek_v3"):
+        assert f'megatron = "gpu/{name}.sh"\nmindformers = "npu/{name[::-1]}.yaml"' in text
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_fits_alike_is_not_chosen(accmap, folder: Path) -> None:
+    copy(folder / "qwen3_dense" / "mindformers.yaml", folder / "qwen3_dense" / "other.yaml")
+    (folder / "qwen3_dense" / "mindformers.yaml").rename(folder / "qwen3_dense" / "another.yaml")
+    out = accmap("init").out
+    assert "not decided: qwen3_dense/megatron.sh fits" in out
+
+
+def test_nothing_to_pair(accmap, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    empty = tmp_path_factory.mktemp("empty")
+    answer = accmap("init", str(empty), "--yes")
+    assert answer.code == 1
+    assert "0 Megatron-LM scripts" in answer.out
+    assert not list(empty.iterdir())
+    assert accmap("init", "setup.sh").code == 2
+    assert accmap("init", "nowhere").code == 2
+    assert folder
+
+
+def test_a_configuration_in_pyproject_is_not_hidden(accmap, folder: Path) -> None:
+    (folder / "pyproject.toml").write_text('[tool.accmap]\nprofile = "train"\n')
+    answer = accmap("init", "--yes")
+    assert answer.code == 2
+    assert "pyproject.toml" in answer.err
+
+
+def test_names_that_toml_has_to_quote(accmap, folder: Path) -> None:
+    copytree(folder / "qwen3_moe", folder / 'a "b"' / "qwen3_moe")
+    for name in ("planted", "qwen3_dense", "qwen3_moe", "deepseek_v3"):
+        (folder / name / "megatron.sh").unlink()
+        (folder / name / "mindformers.yaml").unlink()
+    accmap("init", "--yes")
+    assert "(1 pair;" in accmap("lint").out
+
+
+def test_sizes_outweigh_names() -> None:
+    script = Candidate("qwen/run.sh", SIZES)
+    other = Candidate(
+        "qwen/train.yaml", {**SIZES, "model.hidden_size": 32, "model.num_layers": 9, "attention.num_heads": 8}
+    )
+    same = Candidate("elsewhere/x.yaml", SIZES)
+    (pair,) = proposals([script], [other, same]).pairs
+    assert pair.mindformers == "elsewhere/x.yaml"
+    assert not proposals([script], [other]).pairs
+
+
+def test_without_sizes_a_name_decides() -> None:
+    scripts = [Candidate("gpu/qwen3_8b.sh", {}), Candidate("gpu/llama.sh", {})]
+    yamls = [Candidate("npu/llama.yaml", {}), Candidate("npu/qwen3_8b.yaml", {})]
+    found = {(pair.megatron, pair.mindformers) for pair in proposals(scripts, yamls).pairs}
+    assert found == {("gpu/qwen3_8b.sh", "npu/qwen3_8b.yaml"), ("gpu/llama.sh", "npu/llama.yaml")}
+    assert not proposals([Candidate("a/run.sh", {})], [Candidate("b/run.yaml", {})]).pairs

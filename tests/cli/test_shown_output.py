@@ -1,0 +1,87 @@
+"""What README and docs show below a `$ accmap …` line is what that line prints; `…` stands for any text or lines."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from accmap.cli.configuration import toml_table
+from accmap.schemas.house_yaml import house_yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [*(ROOT / name for name in ("README.md", "README.zh-CN.md")), *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def shown(page: Path) -> list[tuple[str, str]]:
+    """Each command of a page's console blocks, with what is shown below it."""
+    found: list[tuple[str, str]] = []
+    for block in re.findall(r"^```console\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
+        found += [
+            (line, said) for line, said in re.findall(r"^\$ accmap (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+        ]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [pytest.param(command, output, id=f"{page.name}: {command}") for page in PAGES for command, output in shown(page)],
+)
+def test_shown_output(accmap, monkeypatch: pytest.MonkeyPatch, command: str, output: str) -> None:
+    monkeypatch.chdir(ROOT)
+    answer = accmap(*shlex.split(command))
+    pattern = ".*".join(re.escape(part) for part in output.split("…"))
+    assert re.fullmatch(pattern, answer.out, re.DOTALL), answer.out
+
+
+def test_pages_show_output() -> None:
+    assert sum(len(shown(page)) for page in PAGES) > 3
+
+
+@pytest.mark.parametrize("language", ["md", "zh-CN.md"])
+def test_every_key_of_the_configuration_is_shown_as_it_is_written(accmap, tmp_path: Path, language: str) -> None:
+    from accmap.cli.configuration_compiled import KEYS
+
+    text = (ROOT / "docs" / f"configuration.{language}").read_text("utf-8")
+    examples = re.findall(r"^```toml\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert set(re.findall(r"^### `([\w-]+)`", text, re.MULTILINE)) == set(KEYS)
+    (tmp_path / "base.toml").write_text("")
+    seen: set[str] = set()
+    for example in examples:
+        seen |= set(toml_table("accmap.toml", example))
+        (tmp_path / "accmap.toml").write_text(example, "utf-8")
+        assert accmap("schema", "--check", str(tmp_path / "accmap.toml"), "--of", "config").code == 0, example
+    assert seen == set(KEYS)
+
+
+@pytest.mark.parametrize("language", ["md", "zh-CN.md"])
+def test_the_plugin_that_is_shown_works(language: str) -> None:
+    from accmap.cli.configuration import Configuration
+    from accmap.cli.lint_inputs import Reader, Settings
+    from accmap.cli.linting import lint
+    from accmap.schemas.config import ReadOptions
+
+    text = (ROOT / "docs" / f"plugins.{language}").read_text("utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    made: dict[str, object] = {}
+    exec(compile(code, "plugins.md", "exec"), made)
+    (rule,) = made["rules"]  # pyright: ignore
+    settings = Settings(Configuration(), ReadOptions(), "align", (), (), (rule,))
+    report = lint(settings, [str(ROOT / "examples" / "qwen3_dense" / "megatron.sh")], Reader())
+    assert "TEAM001" in {entry.kind.code for entry in report.diagnostics}
+
+
+@pytest.mark.parametrize("language", ["md", "zh-CN.md"])
+def test_pipelines_are_yaml_and_name_options_that_exist(language: str) -> None:
+    from accmap.cli.options import COMMANDS
+    from accmap.cli.parsing import parse
+
+    text = (ROOT / "docs" / f"ci.{language}").read_text("utf-8")
+    for block in re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        assert house_yaml(block)
+    commands = re.findall(r"accmap (lint .*?)$", text, re.MULTILINE)
+    assert len(commands) > 4
+    for command in commands:
+        parse(COMMANDS["lint"], shlex.split(command)[1:])

@@ -1,0 +1,51 @@
+"""Every code's page has its five parts in both languages, and a source that can be read somewhere."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from accmap.rules.pages import HEADINGS, every_page, page
+from accmap.rules.source_links import link_of
+
+PARTS = ("what", "why", "example", "instead", "source")
+
+
+@pytest.mark.parametrize("code", sorted(every_page()))
+def test_page(code: str) -> None:
+    for place, language in enumerate(("en", "zh")):
+        found = page(code, language)  # pyright: ignore[reportArgumentType]
+        assert found is not None
+        sections = dict(found.sections)
+        for part in PARTS:
+            assert sections.get(HEADINGS[part][place], "").strip(), f"{code}: {part} ({language})"
+        assert re.search(r": https://\S+$", sections[HEADINGS["source"][place]], re.MULTILINE), code
+        said = sections[HEADINGS["what"][place]] + sections[HEADINGS["why"][place]]
+        assert (re.search("[\u4e00-\u9fff]", said) is not None) == (language == "zh"), code
+
+
+@pytest.mark.parametrize(
+    ("source", "address"),
+    [
+        (
+            "megatron 0.12 training/arguments.py:validate_args",
+            "https://github.com/NVIDIA/Megatron-LM/blob/core_v0.12.0/megatron/training/arguments.py",
+        ),
+        (
+            "megatron 0.12 to 0.19 pretrain_gpt.py",
+            "https://github.com/NVIDIA/Megatron-LM/blob/core_v0.12.0/pretrain_gpt.py",
+        ),
+        (
+            "mindformers 1.9.0 parallel_core/transformer_config.py: measured",
+            "https://github.com/mindspore-ai/mindformers/blob/v1.9.0/mindformers/parallel_core/transformer_config.py",
+        ),
+        ("mindformers 1.9.0 models/*: some classes", "https://github.com/mindspore-ai/mindformers/tree/v1.9.0"),
+        ("mindformers 2.1.0 pynative models", "https://pypi.org/project/mindformers/2.1.0/"),
+        ("Megatron-LM pull request #2237", "https://github.com/NVIDIA/Megatron-LM/pull/2237"),
+        ("commit f6e0d425a5", "https://github.com/NVIDIA/Megatron-LM/commit/f6e0d425a5"),
+        ("Megatron-LM merge request 2800", None),
+    ],
+)
+def test_links(source: str, address: str | None) -> None:
+    assert link_of(source) == address
