@@ -640,10 +640,50 @@ class DataCheckJson(Open):
     unreadable: list[DiagnosticJson]
 
 
+class DataFedJson(Open):
+    """One sample of a step."""
+
+    sample: int
+    device: int
+    micro_batch: int
+    prefix: str
+    pieces: list[dict[str, int]]
+    ids: list[int]
+    text: str | None
+
+
+class DataBatchJson(Open):
+    """The samples of one step."""
+
+    step: int
+    samples: list[DataFedJson]
+
+
+class DataShownJson(Open):
+    """One side's steps; none where they cannot be worked out."""
+
+    file: str
+    framework: Literal["megatron", "mindformers"]
+    framework_version: str
+    steps: list[DataBatchJson] | None
+
+
+class DataShowJson(Open):
+    """`accmap data show`."""
+
+    verdict: Literal["same", "different", "shown", "undecided"]
+    first: int
+    count: int
+    first_difference: int | None
+    sides: list[DataShownJson]
+    problems: list[DiagnosticJson]
+
+
 EVIDENCE_OUTPUTS: dict[str, type[BaseModel]] = {
     "check-npy": CheckNpyJson,
     "check-scores": CheckScoresJson,
     "data-check": DataCheckJson,
+    "data-show": DataShowJson,
     "dump-compare": DumpCompareJson,
     "doctor": DoctorJson,
     "dump-config": DumpConfigJson,
