@@ -27,6 +27,7 @@ class PlaybookJson(Open):
     directory: str
     files: list[str]
     checks: list[PlaybookCheckJson]
+    stand_ins: list[str]
 
 
 class StandingJson(PlaybookCheckJson):
@@ -47,6 +48,25 @@ class NextJson(Open):
     stage: str
     check: str
     do: list[str]
+
+
+class PlaybookStepJson(Open):
+    """Something that `playbook run` did."""
+
+    check: str
+    command: list[str]
+    exit_code: int
+
+
+class PlaybookRunJson(Open):
+    """`accmap playbook run`."""
+
+    verdict: Literal["passed", "failed", "partial", "undecided"]
+    directory: str
+    done: list[PlaybookStepJson]
+    checks: list[StandingJson]
+    next: NextJson | None
+    stand_ins: list[str]
 
 
 class PlaybookStatusJson(Open):
@@ -689,6 +709,7 @@ EVIDENCE_OUTPUTS: dict[str, type[BaseModel]] = {
     "dump-config": DumpConfigJson,
     "logs": LogsJson,
     "playbook": PlaybookJson,
+    "playbook-run": PlaybookRunJson,
     "playbook-status": PlaybookStatusJson,
     "weights-check": WeightsCheckJson,
     "weights-convert": WeightsConvertJson,

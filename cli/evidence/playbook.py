@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import subprocess
@@ -12,9 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from ...evidence.playbook.loading import with_weights
+from ...evidence.playbook.launching import Layout
+from ...evidence.playbook.loading import completed, devices_of
 from ...evidence.playbook.pages import pages
 from ...evidence.playbook.plan import FILE, Names, plan_of, reading_words
+from ...evidence.playbook.settings import FILE as SETTINGS
+from ...evidence.playbook.settings import settings_text
 from ...evidence.playbook.table import patches
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.incoming import read_regular
@@ -24,6 +26,7 @@ from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
 from ..parsing import UsageError
+from .playbook_files import given_settings, may_be_written, plan_text, with_ticks, written_before
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,17 +79,22 @@ def run(
         raise UsageError(usage.is_not_a_directory(parent=parent))
     if not os.access(parent, os.W_OK | os.X_OK):
         raise UsageError(usage.cannot_be_written_to(parent=parent))
+    settings = given_settings(directory, source)
     with tempfile.TemporaryDirectory(prefix=".playbook.", dir=parent) as made:
-        plan = plan_of(recipe_of(source), _names(by_framework, directory), reading_words(options))
-        _prepare(plan, by_framework, source, made)
-        home = os.path.abspath(directory)
-        kept = {name: with_weights(name, text, home) for name, text in _texts(made).items()}
-        texts = {
-            **pages(plan),
-            **kept,
-            **patches(),
-            FILE: json.dumps(plan.to_json(), ensure_ascii=False, indent=1) + "\n",
-        }
+        recipe, home = recipe_of(source), os.path.abspath(directory)
+        words = _names(by_framework, directory), reading_words(options)
+        _prepare(plan_of(recipe, *words), by_framework, source, made)
+        kept = {name: completed(name, text, home, settings) for name, text in _texts(made).items()}
+    devices = {os.path.dirname(name): devices_of(text) for name, text in kept.items() if name.endswith("/example.sh")}
+    dynamic = any(name.endswith("/example.yaml") and "\ncheckpoint:" in text for name, text in kept.items())
+    plan = plan_of(recipe, *words, Layout(home, settings, devices, dynamic))
+    texts = {**pages(plan), **kept, **patches()}
+    texts = with_ticks(texts, directory)
+    before = written_before(directory, plan)
+    force = force or may_be_written(texts, directory, before)
+    if not os.path.lexists(os.path.join(directory, SETTINGS)):
+        texts[SETTINGS] = settings_text(settings)
+    texts[FILE] = plan_text(plan, texts)
     written = {os.path.join(directory, name): text for name, text in sorted(texts.items())}
     write_folder(directory, written, force=force)
     if format == "json":
@@ -95,10 +103,14 @@ def run(
             for stage in plan.stages
             for check in stage.checks
         ]
-        emit(json_text({"directory": directory, "files": list(written), "checks": checks}))
+        answer = {"directory": directory, "files": list(written), "checks": checks}
+        emit(json_text({**answer, "stand_ins": settings.stand_ins}))
         return FINE
     zh = lang == "zh"
     say(_WORDS["written"][zh].format(count=len(written), directory=directory))
+    if settings.stand_ins:
+        path = os.path.join(directory, SETTINGS)
+        say(usage.stand_ins(path=path, names=", ".join(settings.stand_ins)).text(lang))
     say(_WORDS["next"][zh].format(directory=shlex.quote(directory)))
     return FINE
 
