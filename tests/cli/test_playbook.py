@@ -265,8 +265,6 @@ def test_a_second_run_reads_the_settings(accmap, book: Path) -> None:
     changed = first.replace("/path/to/Megatron-LM", "/opt/megatron").replace("/path/to/mindformers", "/opt/mf")
     changed = changed.replace(f'= "{name}"', '= "/mnt/corpus_text"').replace('whole = ""', 'whole = "/w/full"')
     settings.write_text(changed, "utf-8")
-    refused = accmap("playbook", *SOURCE)
-    assert refused.code == 2, "the copied book lies elsewhere: its example files are not as they were written"
     answer = json.loads(accmap("playbook", *SOURCE, "--force", "--format", "json").out)
     assert answer["stand_ins"] == []
     assert settings.read_text("utf-8") == changed
