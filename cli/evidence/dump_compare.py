@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ...evidence.dump.compare_next import next_dump, settings_behind
@@ -67,6 +68,7 @@ def run(
     exact: bool = False,
     jobs: int | None = None,
     all: bool = False,  # noqa: A002 - the option's name
+    tree: bool = False,
     output: str | None = None,
     force: bool = False,
     quiet: bool = False,
@@ -90,7 +92,9 @@ def run(
     if len(files) == 1:
         answer, code = _table_answer(files[0], judge, configs, lang)
     else:
-        chosen = _Chosen(mapping, step, rank, tuple(only), jobs or _processors(), _silent if quiet else _say, lang)
+        chosen = _Chosen(
+            mapping, step, rank, tuple(only), jobs or _processors(), _silent if quiet else _say, lang, tree
+        )
         answer, code = _dump_answer(files[0], files[1], chosen, judge, configs)
     text = _rendered(answer, format, lang, everything=all)
     if output is None:
@@ -108,6 +112,7 @@ class _Chosen(NamedTuple):
     jobs: int
     progress: Any
     language: Language
+    tree: bool = False
 
 
 def _processors() -> int:
@@ -135,6 +140,7 @@ def _dump_answer(
 ) -> tuple[dict[str, Any], int]:
     from ...evidence.dump.compare import compare_trees, inside
     from ...evidence.dump.compare_mapping import read_mapping
+    from ...evidence.dump.drawing import drawn
     from ...evidence.dump.places import find_places
     from ...evidence.dump.trees import read_tree
 
@@ -142,26 +148,58 @@ def _dump_answer(
         _require_dump(name)
     names = None if chosen.mapping is None else read_mapping(chosen.mapping)
     pairs, beside = _common(a, b, find_places(a), find_places(b), chosen)
-    parts: list[dict[str, Any]] = []
-    diverged = unreadable = False
-    for one, other in pairs:
+    together = min(chosen.jobs, len(pairs))
+
+    def compared_pair(pair: tuple[Place, Place]) -> Comparison:
+        one, other = pair
         if len(pairs) > 1:
             chosen.progress(f"step {one.step}, rank {one.rank}")
         trees = [inside(read_tree(place), chosen.only) for place in (one, other)]
         for name, tree in zip((a, b), trees, strict=True):
             _require_units(name, tree, chosen.only)
-        found = compare_trees(*trees, mapping=names, judge=judge, jobs=chosen.jobs, progress=chosen.progress)
-        parts.append(_comparison_json(found, configs, chosen.language))
-        diverged = diverged or found.divergence is not None
-        unreadable = unreadable or bool(found.unreadable)
+        jobs = max(1, chosen.jobs // together)
+        return compare_trees(*trees, mapping=names, judge=judge, jobs=jobs, progress=chosen.progress)
+
+    parts: list[dict[str, Any]] = []
+    diverged = unreadable = False
+    # What one rank holds is told and let go before the next ones are read.
+    with ThreadPoolExecutor(together) as pool:
+        for at in range(0, len(pairs), together):
+            for found in pool.map(compared_pair, pairs[at : at + together]):
+                part = _comparison_json(found, configs, chosen.language)
+                parts.append({**part, "tree": list(drawn(found))} if chosen.tree else part)
+                diverged = diverged or found.divergence is not None
+                unreadable = unreadable or bool(found.unreadable)
     unseen = [*_unseen(parts), *(_elsewhere(side, names) for side, names in (beside or {}).items() if names)]
     compared = sum(part["compared"]["tensors"] for part in parts)
     verdict = concluded("match", "diverged", wrong=diverged, compared=compared, unseen=unseen)
     answer: dict[str, Any] = {"verdict": verdict, "kind": "dumps", "files": [a, b], "parts": parts}
     answer["not_compared"] = unseen_json(unseen, chosen.language)
+    if len(parts) > 1 and diverged:
+        answer["merged"] = _merged(parts)
     if beside is not None:
         answer["other_places"] = beside
     return answer, BAD if diverged else UNUSABLE if unreadable else FINE if verdict == "match" else BAD
+
+
+def _merged(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Where several steps and ranks part first: the place that is reached earliest before the others."""
+    found: dict[tuple[str, str, str], tuple[float, list[str]]] = {}
+    for part in parts:
+        first = part["first_divergence"]
+        if first is None:
+            continue
+        names = [unit["a"] for unit in part["units"]]
+        at = names.index(first["a"]) if first["a"] in names else len(names)
+        place = f"step {part['step']} rank {part['rank']}"
+        key = (first["module"], first["direction"], first["cause"])
+        earliest, places = found.get(key, (float("inf"), []))
+        found[key] = (min(earliest, at), [*places, place])
+    ordered = sorted(found.items(), key=lambda entry: entry[1][0])
+    return [
+        {"module": module, "direction": direction, "cause": cause, "places": places}
+        for (module, direction, cause), (_, places) in ordered
+    ]
 
 
 def _require_dump(name: str) -> None:

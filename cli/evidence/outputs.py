@@ -230,6 +230,15 @@ class DumpGapJson(Open):
     of: int
 
 
+class DumpMergedJson(Open):
+    """A place where some ranks part first."""
+
+    module: str
+    direction: str
+    cause: str
+    places: list[str]
+
+
 class DumpPartJson(Open):
     """One step of one rank, or one result table."""
 
@@ -243,6 +252,8 @@ class DumpPartJson(Open):
     gaps: list[DumpGapJson]
     unreadable: list[str]
     notes: list[str]
+    tree: list[str] | None = None
+    """A line for each unit, with `--tree`."""
 
 
 class PrecheckFailureJson(Open):
@@ -265,6 +276,8 @@ class DumpCompareJson(Open):
     parts: list[DumpPartJson] | None = None
     other_places: dict[Literal["a", "b"], list[str]] | None = None
     """Steps and ranks that one dump has and the other lacks, and that are not compared."""
+    merged: list[DumpMergedJson] | None = None
+    """Of several steps and ranks: where they part first, the earliest place before the others."""
     apis: int | None = None
     passed: int | None = None
     skipped: int | None = None
@@ -660,6 +673,37 @@ class DataCheckJson(Open):
     unreadable: list[DiagnosticJson]
 
 
+class OverflowJson(Open):
+    """A tensor with NaN or infinity."""
+
+    unit: str
+    tensor: str
+    role: Literal["input", "parameter", "output"]
+    what: Literal["nan", "infinite"]
+
+
+class DumpScannedJson(Open):
+    """One step of one rank."""
+
+    step: int | None
+    rank: int | None
+    looked_at: int
+    unknown: int
+    origin: str | None
+    found: list[OverflowJson]
+    unreadable: list[str]
+    notes: list[str]
+
+
+class DumpScanJson(Open):
+    """`accmap dump scan`."""
+
+    verdict: Literal["finite", "overflow", "partial", "undecided"]
+    not_compared: list[NotComparedJson]
+    dump: str
+    parts: list[DumpScannedJson]
+
+
 class DataFedJson(Open):
     """One sample of a step."""
 
@@ -707,6 +751,7 @@ EVIDENCE_OUTPUTS: dict[str, type[BaseModel]] = {
     "dump-compare": DumpCompareJson,
     "doctor": DoctorJson,
     "dump-config": DumpConfigJson,
+    "dump-scan": DumpScanJson,
     "logs": LogsJson,
     "playbook": PlaybookJson,
     "playbook-run": PlaybookRunJson,
