@@ -42,7 +42,7 @@ def completed(path: str, text: str, home: str, settings: Settings) -> str:
     text = _on_machines(text, settings.megatron.devices_per_node)
     if re.search(r"^ +--load ", text, re.MULTILINE):
         return text
-    words = f"    --load '{_inside(place)}/megatron' --ckpt-format torch_dist\n"
+    words = f"    --load '{_inside(place)}/megatron' --ckpt-format {settings.form}\n"
     words += "    --finetune --no-load-optim --no-load-rng\n"
     return _OUTPUT.sub(lambda found: found[0] + words, text, count=1)
 

@@ -175,6 +175,7 @@ class _Filling:
         values = {
             **self.names,
             **further,
+            "form": settings.form,
             "aligned": settings.aligned,
             "whole": settings.whole,
             "aligned_weights": settings.aligned or f"2-preparation/weights/{MADE}",

@@ -74,7 +74,9 @@ def outdated(plan: Plan, check: Check, directory: str) -> str:
     made = check.answer.file if check.answer is not None else check.ticks
     if made is None:
         return ""
-    pair = [os.path.join(directory, name) for name in (plan.names.megatron, plan.names.mindformers)]
+    # A side that the playbook wrote itself follows from the other one, and is written anew with the rest.
+    given = [name for name in (plan.names.megatron, plan.names.mindformers) if not name.startswith("configuration/")]
+    pair = [os.path.join(directory, name) for name in given]
     changed = max((os.path.getmtime(path) for path in pair if os.path.isfile(path)), default=0.0)
     path = os.path.join(directory, made)
     return made if os.path.isfile(path) and os.path.getmtime(path) < changed else ""

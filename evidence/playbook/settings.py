@@ -21,6 +21,7 @@ FILE = "playbook.toml"
 _STAND_IN = "/path/to/"
 _WORD = re.compile(r"[^\s\"'`$\\;&|<>(){}*?\[\]!#~]*")
 """What stands in scripts and YAMLs as it is, without quoting."""
+_FORMS = ("torch_dist", "torch")
 _NAMES = re.compile(r"\{(\w+)\}")
 
 
@@ -52,6 +53,8 @@ class Settings(NamedTuple):
     """A checkpoint for the two-layer pairs; without it MindSpore Transformers makes one."""
     whole: str = ""
     """A checkpoint of the whole model, for the rungs."""
+    form: str = "torch_dist"
+    """Megatron-LM's form of a checkpoint: 0.12 loads `torch_dist` with Transformer Engine installed only."""
     megatron: Machines = Machines(
         f"{_STAND_IN}Megatron-LM", 8, "(cd {source} && {environment}bash {script}) 2>&1 | tee {log}"
     )
@@ -85,6 +88,7 @@ def settings_text(settings: Settings) -> str:
     lines += ["[data]", f"tokenizer = {_quoted(settings.tokenizer)}", "", "[data.paths]"]
     lines += [f"{_quoted(name)} = {_quoted(value)}" for name, value in settings.paths.items()]
     lines += ["", "[weights]", f"aligned = {_quoted(settings.aligned)}", f"whole = {_quoted(settings.whole)}"]
+    lines.append(f"form = {_quoted(settings.form)}")
     for name in ("megatron", "mindformers"):
         machines: Machines = getattr(settings, name)
         lines += ["", f"[{name}]", f"source = {_quoted(machines.source)}"]
@@ -95,7 +99,7 @@ def settings_text(settings: Settings) -> str:
 def settings_of(content: Mapping[str, object], paths: Mapping[str, str]) -> Settings:
     """The settings that a parsed file gives; a path of the pair's data that it does not name is kept as it is."""
     usual = Settings()
-    known = {"data": {"tokenizer", "paths"}, "weights": {"aligned", "whole"}}
+    known = {"data": {"tokenizer", "paths"}, "weights": {"aligned", "whole", "form"}}
     known |= {name: {"source", "devices_per_node", "launch"} for name in ("megatron", "mindformers")}
     for section, table in content.items():
         if section not in known or not isinstance(table, dict):
@@ -104,12 +108,16 @@ def settings_of(content: Mapping[str, object], paths: Mapping[str, str]) -> Sett
             if key not in known[section]:
                 raise SettingsError(say.has_no_key(key=f"{section}.{key}"))
     data, weights = _table(content, "data"), _table(content, "weights")
+    form = weights.get("form", usual.form)
+    if form not in _FORMS:
+        raise SettingsError(say.is_no_form(value=form))
     given = {name: _word(f"data.paths.{name}", value) for name, value in _table(data, "paths").items()}
     return Settings(
         {**paths, **{name: value for name, value in given.items() if name in paths or not paths}},
         _word("data.tokenizer", data.get("tokenizer", "")),
         _word("weights.aligned", weights.get("aligned", "")),
         _word("weights.whole", weights.get("whole", "")),
+        str(form),
         _machines("megatron", _table(content, "megatron"), usual.megatron),
         _machines("mindformers", _table(content, "mindformers"), usual.mindformers),
     )

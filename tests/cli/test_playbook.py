@@ -263,7 +263,11 @@ def test_a_second_run_reads_the_settings(accmap, book: Path) -> None:
     assert 'source = "/path/to/Megatron-LM"' in first
     (name,) = re.findall(r'^"(/[^"]+)" = ', first, re.MULTILINE)
     changed = first.replace("/path/to/Megatron-LM", "/opt/megatron").replace("/path/to/mindformers", "/opt/mf")
-    changed = changed.replace(f'= "{name}"', '= "/mnt/corpus_text"').replace('whole = ""', 'whole = "/w/full"')
+    changed = (
+        changed.replace(f'= "{name}"', '= "/mnt/corpus_text"')
+        .replace('whole = ""', 'whole = "/w/full"')
+        .replace('"torch_dist"', '"torch"')
+    )
     settings.write_text(changed, "utf-8")
     answer = json.loads(accmap("playbook", *SOURCE, "--force", "--format", "json").out)
     assert answer["stand_ins"] == []
@@ -277,6 +281,7 @@ def test_a_second_run_reads_the_settings(accmap, book: Path) -> None:
     script = (book / "5-scale-up" / "1-layers" / "example.sh").read_text("utf-8")
     assert "/mnt/corpus_text" in script
     assert name not in script
+    assert "--ckpt-format torch\n" in script
     assert "/mnt/corpus_text" in (book / "2-preparation" / "pair" / "example.yaml").read_text("utf-8")
     page = (book / "3-first-steps" / "README.md").read_text("utf-8")
     assert f"(cd /opt/megatron && bash {book}/2-preparation/pair/example.sh)" in page
@@ -298,6 +303,7 @@ def test_a_second_run_reads_the_settings(accmap, book: Path) -> None:
         (('aligned = ""', 'aligned = "a b"'), "weights.aligned"),
         (('aligned = ""', 'aligned = "$(id)"'), "weights.aligned"),
         (('aligned = ""', "aligned = 3"), "weights.aligned"),
+        (('form = "torch_dist"', 'form = "zarr"'), "weights.form"),
         (("{script}", "{skript}"), "{skript}"),
         (("[data]", "[data"), "TOML"),
     ],
@@ -381,3 +387,15 @@ def test_no_check_passes_without_its_evidence(accmap, book: Path, content: bytes
     assert {name for name, state in after.items() if state == "passed"} <= {
         name for name, state in before.items() if state == "passed"
     }
+
+
+def test_a_side_that_was_written_here_makes_nothing_old(accmap, tmp_path: Path) -> None:
+    copytree(EXAMPLES / "qwen3_dense", tmp_path / "pair")
+    for _ in range(2):
+        assert accmap("playbook", "pair/megatron.sh", "-d", "mine").code == 0
+    (tmp_path / "mine" / "1-configuration" / "verify.json").write_text(MATCH, "utf-8")
+    os.utime(tmp_path / "mine" / "configuration" / "example.yaml")
+    found = json.loads(accmap("playbook", "status", "mine", "--format", "json").out)
+    told = {entry["check"]: entry for entry in found["checks"]}
+    assert told["models"]["state"] == "passed"
+    assert "older" not in told["checklist"]["message"]
