@@ -98,7 +98,8 @@ class Answer(NamedTuple):
     """What is told: some steps of one side or two."""
 
     first: int
-    count: int
+    length: int
+    """How many steps."""
     sides: tuple[Side, ...]
     shown: tuple[list[Batch] | None, ...]
     problems: tuple[Diagnostic, ...]
@@ -126,7 +127,7 @@ def _json(answer: Answer, language: Language) -> dict[str, Any]:
     return {
         "verdict": answer.verdict,
         "first": answer.first,
-        "count": answer.count,
+        "count": answer.length,
         "first_difference": answer.other,
         "sides": [
             {
@@ -162,7 +163,7 @@ def _batch(batch: Batch, tokenizer: Tokenizer | None) -> dict[str, Any]:
 def _lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
     from ...evidence.data.messages_compiled import say as told
 
-    first, last = answer.first, answer.first + answer.count - 1
+    first, last = answer.first, answer.first + answer.length - 1
     heads = {
         "same": told.steps_same(first=first, last=last),
         "different": told.steps_differ(step=answer.other),
@@ -172,7 +173,7 @@ def _lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
     yield heads[answer.verdict].text(language)
     for entry in answer.problems:
         yield f"{entry.file}: {entry.kind.code} {entry.message(language)}"
-    for at in range(answer.count):
+    for at in range(answer.length):
         yield ""
         yield told.step_head(step=first + at).text(language)
         for side, found in zip(answer.sides, answer.shown, strict=True):

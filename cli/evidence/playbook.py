@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...evidence.playbook.plan import Plan
+    from ...evidence.playbook.settings import Settings
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Language
 
@@ -57,62 +58,77 @@ def run(
     lang: Language,
 ) -> int:
     """Write the playbook whole; nothing is written where one of its files may not be."""
-    if directory is None:
-        raise UsageError(usage.playbook_needs_the_directory_to())
-    if "-" in files:
-        raise UsageError(
-            usage.a_playbook_names_its_pair(),
-        )
-    if options.variables and os.environ.items() <= options.variables.items():
-        raise UsageError(
-            usage.a_playbook_writes_down_how(),
-        )
-    configs = [load(name, options, stdin_name) for name in files]
+    configs, directory = _pair(files, options, stdin_name, directory)
     by_framework = {config.framework: config for config in configs}
     if len(by_framework) < len(configs):
-        raise UsageError(
-            usage.a_pair_has_one_file(file=files[0], file2=files[1]),
-        )
+        raise UsageError(usage.a_pair_has_one_file(file=files[0], file2=files[1]))
     source = by_framework.get("megatron", configs[0])
-    parent = os.path.dirname(os.path.abspath(directory)) or "."
-    if not os.path.isdir(parent):
-        raise UsageError(usage.is_not_a_directory(parent=parent))
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise UsageError(usage.cannot_be_written_to(parent=parent))
     settings = given_settings(directory, source)
-    with tempfile.TemporaryDirectory(prefix=".playbook.", dir=parent) as made:
-        recipe, home = recipe_of(source), os.path.abspath(directory)
-        words = _names(by_framework, directory), reading_words(options)
-        _prepare(plan_of(recipe, *words), by_framework, source, made)
-        kept = {name: completed(name, text, home, settings) for name, text in _texts(made).items()}
-    devices = {os.path.dirname(name): devices_of(text) for name, text in kept.items() if name.endswith("/example.sh")}
-    dynamic = any(name.endswith("/example.yaml") and "\ncheckpoint:" in text for name, text in kept.items())
-    plan = plan_of(recipe, *words, Layout(home, settings, devices, dynamic))
-    texts = {**pages(plan), **kept, **patches()}
-    texts = with_ticks(texts, directory)
-    before = written_before(directory, plan)
-    force = force or may_be_written(texts, directory, before)
+    plan, kept = _made(by_framework, source, directory, options, settings)
+    texts = with_ticks({**pages(plan), **kept, **patches()}, directory)
+    force = force or may_be_written(texts, directory, written_before(directory, plan))
     if not os.path.lexists(os.path.join(directory, SETTINGS)):
         texts[SETTINGS] = settings_text(settings)
     texts[FILE] = plan_text(plan, texts)
     written = {os.path.join(directory, name): text for name, text in sorted(texts.items())}
     write_folder(directory, written, force=force)
-    if format == "json":
+    _tell(directory, list(written), plan, format, lang)
+    return FINE
+
+
+def _pair(
+    files: Sequence[str], options: ReadOptions, stdin_name: str | None, directory: str | None
+) -> tuple[list[Config], str]:
+    """The files, read, and the directory; UsageError where a playbook cannot be made of them or there."""
+    if directory is None:
+        raise UsageError(usage.playbook_needs_the_directory_to())
+    if "-" in files:
+        raise UsageError(usage.a_playbook_names_its_pair())
+    if options.variables and os.environ.items() <= options.variables.items():
+        raise UsageError(usage.a_playbook_writes_down_how())
+    configs = [load(name, options, stdin_name) for name in files]
+    parent = _parent(directory)
+    if not os.path.isdir(parent):
+        raise UsageError(usage.is_not_a_directory(parent=parent))
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise UsageError(usage.cannot_be_written_to(parent=parent))
+    return configs, directory
+
+
+def _parent(directory: str) -> str:
+    return os.path.dirname(os.path.abspath(directory)) or "."
+
+
+def _made(
+    by_framework: dict[str, Config], source: Config, directory: str, options: ReadOptions, settings: Settings
+) -> tuple[Plan, dict[str, str]]:
+    """The plan, and the files that accmap's own commands write for it, filled in."""
+    recipe, home = recipe_of(source), os.path.abspath(directory)
+    words = _names(by_framework, directory), reading_words(options)
+    with tempfile.TemporaryDirectory(prefix=".playbook.", dir=_parent(directory)) as made:
+        _prepare(plan_of(recipe, *words), by_framework, source, made)
+        kept = {name: completed(name, text, home, settings) for name, text in _texts(made).items()}
+    devices = {os.path.dirname(name): devices_of(text) for name, text in kept.items() if name.endswith("/example.sh")}
+    dynamic = any(name.endswith("/example.yaml") and "\ncheckpoint:" in text for name, text in kept.items())
+    return plan_of(recipe, *words, Layout(home, settings, devices, dynamic)), kept
+
+
+def _tell(directory: str, written: list[str], plan: Plan, form: str, language: Language) -> None:
+    stand_ins = plan.layout.settings.stand_ins
+    if form == "json":
         checks = [
             {"stage": stage.id, "check": check.id, "procedure": list(check.sources)}
             for stage in plan.stages
             for check in stage.checks
         ]
-        answer = {"directory": directory, "files": list(written), "checks": checks}
-        emit(json_text({**answer, "stand_ins": settings.stand_ins}))
-        return FINE
-    zh = lang == "zh"
+        emit(json_text({"directory": directory, "files": written, "checks": checks, "stand_ins": stand_ins}))
+        return
+    zh = language == "zh"
     say(_WORDS["written"][zh].format(count=len(written), directory=directory))
-    if settings.stand_ins:
+    if stand_ins:
         path = os.path.join(directory, SETTINGS)
-        say(usage.stand_ins(path=path, names=", ".join(settings.stand_ins)).text(lang))
+        say(usage.stand_ins(path=path, names=", ".join(stand_ins)).text(language))
     say(_WORDS["next"][zh].format(directory=shlex.quote(directory)))
-    return FINE
 
 
 def _names(by_framework: dict[str, Config], directory: str) -> Names:

@@ -83,9 +83,12 @@ def written_before(directory: str, plan: Plan) -> Mapping[str, str] | None:
     except (OSError, UnreadableError, ValueError, RecursionError):
         return None
     same = {**plan.names._asdict(), "reading": list(plan.reading)}
-    if not isinstance(content, dict) or any(content.get(name) != value for name, value in same.items()):  # pyright: ignore[reportUnknownMemberType]
+    if not isinstance(content, dict):
         return None
-    sums: Any = cast("dict[str, Any]", content).get("written")
+    found = cast("dict[str, Any]", content)
+    if any(found.get(name) != value for name, value in same.items()):
+        return None
+    sums: Any = found.get("written")
     return cast("dict[str, str]", sums) if isinstance(sums, dict) else None
 
 

@@ -24,7 +24,7 @@ class Metric(NamedTuple):
     """One metric of two runs, over the lines where both have it."""
 
     name: str
-    count: int
+    lines: int
     mean_a: float
     mean_b: float
     relative: float

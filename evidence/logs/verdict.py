@@ -549,7 +549,7 @@ def _metrics(a: Run, b: Run, shift: int, *, decides: bool) -> list[Criterion]:
     """Every other metric that both logs print; only a repetition has a limit for them."""
     found: list[Criterion] = []
     for metric in metrics(a, b, shift):
-        values = {"a": f"{metric.mean_a:g}", "b": f"{metric.mean_b:g}", "count": f"{metric.count:,}"}
+        values = {"a": f"{metric.mean_a:g}", "b": f"{metric.mean_b:g}", "count": f"{metric.lines:,}"}
         if metric.first is None:
             said = say("metric-same", metric=metric.name, **values)
         else:
