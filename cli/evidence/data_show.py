@@ -48,12 +48,7 @@ def run(
     from ...evidence.data.problems import MissingPackageError, need_numpy
     from ...evidence.data.tokenizer import read_tokenizer
 
-    if step is None:
-        raise UsageError(say.data_show_needs_a_step())
-    count = 1 if steps is None else steps
-    for option, number in (("--step", step), ("--steps", count)):
-        if number < 1:
-            raise counts_from_one(option, number)
+    step, count = _asked(step, steps)
     prefixes, configs, failed = sorted_out(files, options, stdin_name)
     for error in failed:
         report_unreadable(error, lang)
@@ -78,6 +73,17 @@ def run(
     answer = Answer(step, count, tuple(sides), tuple(shown), tuple(problems), read)
     emit(json_text(_json(answer, lang)) if format == "json" else page(_lines(answer, lang, whole=all)))
     return FINE if answer.verdict in ("same", "shown") else BAD
+
+
+def _asked(step: int | None, steps: int | None) -> tuple[int, int]:
+    """The first step and how many; UsageError where there is none such."""
+    if step is None:
+        raise UsageError(say.data_show_needs_a_step())
+    count = 1 if steps is None else steps
+    for option, number in (("--step", step), ("--steps", count)):
+        if number < 1:
+            raise counts_from_one(option, number)
+    return step, count
 
 
 def _steps(side: Side, first: int, count: int) -> list[Batch] | Diagnostic | None:

@@ -26,6 +26,7 @@ from ..parsing import UsageError, counts_from_one
 if TYPE_CHECKING:
     from ...evidence.dump.compare import Comparison
     from ...evidence.dump.compare_divergence import Divergence, UnitResult
+    from ...evidence.dump.compare_mapping import NameMapping
     from ...evidence.dump.places import Place
     from ...evidence.dump.records import Tree
     from ...evidence.dump.statistics import Judge, TensorResult
@@ -138,38 +139,21 @@ def _configs(names: Sequence[str], options: ReadOptions, stdin_name: str | None)
 def _dump_answer(
     a: str, b: str, chosen: _Chosen, judge: Judge, configs: list[tuple[Config, Any]]
 ) -> tuple[dict[str, Any], int]:
-    from ...evidence.dump.compare import compare_trees, inside
     from ...evidence.dump.compare_mapping import read_mapping
     from ...evidence.dump.drawing import drawn
     from ...evidence.dump.places import find_places
-    from ...evidence.dump.trees import read_tree
 
     for name in (a, b):
         _require_dump(name)
     names = None if chosen.mapping is None else read_mapping(chosen.mapping)
     pairs, beside = _common(a, b, find_places(a), find_places(b), chosen)
-    together = min(chosen.jobs, len(pairs))
-
-    def compared_pair(pair: tuple[Place, Place]) -> Comparison:
-        one, other = pair
-        if len(pairs) > 1:
-            chosen.progress(f"step {one.step}, rank {one.rank}")
-        trees = [inside(read_tree(place), chosen.only) for place in (one, other)]
-        for name, tree in zip((a, b), trees, strict=True):
-            _require_units(name, tree, chosen.only)
-        jobs = max(1, chosen.jobs // together)
-        return compare_trees(*trees, mapping=names, judge=judge, jobs=jobs, progress=chosen.progress)
-
     parts: list[dict[str, Any]] = []
     diverged = unreadable = False
-    # What one rank holds is told and let go before the next ones are read.
-    with ThreadPoolExecutor(together) as pool:
-        for at in range(0, len(pairs), together):
-            for found in pool.map(compared_pair, pairs[at : at + together]):
-                part = _comparison_json(found, configs, chosen.language)
-                parts.append({**part, "tree": list(drawn(found))} if chosen.tree else part)
-                diverged = diverged or found.divergence is not None
-                unreadable = unreadable or bool(found.unreadable)
+    for found in _compared((a, b), pairs, chosen, judge, names):
+        part = _comparison_json(found, configs, chosen.language)
+        parts.append({**part, "tree": list(drawn(found))} if chosen.tree else part)
+        diverged = diverged or found.divergence is not None
+        unreadable = unreadable or bool(found.unreadable)
     unseen = [*_unseen(parts), *(_elsewhere(side, names) for side, names in (beside or {}).items() if names)]
     compared = sum(part["compared"]["tensors"] for part in parts)
     verdict = concluded("match", "diverged", wrong=diverged, compared=compared, unseen=unseen)
@@ -180,6 +164,33 @@ def _dump_answer(
     if beside is not None:
         answer["other_places"] = beside
     return answer, BAD if diverged else UNUSABLE if unreadable else FINE if verdict == "match" else BAD
+
+
+def _compared(
+    roots: tuple[str, str],
+    pairs: Sequence[tuple[Place, Place]],
+    chosen: _Chosen,
+    judge: Judge,
+    names: NameMapping | None,
+) -> Iterator[Comparison]:
+    """Every step and rank; as many side by side as there are threads, and what those hold is let go before the next."""
+    from ...evidence.dump.compare import compare_trees, inside
+    from ...evidence.dump.trees import read_tree
+
+    together = min(chosen.jobs, len(pairs))
+
+    def compared(pair: tuple[Place, Place]) -> Comparison:
+        if len(pairs) > 1:
+            chosen.progress(f"step {pair[0].step}, rank {pair[0].rank}")
+        trees = [inside(read_tree(place), chosen.only) for place in pair]
+        for name, tree in zip(roots, trees, strict=True):
+            _require_units(name, tree, chosen.only)
+        jobs = max(1, chosen.jobs // together)
+        return compare_trees(*trees, mapping=names, judge=judge, jobs=jobs, progress=chosen.progress)
+
+    with ThreadPoolExecutor(together) as pool:
+        for at in range(0, len(pairs), together):
+            yield from pool.map(compared, pairs[at : at + together])
 
 
 def _merged(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -39,22 +39,10 @@ def run(
     lang: Language = "en",
 ) -> int:
     """Look and print."""
-    from ...evidence.dump.overflow import scan
-    from ...evidence.dump.places import find_places
-    from ...evidence.dump.trees import read_tree
-
     if jobs is not None and jobs < 1:
         raise counts_from_one("--jobs", jobs)
     name = files[0]
-    places = [place for place in find_places(name) if step in (None, place.step) and rank in (None, place.rank)]
-    if not places:
-        raise UnreadableError(finding(told.no_dump(path=name), name))
-
-    def look(place: Place) -> Scan:
-        return scan(read_tree(place))
-
-    with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
-        scans = list(pool.map(look, places))
+    scans = _scans(name, step, rank, jobs)
     unseen = _unseen(scans)
     overflowed = any(one.found for one in scans)
     seen = sum(one.looked_at for one in scans)
@@ -65,6 +53,23 @@ def run(
     if verdict == "finite":
         return FINE
     return UNUSABLE if not overflowed and any(one.unreadable for one in scans) else BAD
+
+
+def _scans(name: str, step: int | None, rank: int | None, jobs: int | None) -> list[Scan]:
+    """Every step and rank that was asked for, looked at side by side."""
+    from ...evidence.dump.overflow import scan
+    from ...evidence.dump.places import find_places
+    from ...evidence.dump.trees import read_tree
+
+    places = [place for place in find_places(name) if step in (None, place.step) and rank in (None, place.rank)]
+    if not places:
+        raise UnreadableError(finding(told.no_dump(path=name), name))
+
+    def look(place: Place) -> Scan:
+        return scan(read_tree(place))
+
+    with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+        return list(pool.map(look, places))
 
 
 def _unseen(scans: Sequence[Scan]) -> list[Unseen]:
