@@ -38,13 +38,18 @@ def metrics(a: Run, b: Run, shift: int = 0) -> Iterator[Metric]:
     shared = [name for name in a.columns if name not in _JUDGED and name in b.columns]
     if not shared:
         return
-    rows = {step - shift: row for row, step in enumerate(b.steps)}
-    places = [(row, rows[step], step) for row, step in enumerate(a.steps) if step in rows]
+    together = not shift and a.steps == b.steps
+    rows: dict[int, int] = {}
     for name in shared[:_MOST]:
         ours, theirs = a.columns[name], b.columns[name]
-        found = [
-            (ours[one], theirs[two], step) for one, two, step in places if ours[one] != ABSENT and theirs[two] != ABSENT
-        ]
+        if together and len(ours) and ours == theirs and ABSENT not in ours:
+            # What is the same throughout needs no look at single steps.
+            mean = sum(ours) / len(ours)
+            yield Metric(name, len(ours), mean, mean, 0.0, None)
+            continue
+        rows = rows or {step - shift: row for row, step in enumerate(b.steps)}
+        values = ((ours[row], theirs[rows[step]], step) for row, step in enumerate(a.steps) if step in rows)
+        found = [entry for entry in values if entry[0] != ABSENT and entry[1] != ABSENT]
         if found:
             yield _metric(name, found)
 
