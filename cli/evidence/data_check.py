@@ -42,7 +42,6 @@ def run(
     """Check and print."""
     from ...evidence.data.check import check
     from ...evidence.data.dataset import SAMPLES, Asked
-    from ...evidence.data.indexed import prefix_of
     from ...evidence.data.problems import MissingPackageError
 
     for option, number in (
@@ -55,20 +54,7 @@ def run(
             raise counts_from_one(option, number)
     if decode is not None and tokenizer is None:
         raise UsageError(say.decode_needs_tokenizer_the_tokenizer())
-    prefixes: list[str] = []
-    configs: list[Config] = []
-    failed: list[UnreadableError] = []
-    for name in dict.fromkeys(files):
-        prefix = None if name == "-" else prefix_of(name)
-        if prefix is not None:
-            prefixes.append(prefix)
-            continue
-        try:
-            configs.append(load(name, options, stdin_name))
-        except UnreadableError as error:
-            failed.append(error)
-    if len(configs) > 2:
-        raise UsageError(say.data_check_compares_two_configurations(count=len(configs)))
+    prefixes, configs, failed = sorted_out(files, options, stdin_name)
     try:
         found = check(
             list(dict.fromkeys(prefixes)),
@@ -83,7 +69,7 @@ def run(
             ),
         )
     except MissingPackageError as missing:
-        tell(f"accmap: {_missing(missing.package, lang)}")
+        tell(f"accmap: {said_missing(missing.package, lang)}")
         return UNUSABLE
     found = found._replace(unreadable=(*(error.diagnostic for error in failed), *found.unreadable))
     failed = [UnreadableError(diagnostic) for diagnostic in found.unreadable]
@@ -101,6 +87,29 @@ def run(
     if failed:
         return UNUSABLE
     return FINE if found.verdict == "good" else BAD
+
+
+def sorted_out(
+    files: Sequence[str], options: ReadOptions, stdin_name: str | None
+) -> tuple[list[str], list[Config], list[UnreadableError]]:
+    """Prefixes of data, one or two configurations, and the files that cannot be read."""
+    from ...evidence.data.indexed import prefix_of
+
+    prefixes: list[str] = []
+    configs: list[Config] = []
+    failed: list[UnreadableError] = []
+    for name in dict.fromkeys(files):
+        prefix = None if name == "-" else prefix_of(name)
+        if prefix is not None:
+            prefixes.append(prefix)
+            continue
+        try:
+            configs.append(load(name, options, stdin_name))
+        except UnreadableError as error:
+            failed.append(error)
+    if len(configs) > 2:
+        raise UsageError(say.data_check_compares_two_configurations(count=len(configs)))
+    return prefixes, configs, failed
 
 
 def _tokenizer(path: str | None, language: Language) -> dict[str, Any]:
@@ -121,7 +130,8 @@ def _tokenizer(path: str | None, language: Language) -> dict[str, Any]:
     return {"tokenizer": read, "encoder": packaged}
 
 
-def _missing(package: str, language: Language) -> str:
+def said_missing(package: str, language: Language) -> str:
+    """That a package is not installed, and how it is."""
     if language == "zh":
         return f"缺少 {package}；请运行 {install_command('evidence')}"
     return f"{package} is not installed; {install_command('evidence')} installs what data check needs"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ...evidence.dump.compare_next import next_dump, settings_behind
@@ -26,6 +27,7 @@ from ..parsing import UsageError, counts_from_one
 if TYPE_CHECKING:
     from ...evidence.dump.compare import Comparison
     from ...evidence.dump.compare_divergence import Divergence, UnitResult
+    from ...evidence.dump.compare_mapping import NameMapping
     from ...evidence.dump.places import Place
     from ...evidence.dump.records import Tree
     from ...evidence.dump.statistics import Judge, TensorResult
@@ -69,6 +71,7 @@ def run(
     exact: bool = False,
     jobs: int | None = None,
     all: bool = False,  # noqa: A002 - the option's name
+    tree: bool = False,
     output: str | None = None,
     force: bool = False,
     quiet: bool = False,
@@ -92,7 +95,9 @@ def run(
     if len(files) == 1:
         answer, code = _table_answer(files[0], judge, configs, lang)
     else:
-        chosen = _Chosen(mapping, step, rank, tuple(only), jobs or _processors(), _silent if quiet else _say, lang)
+        chosen = _Chosen(
+            mapping, step, rank, tuple(only), jobs or _processors(), _silent if quiet else _say, lang, tree
+        )
         answer, code = _dump_answer(files[0], files[1], chosen, judge, configs)
     text = _rendered(answer, format, lang, everything=all)
     if output is None:
@@ -110,6 +115,7 @@ class _Chosen(NamedTuple):
     jobs: int
     progress: Any
     language: Language
+    tree: bool = False
 
 
 def _processors() -> int:
@@ -135,10 +141,9 @@ def _configs(names: Sequence[str], options: ReadOptions, stdin_name: str | None)
 def _dump_answer(
     a: str, b: str, chosen: _Chosen, judge: Judge, configs: list[tuple[Config, Any]]
 ) -> tuple[dict[str, Any], int]:
-    from ...evidence.dump.compare import compare_trees, inside
     from ...evidence.dump.compare_mapping import read_mapping
+    from ...evidence.dump.drawing import drawn
     from ...evidence.dump.places import find_places
-    from ...evidence.dump.trees import read_tree
 
     for name in (a, b):
         _require_dump(name)
@@ -146,14 +151,9 @@ def _dump_answer(
     pairs, beside = _common(a, b, find_places(a), find_places(b), chosen)
     parts: list[dict[str, Any]] = []
     diverged = unreadable = False
-    for one, other in pairs:
-        if len(pairs) > 1:
-            chosen.progress(f"step {one.step}, rank {one.rank}")
-        trees = [inside(read_tree(place), chosen.only) for place in (one, other)]
-        for name, tree in zip((a, b), trees, strict=True):
-            _require_units(name, tree, chosen.only)
-        found = compare_trees(*trees, mapping=names, judge=judge, jobs=chosen.jobs, progress=chosen.progress)
-        parts.append(_comparison_json(found, configs, chosen.language))
+    for found in _compared((a, b), pairs, chosen, judge, names):
+        part = _comparison_json(found, configs, chosen.language)
+        parts.append({**part, "tree": list(drawn(found))} if chosen.tree else part)
         diverged = diverged or found.divergence is not None
         unreadable = unreadable or bool(found.unreadable)
     unseen = [*_unseen(parts), *(_elsewhere(side, names) for side, names in (beside or {}).items() if names)]
@@ -161,9 +161,58 @@ def _dump_answer(
     verdict = concluded("match", "diverged", wrong=diverged, compared=compared, unseen=unseen)
     answer: dict[str, Any] = {"verdict": verdict, "kind": "dumps", "files": [a, b], "parts": parts}
     answer["not_compared"] = unseen_json(unseen, chosen.language)
+    if len(parts) > 1 and diverged:
+        answer["merged"] = _merged(parts)
     if beside is not None:
         answer["other_places"] = beside
     return answer, BAD if diverged else UNUSABLE if unreadable else FINE if verdict == "match" else BAD
+
+
+def _compared(
+    roots: tuple[str, str],
+    pairs: Sequence[tuple[Place, Place]],
+    chosen: _Chosen,
+    judge: Judge,
+    names: NameMapping | None,
+) -> Iterator[Comparison]:
+    """Every step and rank; as many side by side as there are threads, and what those hold is let go before the next."""
+    from ...evidence.dump.compare import compare_trees, inside
+    from ...evidence.dump.trees import read_tree
+
+    together = min(chosen.jobs, len(pairs))
+
+    def compared(pair: tuple[Place, Place]) -> Comparison:
+        if len(pairs) > 1:
+            chosen.progress(f"step {pair[0].step}, rank {pair[0].rank}")
+        trees = [inside(read_tree(place), chosen.only) for place in pair]
+        for name, tree in zip(roots, trees, strict=True):
+            _require_units(name, tree, chosen.only)
+        jobs = max(1, chosen.jobs // together)
+        return compare_trees(*trees, mapping=names, judge=judge, jobs=jobs, progress=chosen.progress)
+
+    with ThreadPoolExecutor(together) as pool:
+        for at in range(0, len(pairs), together):
+            yield from pool.map(compared, pairs[at : at + together])
+
+
+def _merged(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Where several steps and ranks part first: the place that is reached earliest before the others."""
+    found: dict[tuple[str, str, str], tuple[float, list[str]]] = {}
+    for part in parts:
+        first = part["first_divergence"]
+        if first is None:
+            continue
+        names = [unit["a"] for unit in part["units"]]
+        at = names.index(first["a"]) if first["a"] in names else len(names)
+        place = f"step {part['step']} rank {part['rank']}"
+        key = (first["module"], first["direction"], first["cause"])
+        earliest, places = found.get(key, (float("inf"), []))
+        found[key] = (min(earliest, at), [*places, place])
+    ordered = sorted(found.items(), key=lambda entry: entry[1][0])
+    return [
+        {"module": module, "direction": direction, "cause": cause, "places": places}
+        for (module, direction, cause), (_, places) in ordered
+    ]
 
 
 def _require_dump(name: str) -> None:

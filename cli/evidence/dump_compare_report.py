@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.border.outgoing import page, painted
 from ...schemas.verdict import WORDS
 from ..advisories import title
+from ..messages_compiled import say
 from ..terminal import shortened, wants_colour
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoi
     if answer["kind"] == "precheck":
         lines += _precheck(answer, word)
     else:
+        lines += _merged(answer, language)
         for part in answer["parts"]:
             lines += _part(part, word, language, everything=everything, colour=colour)
         for side, names in answer.get("other_places", {}).items():
@@ -123,6 +125,21 @@ def text_page(answer: Answer, language: Language, *, everything: bool) -> Outgoi
                 listed = ", ".join(names[:_MOST]) + (f", … ({len(names)})" if len(names) > _MOST else "")
                 lines.append(word("other-places").format(side=side.upper(), names=listed))
     return page(lines)
+
+
+def _merged(answer: Answer, language: Language) -> list[str]:
+    """Where the ranks part first, the earliest place first."""
+    merged = answer.get("merged", ())
+    if not merged:
+        return []
+    count = sum(len(entry["places"]) for entry in merged)
+    lines = [say.merged_head(count=count, all=len(answer["parts"])).text(language)]
+    for entry in merged[:_MOST]:
+        names = entry["places"]
+        places = ", ".join(names[:_MOST]) + (f", … ({len(names)})" if len(names) > _MOST else "")
+        told = say.merged_place(places=places, module=entry["module"], direction=entry["direction"])
+        lines.append(f"  {told.text(language)}")
+    return lines
 
 
 def _part(part: Answer, word: Callable[[str], str], language: Language, *, everything: bool, colour: bool) -> list[str]:
@@ -144,6 +161,8 @@ def _part(part: Answer, word: Callable[[str], str], language: Language, *, every
     for key in ("only_a", "only_b", "unreadable", "notes"):
         lines += _listed(part[key], word(key), word, everything=everything)
     lines += _listed(part.get("marked_by_msprobe", ()), word("marked"), word, everything=everything)
+    if part.get("tree"):
+        lines += [f"  {say.tree_head().text(language)}", *(f"    {line}" for line in part["tree"])]
     return lines
 
 

@@ -27,6 +27,7 @@ class PlaybookJson(Open):
     directory: str
     files: list[str]
     checks: list[PlaybookCheckJson]
+    stand_ins: list[str]
 
 
 class StandingJson(PlaybookCheckJson):
@@ -47,6 +48,25 @@ class NextJson(Open):
     stage: str
     check: str
     do: list[str]
+
+
+class PlaybookStepJson(Open):
+    """Something that `playbook run` did."""
+
+    check: str
+    command: list[str]
+    exit_code: int
+
+
+class PlaybookRunJson(Open):
+    """`accmap playbook run`."""
+
+    verdict: Literal["passed", "failed", "partial", "undecided"]
+    directory: str
+    done: list[PlaybookStepJson]
+    checks: list[StandingJson]
+    next: NextJson | None
+    stand_ins: list[str]
 
 
 class PlaybookStatusJson(Open):
@@ -236,6 +256,15 @@ class DumpGapJson(Open):
     of: int
 
 
+class DumpMergedJson(Open):
+    """A place where some ranks part first."""
+
+    module: str
+    direction: str
+    cause: str
+    places: list[str]
+
+
 class DumpPartJson(Open):
     """One step of one rank, or one result table."""
 
@@ -249,6 +278,8 @@ class DumpPartJson(Open):
     gaps: list[DumpGapJson]
     unreadable: list[str]
     notes: list[str]
+    tree: list[str] | None = None
+    """A line for each unit, with `--tree`."""
 
 
 class PrecheckFailureJson(Open):
@@ -271,6 +302,8 @@ class DumpCompareJson(Open):
     parts: list[DumpPartJson] | None = None
     other_places: dict[Literal["a", "b"], list[str]] | None = None
     """Steps and ranks that one dump has and the other lacks, and that are not compared."""
+    merged: list[DumpMergedJson] | None = None
+    """Of several steps and ranks: where they part first, the earliest place before the others."""
     apis: int | None = None
     passed: int | None = None
     skipped: int | None = None
@@ -669,15 +702,88 @@ class DataCheckJson(Open):
     unreadable: list[DiagnosticJson]
 
 
+class OverflowJson(Open):
+    """A tensor with NaN or infinity."""
+
+    unit: str
+    tensor: str
+    role: Literal["input", "parameter", "output"]
+    what: Literal["nan", "infinite"]
+
+
+class DumpScannedJson(Open):
+    """One step of one rank."""
+
+    step: int | None
+    rank: int | None
+    looked_at: int
+    unknown: int
+    origin: str | None
+    found: list[OverflowJson]
+    unreadable: list[str]
+    notes: list[str]
+
+
+class DumpScanJson(Open):
+    """`accmap dump scan`."""
+
+    verdict: Literal["finite", "overflow", "partial", "undecided"]
+    not_compared: list[NotComparedJson]
+    dump: str
+    parts: list[DumpScannedJson]
+
+
+class DataFedJson(Open):
+    """One sample of a step."""
+
+    sample: int
+    device: int
+    micro_batch: int
+    prefix: str
+    pieces: list[dict[str, int]]
+    ids: list[int]
+    text: str | None
+
+
+class DataBatchJson(Open):
+    """The samples of one step."""
+
+    step: int
+    samples: list[DataFedJson]
+
+
+class DataShownJson(Open):
+    """One side's steps; none where they cannot be worked out."""
+
+    file: str
+    framework: Literal["megatron", "mindformers"]
+    framework_version: str
+    steps: list[DataBatchJson] | None
+
+
+class DataShowJson(Open):
+    """`accmap data show`."""
+
+    verdict: Literal["same", "different", "shown", "undecided"]
+    first: int
+    count: int
+    first_difference: int | None
+    sides: list[DataShownJson]
+    problems: list[DiagnosticJson]
+
+
 EVIDENCE_OUTPUTS: dict[str, type[BaseModel]] = {
     "check-npy": CheckNpyJson,
     "check-scores": CheckScoresJson,
     "data-check": DataCheckJson,
+    "data-show": DataShowJson,
     "dump-compare": DumpCompareJson,
     "doctor": DoctorJson,
     "dump-config": DumpConfigJson,
+    "dump-scan": DumpScanJson,
     "logs": LogsJson,
     "playbook": PlaybookJson,
+    "playbook-run": PlaybookRunJson,
     "playbook-status": PlaybookStatusJson,
     "weights-check": WeightsCheckJson,
     "weights-convert": WeightsConvertJson,

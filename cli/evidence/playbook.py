@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import subprocess
@@ -12,9 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from ...evidence.playbook.loading import with_weights
+from ...evidence.playbook.launching import Layout
+from ...evidence.playbook.loading import completed, devices_of
 from ...evidence.playbook.pages import pages
 from ...evidence.playbook.plan import FILE, Names, plan_of, reading_words
+from ...evidence.playbook.settings import FILE as SETTINGS
+from ...evidence.playbook.settings import settings_text
 from ...evidence.playbook.table import patches
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.incoming import read_regular
@@ -24,11 +26,13 @@ from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
 from ..parsing import UsageError
+from .playbook_files import given_settings, may_be_written, plan_text, with_ticks, written_before
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...evidence.playbook.plan import Plan
+    from ...evidence.playbook.settings import Settings
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Language
 
@@ -54,53 +58,77 @@ def run(
     lang: Language,
 ) -> int:
     """Write the playbook whole; nothing is written where one of its files may not be."""
+    configs, directory = _pair(files, options, stdin_name, directory)
+    by_framework = {config.framework: config for config in configs}
+    if len(by_framework) < len(configs):
+        raise UsageError(usage.a_pair_has_one_file(file=files[0], file2=files[1]))
+    source = by_framework.get("megatron", configs[0])
+    settings = given_settings(directory, source)
+    plan, kept = _made(by_framework, source, directory, options, settings)
+    texts = with_ticks({**pages(plan), **kept, **patches()}, directory)
+    force = force or may_be_written(texts, directory, written_before(directory, plan))
+    if not os.path.lexists(os.path.join(directory, SETTINGS)):
+        texts[SETTINGS] = settings_text(settings)
+    texts[FILE] = plan_text(plan, texts)
+    written = {os.path.join(directory, name): text for name, text in sorted(texts.items())}
+    write_folder(directory, written, force=force)
+    _tell(directory, list(written), plan, format, lang)
+    return FINE
+
+
+def _pair(
+    files: Sequence[str], options: ReadOptions, stdin_name: str | None, directory: str | None
+) -> tuple[list[Config], str]:
+    """The files, read, and the directory; UsageError where a playbook cannot be made of them or there."""
     if directory is None:
         raise UsageError(usage.playbook_needs_the_directory_to())
     if "-" in files:
-        raise UsageError(
-            usage.a_playbook_names_its_pair(),
-        )
+        raise UsageError(usage.a_playbook_names_its_pair())
     if options.variables and os.environ.items() <= options.variables.items():
-        raise UsageError(
-            usage.a_playbook_writes_down_how(),
-        )
+        raise UsageError(usage.a_playbook_writes_down_how())
     configs = [load(name, options, stdin_name) for name in files]
-    by_framework = {config.framework: config for config in configs}
-    if len(by_framework) < len(configs):
-        raise UsageError(
-            usage.a_pair_has_one_file(file=files[0], file2=files[1]),
-        )
-    source = by_framework.get("megatron", configs[0])
-    parent = os.path.dirname(os.path.abspath(directory)) or "."
+    parent = _parent(directory)
     if not os.path.isdir(parent):
         raise UsageError(usage.is_not_a_directory(parent=parent))
     if not os.access(parent, os.W_OK | os.X_OK):
         raise UsageError(usage.cannot_be_written_to(parent=parent))
-    with tempfile.TemporaryDirectory(prefix=".playbook.", dir=parent) as made:
-        plan = plan_of(recipe_of(source), _names(by_framework, directory), reading_words(options))
-        _prepare(plan, by_framework, source, made)
-        home = os.path.abspath(directory)
-        kept = {name: with_weights(name, text, home) for name, text in _texts(made).items()}
-        texts = {
-            **pages(plan),
-            **kept,
-            **patches(),
-            FILE: json.dumps(plan.to_json(), ensure_ascii=False, indent=1) + "\n",
-        }
-    written = {os.path.join(directory, name): text for name, text in sorted(texts.items())}
-    write_folder(directory, written, force=force)
-    if format == "json":
+    return configs, directory
+
+
+def _parent(directory: str) -> str:
+    return os.path.dirname(os.path.abspath(directory)) or "."
+
+
+def _made(
+    by_framework: dict[str, Config], source: Config, directory: str, options: ReadOptions, settings: Settings
+) -> tuple[Plan, dict[str, str]]:
+    """The plan, and the files that accmap's own commands write for it, filled in."""
+    recipe, home = recipe_of(source), os.path.abspath(directory)
+    words = _names(by_framework, directory), reading_words(options)
+    with tempfile.TemporaryDirectory(prefix=".playbook.", dir=_parent(directory)) as made:
+        _prepare(plan_of(recipe, *words), by_framework, source, made)
+        kept = {name: completed(name, text, home, settings) for name, text in _texts(made).items()}
+    devices = {os.path.dirname(name): devices_of(text) for name, text in kept.items() if name.endswith("/example.sh")}
+    dynamic = any(name.endswith("/example.yaml") and "\ncheckpoint:" in text for name, text in kept.items())
+    return plan_of(recipe, *words, Layout(home, settings, devices, dynamic)), kept
+
+
+def _tell(directory: str, written: list[str], plan: Plan, form: str, language: Language) -> None:
+    stand_ins = plan.layout.settings.stand_ins
+    if form == "json":
         checks = [
             {"stage": stage.id, "check": check.id, "procedure": list(check.sources)}
             for stage in plan.stages
             for check in stage.checks
         ]
-        emit(json_text({"directory": directory, "files": list(written), "checks": checks}))
-        return FINE
-    zh = lang == "zh"
+        emit(json_text({"directory": directory, "files": written, "checks": checks, "stand_ins": stand_ins}))
+        return
+    zh = language == "zh"
     say(_WORDS["written"][zh].format(count=len(written), directory=directory))
+    if stand_ins:
+        path = os.path.join(directory, SETTINGS)
+        say(usage.stand_ins(path=path, names=", ".join(stand_ins)).text(language))
     say(_WORDS["next"][zh].format(directory=shlex.quote(directory)))
-    return FINE
 
 
 def _names(by_framework: dict[str, Config], directory: str) -> Names:

@@ -23,10 +23,12 @@ from ..parsing import UsageError
 from ..terminal import wants_colour
 from ..wide_text import columns
 from .playbook import PROGRAM
+from .playbook_files import layout_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ...evidence.playbook.plan import Plan
     from ...evidence.playbook.progress import Standing
     from ...schemas.diagnostic import Language
 
@@ -55,8 +57,21 @@ _WORDS = {
 def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A002 - the option's name
     """Print where the directory stands; 1 where a check failed or its files are unusable."""
     directory = files[0]
+    plan = plan_in(directory)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        standings = list(pool.map(judge, standing(plan, directory, lang), repeat(directory), repeat(lang)))
+    if format == "json":
+        emit(json_text(standings_json(directory, standings, lang)))
+    else:
+        page(standings, lang)
+    return FINE if verdict_of(standings) == "passed" else BAD
+
+
+def plan_in(directory: str) -> Plan:
+    """The plan of a playbook that stands; UsageError where it is none."""
     try:
-        plan = plan_from(read_json(os.path.join(directory, FILE)))
+        content = read_json(os.path.join(directory, FILE))
+        return plan_from(content, layout_of(directory))
     except UnreadableError as error:
         raise UsageError(
             usage.accmap_playbook_a_b_d(message=error.diagnostic.words()),
@@ -65,13 +80,6 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
         path = os.path.join(directory, FILE)
         why = Words(error.en, error.zh) if isinstance(error, PlanError) else usage.not_valid_json_of_a_plan(said=error)
         raise UsageError(usage.cannot_be_used(path=path, why=why)) from None
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        standings = list(pool.map(_judged, standing(plan, directory, lang), repeat(directory), repeat(lang)))
-    if format == "json":
-        emit(json_text(_json(directory, standings, lang)))
-    else:
-        _page(standings, lang)
-    return FINE if verdict_of(standings) == "passed" else BAD
 
 
 def verdict_of(standings: Sequence[Standing]) -> str:
@@ -89,7 +97,8 @@ def _unseen(standings: Sequence[Standing]) -> list[Unseen]:
     ]
 
 
-def _judged(found: Standing, directory: str, language: Language) -> Standing:
+def judge(found: Standing, directory: str, language: Language) -> Standing:
+    """A check whose files are there, judged by its command."""
     if found.state != "ready":
         return found
     command = [*PROGRAM, *found.check.judge, "--lang", language]
@@ -120,7 +129,8 @@ def _sentences(said: Sequence[str]) -> str:
     return found
 
 
-def _page(standings: Sequence[Standing], language: Language) -> None:
+def page(standings: Sequence[Standing], language: Language) -> None:
+    """Print where every check stands, and what comes next."""
     colour, zh = wants_colour(), language == "zh"
     stage = None
     for found in standings:
@@ -161,7 +171,8 @@ def _steps(found: Standing, language: Language) -> list[str]:
     return [*(steps or [found.check.otherwise[language]]), _WORDS["read"][language == "zh"].format(page=page)]
 
 
-def _json(directory: str, standings: Sequence[Standing], language: Language) -> dict[str, object]:
+def standings_json(directory: str, standings: Sequence[Standing], language: Language) -> dict[str, object]:
+    """The same as the contract's JSON."""
     following = next_of(list(standings))
     return {
         "directory": directory,

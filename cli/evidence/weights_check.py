@@ -224,7 +224,7 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
     for row in found.rows:
         if row.status == "equal" and not everything:
             continue
-        _print_row(row, chinese, colour)
+        _print_row(row, _title(row, found), chinese, colour)
     counts = Counter(row.status for row in found.rows)
     say(", ".join(f"{count} {_STATUS[status][chinese]}" for status, count in counts.items()))
     if found.copies:
@@ -241,13 +241,19 @@ def _of(what: Beside, language: Language) -> str:
     return what.zh if language == "zh" else what.en
 
 
-def _print_row(row: Row, chinese: bool, colour: bool) -> None:
+def _title(row: Row, found: Check) -> str:
+    """What a weight is called; against a configuration as that one's framework writes it."""
+    side = (row.b or row.a) if found.kind == "configuration" else None
+    return row.name if side is None else side.name
+
+
+def _print_row(row: Row, title: str, chinese: bool, colour: bool) -> None:
     status = _STATUS[row.status]
-    say(f"{painted(status[chinese], status[2], colour)}  {row.name}")
+    say(f"{painted(status[chinese], status[2], colour)}  {title}")
     for letter, side in (("A", row.a), ("B", row.b)):
         if side is None:
             continue
-        named = "" if side.name == row.name else f"  {side.name}"
+        named = "" if side.name == title else f"  {side.name}"
         shape = "" if row.status == "unknown" else f" {list(side.shape)}"
         numbers = side.statistics
         told = "" if numbers is None else _numbers(numbers)

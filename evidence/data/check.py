@@ -13,7 +13,7 @@ from .draws import Draws
 from .indexed import IndexedFile, read_indexed
 from .messages_compiled import say
 from .pairing import Side, pair_of
-from .plan import Plan, told
+from .plan import told
 from .planning import plan_of
 from .problems import RefusedError, need_numpy
 
@@ -75,7 +75,7 @@ def check(prefixes: Sequence[str], configs: Sequence[Config], asked: Asked) -> R
             unreadable.append(data)
         else:
             files.setdefault(prefix, data)
-    sides = [_side(plan_of(config), files) for config in configs]
+    sides = [side_of(config, files) for config in configs]
     for side in sides:
         files.update({data.prefix: data for data in side.files.values()})
     datasets = [
@@ -114,7 +114,9 @@ def _once(problems: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(sorted(kept, key=lambda entry: order[entry.kind.severity]))
 
 
-def _side(plan: Plan, given: Mapping[str, IndexedFile]) -> Side:
+def side_of(config: Config, given: Mapping[str, IndexedFile]) -> Side:
+    """What a configuration draws, from the files it names or a given one of the same name."""
+    plan = plan_of(config)
     problems = [*plan.undecided, *plan.problems]
     files: dict[str, IndexedFile] = {}
     for prefix in dict.fromkeys(() if plan.blend is None else plan.blend.prefixes):

@@ -97,8 +97,8 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
                     what=say.sample_step_is_not_the(
                         sample=parted.sample,
                         step=parted.step + 1,
-                        a=_piece(parted.a),
-                        b=_piece(parted.b),
+                        a=piece_of(parted.a),
+                        b=piece_of(parted.b),
                         why=why,
                     )
                 ),
@@ -136,7 +136,8 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
     return found
 
 
-def _piece(drawn: Drawn) -> Words:
+def piece_of(drawn: Drawn) -> Words:
+    """Where a sample lies, for a person."""
     first, more = drawn.pieces[0], len(drawn.pieces) - 1
     if not more:
         return say.piece(prefix=drawn.prefix, sequence=first.sequence, offset=first.offset)

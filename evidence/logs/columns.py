@@ -1,12 +1,13 @@
 """What a training line may hold, by the words of either framework, and what accmap calls it.
 
-A column that is not in these tables is read over, except a loss: whatever ends in `loss` is kept under its own name,
-because nothing may be lost from the sum that MindSpore Transformers prints.
+A column that is not in these tables is kept under its own name: a loss because nothing may be lost from the sum that
+MindSpore Transformers prints, any other metric to be compared as it is. Columns of speed and progress are read over.
 """
 
 from __future__ import annotations
 
 import math
+import re
 
 ABSENT = -math.inf
 """Stands where a line has no such value. A loss of minus infinity that was really printed is kept as NaN."""
@@ -74,6 +75,18 @@ def told(value: float) -> float:
     if -LARGEST <= value <= LARGEST:
         return value
     return math.inf if value > LARGEST else math.nan
+
+
+_IDLE = re.compile(
+    r"time|throughput|tflop|second|speed|memory|samples|tokens|token_count|batch[ _]size|step|epoch|percentage|^end$",
+    re.IGNORECASE,
+)
+"""Words of columns that tell how fast a run is and how far it has come; the result does not show in them."""
+
+
+def is_metric(name: str) -> bool:
+    """Whether a column may tell of the result: all do but those of speed and progress."""
+    return _IDLE.search(name) is None
 
 
 def is_loss(name: str) -> bool:

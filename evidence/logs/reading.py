@@ -14,6 +14,7 @@ from .local_norms import NormScanner
 from .megatron_lines import FORM as MEGATRON
 from .mindformers_lines import DYNAMIC, FIRST_CARD, LAST_CARD, STATIC
 from .problems import Problem, excerpt, problem, refuse
+from .records import DIALECTS, Dialect, dialect_of, form_of, rewritten
 from .run import Run, run_of
 from .sentences import Both
 from .sources import Stream, is_event_file, opened, pieces, streams
@@ -146,7 +147,8 @@ class LogReader:
         self.beginning = Beginning()
         self.count = 0
         self.binary = self.last = self.first = False
-        self._rest: tuple[bytes, int, str] | None = None
+        self._records: Dialect | None = None
+        """The other program whose lines this log has."""
 
     def read(self, path: str) -> None:
         """Read a whole file."""
@@ -174,6 +176,8 @@ class LogReader:
         if sum(map(len, self.lines.values())) < _WARNED_BEFORE and b" valid" in chunk:
             self.last = self.last or LAST_CARD in chunk
             self.first = self.first or FIRST_CARD in chunk
+        if self._took_records(chunk, first, file):
+            return
         graph = "static" in self.lines or "dynamic" in self.lines or b"step:[" in chunk
         for name, (form, word) in FORMS.items():
             lines = self.lines.get(name)
@@ -188,6 +192,18 @@ class LogReader:
                 lines.take(chunk, first, file)
         self.norms.take(chunk, first)
 
+    def _took_records(self, chunk: bytes, first: int, file: str) -> bool:
+        """Take the records of another program's log; False where it is none."""
+        if self._records is None and not self.lines and any(word in chunk for one in DIALECTS for word in one.words):
+            self._records = dialect_of(chunk)
+            if self._records is not None:
+                self.lines[self._records.name] = Lines(form_of(self._records))
+        if self._records is None:
+            return False
+        self.lines[self._records.name].take(rewritten(chunk, self._records), first, file)
+        self.norms.take(chunk, first)
+        return True
+
     def _may_begin(self, name: str, word: bytes, chunk: bytes) -> bool:
         """Whether the lines of a further form may begin here; a log is of one of MindSpore Transformers' graphs."""
         if name != "megatron" and ("static" in self.lines or "dynamic" in self.lines):
@@ -196,6 +212,9 @@ class LogReader:
 
     def take_last(self, line: bytes, number: int, file: str) -> None:
         """Take a last line without line end, unless it is a training line that was cut off."""
+        if self._took_records(line + b"\n", number, file):
+            self.count += 1
+            return
         for name in [*self.lines] or [*FORMS]:
             lines = self.lines.get(name) or Lines(FORMS[name][0])
             before = len(lines)

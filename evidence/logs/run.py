@@ -59,7 +59,7 @@ class Run(NamedTuple):
     @property
     def rate_shift(self) -> int:
         """How many steps later the printed learning rate is used: 1 where it is the next step's."""
-        return 0 if self.framework == "mindformers" and self.dialect == "static" else 1
+        return 0 if self.dialect in ("static", "nemo") else 1
 
 
 class Segment(NamedTuple):

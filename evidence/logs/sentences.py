@@ -218,6 +218,13 @@ SENTENCES: dict[str, Both] = {
         "差异有 {count} 处突变：首个在第 {step} 步（{a} 与 {b}），最大在第 {worst} 步（{difference}）",
     ),
     "no-spikes": Both("no spike in the difference", "差异无突变"),
+    "metric-same": Both(
+        "{metric}: the same in all {count} common lines, mean {a}", "{metric}：{count} 行共同记录均相同，均值 {a}"
+    ),
+    "metric": Both(
+        "{metric}: mean {a} against {b}, {relative} apart over {count} common lines, first at step {step}",
+        "{metric}：均值 {a} 与 {b}，{count} 行共同记录平均相差 {relative}，首个不同在第 {step} 步",
+    ),
     "zero-loss": Both(
         "every step: largest loss difference {difference} at step {step}, {beyond} of {count} steps beyond; limit "
         "{limit}",
@@ -301,6 +308,7 @@ NAMES: dict[str, Both] = {
     "late gap": Both("late gap", "后期差异"),
     "apart": Both("divergence", "持续分开"),
     "spikes": Both("spikes", "突变"),
+    "metrics": Both("other metrics", "其他指标"),
     "every loss": Both("loss of every step", "逐步 loss"),
     "every norm": Both("norm of every step", "逐步 norm"),
     "learning rate": Both("learning rate", "学习率"),

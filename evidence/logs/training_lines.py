@@ -12,7 +12,7 @@ import re
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
-from .columns import ABSENT, LARGEST, is_loss, own_name, told
+from .columns import ABSENT, LARGEST, is_loss, is_metric, own_name, told
 from .problems import Problem, excerpt, problem
 from .sentences import Both
 
@@ -79,6 +79,8 @@ class Lines:
         self._pattern: re.Pattern[bytes] | None = None
         self._groups = self._head.groups
         self._wanted: list[str] = []
+        self._strict: set[str] = set()
+        """The columns whose every value has to be a number."""
         self._last = ""
         self._dense = True
 
@@ -190,6 +192,8 @@ class Lines:
         found: list[tuple[str, array[float]]] = []
         for name, column in zip(self._wanted, columns[self._groups :], strict=True):
             values = self._values(column, one_by_one=one_by_one)
+            if values is None and name not in self._strict:
+                values = array("d", [ABSENT]) * len(column)
             if values is None or (name == self._last and b"" in column):
                 return False
             found.append((name, values))
@@ -271,6 +275,8 @@ class Lines:
             wanted = self._called(text)
             if wanted is not None:
                 self._wanted.append(wanted)
+                if text in self.form.known or is_loss(text):
+                    self._strict.add(wanted)
             part = self.form.value(name, wanted is not None)
             parts.append(part if text == last else b"(?:" + part + b")?")
             if text == last:
@@ -281,7 +287,7 @@ class Lines:
     def _called(self, name: str) -> str | None:
         """What accmap calls a column; None where it is of no use."""
         known = self.form.known.get(name)
-        return known or (own_name(name) if is_loss(name) else None)
+        return known or (own_name(name) if is_metric(name) else None)
 
     def _layout(self, rest: bytes) -> list[bytes]:
         """The names of a line's columns; nothing where the line is not whole."""

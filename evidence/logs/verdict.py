@@ -26,6 +26,7 @@ from ...schemas.verdict import Unseen, concluded
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED
 from .departure import departure
 from .grounds import APART, GUIDE_STEPS, SAME_LOCAL, TOGETHER, beginning_agrees, steps_covered
+from .metrics import metrics
 from .sentences import NAMES, Both, Said, figure, percent, say
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ def judge(
         criteria += _length(experiment, loss, grounds.steps)
         criteria += _judged(experiment, a, b, aligned, found, band)
         criteria += _beside(grounds)
+        criteria += _metrics(a, b, grounds.shift, decides=experiment == "repeat")
     if loss.size:
         decides = experiment == "standard" and any(spike.length <= BRIEF for spike in found.spikes)
         criteria.append(_spiked(loss, found, decides=decides))
@@ -540,6 +542,21 @@ def _lr_zero(a: Run, b: Run, aligned: Alignment) -> list[Criterion]:
         found.append(_every("every norm", "zero-norm", aligned.norm, LR_ZERO_NORM))
     else:
         found.append(Criterion("every norm", "undecided", say("no-norm")))
+    return found
+
+
+def _metrics(a: Run, b: Run, shift: int, *, decides: bool) -> list[Criterion]:
+    """Every other metric that both logs print; only a repetition has a limit for them."""
+    found: list[Criterion] = []
+    for metric in metrics(a, b, shift):
+        values = {"a": f"{metric.mean_a:g}", "b": f"{metric.mean_b:g}", "count": f"{metric.lines:,}"}
+        if metric.first is None:
+            said = say("metric-same", metric=metric.name, **values)
+        else:
+            share = percent(metric.relative)
+            said = say("metric", metric=metric.name, relative=share, step=f"{metric.first:,}", **values)
+        status: Status = "info" if not decides else "pass" if metric.first is None else "fail"
+        found.append(Criterion("metrics", status, said, metric.relative, None, metric.first, decides))
     return found
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from ...mapper.align.alignment import align, steps
 from ...mapper.conditions import holds
 from ...schemas.border.outgoing import shell_word
+from .launching import MADE, Layout, actions_of
 from .table import Stage, stages
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Plan(NamedTuple):
     """The reading options without which the pair's own files say something else."""
     rungs: tuple[int, ...]
     stages: tuple[Stage, ...]
+    layout: Layout = Layout()
 
     def to_json(self) -> dict[str, object]:
         """What `plan.json` records: names and numbers, never commands."""
@@ -42,12 +44,15 @@ class Plan(NamedTuple):
             **self.names._asdict(),
             "reading": list(self.reading),
             "rungs": list(self.rungs),
+            "devices": dict(self.layout.devices),
+            "dynamic": self.layout.dynamic,
             "checks": [f"{stage.id}/{check.id}" for stage in self.stages for check in stage.checks],
         }
 
 
 FILE = "plan.json"
 FORMAT = 1
+_NO_RUNG = {"rung": "", "name": ""}
 _VALUES = ("megatron", "mindformers", "dialect", "world_size", "steps", "dataset_size", "launch")
 _NAMES = "|".join((*_VALUES, "var", "branch", "declare", "arg")).replace("_", "-")
 _READING = re.compile(rf"--unset-empty|--({_NAMES})=.*", re.DOTALL)
@@ -73,16 +78,16 @@ def reading_words(options: ReadOptions) -> tuple[str, ...]:
     return (*words, "--unset-empty") if options.unset_empty else tuple(words)
 
 
-def plan_of(recipe: Recipe, names: Names, reading: tuple[str, ...] = ()) -> Plan:
+def plan_of(recipe: Recipe, names: Names, reading: tuple[str, ...] = (), layout: Layout = Layout()) -> Plan:  # noqa: B008 - it is immutable
     """The plan for a recipe: the checks whose conditions hold, and the rungs that give something back."""
     last = len(steps()) - 1
     rungs = tuple(number for number in range(1, last + 1) if number == last or align(recipe, number).returned)
     return _planned(
-        names, reading, rungs, lambda check: all(holds(condition, recipe.value) for condition in check.when)
+        names, reading, rungs, lambda check: all(holds(condition, recipe.value) for condition in check.when), layout
     )
 
 
-def plan_from(content: object) -> Plan:
+def plan_from(content: object, layout: Layout = Layout()) -> Plan:  # noqa: B008 - it is immutable
     """The plan that a `plan.json` describes; PlanError where it describes none."""
     if not isinstance(content, dict):
         raise PlanError("it is not a playbook's plan", "它不是流程目录的 plan")
@@ -107,7 +112,8 @@ def plan_from(content: object) -> Plan:
     chosen = {str(check) for check in checks}
     numbers = tuple(cast("int", rung) for rung in rungs)
     words = tuple(str(word) for word in reading)
-    plan = _planned(Names(*(str(text) for text in texts)), words, numbers, lambda _check: True)
+    layout = layout._replace(devices=_devices(found.get("devices", {})), dynamic=found.get("dynamic") is True)
+    plan = _planned(Names(*(str(text) for text in texts)), words, numbers, lambda _check: True, layout)
     kept = [
         stage._replace(checks=tuple(check for check in stage.checks if f"{stage.id}/{check.id}" in chosen))
         for stage in plan.stages
@@ -121,22 +127,33 @@ def plan_from(content: object) -> Plan:
     return plan._replace(stages=tuple(stage for stage in kept if stage.checks))
 
 
-def _planned(names: Names, reading: tuple[str, ...], rungs: tuple[int, ...], wanted: Callable[[Check], bool]) -> Plan:
-    fill = _Filling(names, reading)
+def _devices(content: object) -> dict[str, int]:
+    if isinstance(content, dict):
+        found = cast("dict[object, object]", content)
+        if all(isinstance(name, str) and type(count) is int and count > 0 for name, count in found.items()):
+            return cast("dict[str, int]", found)
+    raise PlanError("it does not say how many devices its files take", "其中没有说明各文件所用的设备数")
+
+
+def _planned(
+    names: Names, reading: tuple[str, ...], rungs: tuple[int, ...], wanted: Callable[[Check], bool], layout: Layout
+) -> Plan:
+    fill = _Filling(names, reading, layout)
     found: list[Stage] = []
     for stage in stages():
         checks = tuple(filled for check in stage.checks if wanted(check) for filled in fill.checks(check, rungs))
         prepare = tuple(fill.command(words) for words in stage.prepare)
         found.append(stage._replace(checks=checks, prepare=prepare))
-    return Plan(names, reading, rungs, tuple(found))
+    return Plan(names, reading, rungs, tuple(found), layout)
 
 
 class _Filling:
     """Puts the pair's names in place of the table's braces."""
 
-    def __init__(self, names: Names, reading: tuple[str, ...]) -> None:
+    def __init__(self, names: Names, reading: tuple[str, ...], layout: Layout) -> None:
         self.names = names._asdict()
         self.reading = reading
+        self.layout = layout
 
     def checks(self, check: Check, rungs: Iterable[int]) -> Iterator[Check]:
         """The check, or one for each rung."""
@@ -154,7 +171,18 @@ class _Filling:
         return (*filled, *self.reading) if any(self._names_the_pair(word) for word in words) else filled
 
     def _line(self, line: str, further: Mapping[str, str]) -> str:
-        quoted = {name: shell_word(value) for name, value in {**self.names, **further}.items()}
+        settings = self.layout.settings
+        values = {
+            **self.names,
+            **further,
+            "form": settings.form,
+            "aligned": settings.aligned,
+            "whole": settings.whole,
+            "aligned_weights": settings.aligned or f"2-preparation/weights/{MADE}",
+            "whole_weights": settings.whole
+            or f"5-scale-up/{{rung}}-{{name}}/weights/{MADE}".format_map(further or _NO_RUNG),
+        }
+        quoted = {name: shell_word(value) for name, value in values.items()}
         filled = line.format(**quoted)
         return f"{filled} {' '.join(map(shell_word, self.reading))}".rstrip() if self._names_the_pair(line) else filled
 
@@ -166,7 +194,7 @@ class _Filling:
         return check._replace(
             id=check.id.format(**further),
             title=titles,
-            do=tuple(self._line(line, further) for line in check.do),
+            steps=tuple(action for line in check.do for action in actions_of(self._line(line, further), self.layout)),
             needs=tuple(name.format(**further) for name in check.needs),
             judge=self.command(check.judge, further),
             prepare=self.command(check.prepare, further),

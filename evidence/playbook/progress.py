@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ...schemas.border.incoming import read_json, read_regular
 from ...schemas.diagnostic import UnreadableError
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from ...schemas.diagnostic import Language
@@ -35,7 +36,7 @@ class Standing(NamedTuple):
 
 def standing(plan: Plan, directory: str, language: Language = "en") -> list[Standing]:
     """Every check, in order; those that are `ready` are yet to be judged by their command."""
-    return [_standing(stage, check, directory, language) for stage in plan.stages for check in stage.checks]
+    return [stand(plan, stage, check, directory, language) for stage in plan.stages for check in stage.checks]
 
 
 def judged(found: Standing, exit_code: int, message: str) -> Standing:
@@ -53,10 +54,14 @@ def next_of(standings: list[Standing]) -> Standing | None:
     return None
 
 
-def _standing(stage: Stage, check: Check, directory: str, language: Language) -> Standing:
-    missing = tuple(name for name in check.needs if not _stands(os.path.join(directory, name)))
+def stand(plan: Plan, stage: Stage, check: Check, directory: str, language: Language = "en") -> Standing:
+    """One check as its files are now."""
+    missing = tuple(name for name in check.needs if not stands(os.path.join(directory, name)))
     if missing:
         return Standing(stage, check, "waiting", missing)
+    old = outdated(plan, check, directory)
+    if old:
+        return Standing(stage, check, "waiting", message=say.older_than_the_pair(file=old).text(language))
     if check.ticks is not None:
         return _ticked(stage, check, directory, language)
     if check.answer is not None:
@@ -64,7 +69,20 @@ def _standing(stage: Stage, check: Check, directory: str, language: Language) ->
     return Standing(stage, check, "ready")
 
 
-def _stands(path: str) -> bool:
+def outdated(plan: Plan, check: Check, directory: str) -> str:
+    """The file on which a check rests, where the pair has changed since it was made; else an empty text."""
+    made = check.answer.file if check.answer is not None else check.ticks
+    if made is None:
+        return ""
+    # A side that the playbook wrote itself follows from the other one, and is written anew with the rest.
+    given = [name for name in (plan.names.megatron, plan.names.mindformers) if not name.startswith("configuration/")]
+    pair = [os.path.join(directory, name) for name in given]
+    changed = max((os.path.getmtime(path) for path in pair if os.path.isfile(path)), default=0.0)
+    path = os.path.join(directory, made)
+    return made if os.path.isfile(path) and os.path.getmtime(path) < changed else ""
+
+
+def stands(path: str) -> bool:
     """Whether a file is there, or a folder with something in it."""
     return bool(os.listdir(path)) if os.path.isdir(path) else os.path.isfile(path)
 
@@ -96,6 +114,8 @@ def _answered(stage: Stage, check: Check, directory: str, language: Language) ->
     except UnreadableError as error:
         return Standing(stage, check, "unusable", message=error.diagnostic.message(language))
     value: object = content.get(answer.key) if isinstance(content, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    if not isinstance(value, str):
-        return Standing(stage, check, "unusable", message=f"{answer.file} has no {answer.key!r}")
+    lacking = [name for name in answer.has if not (isinstance(content, dict) and content.get(name))]  # pyright: ignore[reportUnknownMemberType]
+    if not isinstance(value, str) or (value == answer.good and lacking):
+        lacks = answer.key if not isinstance(value, str) else lacking[0]
+        return Standing(stage, check, "unusable", message=f"{answer.file} has no {lacks!r}")
     return Standing(stage, check, "passed" if value == answer.good else "failed", message=value)

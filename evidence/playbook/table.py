@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ...mappings.tables import Condition
     from ...schemas.diagnostic import Language
+    from .launching import Action
 
 
 class Answer(NamedTuple):
@@ -22,6 +23,8 @@ class Answer(NamedTuple):
     file: str
     key: str
     good: str
+    has: tuple[str, ...] = ()
+    """What such a file cannot lack: the numbers that the answer rests on."""
 
 
 class Check(NamedTuple):
@@ -42,16 +45,18 @@ class Check(NamedTuple):
     optional: bool = False
     when: tuple[Condition, ...] = ()
 
+    steps: tuple[Action, ...] = ()
+    """`do` for one pair."""
+
     def actions(self, language: Language) -> tuple[str, ...]:
         """What a person runs, with the remarks in one language."""
-        lines: list[str] = []
-        for line in self.do:
-            _, marked, remark = line.partition("# ")
-            if not marked or line[: len(line) - len(remark)] != "# ":
-                lines.append(line)
-            elif remark.startswith(f"{language}: "):
-                lines.append(f"# {remark[4:]}")
-        return tuple(lines)
+        said = f"# {language}: "
+        lines = [(action.kind, action.line) for action in self.steps]
+        return tuple(
+            line if kind != "remark" else f"# {line.removeprefix(said)}"
+            for kind, line in lines
+            if kind != "remark" or line.startswith(said)
+        )
 
 
 class Stage(NamedTuple):

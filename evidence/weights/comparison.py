@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ...mapper.weight_layout import OPEN
+from ...mapper.weights import WeightTable
 from .copies import disagreeing
 from .model import Amount, View, count
 from .number_types import FLOATS, cast, largest_difference, not_finite, widened
@@ -129,7 +130,8 @@ def compare_with_configuration(
     wanted = sides.wanted(framework)
     source = sides.of(framework).source
     model = _model(a, sides)
-    rows = tuple(_against(model, wanted, source, progress))
+    spelled = WeightTable(sides.layout) if framework == "mindformers" else None
+    rows = tuple(_against(model, wanted, source, spelled, progress))
     return Check(a.folder, source, "configuration", rows, _beside(model), *_copies(model))
 
 
@@ -222,10 +224,17 @@ def _side(name: str, model: Model, weight: Weight, found: Statistics | None) -> 
     return WeightSide(model.written_as.get(name, name), weight.file, weight.dtype, weight.shape, found)
 
 
-def _against(model: Model, wanted: Mapping[str, Shape], source: str, progress: Callable[[str], None]) -> Iterator[Row]:
+def _against(
+    model: Model,
+    wanted: Mapping[str, Shape],
+    source: str,
+    spelled: WeightTable | None,
+    progress: Callable[[str], None],
+) -> Iterator[Row]:
     for number, (name, shape) in enumerate(wanted.items(), 1):
         progress(f"{number}/{len(wanted)} {name}")
-        asked = WeightSide(name, source, None, shape, None)
+        pairing = None if spelled is None else spelled.pairing("megatron", name)
+        asked = WeightSide(name if pairing is None else pairing.mindformers, source, None, shape, None)
         weight = model.weights.get(name)
         if weight is None:
             yield Row(name, "only-b", None, asked)

@@ -41,7 +41,7 @@ def kind_of(words: list[str], answer: object) -> str:
     if words[0] == "defects" and isinstance(answer, dict):
         return "defects-upgrade" if "--from" in words else "defects-file"
     group = {"dump", "weights", "data", "check"}
-    pair = words[0] in group or words[:2] == ["playbook", "status"]
+    pair = words[0] in group or words[:2] in (["playbook", "status"], ["playbook", "run"])
     return "-".join(words[:2]) if pair else words[0]
 
 

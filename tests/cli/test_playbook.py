@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 from shutil import copytree
 
 import pytest
 
+MATCH = '{"verdict": "match", "loss": [{}], "gradients": [{}], "sides": ["megatron", "mindformers"]}'
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -66,7 +69,7 @@ def test_status_judges_what_is_there(accmap, book: Path) -> None:
     assert answer["next"]["check"] == "checklist"
     checklist = book / "1-configuration" / "checklist.md"
     checklist.write_text(checklist.read_text("utf-8").replace("[ ]", "[x]"), "utf-8")
-    (book / "1-configuration" / "verify.json").write_text('{"verdict": "match"}', "utf-8")
+    (book / "1-configuration" / "verify.json").write_text(MATCH, "utf-8")
     (book / "6-acceptance" / "scores.txt").write_text("mmlu 70.0\n", "utf-8")
     (book / "6-acceptance" / "benchmark.txt").write_text("mmlu 70.1\n", "utf-8")
     second = accmap("playbook", "status", str(book), "--format", "json")
@@ -248,3 +251,151 @@ def test_first_steps_are_not_passed_for_nothing(accmap, book: Path) -> None:
     losses = next(entry for entry in answer["checks"] if entry["check"] == "losses")
     assert losses["state"] == "failed"
     assert "initial weights" in losses["message"]
+
+
+SOURCE = ("pair/megatron.sh", "pair/mindformers.yaml", "-d", "book")
+
+
+def test_a_second_run_reads_the_settings(accmap, book: Path) -> None:
+    os.chdir(book.parent)
+    settings = book / "playbook.toml"
+    first = settings.read_text("utf-8")
+    assert 'source = "/path/to/Megatron-LM"' in first
+    (name,) = re.findall(r'^"(/[^"]+)" = ', first, re.MULTILINE)
+    changed = first.replace("/path/to/Megatron-LM", "/opt/megatron").replace("/path/to/mindformers", "/opt/mf")
+    changed = (
+        changed.replace(f'= "{name}"', '= "/mnt/corpus_text"')
+        .replace('whole = ""', 'whole = "/w/full"')
+        .replace('"torch_dist"', '"torch"')
+    )
+    settings.write_text(changed, "utf-8")
+    answer = json.loads(accmap("playbook", *SOURCE, "--force", "--format", "json").out)
+    assert answer["stand_ins"] == []
+    assert settings.read_text("utf-8") == changed
+    checklist = book / "1-configuration" / "checklist.md"
+    ticked = checklist.read_text("utf-8").replace("[ ]", "[x]")
+    checklist.write_text(ticked, "utf-8")
+    again = accmap("playbook", *SOURCE)
+    assert again.code == 0, again.err
+    assert checklist.read_text("utf-8") == ticked
+    script = (book / "5-scale-up" / "1-layers" / "example.sh").read_text("utf-8")
+    assert "/mnt/corpus_text" in script
+    assert name not in script
+    assert "--ckpt-format torch\n" in script
+    assert "/mnt/corpus_text" in (book / "2-preparation" / "pair" / "example.yaml").read_text("utf-8")
+    page = (book / "3-first-steps" / "README.md").read_text("utf-8")
+    assert f"(cd /opt/megatron && bash {book}/2-preparation/pair/example.sh)" in page
+    rungs = (book / "5-scale-up" / "README.md").read_text("utf-8")
+    assert "accmap weights convert /w/full" in rungs
+    assert "example_init_weights" not in rungs
+    (book / "2-preparation" / "pair" / "example.sh").write_text("mine\n")
+    kept = accmap("playbook", *SOURCE)
+    assert kept.code == 2
+    assert (book / "2-preparation" / "pair" / "example.sh").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("[weights]", "[wheights]"), "[wheights]"),
+        (("aligned =", "alined ="), "weights.alined"),
+        (("devices_per_node = 8", "devices_per_node = 0"), "devices_per_node"),
+        (('aligned = ""', 'aligned = "a b"'), "weights.aligned"),
+        (('aligned = ""', 'aligned = "$(id)"'), "weights.aligned"),
+        (('aligned = ""', "aligned = 3"), "weights.aligned"),
+        (('form = "torch_dist"', 'form = "zarr"'), "weights.form"),
+        (("{script}", "{skript}"), "{skript}"),
+        (("[data]", "[data"), "TOML"),
+    ],
+)
+def test_settings_that_cannot_be_used(accmap, book: Path, change: tuple[str, str], said: str) -> None:
+    os.chdir(book.parent)
+    text = (book / "playbook.toml").read_text("utf-8")
+    assert change[0] in text
+    (book / "playbook.toml").write_text(text.replace(*change), "utf-8")
+    for words in (("playbook", *SOURCE), ("playbook", "status", "book"), ("playbook", "run", "book")):
+        answer = accmap(*words)
+        assert answer.code == 2, words
+        assert said in answer.err
+
+
+def test_larger_layouts_are_spread_over_machines() -> None:
+    from accmap.evidence.playbook.launching import Layout, actions_of
+    from accmap.evidence.playbook.loading import completed
+    from accmap.evidence.playbook.settings import Machines, Settings
+
+    small = Settings()._replace(
+        megatron=Settings().megatron._replace(devices_per_node=4), mindformers=Machines("/mf", 4, "go {devices}")
+    )
+    text = "NNODES=2\nGPUS_PER_NODE=8\n"
+    assert completed("5-scale-up/2-data/example.sh", text, "/b", small) == "NNODES=4\nGPUS_PER_NODE=4\n"
+    assert completed("elsewhere/example.sh", text, "/b", small) == text
+    for devices, line in ((4, "go 4 8118"), (16, "go 16 4 $MASTER_ADDR 8118 $NODE_RANK")):
+        layout = Layout("/b", small, {"f": devices})
+        (action,) = actions_of("@mindformers f/example.yaml f/log", layout)
+        assert action.line.startswith(line)
+    (action,) = actions_of("@mindformers f/example.yaml f/log A=HOME/x", Layout("/b", small))
+    assert action.line.startswith("export A=/b/x; go 1 ")
+
+
+def test_a_run_does_what_this_machine_can_and_stops_at_a_launch(accmap, book: Path) -> None:
+    verify = book / "1-configuration" / "verify.json"
+    verify.write_text(MATCH, "utf-8")
+    data = pytest.importorskip("numpy")
+    assert data is not None
+    answer = accmap("playbook", "run", "book", "--format", "json")
+    found = json.loads(answer.out)
+    assert answer.code == 1
+    assert states(answer.out)["lint"] == "passed"
+    assert states(answer.out)["weights"] == "waiting"
+    assert found["done"] == []
+    assert "verify.json is there" in answer.err
+    told = accmap("playbook", "run", "book")
+    assert "it needs the machines that train" in told.out
+    assert "patches/run_mindformer.py --config" in told.out
+    assert "mindformers.source" in told.out
+    assert "需要训练机器" in accmap("playbook", "run", "book", "--lang", "zh").out
+    os.utime(verify, (1, 1))
+    assert states(accmap("playbook", "status", "book", "--format", "json").out)["models"] == "waiting"
+
+
+def test_a_run_stops_where_a_check_has_failed(accmap, book: Path) -> None:
+    (book / "1-configuration" / "verify.json").write_text(MATCH.replace("match", "mismatch"), "utf-8")
+    answer = accmap("playbook", "run", "book")
+    assert answer.code == 1
+    assert "has not passed" in answer.out
+    assert "[5/" not in answer.err
+
+
+EVIDENCE = (b"", b"garbage\n", b"{}", b"\x00" * 64, b"[x] all\n")
+
+
+@pytest.mark.parametrize("content", EVIDENCE, ids=repr)
+def test_no_check_passes_without_its_evidence(accmap, book: Path, content: bytes) -> None:
+    """Whatever stands under the names of the evidence: nothing passes that did not pass before."""
+    before = states(accmap("playbook", "status", "book", "--format", "json").out)
+    from accmap.cli.evidence.playbook_status import plan_in
+
+    for stage in plan_in("book").stages:
+        for check in stage.checks:
+            for name in check.needs:
+                path = book / name
+                if not path.exists():
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content)
+    after = states(accmap("playbook", "status", "book", "--format", "json").out)
+    assert {name for name, state in after.items() if state == "passed"} <= {
+        name for name, state in before.items() if state == "passed"
+    }
+
+
+def test_a_side_that_was_written_here_makes_nothing_old(accmap, tmp_path: Path) -> None:
+    copytree(EXAMPLES / "qwen3_dense", tmp_path / "pair")
+    for _ in range(2):
+        assert accmap("playbook", "pair/megatron.sh", "-d", "mine").code == 0
+    (tmp_path / "mine" / "1-configuration" / "verify.json").write_text(MATCH, "utf-8")
+    os.utime(tmp_path / "mine" / "configuration" / "example.yaml")
+    found = json.loads(accmap("playbook", "status", "mine", "--format", "json").out)
+    told = {entry["check"]: entry for entry in found["checks"]}
+    assert told["models"]["state"] == "passed"
+    assert "older" not in told["checklist"]["message"]

@@ -102,8 +102,8 @@ def ready(bench: Path, page: Path, words: list[str]) -> None:
         shutil.copytree(bench / "checkpoints" / "megatron", bench / "CHECKPOINT")
 
 
-NOT_HERE = re.compile(r"/data/|tokenizer\.json|--follow|^verify")
-"""Data of a machine of one's own, an endless command, and both frameworks."""
+NOT_HERE = re.compile(r"/data/|tokenizer\.json|--follow|^verify|^playbook run")
+"""Data of a machine of one's own, an endless command, and both frameworks (`playbook run` verifies)."""
 
 
 def is_slow(page: Path) -> bool:

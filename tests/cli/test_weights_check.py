@@ -175,3 +175,22 @@ def test_numpy_is_asked_for_by_name(
     answer = accmap("weights", "check", "b", "train.yaml")
     assert answer.code == 2
     assert "accmap[evidence]" in answer.err
+
+
+def test_a_configuration_is_spoken_of_in_its_own_names(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    script, config = pair("latent", tmp_path)
+    found = arrays(script)
+    write_mindformers(tmp_path / "whole", config, found)
+    own = json.loads(accmap("weights", "check", "whole", config, "--format", "json").out)
+    renamed = [row for row in own["rows"] if row["b"] is not None and row["b"]["name"] != row["name"]]
+    assert renamed, "latent attention is written otherwise"
+    assert all(row["a"]["name"] == row["b"]["name"] for row in renamed)
+    assert all(row["status"] == "equal" for row in own["rows"])
+    spelled = [row["b"]["name"] for row in renamed]
+    alone = next(row for row in renamed if spelled.count(row["b"]["name"]) == 1)
+    lost = alone["name"]
+    write_mindformers(tmp_path / "lacking", config, {name: array for name, array in found.items() if name != lost})
+    answer = accmap("weights", "check", "lacking", config)
+    assert answer.code == 1
+    assert f"only in B  {alone['b']['name']}" in answer.out
+    assert f"  {lost}\n" not in answer.out

@@ -151,6 +151,24 @@ def test_the_guides_two_lists_are_named_by_the_configuration(cut: int | None) ->
     assert compare(a, b, "first-steps").verdict.answer == "undecided"
 
 
+@pytest.mark.parametrize("factor", [1.0, 0.31])
+@pytest.mark.parametrize("lists", [1, 2, 3, 4])
+def test_however_often_an_optimizer_asks_for_its_parameters(lists: int, factor: float) -> None:
+    """`ChainedOptimizer.step` of core_v0.12 asks for the norm, to clip, and to count zeros: after clipping, that is."""
+    scripts = recipe("qwen3_dense/megatron.sh"), recipe("qwen3_dense/mindformers.yaml")
+    values = [1.0 + place / 10 for place in range(35)]
+    clipped = [round(value * factor, 5) for value in values]
+    step = torch_list(values) * min(lists, 2) + torch_list(clipped) * max(0, lists - 2)
+    a = run("".join(step + megatron_line(at, 12.0 - at) for at in (1, 2)), "a.log")
+    assert [len(norms.values) for norms in a.norms] == [35, 35]
+    order = order_of("megatron", NormList(1, None, (1.0,) * 35), scripts)
+    assert order is not None
+    b = run("".join(mindspore_list(values) + static_line(at, 12.0 - at) for at in (1, 2)), "b.log")
+    found = compare(a, b, "first-steps", scripts)
+    assert found.verdict.answer == "match", [entry.said.text() for entry in found.verdict.criteria]
+    assert {row.name for row in found.norms.rows} == set(order.names)
+
+
 def test_lists_of_one_framework_are_compared_in_order() -> None:
     a, b = torch_list([1.0, 2.0, 3.0]) + megatron_line(1, 2.0), torch_list([1.0, 2.0, 4.0]) + megatron_line(1, 2.0)
     found = compare(run(a, "a.log"), run(b, "b.log"), "first-steps")

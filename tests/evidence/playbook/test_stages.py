@@ -20,6 +20,7 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
+MATCH = '{"verdict": "match", "loss": [{}], "gradients": [{}], "sides": ["megatron", "mindformers"]}'
 NAMES = Names("../m.sh", "../m.yaml", "../m.sh")
 
 
@@ -119,10 +120,11 @@ def test_standing_follows_the_files(tmp_path: Path) -> None:
     checklist = tmp_path / "1-configuration" / "checklist.md"
     answer = tmp_path / "1-configuration" / "verify.json"
     cases = [
-        ("| [x] | a |\n| [ ] | b | c |\n", "waiting", '{"verdict": "match"}', "passed"),
+        ("| [x] | a |\n| [ ] | b | c |\n", "waiting", MATCH, "passed"),
         ("| [x] | a |\n", "passed", '{"verdict": "mismatch"}', "failed"),
         ("nothing\n", "unusable", '{"verdict"', "unusable"),
         ("- [X] a\n", "passed", "[]", "unusable"),
+        ("- [X] a\n", "passed", '{"verdict": "match"}', "unusable"),
     ]
     for ticks, ticked, text, answered in cases:
         checklist.write_text(ticks, "utf-8")

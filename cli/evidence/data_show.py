@@ -1,0 +1,201 @@
+"""`accmap data show FILE... --step K`: the samples that one run or two feed their models in some steps.
+
+0 where the samples are shown and, of two runs, are the same; 1 where they differ or cannot be worked out; 2 where a
+file cannot be read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...schemas.border.outgoing import emit, json_text, page, tell
+from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
+from ..exit_codes import BAD, FINE, UNUSABLE
+from ..messages_compiled import say
+from ..parsing import UsageError, counts_from_one
+from ..running import report as report_unreadable
+from ..terminal import shortened, width
+from .data_check import said_missing, sorted_out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ...evidence.data.batches import Batch, Fed
+    from ...evidence.data.pairing import Side
+    from ...evidence.data.tokenizer import Tokenizer
+    from ...schemas.config import ReadOptions
+    from ...schemas.diagnostic import Language
+
+_IDS = 24
+"""So many ids of a sample are shown where not all are asked for."""
+
+
+def run(
+    files: Sequence[str],
+    *,
+    options: ReadOptions,
+    stdin_name: str | None = None,
+    format: str = "text",  # noqa: A002 - the option's name
+    step: int | None = None,
+    steps: int | None = None,
+    tokenizer: str | None = None,
+    all: bool = False,  # noqa: A002 - the option's name
+    lang: Language = "en",
+) -> int:
+    """Work out, compare and print."""
+    from ...evidence.data.check import side_of
+    from ...evidence.data.indexed import read_indexed
+    from ...evidence.data.problems import MissingPackageError, need_numpy
+    from ...evidence.data.tokenizer import read_tokenizer
+
+    step, count = _asked(step, steps)
+    prefixes, configs, failed = sorted_out(files, options, stdin_name)
+    for error in failed:
+        report_unreadable(error, lang)
+    if failed:
+        return UNUSABLE
+    if not configs:
+        raise UsageError(say.data_show_needs_a_configuration())
+    try:
+        need_numpy()
+    except MissingPackageError as missing:
+        tell(f"accmap: {said_missing(missing.package, lang)}")
+        return UNUSABLE
+    read = read_tokenizer(tokenizer) if tokenizer is not None else None
+    given = {prefix: read_indexed(prefix) for prefix in prefixes}
+    sides = [side_of(config, given) for config in configs]
+    problems = [entry for side in sides for entry in side.problems]
+    shown: list[list[Batch] | None] = []
+    for side in sides:
+        found = _steps(side, step, count)
+        shown.append(None if isinstance(found, Diagnostic) else found)
+        problems += [found] if isinstance(found, Diagnostic) else []
+    answer = Answer(step, count, tuple(sides), tuple(shown), tuple(problems), read)
+    emit(json_text(_json(answer, lang)) if format == "json" else page(_lines(answer, lang, whole=all)))
+    return FINE if answer.verdict in ("same", "shown") else BAD
+
+
+def _asked(step: int | None, steps: int | None) -> tuple[int, int]:
+    """The first step and how many; UsageError where there is none such."""
+    if step is None:
+        raise UsageError(say.data_show_needs_a_step())
+    count = 1 if steps is None else steps
+    for option, number in (("--step", step), ("--steps", count)):
+        if number < 1:
+            raise counts_from_one(option, number)
+    return step, count
+
+
+def _steps(side: Side, first: int, count: int) -> list[Batch] | Diagnostic | None:
+    """The steps of one side, or why they cannot be shown; None where the side's own problems say so."""
+    from ...evidence.data.batches import batches
+    from ...evidence.data.messages_compiled import say as told
+    from ...evidence.data.problems import RefusedError
+
+    try:
+        return None if side.draws is None else batches(side, first, count)
+    except RefusedError as refused:
+        return finding(told.undecided(what=refused.words), side.plan.file, None)
+    except UnreadableError as error:
+        return error.diagnostic
+
+
+class Answer(NamedTuple):
+    """What is told: some steps of one side or two."""
+
+    first: int
+    length: int
+    """How many steps."""
+    sides: tuple[Side, ...]
+    shown: tuple[list[Batch] | None, ...]
+    problems: tuple[Diagnostic, ...]
+    tokenizer: Tokenizer | None
+
+    @property
+    def other(self) -> int | None:
+        """The first step that is not the same on two sides."""
+        from ...evidence.data.batches import first_other
+
+        known = [one for one in self.shown if one is not None]
+        return first_other(*known) if len(known) == 2 else None
+
+    @property
+    def verdict(self) -> str:
+        """`shown` of one side; of two, whether they are the same."""
+        if None in self.shown:
+            return "undecided"
+        if len(self.sides) == 1:
+            return "shown"
+        return "same" if self.other is None else "different"
+
+
+def _json(answer: Answer, language: Language) -> dict[str, Any]:
+    return {
+        "verdict": answer.verdict,
+        "first": answer.first,
+        "count": answer.length,
+        "first_difference": answer.other,
+        "sides": [
+            {
+                "file": side.plan.file,
+                "framework": side.plan.framework,
+                "framework_version": side.plan.version,
+                "steps": None if found is None else [_batch(batch, answer.tokenizer) for batch in found],
+            }
+            for side, found in zip(answer.sides, answer.shown, strict=True)
+        ],
+        "problems": [entry.to_json(language) for entry in answer.problems],
+    }
+
+
+def _batch(batch: Batch, tokenizer: Tokenizer | None) -> dict[str, Any]:
+    return {
+        "step": batch.step,
+        "samples": [
+            {
+                "sample": fed.sample,
+                "device": fed.rank,
+                "micro_batch": fed.micro,
+                "prefix": fed.drawn.prefix,
+                "pieces": [piece._asdict() for piece in fed.drawn.pieces],
+                "ids": list(fed.ids),
+                "text": None if tokenizer is None else tokenizer.text(fed.ids),
+            }
+            for fed in batch.samples
+        ],
+    }
+
+
+def _lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
+    from ...evidence.data.messages_compiled import say as told
+
+    first, last = answer.first, answer.first + answer.length - 1
+    heads = {
+        "same": told.steps_same(first=first, last=last),
+        "different": told.steps_differ(step=answer.other),
+        "shown": told.steps_of_one(first=first, last=last, file=answer.sides[0].plan.file),
+        "undecided": told.steps_undecided(),
+    }
+    yield heads[answer.verdict].text(language)
+    for entry in answer.problems:
+        yield f"{entry.file}: {entry.kind.code} {entry.message(language)}"
+    for at in range(answer.length):
+        yield ""
+        yield told.step_head(step=first + at).text(language)
+        for side, found in zip(answer.sides, answer.shown, strict=True):
+            if found is not None:
+                yield side.plan.file
+                for fed in found[at].samples:
+                    yield from (f"  {line}" for line in _sample(fed, answer.tokenizer, language, whole=whole))
+
+
+def _sample(fed: Fed, tokenizer: Tokenizer | None, language: Language, *, whole: bool) -> Iterator[str]:
+    from ...evidence.data.messages_compiled import say as told
+    from ...evidence.data.pairing import piece_of
+
+    yield told.fed(sample=fed.sample, rank=fed.rank, micro=fed.micro, pieces=piece_of(fed.drawn)).text(language)
+    ids = " ".join(map(str, fed.ids if whole else fed.ids[:_IDS]))
+    yield ids if whole or len(fed.ids) <= _IDS else f"{ids} …"
+    if tokenizer is not None:
+        text = repr(tokenizer.text(fed.ids))
+        yield text if whole else shortened(text, width() - 2)

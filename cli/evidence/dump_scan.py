@@ -1,0 +1,122 @@
+"""`accmap dump scan DUMP`: NaN and infinity in one dump, and the first unit that makes one from finite inputs.
+
+0 where everything that the dump tells of is finite, 1 where something is not or a part says nothing of it, 2 where the
+dump cannot be used.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from ...evidence.dump.messages_compiled import say as told
+from ...schemas.border.outgoing import emit, json_text, page
+from ...schemas.diagnostic import UnreadableError, finding
+from ...schemas.verdict import WORDS, Unseen, concluded, unseen_json
+from ..exit_codes import BAD, FINE, UNUSABLE
+from ..messages_compiled import say
+from ..parsing import counts_from_one
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ...evidence.dump.overflow import Scan
+    from ...evidence.dump.places import Place
+    from ...schemas.diagnostic import Language
+
+_MOST = 6
+
+
+def run(
+    files: Sequence[str],
+    *,
+    format: str = "text",  # noqa: A002 - the option's name
+    step: int | None = None,
+    rank: int | None = None,
+    jobs: int | None = None,
+    all: bool = False,  # noqa: A002 - the option's name
+    lang: Language = "en",
+) -> int:
+    """Look and print."""
+    if jobs is not None and jobs < 1:
+        raise counts_from_one("--jobs", jobs)
+    name = files[0]
+    scans = _scans(name, step, rank, jobs)
+    unseen = _unseen(scans)
+    overflowed = any(one.found for one in scans)
+    seen = sum(one.looked_at for one in scans)
+    verdict = concluded("finite", "overflow", wrong=overflowed, compared=seen, unseen=unseen)
+    answer: dict[str, Any] = {"verdict": verdict, "not_compared": unseen_json(unseen, lang), "dump": name}
+    answer["parts"] = [_part(one, lang) for one in scans]
+    emit(json_text(answer) if format == "json" else page(_lines(answer, lang, everything=all)))
+    if verdict == "finite":
+        return FINE
+    return UNUSABLE if not overflowed and any(one.unreadable for one in scans) else BAD
+
+
+def _scans(name: str, step: int | None, rank: int | None, jobs: int | None) -> list[Scan]:
+    """Every step and rank that was asked for, looked at side by side."""
+    from ...evidence.dump.overflow import scan
+    from ...evidence.dump.places import find_places
+    from ...evidence.dump.trees import read_tree
+
+    places = [place for place in find_places(name) if step in (None, place.step) and rank in (None, place.rank)]
+    if not places:
+        raise UnreadableError(finding(told.no_dump(path=name), name))
+
+    def look(place: Place) -> Scan:
+        return scan(read_tree(place))
+
+    with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+        return list(pool.map(look, places))
+
+
+def _unseen(scans: Sequence[Scan]) -> list[Unseen]:
+    found: list[Unseen] = []
+    for one in scans:
+        place = f"step {one.tree.step} rank {one.tree.rank}"
+        if one.unreadable:
+            found.append(Unseen(place, *say.tensors_cannot_be_read(count=len(one.unreadable)).both()))
+        if one.unknown:
+            found.append(Unseen(place, *say.tensors_without_numbers(count=one.unknown).both()))
+    return found
+
+
+def _part(one: Scan, language: Language) -> dict[str, Any]:
+    return {
+        "step": one.tree.step,
+        "rank": one.tree.rank,
+        "looked_at": one.looked_at,
+        "unknown": one.unknown,
+        "origin": None if one.origin is None else one.origin.name,
+        "found": [
+            {"unit": found.unit, "tensor": found.place, "role": found.role, "what": found.what} for found in one.found
+        ],
+        "unreadable": [entry.message(language) for entry in one.unreadable],
+        "notes": [note.text(language) for note in one.tree.notes],
+    }
+
+
+def _lines(answer: dict[str, Any], language: Language, *, everything: bool) -> Iterator[str]:
+    words = {
+        "finite": say.scan_finite().text(language),
+        "overflow": say.scan_overflow().text(language),
+        **{name: pair[language == "zh"] for name, pair in WORDS.items()},
+    }
+    yield f"{words[answer['verdict']]}  {answer['dump']}"
+    for entry in answer["not_compared"]:
+        yield f"  {entry['what']}: {entry['reason']}"
+    for part in answer["parts"]:
+        found = part["found"]
+        counts = {"count": part["looked_at"], "bad": len(found), "step": part["step"], "rank": part["rank"]}
+        yield say.scan_part(**counts).text(language)
+        if part["origin"] is not None:
+            yield "  " + say.scan_origin(unit=part["origin"]).text(language)
+        elif found:
+            yield "  " + say.scan_given(unit=found[0]["unit"]).text(language)
+        shown = found if everything else found[:_MOST]
+        yield from (f"    {one['unit']} {one['tensor']}: {one['what']}" for one in shown)
+        if len(shown) < len(found):
+            yield "    " + say.scan_more(count=len(found) - len(shown)).text(language)
+        yield from (f"  {note}" for note in (*part["unreadable"], *part["notes"]))

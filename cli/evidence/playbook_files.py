@@ -1,0 +1,131 @@
+"""The files of a playbook that stand there already: which may be written anew, and what a person wrote is kept.
+
+`plan.json` has the checksum of every file as it was written. A second run for the same pair replaces those that nobody
+has changed, keeps `playbook.toml`, and keeps the ticks of a checklist whose rows are the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from ...evidence.data.planning import plan_of as data_plan_of
+from ...evidence.playbook.launching import Layout
+from ...evidence.playbook.plan import FILE
+from ...evidence.playbook.settings import FILE as SETTINGS
+from ...evidence.playbook.settings import Settings, SettingsError, settings_of
+from ...mapper.align.alignment import PLACEHOLDER
+from ...schemas.border.incoming import read_text
+from ...schemas.border.regular import open_regular
+from ...schemas.diagnostic import UnreadableError
+from ..messages_compiled import say as usage
+from ..parsing import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...evidence.playbook.plan import Plan
+    from ...schemas.config import Config
+
+_TICKED = "checklist.md"
+_MOST = 1 << 16
+
+
+def given_settings(directory: str, source: Config) -> Settings:
+    """What `playbook.toml` says; where there is none yet, what the pair's own files say and stand-ins for the rest."""
+    blend = data_plan_of(source).blend
+    paths = dict.fromkeys(blend.prefixes if blend is not None else (PLACEHOLDER,))
+    return settings_in(directory, {path: path for path in paths})
+
+
+def settings_in(directory: str, paths: Mapping[str, str] = {}) -> Settings:
+    """The settings of a directory; UsageError where its file cannot be used."""
+    path = os.path.join(directory, SETTINGS)
+    if not os.path.lexists(path):
+        return Settings(paths)
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    try:
+        text = read_text(path).text
+        if len(text) > _MOST or any(line.partition("=")[0].count(".") > _DEEPEST for line in text.split("\n")):
+            raise ValueError("too large")
+        return settings_of(toml.loads(text), paths)
+    except UnreadableError as error:
+        raise UsageError(error.diagnostic.words()) from None
+    except SettingsError as error:
+        raise UsageError(usage.cannot_be_used(path=path, why=error.words)) from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(usage.is_not_valid_toml(path=path, error=error)) from None
+
+
+_DEEPEST = 64
+
+
+def layout_of(directory: str) -> Layout:
+    """Where a playbook that stands lies, and how its runs are started."""
+    return Layout(os.path.abspath(directory), settings_in(directory))
+
+
+def plan_text(plan: Plan, texts: Mapping[str, str]) -> str:
+    """`plan.json`, with the checksum of every file as it is written."""
+    sums = {name: _sum(text.encode()) for name, text in sorted(texts.items()) if name != SETTINGS}
+    return json.dumps({**plan.to_json(), "written": sums}, ensure_ascii=False, indent=1) + "\n"
+
+
+def written_before(directory: str, plan: Plan) -> Mapping[str, str] | None:
+    """The checksums of a playbook of the same pair that stands there; None where there is none."""
+    try:
+        content: Any = json.loads(_standing(os.path.join(directory, FILE)))
+    except (OSError, UnreadableError, ValueError, RecursionError):
+        return None
+    same = {**plan.names._asdict(), "reading": list(plan.reading)}
+    if not isinstance(content, dict):
+        return None
+    found = cast("dict[str, Any]", content)
+    if any(found.get(name) != value for name, value in same.items()):
+        return None
+    sums: Any = found.get("written")
+    return cast("dict[str, str]", sums) if isinstance(sums, dict) else None
+
+
+def may_be_written(texts: Mapping[str, str], directory: str, before: Mapping[str, str] | None) -> bool:
+    """Whether every file that stands there is as it was written, or already as it is to be."""
+    if before is None:
+        return False
+    for name, text in texts.items():
+        path = os.path.join(directory, name)
+        if os.path.lexists(path):
+            now = _sum(_standing(path))
+            if now not in (before.get(name), _sum(text.encode())):
+                return False
+    return True
+
+
+def with_ticks(texts: Mapping[str, str], directory: str) -> dict[str, str]:
+    """The files, with a checklist as a person ticked it where its rows are still the same."""
+    kept = dict(texts)
+    for name, text in texts.items():
+        path = os.path.join(directory, name)
+        if os.path.basename(name) == _TICKED and os.path.isfile(path):
+            standing = _standing(path).decode("utf-8", "replace")
+            if _open(standing) == _open(text):
+                kept[name] = standing
+    return kept
+
+
+def _standing(path: str) -> bytes:
+    """A file of the playbook's own, which may be written over."""
+    with open_regular(path, remember=False) as stream:
+        return stream.read()
+
+
+def _open(text: str) -> str:
+    return re.sub(r"\[[ xX]\]", "[ ]", text)
+
+
+def _sum(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

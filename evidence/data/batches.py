@@ -1,0 +1,74 @@
+"""The samples of some steps, with their tokens: what each side feeds its model there.
+
+A step is counted from 1, as both frameworks' logs count it. Two sides are compared by their tokens, whatever files
+these come from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .messages_compiled import say
+from .problems import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .draws import Drawn
+    from .pairing import Side
+
+Ids = tuple[int, ...]
+
+
+class Fed(NamedTuple):
+    """One sample of a step: where it stands in the step, what it is made of, and its tokens."""
+
+    sample: int
+    rank: int
+    micro: int
+    drawn: Drawn
+    ids: Ids
+    """One more than the sample length: inputs and labels are cut from them."""
+
+
+class Batch(NamedTuple):
+    """The samples of one step on one side."""
+
+    step: int
+    samples: tuple[Fed, ...]
+
+    @property
+    def tokens(self) -> list[Ids]:
+        """The tokens of every sample, in an order that does not depend on the devices."""
+        return sorted(fed.ids for fed in self.samples)
+
+
+def batches(side: Side, first: int, count: int) -> list[Batch]:
+    """Steps `first` to `first + count - 1` of a side whose samples are known; RefusedError beyond its end."""
+    draws = side.draws
+    assert draws is not None
+    last = first + count - 1
+    steps = side.plan.steps
+    if steps is not None and last > steps:
+        raise RefusedError(say.the_run_ends_before(step=last, steps=steps))
+    if draws.plan.loader == "cyclic" and last * (draws.plan.global_batch or 1) > draws.samples_of_a_pass():
+        raise RefusedError(say.beyond_the_first_epoch(step=last))
+    return [
+        Batch(
+            step,
+            tuple(
+                Fed(slot.sample, slot.rank, slot.micro, draws.sample(slot.sample), _ids(draws.tokens(slot.sample)))
+                for slot in draws.step(step - 1)
+            ),
+        )
+        for step in range(first, first + count)
+    ]
+
+
+def first_other(a: Sequence[Batch], b: Sequence[Batch]) -> int | None:
+    """The first step whose tokens are not the same on both sides."""
+    return next((one.step for one, two in zip(a, b, strict=True) if one.tokens != two.tokens), None)
+
+
+def _ids(tokens: Sequence[int]) -> Ids:
+    return tuple(map(int, tokens))

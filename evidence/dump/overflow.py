@@ -1,0 +1,100 @@
+"""NaN and infinity in one dump: the first unit that makes one from finite inputs, and how far they spread.
+
+Elements are looked at where the dump has them, else the largest, smallest, mean and norm that it wrote; checksums say
+nothing of it. A mask holds infinities on purpose: whole numbers and booleans are passed over, and an infinity that a
+unit is only given is not the place where one was made.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...schemas.diagnostic import UnreadableError
+from ..arrays import blocks, read_array
+from .statistics import EXACT
+from .trees_torch import read_torch
+
+if TYPE_CHECKING:
+    from ...schemas.diagnostic import Diagnostic
+    from .records import Role, Tensor, Tree, Unit
+
+
+class Overflow(NamedTuple):
+    """A tensor with NaN or infinity."""
+
+    unit: str
+    place: str
+    role: Role
+    what: str
+    """`nan` or `infinite`."""
+
+
+class Scan(NamedTuple):
+    """What was found in one step of one rank."""
+
+    tree: Tree
+    looked_at: int
+    unknown: int
+    """Tensors of which the dump has neither elements nor numbers."""
+    found: tuple[Overflow, ...]
+    origin: Unit | None
+    """The first unit whose inputs and weights are finite and whose output is not."""
+    unreadable: tuple[Diagnostic, ...]
+
+
+def scan(tree: Tree) -> Scan:
+    """Look at every tensor of a tree, in the order of execution."""
+    found: list[Overflow] = []
+    unreadable: list[Diagnostic] = []
+    looked_at = unknown = 0
+    origin: Unit | None = None
+    for unit in tree.units:
+        here: list[Overflow] = []
+        for tensor in unit.tensors:
+            if tensor.value is not None or tensor.dtype in EXACT:
+                continue
+            try:
+                what = _state(tensor)
+            except UnreadableError as error:
+                unreadable.append(error.diagnostic)
+                what = _told(tensor)
+            looked_at += what is not None
+            unknown += what is None
+            if what:
+                here.append(Overflow(unit.name, tensor.place, tensor.role, what))
+        roles = {one.role for one in here}
+        if origin is None and roles == {"output"}:
+            origin = unit
+        found += here
+    return Scan(tree, looked_at, unknown, tuple(found), origin, tuple(unreadable))
+
+
+def _state(tensor: Tensor) -> str | None:
+    """`nan`, `infinite`, empty for finite; None where the dump does not say."""
+    return _told(tensor) if tensor.path is None else _elements(tensor.path)
+
+
+def _told(tensor: Tensor) -> str | None:
+    known = tensor.statistics
+    values = [value for value in (known.highest, known.lowest, known.mean, known.norm) if value is not None]
+    if not values:
+        return None
+    if any(math.isnan(value) for value in values):
+        return "nan"
+    return "infinite" if any(math.isinf(value) for value in values) else ""
+
+
+def _elements(path: str) -> str:
+    import numpy as np
+
+    array = read_torch(path) if path.endswith(".pt") else read_array(path)
+    if array.dtype.kind not in "fcV":
+        return ""
+    infinite = False
+    for one, _, _ in blocks(array, array):
+        block = np.asarray(one)
+        if np.isnan(block).any():
+            return "nan"
+        infinite = infinite or bool(np.isinf(block).any())
+    return "infinite" if infinite else ""
