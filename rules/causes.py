@@ -227,6 +227,8 @@ class _Links:
             return None
         fed = [name for side in self.subject.sides for name in feeding(side, cast("FieldName", entry.fields[0]))]
         causes = [self.differing[name] for name in fed if name in self.differing]
+        if entry.kind.severity != "info":  # a remark says that no number differs: nothing follows from it
+            causes = [cause for cause in causes if self.found[cause].kind.severity != "info"]
         return max(causes, key=lambda cause: _RANKS[self.found[cause].kind.severity], default=None)
 
     def _by_loss(self, number: int) -> int | None:

@@ -60,6 +60,31 @@ def run(subject: Subject) -> Iterator[Found]:
         yield from _first(subject, (name,))
 
 
+def weighting(subject: Subject) -> Iterator[Found]:
+    """The same tokens count alike."""
+    yield from _first(subject, ("computed.loss_weighting",))
+
+
+def terms(subject: Subject) -> Iterator[Found]:
+    """The same terms beside the main loss, with what is left of their coefficients."""
+    yield from _first(subject, ("computed.loss_terms",))
+
+
+def decay(subject: Subject) -> Iterator[Found]:
+    """Every kind of parameter shrinks alike."""
+    yield from _first(subject, ("computed.weight_decay",))
+
+
+def deviations(subject: Subject) -> Iterator[Found]:
+    """Every kind of parameter begins alike where it is drawn by chance."""
+    yield from _first(subject, ("computed.initial_deviations",))
+
+
+def documents(subject: Subject) -> Iterator[Found]:
+    """Attention and positions stay within a document on both sides, or on neither."""
+    yield from _first(subject, ("computed.visible_documents",))
+
+
 def _first(subject: Subject, names: Sequence[FieldName]) -> Iterator[Found]:
     for name in names:
         found = _differing(subject, name)

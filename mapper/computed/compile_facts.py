@@ -41,5 +41,7 @@ def products() -> dict[str, str]:
         SINCE=since,
         ANOTHER_NETWORK={framework: tuple(content[framework]["another_network"]) for framework in FRAMEWORKS},
         CLASSES=classes,
+        BALANCING={framework: content[framework]["balancing"] for framework in FRAMEWORKS},
+        PLAIN_OPTIMIZERS=tuple(content["mindformers"]["plain_optimizers"]),
     )
     return {"mapper/computed/facts_compiled.py": text}

@@ -5,15 +5,19 @@ from __future__ import annotations
 from math import ceil, floor, log, pi, sqrt
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from .rotary import ACROSS, RESTART, RUN_ON, WITHIN
 from .values import UndecidedError, layers_in
 
 if TYPE_CHECKING:
+    from ...schemas.config import Value
     from .values import Values
 
 _BETA_FAST, _BETA_SLOW, _ORIGINAL = 32.0, 1.0, 4096
 """`transformer_config.py:MLATransformerConfig`: no argument sets them."""
 _FACTOR, _LOW, _HIGH, _OLD_LENGTH = 8.0, 1.0, 4.0, 8192
 """`rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`, `gpt_model.py:GPTModel.__init__`."""
+_LONGEST_FUSED, _SHORT_FUSED = 4096, 128
+"""`fused_softmax.py:FusedScaleMaskSoftmax.is_kernel_available`; of a short sequence a block takes more rows."""
 
 
 class Rotary(NamedTuple):
@@ -123,3 +127,33 @@ def _pair(window: object) -> tuple[int, int] | None:
         return None
     left, right = cast("tuple[int, int]", window)
     return int(left), int(right)
+
+
+def documents(args: Values) -> dict[str, Value]:
+    """0.12–0.19 `fused_softmax.py:FusedScaleMaskSoftmax`, `gpt_model.py:GPTModel.forward`.
+
+    The data set's mask is read by the local softmax that is not fused; other attention is causal by itself. Rotary
+    positions count from the beginning of the sequence.
+    """
+    args.require_known_network()
+    if args.sft or args.perform_rl_step or args.hybrid_context_parallel:
+        raise UndecidedError
+    apart = bool(args.reset_attention_mask and args.create_attention_mask_in_dataloader) and _reads_mask(args)
+    restart = bool(args.reset_position_ids) and args.position_embedding_type == "learned_absolute"
+    return {"attention": WITHIN if apart else ACROSS, "positions": RESTART if restart else RUN_ON}
+
+
+def _reads_mask(args: Values) -> bool:
+    """`fused_softmax.py:FusedScaleMaskSoftmax.is_kernel_available`."""
+    if args.transformer_impl != "local":
+        return False
+    if args.window_size:
+        raise UndecidedError
+    length, rows = int(args.seq_length), args.micro_batch_size * args.num_attention_heads
+    rows //= args.tensor_model_parallel_size
+    fusable = args.masked_softmax_fusion and (args.fp16 or args.bf16) and 16 < length <= _LONGEST_FUSED
+    if not fusable or length % 4 or rows % 4:
+        return True
+    if length <= _SHORT_FUSED and rows % 8:
+        raise UndecidedError  # how many rows a block takes is the kernel's
+    return False

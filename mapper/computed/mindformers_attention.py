@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+from ...mappings.keys_compiled import DATA_COLUMNS, DATA_SETTINGS, MEGATRON_DATA
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from .rotary import ACROSS, RESTART, RUN_ON, WITHIN
 from .values import UndecidedError, layers_in
 
 if TYPE_CHECKING:
+    from ...schemas.config import Value
     from .mindformers_network import ModelClass
     from .values import Values
 
@@ -107,3 +110,22 @@ def windows(config: Values) -> list[tuple[int, int] | None]:
             seen = bool(skip[number])
         found.append(sight if seen else None)
     return found
+
+
+def documents(config: Values, dialect: str) -> dict[str, Value]:
+    """1.6–2.1 (static) `gpt_dataset.py:GPTDataset.__getitem__`, `gpt_model.py:GPTModel.construct`.
+
+    The ends of documents cut the scores themselves; a mask of the data set does where it is handed on and nothing
+    replaces it; position ids are read for documents alone.
+    """
+    config.require_known_network()
+    if dialect != "static":
+        raise UndecidedError
+    data = {name: config.get(key) for name, key in DATA_SETTINGS.items()}
+    columns = config.get(DATA_COLUMNS)
+    if data["type"] != MEGATRON_DATA or not isinstance(columns, (list, tuple)):
+        raise UndecidedError
+    handed_on = data["makes_mask"] is not False and "attention_mask" in columns
+    apart = bool(data["names_ends"] or (data["cuts_mask"] and handed_on and not config.use_attn_mask_compression))
+    restart = bool(config.use_eod_reset and data["restarts"]) and config.position_embedding_type != "none"
+    return {"attention": WITHIN if apart else ACROSS, "positions": RESTART if restart else RUN_ON}

@@ -32,6 +32,11 @@ _SIGHT: tuple[FieldName, ...] = ("computed.visible_positions",)
 _SAMPLES: tuple[FieldName, ...] = ("computed.samples",)
 _RATES: tuple[FieldName, ...] = ("computed.learning_rates",)
 _STEP: tuple[FieldName, ...] = ("computed.tokens_per_step",)
+_WEIGHTING: tuple[FieldName, ...] = ("computed.loss_weighting",)
+_TERMS: tuple[FieldName, ...] = ("computed.loss_terms",)
+_DECAY: tuple[FieldName, ...] = ("computed.weight_decay",)
+_BEGINNING: tuple[FieldName, ...] = ("computed.initial_deviations",)
+_DOCUMENTS: tuple[FieldName, ...] = ("computed.visible_documents",)
 
 
 def computed_of(config: Config) -> dict[FieldName, RecipeValue]:
@@ -57,9 +62,11 @@ def _answered(
 
 
 def _megatron(config: Config) -> list[Part]:
-    from .megatron_attention import rotary, scale, windows
+    from .megatron_attention import documents, rotary, scale, windows
     from .megatron_network import ends, network
+    from .megatron_objective import terms, weighting
     from .megatron_training import samples, tokens_per_step
+    from .megatron_weights import decay, deviations
 
     args = Values(config)
     built = _once(args, lambda: network(args))
@@ -72,13 +79,20 @@ def _megatron(config: Config) -> list[Part]:
         (_SAMPLES, args, lambda: (samples(args),)),
         (_RATES, args, lambda: _curve(config, args)),
         (_STEP, args, lambda: (tokens_per_step(args),)),
+        (_WEIGHTING, args, lambda: (weighting(args),)),
+        (_TERMS, args, lambda: (terms(args),)),
+        (_DECAY, args, lambda: (decay(args),)),
+        (_BEGINNING, args, lambda: (deviations(args),)),
+        (_DOCUMENTS, args, lambda: (documents(args),)),
     ]
 
 
 def _mindformers(config: Config) -> list[Part]:
-    from .mindformers_attention import rotary, scale, windows
+    from .mindformers_attention import documents, rotary, scale, windows
     from .mindformers_network import ends, model_class, network
+    from .mindformers_objective import terms, weighting
     from .mindformers_training import samples, tokens_per_step
+    from .mindformers_weights import decay, deviations
 
     values = Values(config, f"{RESOLVED_NETWORK}.")
 
@@ -95,6 +109,11 @@ def _mindformers(config: Config) -> list[Part]:
         (_SAMPLES, values, lambda: (samples(values),)),
         (_RATES, values, lambda: _curve(config, values)),
         (_STEP, values, lambda: (tokens_per_step(values),)),
+        (_WEIGHTING, values, lambda: (weighting(values, config.dialect),)),
+        (_TERMS, values, lambda: (terms(values, made_by, config.dialect),)),
+        (_DECAY, values, lambda: (decay(values),)),
+        (_BEGINNING, values, lambda: (deviations(values, made_by, config.dialect),)),
+        (_DOCUMENTS, values, lambda: (documents(values, config.dialect),)),
     ]
 
 

@@ -15,6 +15,10 @@ _DIGITS = 7
 """What is compared of a frequency: the frameworks compute them in float32."""
 _SHOWN = 5
 
+WITHIN, ACROSS = "within a document", "across documents"
+RESTART, RUN_ON = "from the document's beginning", "from the sequence's beginning"
+"""What attention sees, and what positions count from, where a sequence holds several documents."""
+
 
 def rounded(value: float, digits: int = 10) -> float:
     """A number without the last digits of a double, which hang on the order of the operations."""

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ..recipe.values import Recipe
     from .target import Translation
 
+_BY_CODE: tuple[FieldName | None, ...] = ("computed.loss_weighting", "computed.loss_terms")
+"""What each framework makes of equal settings by its own code, in some versions and layouts, and no key undoes."""
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
 
@@ -180,6 +182,13 @@ def _feeding(config: Config, recipe: Recipe, name: FieldName) -> set[str]:
 def _own_row(translation: Translation, difference: Difference) -> ReportRow | None:
     """The row of the report for what the target decides where nothing is carried over; None where it would be wrong."""
     here, there = difference.a, difference.b
+    if difference.field in _BY_CODE:
+        words = {"given": _value(here), "other": _value(there), "target": _NAMES[translation.target_framework]}
+        text = say.computed_otherwise(**words)
+        value = None if here is None else here.value
+        return ReportRow(
+            difference.field, _keys(here), (), value, "approximate", difference.impact, False, str(text), text.zh, False
+        )
     if _is_claimed(translation, difference):
         return None
     words = {"target": _NAMES[translation.target_framework], "given": _value(there)}

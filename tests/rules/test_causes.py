@@ -88,6 +88,7 @@ def test_formats_for_programs_have_every_finding(form: str, tmp_path: Path, caps
         assert {results[entry["properties"]["becauseOf"]]["ruleId"] for entry in hanging} == {
             "MAP056",
             "NET009",
+            "OPT006",
             "OPT010",
             "OPT013",
             "RUN002",

@@ -17,11 +17,9 @@ import json
 import os
 import sys
 import traceback
+import types
 import typing
 from pathlib import Path
-
-if typing.TYPE_CHECKING:
-    import types
 
 HERE = Path(__file__).resolve()
 
@@ -106,7 +104,7 @@ def model(arguments: types.ModuleType, job: dict[str, typing.Any]) -> typing.Any
     args = namespace(arguments, job["argv"])
     for name in ("gradient_accumulation_fusion", "async_tensor_model_parallel_allreduce"):
         setattr(args, name, False)
-    args.use_cpu_initialization, args.perform_initialization = True, False
+    args.use_cpu_initialization, args.perform_initialization = True, bool(job.get("drawn"))
     args.no_persist_layer_norm = True
     config = arguments.core_transformer_config_from_args(args)
     spec = layers(specs, args, config)
@@ -157,13 +155,45 @@ def attention(built: typing.Any) -> dict[str, object]:
     return {"scale": scale, "angles": angles, "amplitude": amplitude, "windows": windows}
 
 
+def drawn(arguments: types.ModuleType, job: dict[str, typing.Any], built: typing.Any) -> dict[str, object]:
+    """Of every parameter its deviation, and its weight decay by the tree's own groups (`optimizer/__init__.py`)."""
+    import dataclasses
+    import inspect
+
+    from megatron.core import optimizer
+    from megatron.core.optimizer import OptimizerConfig
+
+    args = namespace(arguments, job["argv"])
+    fields = [field.name for field in dataclasses.fields(OptimizerConfig) if hasattr(args, field.name)]
+    config = OptimizerConfig(**{name: getattr(args, name) for name in fields})
+    given: dict[str, typing.Any] = {
+        "model_chunks": [built], "no_weight_decay_cond": None, "scale_lr_cond": None, "lr_mult": 1.0,
+        "lr": args.lr, "min_lr": args.min_lr, "decoupled_lr": None, "decoupled_min_lr": None,
+        "config": config,
+        # 0.14 and 0.15 training/training.py:setup_model_and_optimizer
+        "default_skip_embedding_weight_decay": getattr(args, "embedding_init_method_std", None) is not None,
+    }  # fmt: skip
+    known = inspect.signature(optimizer._get_param_groups).parameters
+    if "config_overrides" in known:  # from 0.16 on training/training.py:get_megatron_optimizer_config asks for these
+        given["config_overrides"] = optimizer.get_standard_config_overrides(config)
+    built.ddp_config = types.SimpleNamespace(use_custom_fsdp=False, use_megatron_fsdp=False)
+    groups = optimizer._get_param_groups(**{name: value for name, value in given.items() if name in known})
+    shrinks = {id(one): group["wd_mult"] * args.weight_decay for group in groups for one in group["params"]}
+    return {
+        name: {"dimensions": one.dim(), "size": one.numel(), "std": float(one.std()), "decay": shrinks[id(one)]}
+        for name, one in built.named_parameters()
+        if one.requires_grad
+    }
+
+
 def answer(arguments: types.ModuleType, job: dict[str, typing.Any]) -> dict[str, object]:
     try:
         built = model(arguments, job)
     except BaseException as error:  # noqa: BLE001 - Megatron also exits
         return {"refused": f"{type(error).__name__}: {error}", "where": traceback.format_exc()[-900:]}
     sizes = {name: one.numel() for name, one in built.named_parameters() if one.requires_grad}
-    return {"sizes": sizes, "attention": attention(built)}
+    further = {"drawn": drawn(arguments, job, built)} if job.get("drawn") else {}
+    return {"sizes": sizes, "attention": attention(built), **further}
 
 
 def main() -> None:

@@ -40,6 +40,9 @@ CLASSES = {
 }
 
 
+DECAY = 0.1
+
+
 def named(place: str) -> typing.Any:
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(f"mindformers.models.{module}"), name)
@@ -74,7 +77,24 @@ def answer(job: dict[str, typing.Any]) -> dict[str, object]:
     except BaseException as error:  # noqa: BLE001 - whatever the framework says
         return {"refused": f"{type(error).__name__}: {error}", "where": traceback.format_exc()[-900:]}
     sizes = {one.name: one.size for one in model.get_parameters() if one.requires_grad}
-    return {"sizes": sizes, "attention": attention(model.model)}
+    further = {"drawn": drawn(model)} if job.get("drawn") else {}
+    return {"sizes": sizes, "attention": attention(model.model), **further}
+
+
+def drawn(model: typing.Any) -> dict[str, object]:
+    """Of every parameter its deviation, and its weight decay by the trainer's own groups."""
+    from mindformers.trainer.optimizer_grouped_parameters import get_optimizer_grouped_parameters
+
+    groups = get_optimizer_grouped_parameters(model, weight_decay=DECAY)
+    shrinks = {one.name: group["weight_decay"] for group in groups for one in group["params"]}
+    return {
+        one.name: {
+            "dimensions": len(one.shape), "size": one.size, "decay": shrinks[one.name],
+            "std": float(one.init_data().asnumpy().astype("float64").std()),
+        }
+        for one in model.get_parameters()
+        if one.requires_grad
+    }  # fmt: skip
 
 
 def attention(built: typing.Any) -> dict[str, object]:

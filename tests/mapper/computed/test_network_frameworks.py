@@ -35,6 +35,7 @@ run_mode: train
 trainer: {{type: CausalLanguageModelingTrainer, model_name: n}}
 runner_config: {{epochs: 1, batch_size: 1}}
 parallel_config: {{data_parallel: 1}}
+optimizer: {{type: AdamW, weight_decay: 0.1}}
 lr_schedule: {{type: ConstantWarmUpLR, learning_rate: 1.0e-4, warmup_steps: 0}}
 model: {{model_config: {{{model}}}}}
 train_dataset: {{data_loader: {{type: BlendedMegatronDatasetDataLoader, datasets_type: GPTDataset, sizes: [100, 0, 0],

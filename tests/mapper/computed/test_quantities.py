@@ -34,7 +34,9 @@ def test_both_sides_of_an_example_agree(example: str) -> None:
     a, b = (recipe_of(read_config(str(EXAMPLES / example / name))) for name in ("megatron.sh", "mindformers.yaml"))
     names = [name for name in vocabulary() if name.startswith(COMPUTED)]
     assert [name for name in names if not (a.fields[name].decided and b.fields[name].decided)] == []
-    assert [name for name in names if not alike(a.value(name), b.value(name))] == []
+    apart = [name for name in names if not alike(a.value(name), b.value(name))]
+    # MindSpore Transformers draws the experts' second matrix with the plain deviation
+    assert apart == ([] if example == "qwen3_dense" else ["computed.initial_deviations"])
 
 
 def test_the_line_in_both_languages() -> None:

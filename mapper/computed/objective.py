@@ -1,0 +1,31 @@
+"""The words in which both sides' formulas say what a run minimises: whose tokens count alike, and the terms beside."""
+
+from __future__ import annotations
+
+EVERY_TOKEN = "every token alike"
+STEP = "the step"
+STEP_SO_FAR = "the step so far"
+
+
+def weights_of_groups(group: str) -> str:
+    """How tokens weigh where groups of them do alike; one group is the whole step."""
+    return EVERY_TOKEN if group == STEP else f"each group of {group} alike"
+
+
+def group_of(samples: int, parts: int, step: int) -> str:
+    """So many samples, or one of so many parts of their sequences; `step` is how many there are in all."""
+    if samples == step and parts == 1:
+        return STEP
+    told = "1 sample" if samples == 1 else f"{samples} samples"
+    return told if parts == 1 else f"1/{parts} of {told}"
+
+
+def balancing(group: str) -> str:
+    """The name of a term that balances experts within a group."""
+    return f"balancing over {group}"
+
+
+Z_LOSS = "router z loss"
+PREDICTION = "multi-token prediction"
+PREDICTION_BY_ALL = "multi-token prediction over all tokens"
+"""Divided by the tokens of the main loss, of which deeper predictions have fewer."""
