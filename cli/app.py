@@ -13,7 +13,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.completion import get_completion_script
+from typer.completion import get_completion_script  # pyright: ignore[reportPrivateImportUsage] - it has no other name
 from typer.core import TyperCommand, TyperGroup
 
 from ..schemas.border.outgoing import composed, emit

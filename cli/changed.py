@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.message import verbatim
 from .messages_compiled import say
 from .parsing import UsageError
 
@@ -45,10 +46,10 @@ def _git(folder: str, *words: str, ref: str = "") -> str:
             env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
         )
     except OSError as error:
-        raise UsageError(say.git_does_not_run(why=error.strerror or str(error))) from None
+        raise UsageError(say.git_does_not_run(why=verbatim(error.strerror or error))) from None
     if done.returncode:
         if ref:
             raise UsageError(say.git_knows_no_commit(ref=ref))
         why = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        raise UsageError(say.git_does_not_answer(why=why))
+        raise UsageError(say.git_does_not_answer(why=verbatim(why)))
     return os.fsdecode(done.stdout)

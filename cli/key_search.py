@@ -48,11 +48,10 @@ def named(word: str) -> Named | None:
     """What a word names; None where it names nothing that is known."""
     name = word.strip().partition("=")[0]
     arguments = _arguments(name)
-    keys = {} if name.startswith("-") else dict.fromkeys(_paths_of_rows(_plain(name)))
+    keys = _keys_of_rows(name)
     own, related = _rows_of([*arguments, *(one for dest in arguments for one in _said_by(dest))], keys)
     own |= _named_so(name, by_ending=not own and not arguments)
-    if not name.startswith("-"):
-        keys.update((path, None) for path in known_keys() if _ends(_plain(path), _plain(name)))
+    keys.update(dict.fromkeys(_known_so(name)))
     mentioned = not own
     if mentioned:
         own = _mentioning(_plain(name), known=bool(arguments or keys))
@@ -61,6 +60,16 @@ def named(word: str) -> Named | None:
     rows = table().rows
     found, beside = (tuple(rows[at] for at in sorted(places)) for places in (own, related - own))
     return Named(name, arguments, tuple(keys), found, beside, mentioned and bool(own))
+
+
+def _keys_of_rows(name: str) -> dict[str, None]:
+    """The keys of that name that a row reads; a word with a dash is a flag."""
+    return {} if name.startswith("-") else dict.fromkeys(_paths_of_rows(_plain(name)))
+
+
+def _known_so(name: str) -> Iterable[str]:
+    """The keys of that name that a version reads."""
+    return () if name.startswith("-") else (path for path in known_keys() if _ends(_plain(path), _plain(name)))
 
 
 def _rows_of(arguments: Iterable[str], keys: Iterable[str]) -> tuple[set[int], set[int]]:

@@ -92,14 +92,7 @@ def _end_unread() -> None:
 
 def _main(words: list[str]) -> int:
     if words and words[0] in ("--version", "-V"):
-        from accmap import __version__
-
-        sys.stdout.write(f"accmap {__version__}\n")
-        if any(word in _VERBOSE for word in words):
-            from .about import tell_about
-
-            tell_about()
-        return FINE
+        return _version(words)
     if words and words[0] == "lint":
         from accmap import __version__
 
@@ -118,6 +111,17 @@ def _main(words: list[str]) -> int:
 
         return run_application(words)
     return _run(words)
+
+
+def _version(words: list[str]) -> int:
+    from accmap import __version__
+
+    sys.stdout.write(f"accmap {__version__}\n")
+    if any(word in _VERBOSE for word in words):
+        from .about import tell_about
+
+        tell_about()
+    return FINE
 
 
 def _run(words: list[str]) -> int:
@@ -153,7 +157,8 @@ def _unknown(words: list[str]) -> tuple[str, str]:
             f"{words[0]} is followed by {' or '.join(group)}{given}",
             f"{words[0]} 之后应为 {' 或 '.join(group)}{given_zh}",
         )
-    close = closest(words[0], ALL_COMMANDS)
+    swapped = (name for name in ALL_COMMANDS if sorted(name) == sorted(words[0]))
+    close = next(swapped, None) or closest(words[0], ALL_COMMANDS)
     hint, hint_zh = (
         (f"did you mean {close}?", f"是否应为 {close}？")
         if close

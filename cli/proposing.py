@@ -84,16 +84,21 @@ def proposals(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> Propo
     pairs: list[Proposal] = []
     undecided: dict[str, tuple[str, ...]] = {}
     for script in scripts:
-        best = _best({yaml: fit for (one, yaml), fit in fits.items() if one == script.path})
+        best = _best_for(script.path, fits, 0)
         if len(best) > 1:
             undecided[script.path] = best
         for other in best if len(best) == 1 else ():
-            back = _best({one: fit for (one, yaml), fit in fits.items() if yaml == other})
+            back = _best_for(other, fits, 1)
             if back == (script.path,):
                 pairs.append(Proposal(script.path, other, _reasons(script, by_path[other], alone)))
             elif script.path in back:
                 undecided[other] = back
     return Proposals(tuple(pairs), undecided)
+
+
+def _best_for(path: str, fits: Mapping[tuple[str, str], tuple[int, int, int]], side: int) -> tuple[str, ...]:
+    """The files of the other side that fit one best."""
+    return _best({pair[1 - side]: fit for pair, fit in fits.items() if pair[side] == path})
 
 
 def _with_one_of_each(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ..schemas.border.outgoing import tell, tell_crash
+from ..schemas.border.regular import exchange_inputs
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import Language, ReadBackError, UnreadableError
 from ..schemas.known_versions import check_versions
@@ -28,6 +29,14 @@ _NOT_BUILT = (
 
 def run_command(command: Command, parsed: Parsed) -> int:
     """The exit code of the command."""
+    outer = exchange_inputs()
+    try:
+        return _run(command, parsed)
+    finally:
+        exchange_inputs(outer)
+
+
+def _run(command: Command, parsed: Parsed) -> int:
     values = dict(parsed.values)
     values["lang"] = language_of(values.get("lang"))
     if values.get("output") == "-":

@@ -7,6 +7,7 @@ from time import monotonic
 
 from ..schemas.border.outgoing import tell
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.message import verbatim
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -27,4 +28,4 @@ class Steps:
         """Say at which step the work is, where nothing was said for a second."""
         if self._heard and monotonic() >= self._next:
             self._next = monotonic() + _QUIET
-            tell(say.step_of(number=number, total=self._total, what=what).text(language))
+            tell(say.step_of(number=number, total=self._total, what=verbatim(what)).text(language))

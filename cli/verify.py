@@ -278,11 +278,11 @@ def _value(recipe: Recipe, field: FieldName) -> Value:
 
 def _alike(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName | None, dict[str, Any]]]:
     """Fields and keys whose values differ between two files of one framework."""
-    from ..mapper.differences import differences
+    from ..mapper.differences import COMPUTED, differences
 
     reason = ("The files differ here.", "两文件在此不同。")[language == "zh"]
     for row in differences(a, b):
-        if row.status != "equal" and row.impact == "numerics":
+        if row.status != "equal" and row.impact == "numerics" and not (row.field or "").startswith(COMPUTED):
             sides = (row.a, row.b)
             key = next((side.key for side in sides if side is not None and side.key), "")
             values = tuple(None if side is None else side.value for side in sides)

@@ -95,11 +95,16 @@ def _compared(name: FieldName, field: Field, row: Row | None, a: Recipe, b: Reci
     status = _status(left, right, field.default)
     impact = field.impact if row.impact is None else row.impact
     alone = (left or right) if status.startswith("only") else None
-    if alone is not None and alone.decided and (alone.value is None or same(alone.value, field.default)):
+    if alone is not None and _is_unasked(alone, field):
         if alone.origin != "explicit":
             return None
         impact = "none"  # what is written out is what the other side does without a word
     return Difference(name, left, right, status, impact)
+
+
+def _is_unasked(found: Found, field: Field) -> bool:
+    """Whether a value is what a framework does where nothing is said."""
+    return found.decided and (found.value is None or same(found.value, field.default))
 
 
 def _of_as_many_layers(found: Found | None, other: Found | None) -> Found | None:

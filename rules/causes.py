@@ -122,11 +122,9 @@ class _Links:
         """The keys that stand twice, by the line that counts."""
         self.differing: dict[FieldName, int] = {}
         """The comparison of each field that has one."""
-        pair = subject.megatron is not None and subject.mindformers is not None
         for number, entry in enumerate(found):
             code, span = entry.kind.code, entry.span
-            alone = pair and len(entry.fields) == 1 and not entry.fields[0].startswith(COMPUTED)
-            if alone and (code in _PAIR or entry.fields[0] in COMPARED):
+            if self._compares(entry):
                 self.differing.setdefault(cast("FieldName", entry.fields[0]), number)
             if code in _PAIR or code[:3] not in ("SYN", "MAP") or entry.kind.severity == "info":
                 continue
@@ -171,6 +169,13 @@ class _Links:
         known = catalog(side.config.framework_version, side.config.dialect).by_option
         flags = (f"--{word.lstrip(_DASHES)}" for word in str(dict(entry.values).get(value)).split())
         return frozenset(known[flag].dest for flag in flags if flag in known)
+
+    def _compares(self, entry: Diagnostic) -> bool:
+        """Whether a finding is the comparison of one field; of a file alone nothing is compared."""
+        if None in (self.subject.megatron, self.subject.mindformers) or len(entry.fields) != 1:
+            return False
+        name = entry.fields[0]
+        return not name.startswith(COMPUTED) and (entry.kind.code in _PAIR or name in COMPARED)
 
     def _with_rows(self) -> Iterator[tuple[int, _Row]]:
         for number, entry in enumerate(self.found):

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-def named_module(name: str, package: str) -> ModuleType:
+def named_module(name: str, package: str | None) -> ModuleType:
     """The module of a name within a package."""
     whole = f"{package}.{name}"
     __import__(whole)

@@ -45,34 +45,38 @@ def run(
     """Work out, compare and print."""
     from ...evidence.data.check import side_of
     from ...evidence.data.indexed import read_indexed
-    from ...evidence.data.problems import MissingPackageError, need_numpy
     from ...evidence.data.tokenizer import read_tokenizer
 
     step, count = _asked(step, steps)
     prefixes, configs, failed = sorted_out(files, options, stdin_name)
     for error in failed:
         report_unreadable(error, lang)
-    if failed:
-        return UNUSABLE
-    if not configs:
+    if not (failed or configs):
         raise UsageError(say.data_show_needs_a_configuration())
-    try:
-        need_numpy()
-    except MissingPackageError as missing:
-        tell(f"accmap: {said_missing(missing.package, lang)}")
+    if failed or not _has_numpy(lang):
         return UNUSABLE
     read = read_tokenizer(tokenizer) if tokenizer is not None else None
     given = {prefix: read_indexed(prefix) for prefix in prefixes}
     sides = [side_of(config, given) for config in configs]
     problems = [entry for side in sides for entry in side.problems]
-    shown: list[list[Batch] | None] = []
-    for side in sides:
-        found = _steps(side, step, count)
-        shown.append(None if isinstance(found, Diagnostic) else found)
-        problems += [found] if isinstance(found, Diagnostic) else []
+    found = [_steps(side, step, count) for side in sides]
+    shown = [None if isinstance(one, Diagnostic) else one for one in found]
+    problems += [one for one in found if isinstance(one, Diagnostic)]
     answer = Answer(step, count, tuple(sides), tuple(shown), tuple(problems), read)
     emit(json_text(_json(answer, lang)) if format == "json" else page(_lines(answer, lang, whole=all)))
     return FINE if answer.verdict in ("same", "shown") else BAD
+
+
+def _has_numpy(language: Language) -> bool:
+    """Whether the data can be read here; what is missing is told."""
+    from ...evidence.data.problems import MissingPackageError, need_numpy
+
+    try:
+        need_numpy()
+    except MissingPackageError as missing:
+        tell(f"accmap: {said_missing(missing.package, language)}")
+        return False
+    return True
 
 
 def _asked(step: int | None, steps: int | None) -> tuple[int, int]:

@@ -462,11 +462,12 @@ def _settings(fields: Sequence[str], direction: str, configs: list[tuple[Config,
 
     one, other = (recipe_of(config) for config, _source in configs)
     rows = tuple(row for row in differences(one, other) if row.field in fields and row.status != "equal")
+    read, texts = [config for config, _source in configs], [source for _config, source in configs]
     rules: list[str] = []
-    if configs[0][0].framework != configs[1][0].framework:
-        told = findings_of([config for config, _source in configs], [source for _config, source in configs])
+    if read[0].framework != read[1].framework:
+        told = findings_of(read, texts)
         rules = [entry.kind.code for entry in told if set(fields) & set(entry.fields) and entry.kind.severity != "info"]
-    concerning = met([config for config, _source in configs], [source for _config, source in configs])
+    concerning = met(read, texts)
     known = fitting(concerning, _SHOWS.get(direction, _SHOWS["backward"]), fields)
     return Settings(files, rows, tuple(dict.fromkeys(rules)), known)
 

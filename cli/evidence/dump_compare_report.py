@@ -144,12 +144,7 @@ def _merged(answer: Answer, language: Language) -> list[str]:
 
 def _part(part: Answer, word: Callable[[str], str], language: Language, *, everything: bool, colour: bool) -> list[str]:
     content = part["a"]["content"] if "a" in part else _content(part)
-    lines: list[str] = []
-    if part["step"] is not None or part["rank"] is not None:
-        lines.append(word("step").format(step=part["step"], rank=part["rank"]))
-    places = [(part[side]["step"], part[side]["rank"]) for side in ("a", "b") if side in part]
-    if len(set(places)) > 1 and None not in places[0] + places[1]:
-        lines.append("  " + word("places").format(*places[0], *places[1]))
+    lines = _where(part, word)
     lines.append("  " + word("compared").format(content=content, **part["compared"]))
     if part["compared"]["missing"]:
         lines.append("  " + word("missing").format(part["compared"]["missing"]))
@@ -163,6 +158,17 @@ def _part(part: Answer, word: Callable[[str], str], language: Language, *, every
     lines += _listed(part.get("marked_by_msprobe", ()), word("marked"), word, everything=everything)
     if part.get("tree"):
         lines += [f"  {say.tree_head().text(language)}", *(f"    {line}" for line in part["tree"])]
+    return lines
+
+
+def _where(part: Answer, word: Callable[[str], str]) -> list[str]:
+    """The step and rank of a part, and those of each side where they are others."""
+    lines: list[str] = []
+    if part["step"] is not None or part["rank"] is not None:
+        lines.append(word("step").format(step=part["step"], rank=part["rank"]))
+    places = [(part[side]["step"], part[side]["rank"]) for side in ("a", "b") if side in part]
+    if len(set(places)) > 1 and None not in places[0] + places[1]:
+        lines.append("  " + word("places").format(*places[0], *places[1]))
     return lines
 
 

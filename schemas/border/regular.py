@@ -60,8 +60,16 @@ def remember_input(path: str | int) -> None:
     _opened.add((status.st_dev, status.st_ino))
 
 
+def exchange_inputs(others: frozenset[tuple[int, int]] = frozenset()) -> frozenset[tuple[int, int]]:
+    """What counts as read from here on, in place of what did: each command of a process has inputs of its own."""
+    before = frozenset(_opened)
+    _opened.clear()
+    _opened.update(others)
+    return before
+
+
 def is_input(status: os.stat_result) -> bool:
-    """Whether this process has read the file."""
+    """Whether this command has read the file."""
     return (status.st_dev, status.st_ino) in _opened
 
 

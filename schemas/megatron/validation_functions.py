@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..light_typing import TYPE_CHECKING
+from ..light_typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,8 +72,9 @@ def leading_zeros(pattern: Any) -> int:
     """With how many dense layers a pattern begins where experts follow in every other layer; else 0."""
     if not isinstance(pattern, list) or 1 not in pattern:
         return 0
-    dense = pattern.index(1)
-    return dense if all(pattern[dense:]) else 0
+    kinds = cast("list[object]", pattern)
+    dense = kinds.index(1)
+    return dense if all(kinds[dense:]) else 0
 
 
 def stage_layers(layers: int, stages: int, left_out: Sequence[int]) -> list[int]:

@@ -249,13 +249,13 @@ def _check_markdown(out: str, place: Place) -> None:
 @given(names, in_files, in_files)
 def test_every_form_of_lint(name: str, value: str, comment: str) -> None:
     from accmap.cli.configuration import find_configuration
-    from accmap.cli.lint import _settings, rendered
+    from accmap.cli.lint import rendered, settings_of
     from accmap.cli.lint_inputs import Reader
     from accmap.cli.linting import lint
     from accmap.schemas.config import ReadOptions
 
     with Place(name, value, comment) as place:
-        chosen = _settings(find_configuration(place.script), ReadOptions(), None, (), (), ())
+        chosen = settings_of(find_configuration(place.script), ReadOptions(), None, (), (), ())
         report = lint(chosen, (place.script, place.yaml), Reader(), with_subjects=True)
         assert report.diagnostics
         for language in ("en", "zh"):

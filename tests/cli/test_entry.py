@@ -122,7 +122,7 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
 
 
 def test_a_group_names_its_members(accmap) -> None:
-    assert accmap("dump").err.splitlines()[0] == "accmap: dump is followed by config or compare"
+    assert accmap("dump").err.splitlines()[0] == "accmap: dump is followed by config or compare or scan"
     assert "not 'compara'" in accmap("dump", "compara", "a", "b").err
     assert "compare" in accmap("dump", "--help").out
 

@@ -164,8 +164,9 @@ def test_a_dynamic_file_of_1_9_is_read_with_its_facts(accmap) -> None:
         "train_dataset: {dataloader: {type: HFDataLoader, create_compressed_eod_mask: False}}\n"
         "model: {model_type: deepseek_v3, architectures: DeepseekV3ForCausalLM, moe_grouped_gemm: True}\n"
     )
-    answer = accmap("lint", "run.yaml", files={"run.yaml": text})
+    # Known defects of the version apart: the groups of experts that the class has by default are not obeyed.
+    answer = accmap("lint", "run.yaml", "--ignore", "DEF", files={"run.yaml": text})
     assert "0 errors" in answer.out
     assert "mindformers 1.9 detected" in answer.out
-    assert accmap("lint", "run.yaml", "--mindformers", "1.9").code == 0
+    assert accmap("lint", "run.yaml", "--ignore", "DEF", "--mindformers", "1.9").code == 0
     assert "MAP091" in accmap("lint", "run.yaml", "--mindformers", "2.0").out

@@ -86,6 +86,12 @@ def ready(bench: Path, page: Path, words: list[str]) -> None:
     """What a line writes anew may not stand there, and what a page's own subject needs has to."""
     if page.name.startswith("schema"):
         (bench / "accmap.toml").write_text('profile = "align"\n')
+    if page.name.startswith("dialects"):
+        shown_file = re.search(r"```yaml\n(# my-fork\.yaml\n.*?)```", page.read_text("utf-8"), re.DOTALL)
+        assert shown_file
+        (bench / "my-fork.yaml").write_text(shown_file[1])
+        for name, source in (("run.sh", "megatron.sh"), ("run.yaml", "mindformers.yaml")):
+            shutil.copy(ROOT / "examples" / "qwen3_dense" / source, bench / name)
     for option in ("-d", "-o"):
         if option in words:
             target = bench / words[words.index(option) + 1]

@@ -115,11 +115,12 @@ def test_edits_never_mix(edits: list[tuple[int, int, str]]) -> None:
 
 
 def test_fixes_that_undo_each_other_are_not_made() -> None:
-    def find(texts: object) -> list[Diagnostic]:
+    def find(texts: object) -> fixes.Seen:
         assert isinstance(texts, dict)
         text = texts["f"].text
         new = "off" if text.startswith("on") else "on"
-        return [Diagnostic(KIND, "f", fix=Fix("safe", "", "", (Edit("f", Span(1, 1, 1, len(text) + 1), new),)))]
+        edit = Edit("f", Span(1, 1, 1, len(text) + 1), new)
+        return fixes.Seen([Diagnostic(KIND, "f", fix=Fix("safe", "", "", (edit,)))])
 
     done = fixes.mend({"f": SourceText("f", "on")}, find, unsafe=False)
     assert (done.texts["f"].text, len(done.undone)) == ("on", 1)

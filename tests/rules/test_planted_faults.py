@@ -88,7 +88,8 @@ def test_an_equal_pair_has_no_error_and_no_warning(which: tuple[str, str | None,
     texts, settings = pair(*which)
     for profile in ("align", "train"):
         found = findings(texts, settings._replace(profile=profile))
-        loud = [entry for entry in found if entry.kind.severity != "info"]
+        # What a version of a framework is known to do wrong is no difference between the files.
+        loud = [entry for entry in found if entry.kind.severity != "info" and entry.kind.code[:3] != "DEF"]
         assert not loud, [f"{entry.kind.code} {entry.message()}" for entry in loud]
 
 

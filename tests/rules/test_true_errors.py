@@ -20,7 +20,7 @@ GPT = (
     "--num-layers 47 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128 "
     "--micro-batch-size 1 --train-iters 5 --lr 1e-4 --tokenizer-type NullTokenizer --vocab-size 100 --mock-data"
 )
-FORK = "--use-fused-rmsnorm --use-fused-swiglu --use-mc2 --moe-tp-extend-ep --swap-attention"
+FORK = "--own-norm --own-swiglu --own-matmul --own-dispatch --own-swap"
 
 
 def linted(folder: Path, files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> tuple[int, list[dict[str, Any]]]:

@@ -126,7 +126,9 @@ def test_the_ladder_adds_one_part_at_a_time() -> None:
 def test_both_files_say_the_same(step: int | None) -> None:
     pair = pair_of(read_config(str(HERE / "cluster.sh")), step=step)
     script, configuration = read_back(pair.texts())
-    assert silent(script, configuration, pair) == set()
+    # What the codes of both make of equal settings is told of the whole pair; of a rung `lint` says it.
+    by_code = set() if step is None else {"computed.loss_terms"}
+    assert silent(script, configuration, pair) - by_code == set()
     for config in (script, configuration):
         assert [problem for problem in config.problems if problem.kind.severity == "error"] == []
     for config in (script, configuration):

@@ -223,7 +223,7 @@ def test_texts_are_read_back_as_they_are(text: str) -> None:
 
 def test_report_follows_the_contract() -> None:
     report = translate(script("--bf16")).to_json()
-    assert set(report) == {"source", "target", "versions", "rows", "summary"}
+    assert set(report) == {"source", "target", "versions", "rows", "summary", "read_back"}
     rows: Any = report["rows"]
     for row in rows:
         members = set(row) - {"transformer_config"}
