@@ -35,7 +35,8 @@ def scale(config: Values, made_by: ModelClass) -> float:
 def rotary(config: Values, made_by: ModelClass) -> Rotary | None:
     """1.6–2.1 `gpt_model.py:GPTModel.__init__`: the classes hand on no share, interpolation or scaling.
 
-    The amplitude of YaRN is multiplied with the angle, not with its cosine (`rope_utils.py:ApplyRotaryPosEmb`).
+    The amplitude of YaRN is multiplied with the angle, not with its cosine (`rope_utils.py:ApplyRotaryPosEmb`); before
+    1.8 the parent's constructor sets it back to 1.
     """
     config.require_known_network()
     kind, latent = config.position_embedding_type, made_by.latent and bool(config.multi_latent_attention)
@@ -49,8 +50,10 @@ def rotary(config: Values, made_by: ModelClass) -> Rotary | None:
         return Rotary(_inverse(int(config.kv_channels), base), 1.0)
     if kind != "yarn" or not latent:
         raise UndecidedError
-    amplitude = _get_mscale(config.rotary_scaling_factor, config.mscale)
-    amplitude /= _get_mscale(config.rotary_scaling_factor, config.mscale_all_dim)
+    amplitude = 1.0
+    if config.does("yarn_amplitude"):
+        amplitude = _get_mscale(config.rotary_scaling_factor, config.mscale)
+        amplitude /= _get_mscale(config.rotary_scaling_factor, config.mscale_all_dim)
     return Rotary(tuple(one * amplitude for one in _extended(config, base)), 1.0)
 
 

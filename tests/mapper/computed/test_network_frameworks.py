@@ -28,7 +28,7 @@ CASES: dict[str, Any] = yaml.safe_load((HERE / "network_cases.yaml").read_text("
 TREES = os.environ.get("ACCMAP_MEGATRON_TREES", "")
 WHEELS = os.environ.get("ACCMAP_MINDFORMERS_WHEELS", "")
 MEGATRON = ("0.12", "0.16", "0.19")
-MINDFORMERS = ("1.9", "1.8", "2.1")
+MINDFORMERS = ("1.9", "1.7", "1.8", "2.1")
 YAML = """
 use_legacy: False
 run_mode: train
