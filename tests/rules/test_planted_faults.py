@@ -66,7 +66,7 @@ NO_FAULTS = {
 """Changes that the recipe sees, or that are about files and devices, and that make no difference between the runs."""
 
 
-UNEQUAL = {"1.6": ("DEF509", "DEF539")}
+UNEQUAL = {"1.6": ("DEF509", "DEF539", "NET037")}
 """What no setting of a version mends: 1.6 has no groups of experts, and no norms of queries and keys without MLA."""
 
 
