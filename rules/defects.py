@@ -125,7 +125,8 @@ def _met(condition: tuple[Any, ...], side: Side) -> bool | None:
         return COMPARISONS[comparison](side.environment(name), operand, side.recipe.value)
     setting = side.setting(name)
     if setting is not None and not setting.decided:
-        return None
+        # A fork's own word has no value here, and is still the one that a condition excludes.
+        return False if comparison == "not_in" and setting.raw and setting.raw[0] in operand else None
     return COMPARISONS[comparison](None if setting is None else setting.value, operand, side.recipe.value)
 
 
