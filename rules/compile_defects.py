@@ -167,8 +167,8 @@ def _own_keys(framework: Framework) -> frozenset[str]:
         from ..schemas.megatron.catalog import catalog
 
         given = {fact.dest for version in names("megatron") for fact in catalog(version).arguments}
-        sections: list[dict[str, Any]] = house_yaml(VALIDATION.read_text("utf-8"))
-        return frozenset(given | {row["set"] for section in sections for row in section["rows"] if "set" in row})
+        settled: list[dict[str, Any]] = house_yaml(VALIDATION.read_text("utf-8"))
+        return frozenset(given | {row["set"] for part in settled for row in part["rows"] if "set" in row})
     from ..schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog
 
     found: set[str] = set()
