@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .defect_model import Condition
 
 FOLDER = Path(__file__).resolve().parent / "defects"
+VALIDATION = Path(__file__).resolve().parents[1] / "schemas" / "megatron" / "validation.yaml"
 FRAMEWORKS: dict[str, Framework] = {"megatron": "megatron", "mindformers": "mindformers"}
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _UNMENDED = ("not mended so far", "尚未修复")
@@ -165,7 +166,9 @@ def _own_keys(framework: Framework) -> frozenset[str]:
     if framework == "megatron":
         from ..schemas.megatron.catalog import catalog
 
-        return frozenset(fact.dest for version in names("megatron") for fact in catalog(version).arguments)
+        given = {fact.dest for version in names("megatron") for fact in catalog(version).arguments}
+        settled: list[dict[str, Any]] = house_yaml(VALIDATION.read_text("utf-8"))
+        return frozenset(given | {row["set"] for part in settled for row in part["rows"] if "set" in row})
     from ..schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog
 
     found: set[str] = set()

@@ -1,9 +1,10 @@
 """Known defects of the frameworks that concern a file: the advisory table against its version and its settings.
 
 A finding is certain where the file's version is known and every release of it has the defect. It `may` concern the run,
-and speaks one severity lower, where the version is assumed, where a patch release mended it and nobody says which one
-runs (a tree's own number may be ahead of its code), where the program is a fork, or where a condition rests on what
-cannot be read and another one is met: of a file whose model stands elsewhere nothing is said.
+and speaks one severity lower, where the version is assumed and another one lacks the defect, where a patch release
+mended it and nobody says which one runs (a tree's own number may be ahead of its code), where the program is a fork, or
+where a condition rests on what cannot be read and another one is met: of a file whose model stands elsewhere nothing is
+said.
 """
 
 from __future__ import annotations
@@ -69,7 +70,13 @@ def _concerning(side: Side) -> Iterator[tuple[str, tuple[str, str], list[tuple[s
         if (not dialects or config.dialect in dialects) and not mended(config.release, patched):
             met = _all_met(when, side)
             if met or (met is None and any(_met(condition, side) for condition in when)):
-                yield code, place, list(_doubts(side, patched, met)), cancels
+                doubts = list(_doubts(side, patched, met, always=_always(side.framework, code)))
+                yield code, place, doubts, cancels
+
+
+def _always(framework: str, code: str) -> bool:
+    """Whether every version has a defect: which one is assumed then makes no difference."""
+    return all(any(row[0] == code for row in rows) for rows in DEFECTS[framework].values())
 
 
 def mended(release: str | None, patched: str) -> bool:
@@ -80,12 +87,12 @@ def mended(release: str | None, patched: str) -> bool:
     return ours >= theirs
 
 
-def _doubts(side: Side, patched: str, met: bool | None) -> Iterator[tuple[str, str]]:
+def _doubts(side: Side, patched: str, met: bool | None, *, always: bool) -> Iterator[tuple[str, str]]:
     """Why a defect may, and need not, be met."""
     config = side.config
     if met is None:
         yield "which depends on what cannot be read here", "取决于此处无法读出的设置"
-    if config.version_origin == "assumed":
+    if config.version_origin == "assumed" and not always:
         yield (
             f"whose version is assumed to be {config.framework_version}",
             f"其版本假定为 {config.framework_version}",
@@ -119,7 +126,8 @@ def _met(condition: tuple[Any, ...], side: Side) -> bool | None:
         return COMPARISONS[comparison](side.environment(name), operand, side.recipe.value)
     setting = side.setting(name)
     if setting is not None and not setting.decided:
-        return None
+        # A fork's own word has no value here, and is still the one that a condition excludes.
+        return False if comparison == "not_in" and setting.raw and setting.raw[0] in operand else None
     return COMPARISONS[comparison](None if setting is None else setting.value, operand, side.recipe.value)
 
 

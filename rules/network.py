@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..mapper.computed.facts_compiled import SINCE
 from ..mappings.keys_compiled import (
     ACTIVATION,
     FUSED_ACTIVATION,
@@ -63,16 +64,25 @@ def latent_attention_local(subject: Subject) -> Iterator[Found]:
 
 
 def yarn_mscale(subject: Subject) -> Iterator[Found]:
-    """YaRN's temperature factors must be equal for the two formulas to agree; without an extension neither is used."""
-    for side in subject.sides:
-        if side.value("position.type") != "yarn":
-            return
-    if all(_plain_rotary(side) for side in subject.sides):
+    """YaRN's temperature factors must be equal for the two formulas to agree; without an extension neither is used.
+
+    MindSpore Transformers before 1.8 has no such factor, whatever its file says.
+    """
+    left, right = subject.megatron, subject.mindformers
+    if left is None or right is None or not _extends(subject):
         return
-    for side in subject.sides:
+    scales = right.config.framework_version in SINCE["mindformers"]["extended_amplitude"]
+    for side in subject.sides if scales else (left,):
         one, other = side.value("position.yarn.mscale"), side.value("position.yarn.mscale_all_dim")
         if one != other:
-            yield Found(on(side.framework, "position.yarn.mscale"), {"mscale": shown(one), "all_dim": shown(other)})
+            values = {"mscale": shown(one), "all_dim": shown(other), "version": right.config.framework_version}
+            yield Found(on(side.framework, "position.yarn.mscale"), values, variant="" if scales else "none")
+
+
+def _extends(subject: Subject) -> bool:
+    """Whether both sides turn positions by YaRN, and one of them to a greater length."""
+    yarn = all(side.value("position.type") == "yarn" for side in subject.sides)
+    return yarn and not all(_plain_rotary(side) for side in subject.sides)
 
 
 def dropout_in_alignment(subject: Subject) -> Iterator[Found]:

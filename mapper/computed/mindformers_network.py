@@ -127,7 +127,7 @@ def _mlp(config: Values, width: Any) -> int:
 
 def _attention(config: Values, made_by: ModelClass) -> tuple[int, int]:
     """attention.py:Attention.__init__ and SelfAttention.__init__."""
-    normed = made_by.qk_norm == "always" or bool(config.qk_layernorm)
+    normed = (made_by.qk_norm == "always" or bool(config.qk_layernorm)) and config.does("norms_of_plain_attention")
     hidden, heads = whole(config.hidden_size), whole(config.num_attention_heads)
     if made_by.latent and config.multi_latent_attention:
         return _latent(config, made_by, hidden, heads)

@@ -64,6 +64,16 @@ def test_an_assumed_version_is_no_certain_one(accmap: Any) -> None:
     assert "whose version is assumed to be 0.12" in first["message"]
 
 
+# MindSpeed-LLM moe/router.py adds no loss for softmax_topk; of another word that is unknown nobody can say.
+@pytest.mark.parametrize(("kind", "found"), [("softmax_topk", []), ("a_word_of_its_own", ["DEF001"])])
+def test_a_balancing_of_a_fork(accmap: Any, kind: str, found: list[str]) -> None:
+    text = UNDER_CONTEXT.replace(
+        "--context-parallel-size 2", f"--context-parallel-size 2 --moe-router-load-balancing-type {kind}"
+    )
+    answer = json.loads(accmap("defects", "a.sh", "--megatron", "0.12", "--format", "json", files={"a.sh": text}).out)
+    assert [one["code"] for one in answer["defects"] if one["code"] == "DEF001"] == found
+
+
 def test_an_upgrade_of_a_file(accmap: Any) -> None:
     words = ("defects", "a.sh", "--from", "0.15", "--to", "0.17")
     answer = json.loads(accmap(*words, "--format", "json", files=FILES).out)

@@ -43,7 +43,7 @@ def test_the_rows_name_what_there_is() -> None:
     assert len({(stop.name, stop.side) for stop in stops()}) == len(stops())
     named = {condition[0] for stop in stops() for condition in stop.when if not condition[0].startswith(":")}
     assert named <= set(vocabulary())
-    assert {stop.rule for stop in stops()} <= {None, "NET032"}
+    assert {stop.rule for stop in stops()} <= {None, "NET032", "DEF024"}
 
 
 # Megatron 0.12 core/transformer/transformer_config.py:TransformerConfig.__post_init__ refuses the fusion with MLA.
@@ -62,6 +62,15 @@ def test_what_runs_has_an_empty_list(accmap, tmp_path: Path) -> None:
     files = {"a.sh": LATENT + "--no-rope-fusion\n"}
     assert accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", files=files).code == 0
     assert json.loads((tmp_path / "r.json").read_text("utf-8"))["will_not_run"] == []
+
+
+# Megatron 0.12 to 0.19 core_transformer_config_from_args; the real class of 0.12 raises a TypeError.
+def test_a_flag_that_stops_every_version(accmap) -> None:
+    files = {"a.sh": LATENT + "--no-rope-fusion --init-method-xavier-uniform\n"}
+    answer = accmap("lint", "a.sh", "--no-config", "--format", "json", files=files)
+    found = json.loads(answer.out)["diagnostics"]
+    assert [one["severity"] for one in found if one["code"] == "DEF024"] == ["error"]
+    assert not [one for one in found if one["code"] == "MAP108"]
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,10 @@ NO_FAULTS = {
 """Changes that the recipe sees, or that are about files and devices, and that make no difference between the runs."""
 
 
+UNEQUAL = {"1.6": ("DEF509", "DEF539", "NET037")}
+"""What no setting of a version mends: 1.6 has no groups of experts, and no norms of queries and keys without MLA."""
+
+
 @cache
 def pair(name: str, version: str | None, dialect: str | None) -> tuple[dict[str, str], Settings]:
     """The texts of a pair as it is shipped, or as it is written for another version and dialect."""
@@ -88,8 +92,11 @@ def test_an_equal_pair_has_no_error_and_no_warning(which: tuple[str, str | None,
     texts, settings = pair(*which)
     for profile in ("align", "train"):
         found = findings(texts, settings._replace(profile=profile))
-        # What a version of a framework is known to do wrong is no difference between the files.
-        loud = [entry for entry in found if entry.kind.severity != "info" and entry.kind.code[:3] != "DEF"]
+        loud = [
+            entry
+            for entry in found
+            if entry.kind.severity != "info" and entry.kind.code not in UNEQUAL.get(which[1] or "", ())
+        ]
         assert not loud, [f"{entry.kind.code} {entry.message()}" for entry in loud]
 
 
