@@ -161,14 +161,21 @@ def _place(code: str, framework: Framework, name: str) -> tuple[str, str]:
 
 @cache
 def _own_keys(framework: Framework) -> frozenset[str]:
+    return _arguments() if framework == "megatron" else _paths()
+
+
+def _arguments() -> frozenset[str]:
+    """Megatron-LM's arguments, and what its validation sets."""
+    from ..schemas.megatron.catalog import catalog
+
+    given = {fact.dest for version in names("megatron") for fact in catalog(version).arguments}
+    settled: list[dict[str, Any]] = house_yaml(VALIDATION.read_text("utf-8"))
+    return frozenset(given | {row["set"] for part in settled for row in part["rows"] if "set" in row})
+
+
+def _paths() -> frozenset[str]:
+    """The keys of a YAML of MindSpore Transformers."""
     from ..mappings.tables import table
-
-    if framework == "megatron":
-        from ..schemas.megatron.catalog import catalog
-
-        given = {fact.dest for version in names("megatron") for fact in catalog(version).arguments}
-        settled: list[dict[str, Any]] = house_yaml(VALIDATION.read_text("utf-8"))
-        return frozenset(given | {row["set"] for part in settled for row in part["rows"] if "set" in row})
     from ..schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog
 
     found: set[str] = set()

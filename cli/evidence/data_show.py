@@ -57,14 +57,18 @@ def run(
         return UNUSABLE
     read = read_tokenizer(tokenizer) if tokenizer is not None else None
     given = {prefix: read_indexed(prefix) for prefix in prefixes}
-    sides = [side_of(config, given) for config in configs]
-    problems = [entry for side in sides for entry in side.problems]
-    found = [_steps(side, step, count) for side in sides]
-    shown = [None if isinstance(one, Diagnostic) else one for one in found]
-    problems += [one for one in found if isinstance(one, Diagnostic)]
-    answer = Answer(step, count, tuple(sides), tuple(shown), tuple(problems), read)
+    answer = _answer([side_of(config, given) for config in configs], step, count, read)
     emit(json_text(_json(answer, lang)) if format == "json" else page(_lines(answer, lang, whole=all)))
     return FINE if answer.verdict in ("same", "shown") else BAD
+
+
+def _answer(sides: Sequence[Side], step: int, count: int, read: Tokenizer | None) -> Answer:
+    """What the sides feed their models in these steps, and what stands in the way of showing it."""
+    found = [_steps(side, step, count) for side in sides]
+    shown = [None if isinstance(one, Diagnostic) else one for one in found]
+    problems = [entry for side in sides for entry in side.problems]
+    problems += [one for one in found if isinstance(one, Diagnostic)]
+    return Answer(step, count, tuple(sides), tuple(shown), tuple(problems), read)
 
 
 def _has_numpy(language: Language) -> bool:
