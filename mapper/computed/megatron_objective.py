@@ -10,6 +10,8 @@ from __future__ import annotations
 from ...schemas.light_typing import TYPE_CHECKING, cast
 from .facts_compiled import BALANCING
 from .objective import (
+    AS_CHOSEN,
+    BY_SCORES,
     EVERY_TOKEN,
     PREDICTION,
     PREDICTION_BY_ALL,
@@ -73,19 +75,30 @@ def _of_router(args: Values) -> Iterator[tuple[str, float]]:
     if len(kinds) != len(coefficients):
         raise UndecidedError
     added = [(BALANCING["megatron"][kind], float(one)) for kind, one in zip(kinds, coefficients, strict=True) if one]
+    counted = _counted(args) if added else ""
     for group, coefficient in added:
         if group == "sample":
-            yield balancing(group_of(1, 1, whole(args.global_batch_size))), coefficient * _kept(args) / _by_sample(args)
+            told = group_of(1, 1, whole(args.global_batch_size))
+            yield balancing(told, counted), coefficient * _kept(args) / _by_sample(args)
         elif group == "batch":
             told = group_of(whole(args.micro_batch_size), 1, whole(args.global_batch_size))
-            yield balancing(told), coefficient * _kept(args)
+            yield balancing(told, counted), coefficient * _kept(args)
         elif group == "step":
             # router.py:TopKRouter._apply_global_aux_loss: a loss over all ranks, of which each has its part
             ranks = whole(args.data_parallel_size)
             once = ranks * whole(args.micro_batch_size) == whole(args.global_batch_size)
-            yield balancing(STEP if once else STEP_SO_FAR), coefficient * _kept(args) / ranks
+            yield balancing(STEP if once else STEP_SO_FAR, counted), coefficient * _kept(args) / ranks
     if args.moe_z_loss_coeff:
         yield Z_LOSS, float(args.moe_z_loss_coeff) * _kept(args)
+
+
+def _counted(args: Values) -> str:
+    """`router.py:TopKRouter`: from 0.13 on a term counts the experts of the highest scores, whoever was chosen."""
+    groups = args.moe_router_num_groups and args.moe_router_group_topk
+    limited = bool(groups) and whole(args.moe_router_group_topk) < whole(args.moe_router_num_groups)
+    if not (args.moe_router_enable_expert_bias or limited):
+        return ""
+    return BY_SCORES if args.does("balances_by_scores") else AS_CHOSEN
 
 
 def _listed(value: Any) -> list[Any]:

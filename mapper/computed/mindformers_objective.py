@@ -18,6 +18,7 @@ from ...mappings.keys_compiled import (
 from ...schemas.light_typing import TYPE_CHECKING
 from .facts_compiled import BALANCING
 from .objective import (
+    AS_CHOSEN,
     EVERY_TOKEN,
     PREDICTION,
     PREDICTION_BY_ALL,
@@ -89,7 +90,9 @@ def terms(config: Values, made_by: Callable[[], ModelClass], dialect: str) -> di
         if coefficient and made_by().experts:
             # wrapper.py:MFPipelineWithLossScaleCell.grads_for_mcore: divided by the micro batches beside their tokens
             often = whole(config.get(RESOLVED_RANKS["stages"])) > 1 and by_token
-            found[balancing(_group(config, kind))] = rounded(coefficient / (_rounds(config) if often else 1))
+            found[balancing(_group(config, kind), _counted(config))] = rounded(
+                coefficient / (_rounds(config) if often else 1)
+            )
     if config.mtp_num_layers and made_by().mtp == "config":
         found[PREDICTION_BY_ALL if by_token else PREDICTION] = float(config.mtp_loss_scaling_factor)
     return found
@@ -100,6 +103,13 @@ def _balancing(config: Values) -> tuple[str, float]:
         return BALANCING["mindformers"][config.moe_router_load_balancing_type], float(config.moe_aux_loss_coeff or 0.0)
     factors: dict[str, float] = dict(zip(config.aux_loss_types or (), config.aux_loss_factors or (), strict=False))
     return "device", float(factors.get("expert", 0.0))
+
+
+def _counted(config: Values) -> str:
+    """`router.py:TopKRouter.routing` hands the chosen experts to the loss, with bias and groups as they were."""
+    groups = config.moe_router_num_groups and config.moe_router_group_topk and config.does("limits_groups")
+    limited = bool(groups) and whole(config.moe_router_group_topk) < whole(config.moe_router_num_groups)
+    return AS_CHOSEN if config.moe_router_enable_expert_bias or limited else ""
 
 
 def _group(config: Values, kind: str) -> str:

@@ -20,9 +20,14 @@ def group_of(samples: int, parts: int, step: int) -> str:
     return told if parts == 1 else f"1/{parts} of {told}"
 
 
-def balancing(group: str) -> str:
+BY_SCORES = "by scores alone"
+AS_CHOSEN = "as chosen"
+"""Which experts a balancing term counts where a bias or groups have their part in the choice."""
+
+
+def balancing(group: str, counted: str = "") -> str:
     """The name of a term that balances experts within a group."""
-    return f"balancing over {group}"
+    return f"balancing over {group}, experts {counted}" if counted else f"balancing over {group}"
 
 
 Z_LOSS = "router z loss"
