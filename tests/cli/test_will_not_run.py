@@ -29,7 +29,8 @@ trainer: {type: CausalLanguageModelingTrainer, model_name: deepseekV3}
 runner_config: {epochs: 1, batch_size: 1}
 parallel_config: {data_parallel: 1}
 lr_schedule: {type: ConstantWarmUpLR, learning_rate: 1.0e-4, warmup_steps: 0}
-train_dataset: {data_loader: {type: BlendedMegatronDatasetDataLoader, datasets_type: GPTDataset, sizes: [100, 0, 0],
+train_dataset: {input_columns: [input_ids, labels, loss_mask, position_ids],
+  data_loader: {type: BlendedMegatronDatasetDataLoader, datasets_type: GPTDataset, sizes: [100, 0, 0],
   config: {seq_length: 128, data_path: [/d], split: "1,0,0", eod_mask_loss: False, reset_position_ids: False,
   reset_attention_mask: False, create_attention_mask: False}}}
 model:
