@@ -41,7 +41,7 @@ def test_page(code: str) -> None:
             "https://github.com/mindspore-ai/mindformers/blob/v1.9.0/mindformers/parallel_core/transformer_config.py",
         ),
         ("mindformers 1.9.0 models/*: some classes", "https://github.com/mindspore-ai/mindformers/tree/v1.9.0"),
-        ("mindformers 2.1.0 pynative models", "https://pypi.org/project/mindformers/2.1.0/"),
+        ("mindformers 2.1.0 pynative models", "https://github.com/mindspore-ai/mindformers"),
         ("Megatron-LM pull request #2237", "https://github.com/NVIDIA/Megatron-LM/pull/2237"),
         ("commit f6e0d425a5", "https://github.com/NVIDIA/Megatron-LM/commit/f6e0d425a5"),
         ("Megatron-LM merge request 2800", None),
