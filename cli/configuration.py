@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 NAMES = ("accmap.toml", "pyproject.toml")
 _ADMINISTRATOR = 0
 _TABLE = "[tool.accmap"
+_MARK = b"\xef\xbb\xbf"
+"""What some editors begin a UTF-8 file with."""
 MAX_CONFIGURATION = 1_000_000
 _SIDES = ("megatron", "mindformers")
 _LENGTH = ("steps", "dataset-size")
@@ -263,7 +265,7 @@ def read_configuration(path: str) -> str | None:
 def configuration_text(path: str, data: bytes) -> str:
     """The text of a configuration file."""
     try:
-        return data.decode("utf-8-sig")
+        return data.removeprefix(_MARK).decode()  # the codec that leaves the mark out would be a module more
     except UnicodeDecodeError as error:
         raise UsageError(say.is_not_utf_8(path=path, error=error)) from None
 

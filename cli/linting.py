@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from .lint_inputs import Reader, Settings
 
 
+_COMMENT = "accmap:"
+"""What every comment that silences findings has in it (`rules/suppressions.py`)."""
+
+
 class Report(NamedTuple):
     """What a run of the linter has to say."""
 
@@ -118,8 +122,6 @@ def _selection(settings: Settings) -> Selection:
 
 
 def _silenced(diagnostics: list[Diagnostic], reader: Reader, settings: Settings) -> tuple[list[Diagnostic], int]:
-    from ..rules.suppressions import silence, suppressions_in
-
     configuration = settings.configuration
     before = len(diagnostics)
     if configuration.values.get("per-file-ignores"):
@@ -131,10 +133,13 @@ def _silenced(diagnostics: list[Diagnostic], reader: Reader, settings: Settings)
             )
         ]
     dropped = before - len(diagnostics)
-    comments = [comment for source in reader.sources.values() for comment in suppressions_in(source)]
-    if not comments:
+    spoken = [source for source in reader.sources.values() if _COMMENT in source.text]
+    if not spoken:
         return diagnostics, dropped
     from ..rules.selection import every_code
+    from ..rules.suppressions import silence, suppressions_in
+
+    comments = [comment for source in spoken for comment in suppressions_in(source)]
 
     kept, silent = silence(diagnostics, comments, every_code())
     return kept, silent + dropped

@@ -121,6 +121,9 @@ _SKIPPED = frozenset(("attention_backend", "activation_func", "gated_linear_unit
 class MegatronBackend:
     """Megatron-Core in a process group of one."""
 
+    _taken: set[str] | frozenset[str] = frozenset()
+    """The stand-ins that this installation needs."""
+
     def __init__(self, *, threads: int = 1) -> None:
         logging.disable(logging.WARNING)
         warnings.filterwarnings("ignore")

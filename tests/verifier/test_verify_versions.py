@@ -244,7 +244,11 @@ def test_every_version_runs_from_its_own_folder(
     _code, found = answer(words, capsys)
     (ran,) = [entry for entry in found["ran"] if entry["framework"] == framework]
     assert (ran["path"], ran["asked"], ran["exact"]) == (str(place), version, True)
-    assert found["verdict"] in ("match", "partial"), (found["failures"], found["disagreeing"])
+    if version == "1.7":
+        # It reads no `pad_token_id`: token 0 is left out whatever is written, and the padded inputs show it.
+        assert found["disagreeing"] in ({}, {"padding": ["loss"]}), found["failures"]
+    else:
+        assert found["verdict"] in ("match", "partial"), (found["failures"], found["disagreeing"])
     assert found["loss"]
 
 
