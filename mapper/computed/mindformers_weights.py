@@ -46,4 +46,6 @@ def deviations(config: Values, made_by: Callable[[], ModelClass], dialect: str) 
         found.update({"router": plain, "experts' first matrix": plain, "experts' second matrix": plain})
     if config.param_init_std_rules or any(config.get(key) for key in LOADED):
         raise UndecidedError  # drawn by name, or the checkpoint's
+    if config.use_shared_expert_gating:
+        raise UndecidedError  # shared_experts.py: the gate is drawn as MindSpore draws a layer, by its width
     return found
