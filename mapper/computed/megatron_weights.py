@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import isfinite, sqrt
 
 from ...schemas.light_typing import TYPE_CHECKING
 from .rotary import rounded
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def decay(args: Values) -> dict[str, Value]:
     """0.12–0.15 `optimizer/__init__.py:_get_param_groups`, 0.16–0.19 `get_standard_config_overrides`."""
     args.require_known_network()
-    if args.optimizer not in ("adam", "sgd") or args.no_weight_decay_cond_type:
+    unusual = args.optimizer not in ("adam", "sgd") or args.no_weight_decay_cond_type
+    if unusual or not isfinite(args.weight_decay):
         raise UndecidedError
     given: Value = float(args.weight_decay)
     if args.weight_decay_incr_style != "constant":

@@ -27,6 +27,8 @@ def decay(config: Values) -> dict[str, Value]:
     if config.get(RESOLVED_OPTIMIZER) not in PLAIN_OPTIMIZERS or any(config.get(rules) for rules in DECAY_RULES):
         raise UndecidedError
     given = float(config.get(RESOLVED_DECAY) or 0.0)
+    if not math.isfinite(given):
+        raise UndecidedError
     return {"embedding": given, "matrices": given, "norms and biases": 0.0}
 
 
