@@ -1,4 +1,4 @@
-"""How much of the suite runs: `--quick` leaves out what is `slow`, and properties try a fifth of their examples."""
+"""How much runs: `--quick` leaves out what is `slow` or `long`, and properties try a fifth of their examples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="without slow tests, and with fewer examples of properties")
+    parser.addoption("--quick", action="store_true", help="without slow and long tests, and with fewer examples")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -34,8 +34,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--quick"):
         return
-    left_out = [item for item in items if item.get_closest_marker("slow")]
-    items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    left_out = [item for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")]
+    gone = set(map(id, left_out))
+    items[:] = [item for item in items if id(item) not in gone]
     config.hook.pytest_deselected(items=left_out)
     tests = {id(item.function): item.function for item in items if isinstance(item, pytest.Function)}
     for test in tests.values():

@@ -30,4 +30,5 @@ def test_whatever_a_test_is_marked_it_is_run(frameworks: bool, slow: bool, alone
 def test_the_quick_run_has_no_slow_test(request: pytest.FixtureRequest) -> None:
     assert selections("tests/run", quick=True) == ["not frameworks"]
     if request.config.getoption("--quick"):
-        assert not [item for item in request.session.items if item.get_closest_marker("slow")]
+        marks = [item.get_closest_marker(name) for item in request.session.items for name in ("slow", "long")]
+        assert not any(marks)

@@ -40,6 +40,7 @@ def misspelt(one: str) -> str:
     return one[:-1] if one[-1] != one[-2] else one + "x"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("topic", compile_tables.TOPICS)
 def test_a_misspelt_name_is_an_error_of_the_tables_maker(
     topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -256,6 +256,7 @@ def test_first_steps_are_not_passed_for_nothing(accmap, book: Path) -> None:
 SOURCE = ("pair/megatron.sh", "pair/mindformers.yaml", "-d", "book")
 
 
+@pytest.mark.long
 def test_a_second_run_reads_the_settings(accmap, book: Path) -> None:
     os.chdir(book.parent)
     settings = book / "playbook.toml"
@@ -338,6 +339,7 @@ def test_larger_layouts_are_spread_over_machines() -> None:
     assert action.line.startswith("export A=/b/x; go 1 ")
 
 
+@pytest.mark.long
 def test_a_run_does_what_this_machine_can_and_stops_at_a_launch(accmap, book: Path) -> None:
     verify = book / "1-configuration" / "verify.json"
     verify.write_text(MATCH, "utf-8")
@@ -370,6 +372,7 @@ def test_a_run_stops_where_a_check_has_failed(accmap, book: Path) -> None:
 EVIDENCE = (b"", b"garbage\n", b"{}", b"\x00" * 64, b"[x] all\n")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("content", EVIDENCE, ids=repr)
 def test_no_check_passes_without_its_evidence(accmap, book: Path, content: bytes) -> None:
     """Whatever stands under the names of the evidence: nothing passes that did not pass before."""
@@ -389,6 +392,7 @@ def test_no_check_passes_without_its_evidence(accmap, book: Path, content: bytes
     }
 
 
+@pytest.mark.long
 def test_a_side_that_was_written_here_makes_nothing_old(accmap, tmp_path: Path) -> None:
     copytree(EXAMPLES / "qwen3_dense", tmp_path / "pair")
     for _ in range(2):

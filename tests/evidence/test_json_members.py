@@ -99,6 +99,7 @@ def test_where_it_breaks(
         ('{"a": "' + "x" * (20 << 20) + '"}', "has more than"),
     ],
 )
+@pytest.mark.long
 def test_what_is_nested_in_one_member_is_bounded(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(BrokenJsonError, match=why):

@@ -103,7 +103,15 @@ def test_an_equal_pair_has_no_error_and_no_warning(which: tuple[str, str | None,
 @pytest.mark.parametrize(
     "which",
     [
-        pytest.param(which, id=called(which), marks=[pytest.mark.slow] if which == ("deepseek_v3", None, None) else [])
+        pytest.param(
+            which,
+            id=called(which),
+            marks=[pytest.mark.slow]
+            if which == ("deepseek_v3", None, None)
+            else [pytest.mark.long]
+            if which[1]
+            else [],
+        )
         for which in PAIRS
     ],
 )

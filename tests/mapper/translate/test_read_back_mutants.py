@@ -314,6 +314,7 @@ def counted(found: Sequence[Outcome], *places: str) -> tuple[int, int]:
     return sum(map(_is_reported, here)), len(here)
 
 
+@pytest.mark.long
 def test_an_error_in_a_row_is_reported() -> None:
     rows = [row for row in tables.table().rows if row.fields[0] in SAMPLE]
     assert len(rows) == len(SAMPLE)

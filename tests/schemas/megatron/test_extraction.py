@@ -177,6 +177,7 @@ def test_sets_of_versions() -> None:
         versions_in("0.20", ORDER)
 
 
+@pytest.mark.long
 def test_what_to_review_is_listed_with_the_tables_that_speak_of_it() -> None:
     ran = subprocess.run(
         [sys.executable, str(ROOT / "tools" / "review.py"), "0.18", "0.19", "--format", "json"],

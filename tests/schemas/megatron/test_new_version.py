@@ -78,6 +78,7 @@ def recipe() -> tuple[str, list[list[str]]]:
     return line, [command.split() for command in commands[:-1]]
 
 
+pytestmark = pytest.mark.long
 Ask = Callable[..., subprocess.CompletedProcess[str]]
 
 
