@@ -290,11 +290,9 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float]]:
         rows = [row for row in csv.reader(io.StringIO(text), strict=True) if any(cell.strip() for cell in row)]
     except csv.Error as error:
         raise _unreadable(path, verbatim(error)) from None
-    header = [cell.strip().lower() for cell in rows[0]]
-    if any(_number(cell) is not None for cell in rows[0]):
-        header, body = [], rows
-    else:
-        body = rows[1:]
+    headless = any(_number(cell) is not None for cell in rows[0])
+    header = [] if headless else [cell.strip().lower() for cell in rows[0]]
+    body = rows if headless else rows[1:]
     names = next((header.index(name) for name in _NAMES if name in header), 0)
     column = next((header.index(name) for name in _SCORES if name in header), None)
     if column is None:
@@ -305,8 +303,13 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float]]:
         at = column if column is not None else _last_score(row, header)
         score = None if at is None else _number(row[at])
         if score is not None:
-            metric = row[header.index("metric")].strip() if "metric" in header else ""
-            yield f"{row[names].strip()}/{metric}" if metric else row[names].strip(), score
+            yield _named(row, header, names), score
+
+
+def _named(row: Sequence[str], header: Sequence[str], names: int) -> str:
+    """What a row's score is called: by its task, and by its metric where a column has one."""
+    metric = row[header.index("metric")].strip() if "metric" in header else ""
+    return f"{row[names].strip()}/{metric}" if metric else row[names].strip()
 
 
 def _refuse_several(path: str, header: Sequence[str], body: Sequence[Sequence[str]], names: int) -> None:

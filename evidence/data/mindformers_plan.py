@@ -32,15 +32,7 @@ def mindformers_plan(config: Config) -> Plan:
     base = "train_dataset.dataloader" if dynamic else "train_dataset.data_loader"
     own = f"{base}.config"
     reader = Reader(config)
-    loader = reader.text(f"{base}.type", "loader")
-    if loader != _MEGATRON_LOADER:
-        reader.undecide(
-            f"{base}.type", say.type_is_not_its_data(base=base, loader=loader, megatron_loader=_MEGATRON_LOADER)
-        )
-    if reader.value(f"{base}.shuffle") is True:
-        reader.undecide(f"{base}.shuffle", say.shuffle_true_shuffles_once_more(base=base))
-    if reader.true("train_dataset.balance_enabled"):
-        reader.undecide("train_dataset.balance_enabled", say.balance_enabled_moves_micro_batches())
+    loader = _loader(reader, base)
     blend, own_files = _files(reader, own)
     global_batch = reader.whole("resolved.batch.global_size", "global_batch", needed=True)
     if global_batch is None and not reader.undecided:
@@ -52,10 +44,6 @@ def mindformers_plan(config: Config) -> Plan:
     ranks = reader.whole("resolved.parallel.data_parallel", "ranks")
     eod = reader.whole(f"{own}.eod", "eod")
     pad = reader.whole(f"{own}.pad", "pad")
-    masked = reader.whole("resolved.transformer.pad_token_id", "pad_token_id")
-    unseen: dict[int, str] = {} if pad is None or pad < 0 else {pad: "loss"}
-    if masked is not None and masked >= 0 and _masks_attention(reader, own):
-        unseen[masked] = "attention"
     length = reader.whole(f"{own}.seq_length", "sample_length", needed=True)
     if length is None and not reader.undecided:
         reader.undecide(f"{own}.seq_length", say.seq_length_is_missing(own=own))
@@ -85,12 +73,35 @@ def mindformers_plan(config: Config) -> Plan:
         eod=eod,
         masks_after_eod=reader.true(f"{own}.eod_mask_loss", "masks_after_eod"),
         resets_at_eod=any(reader.true(f"{own}.{key}") for key in _RESETTING) or compressed,
-        unseen=unseen,
+        unseen=_unseen(reader, own, pad),
         cache=reader.text(f"{own}.path_to_cache", "cache"),
         places=reader.places,
         undecided=tuple(reader.undecided),
         problems=tuple(reader.problems),
     )
+
+
+def _loader(reader: Reader, base: str) -> str | None:
+    """The class that reads the data; what would mix them once more is undecided."""
+    loader = reader.text(f"{base}.type", "loader")
+    if loader != _MEGATRON_LOADER:
+        reader.undecide(
+            f"{base}.type", say.type_is_not_its_data(base=base, loader=loader, megatron_loader=_MEGATRON_LOADER)
+        )
+    if reader.value(f"{base}.shuffle") is True:
+        reader.undecide(f"{base}.shuffle", say.shuffle_true_shuffles_once_more(base=base))
+    if reader.true("train_dataset.balance_enabled"):
+        reader.undecide("train_dataset.balance_enabled", say.balance_enabled_moves_micro_batches())
+    return loader
+
+
+def _unseen(reader: Reader, own: str, pad: int | None) -> dict[int, str]:
+    """The ids that the loss or the attention leaves out."""
+    unseen: dict[int, str] = {} if pad is None or pad < 0 else {pad: "loss"}
+    masked = reader.whole("resolved.transformer.pad_token_id", "pad_token_id")
+    if masked is not None and masked >= 0 and _masks_attention(reader, own):
+        unseen[masked] = "attention"
+    return unseen
 
 
 def _seed(reader: Reader, own: str) -> int | None:

@@ -12,7 +12,8 @@ from .plan import told
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ...schemas.diagnostic import Diagnostic
+    from ...schemas.diagnostic import Diagnostic, Severity
+    from ...schemas.message import Words
     from .plan import Plan
     from .tokenizer import Tokenizer
     from .tokens import Scan
@@ -49,54 +50,33 @@ def special_findings(
 
 
 def _ends(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None) -> list[Diagnostic]:
-    found: list[Diagnostic] = []
-    place = plan.place("eod")
-    eod = plan.eod
-    if eod is None and tokenizer is not None and plan.framework == "megatron":
-        eod = tokenizer.special.get("eos_token")
+    of_tokenizer = None if tokenizer is None else tokenizer.special.get("eos_token")
+    eod = of_tokenizer if plan.eod is None and plan.framework == "megatron" else plan.eod
+    ended = _ended(plan, name, scan, None if eod is None or eod < 0 else eod)
+    found = [] if ended is None else [told(say.eod(what=ended[0]), plan.file, plan.place("eod").span, ended[1])]
+    if eod is not None and eod >= 0 and of_tokenizer is not None and of_tokenizer != eod:
+        what = say.eod_is_but_the_tokenizer(eod=eod, of_tokenizer=of_tokenizer)
+        found.append(told(say.special(what=what), plan.file, plan.place("eod").span))
+    return found
+
+
+def _ended(plan: Plan, name: str, scan: Scan, eod: int | None) -> tuple[Words, Severity | None] | None:
+    """What is wrong between the id that ends a document for the run, and what the documents end with."""
     matters = plan.masks_after_eod or plan.resets_at_eod
     usual = usual_end(scan)
     ending = NOTHING if usual is None else say.of_the_sequences_end_with(usual=usual[1], usual2=usual[0])
     where = f"{name}: "
-    if matters and (eod is None or eod < 0):
-        if plan.framework == "mindformers":
-            found.append(
-                told(
-                    say.eod(what=say.the_run_masks_or_resets_2(where=where, ending=ending)),
-                    plan.file,
-                    place.span,
-                )
-            )
-        return found
-    if eod is None or eod < 0:
-        return found
+    if eod is None:
+        missed = matters and plan.framework == "mindformers"
+        return (say.the_run_masks_or_resets_2(where=where, ending=ending), None) if missed else None
     if matters and scan.complete and not scan.counts.get(eod, 0):
-        found.append(
-            told(
-                say.eod(what=say.the_run_masks_or_resets(where=where, eod=eod, ending=ending)),
-                plan.file,
-                place.span,
-            )
-        )
-    elif usual is not None and usual[1] >= _USUAL and usual[0] != eod and (matters or plan.framework == "mindformers"):
-        found.append(
-            told(
-                say.eod(what=say.the_run_takes_for_the(where=where, eod=eod, usual=usual[1], usual2=usual[0])),
-                plan.file,
-                place.span,
-                "error" if matters else "warning",
-            )
-        )
-    of_tokenizer = None if tokenizer is None else tokenizer.special.get("eos_token")
-    if of_tokenizer is not None and of_tokenizer != eod:
-        found.append(
-            told(
-                say.special(what=say.eod_is_but_the_tokenizer(eod=eod, of_tokenizer=of_tokenizer)),
-                plan.file,
-                place.span,
-            )
-        )
-    return found
+        return say.the_run_masks_or_resets(where=where, eod=eod, ending=ending), None
+    if usual is None or usual[1] < _USUAL or usual[0] == eod:
+        return None
+    said = say.the_run_takes_for_the(where=where, eod=eod, usual=usual[1], usual2=usual[0])
+    if matters:
+        return said, "error"
+    return (said, "warning") if plan.framework == "mindformers" else None
 
 
 def _masked(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, others: Sequence[Plan]) -> list[Diagnostic]:

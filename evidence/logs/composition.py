@@ -121,30 +121,33 @@ def _as_sum(run: Run, extras: Extras | None) -> tuple[array[float], Said]:
     balancing = [name for name in run.columns if name.endswith("load_balancing_loss") and run.has(name)]
     depths = [name for name in mtp_depths(list(run.columns)) if run.has(name)] or [MTP] * run.has(MTP)
     if extras is None:
-        parts = [*balancing, *depths]
-        if parts:
-            return losses, say("assumed-mixed", names=", ".join(parts))
-        return losses, say("assumed-plain")
+        parts = ", ".join(balancing + depths)
+        return losses, say("assumed-mixed", names=parts) if parts else say("assumed-plain")
     files = ", ".join(extras.files)
-    if not extras.balancing and not extras.mtp:
+    usable = depths if _steps_alone(run, extras) else []
+    terms = (("load_balancing_loss", extras.balancing, balancing), ("mtp_N loss", extras.mtp, usable))
+    wanted = [term for term in terms if term[1]]
+    if not wanted:
         return losses, say("nothing-added", files=files)
-    means = run.framework != "megatron" or extras.mtp_means or all(window == 1 for window in run.windows)
-    wanted: list[tuple[str, float, list[str]]] = []
-    missing: list[str] = []
-    if extras.balancing:
-        wanted.append(("load_balancing_loss", extras.balancing, balancing))
-        missing += [] if balancing else ["load_balancing_loss"]
-    if extras.mtp:
-        wanted.append(("mtp_N loss", extras.mtp, depths if means else []))
-        missing += [] if depths and means else ["mtp_N loss"]
+    missing = ", ".join(name for name, _, names in wanted if not names)
     if missing:
         what = " + ".join(f"{scale:g} * {name}" for name, scale, _ in wanted)
-        return losses, say("cannot-rebuild", what=what, missing=", ".join(missing))
+        return losses, say("cannot-rebuild", what=what, missing=missing)
+    summands = [(scale, name) for _, scale, names in wanted for name in names]
+    formula = " + ".join(["lm loss", *(f"{scale:g} * {name}" for scale, name in summands)])
+    return _summed(run, losses, summands), say("rebuilt", formula=formula, files=files)
+
+
+def _steps_alone(run: Run, extras: Extras) -> bool:
+    """Whether a line's losses of multi-token prediction are of the steps that its loss is of."""
+    return run.framework != "megatron" or extras.mtp_means or all(window == 1 for window in run.windows)
+
+
+def _summed(run: Run, losses: array[float], summands: Sequence[tuple[float, str]]) -> array[float]:
+    """The losses with further columns, where both are there."""
     total = array("d", losses)
-    for _, scale, names in wanted:
-        for name in names:
-            for row, value in enumerate(run.column(name)):
-                if total[row] != ABSENT and value != ABSENT:
-                    total[row] += scale * value
-    formula = " + ".join(["lm loss", *(f"{scale:g} * {name}" for _, scale, names in wanted for name in names)])
-    return total, say("rebuilt", formula=formula, files=files)
+    for scale, name in summands:
+        for row, value in enumerate(run.column(name)):
+            if total[row] != ABSENT and value != ABSENT:
+                total[row] += scale * value
+    return total

@@ -94,26 +94,42 @@ def plan_from(content: object, layout: Layout = Layout()) -> Plan:  # noqa: B008
     found = cast("dict[str, object]", content)
     if found.get("format") != FORMAT:
         raise PlanError("it is not a playbook's plan of this version", "它不是此版本流程目录的 plan")
-    texts = [found.get(name) for name in Names._fields]
-    reading, rungs, checks = (cast("list[object] | None", found.get(name)) for name in ("reading", "rungs", "checks"))
-    known = range(1, len(steps()))
-    if not all(isinstance(text, str) and text and not text.startswith("-") for text in texts):
-        raise PlanError("it does not name the pair's files", "其中没有两个文件的名称")
-    if not isinstance(reading, list) or not all(isinstance(word, str) and _READING.fullmatch(word) for word in reading):
-        raise PlanError("it does not say how the pair's files are read", "其中没有说明如何读取两个文件")
-    if (
-        not isinstance(rungs, list)
-        or not all(type(rung) is int and rung in known for rung in rungs)
-        or len(rungs) > len(set(rungs))
-    ):
-        raise PlanError("its rungs are not those of the ladder", "其中的级别不属于对齐阶梯")
+    names = _names(found)
+    reading = _reading(found.get("reading"))
+    rungs = _rungs(found.get("rungs"))
+    checks = found.get("checks")
     if not isinstance(checks, list):
         raise PlanError("it does not list its checks", "其中没有列出检查项")
-    chosen = {str(check) for check in checks}
-    numbers = tuple(cast("int", rung) for rung in rungs)
-    words = tuple(str(word) for word in reading)
     layout = layout._replace(devices=_devices(found.get("devices", {})), dynamic=found.get("dynamic") is True)
-    plan = _planned(Names(*(str(text) for text in texts)), words, numbers, lambda _check: True, layout)
+    plan = _planned(names, reading, rungs, lambda _check: True, layout)
+    return _chosen(plan, {str(check) for check in cast("list[object]", checks)})
+
+
+def _names(found: Mapping[str, object]) -> Names:
+    texts = [text for text in map(found.get, Names._fields) if isinstance(text, str) and text and text[0] != "-"]
+    if len(texts) != len(Names._fields):
+        raise PlanError("it does not name the pair's files", "其中没有两个文件的名称")
+    return Names(*texts)
+
+
+def _reading(content: object) -> tuple[str, ...]:
+    words = cast("list[object]", content) if isinstance(content, list) else [None]
+    known = tuple(word for word in words if isinstance(word, str) and _READING.fullmatch(word))
+    if len(known) != len(words):
+        raise PlanError("it does not say how the pair's files are read", "其中没有说明如何读取两个文件")
+    return known
+
+
+def _rungs(content: object) -> tuple[int, ...]:
+    listed = cast("list[object]", content) if isinstance(content, list) else [None]
+    rungs = tuple(rung for rung in listed if type(rung) is int and rung in range(1, len(steps())))
+    if len(set(rungs)) != len(listed):
+        raise PlanError("its rungs are not those of the ladder", "其中的级别不属于对齐阶梯")
+    return rungs
+
+
+def _chosen(plan: Plan, chosen: set[str]) -> Plan:
+    """The plan with the checks that are listed alone, and the stages that have some."""
     kept = [
         stage._replace(checks=tuple(check for check in stage.checks if f"{stage.id}/{check.id}" in chosen))
         for stage in plan.stages

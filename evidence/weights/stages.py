@@ -76,46 +76,56 @@ def chunks_of(cut: Cut, layers: int, *, further: bool, place: str, version: tupl
 
 def _counted(cut: Cut, layers: int, place: str) -> list[int]:
     """How many layers each chunk has, where they are counted rather than laid out."""
-    ranks = cut.pipeline
-    first, last = cut.decoder_first_pipeline_num_layers, cut.decoder_last_pipeline_num_layers
     embedding, loss = cut.account_for_embedding_in_pipeline_split, cut.account_for_loss_in_pipeline_split
-    if first is not None or last is not None:
-        if embedding or loss:
-            _refuse(place, say.account_for_in_pipeline_split())
-        if cut.num_layers_per_virtual_pipeline_stage is not None:
-            _refuse(place, say.uneven_stages_go_with_num())
-        if min(one for one in (first, last) if one is not None) < 1:
-            _refuse(place, say.the_first_and_the_last())
-        inner = ranks - (first is not None) - (last is not None)
-        rest = layers - (first or 0) - (last or 0)
-        if inner < 0 or rest < 0 or (rest % inner if inner else rest):
-            _refuse(place, say.layers_cannot_be_shared_by(rest=rest, inner=inner))
-        row = [
-            *([] if first is None else [first]),
-            *[rest // inner if inner else 0] * inner,
-            *([] if last is None else [last]),
-        ]
+    ends = (cut.decoder_first_pipeline_num_layers, cut.decoder_last_pipeline_num_layers)
+    if ends != (None, None):
+        row = _uneven(cut, layers, place)
     else:
         whole = layers + embedding + loss
-        if whole % ranks:
-            unreadable(say.split(named=f"layers ({whole})", parts=ranks, option="--pipeline-parallel"), place)
-        row = [whole // ranks] * ranks
-    rounds = 1 if cut.num_virtual_stages_per_pipeline_rank is None else cut.num_virtual_stages_per_pipeline_rank
-    if cut.num_layers_per_virtual_pipeline_stage is not None:
-        each = cut.num_layers_per_virtual_pipeline_stage
-        if each < 1 or row[0] % each:
-            _refuse(place, say.layers_of_a_rank_are(row=row[0], each=each))
-        rounds = row[0] // each
-    if rounds > 1 and ranks == 1:
-        _refuse(place, say.virtual_stages_need_pipeline_parallel())
-    if rounds < 1 or rounds * ranks > _MOST_CHUNKS or any(count % rounds for count in row):
-        _refuse(place, say.ranks_of_layers_have_no(row=row, rounds=rounds))
+        if whole % cut.pipeline:
+            unreadable(say.split(named=f"layers ({whole})", parts=cut.pipeline, option="--pipeline-parallel"), place)
+        row = [whole // cut.pipeline] * cut.pipeline
+    rounds = _rounds(cut, row, place)
     counts = [count // rounds for count in row] * rounds
     counts[0] -= embedding
     counts[-1] -= loss
     if min(counts) < 0:
         _refuse(place, say.a_stage_has_fewer_than())
     return counts
+
+
+def _uneven(cut: Cut, layers: int, place: str) -> list[int]:
+    """How many layers each rank has where the first's or the last's are given."""
+    if cut.account_for_embedding_in_pipeline_split or cut.account_for_loss_in_pipeline_split:
+        _refuse(place, say.account_for_in_pipeline_split())
+    if cut.num_layers_per_virtual_pipeline_stage is not None:
+        _refuse(place, say.uneven_stages_go_with_num())
+    first, last = (
+        [] if given is None else [given]
+        for given in (cut.decoder_first_pipeline_num_layers, cut.decoder_last_pipeline_num_layers)
+    )
+    if min(first + last) < 1:
+        _refuse(place, say.the_first_and_the_last())
+    inner = cut.pipeline - len(first) - len(last)
+    rest = layers - sum(first) - sum(last)
+    if inner < 0 or rest < 0 or (rest % inner if inner else rest):
+        _refuse(place, say.layers_cannot_be_shared_by(rest=rest, inner=inner))
+    return first + [rest // inner if inner else 0] * inner + last
+
+
+def _rounds(cut: Cut, row: list[int], place: str) -> int:
+    """How many chunks each rank has."""
+    rounds = 1 if cut.num_virtual_stages_per_pipeline_rank is None else cut.num_virtual_stages_per_pipeline_rank
+    each = cut.num_layers_per_virtual_pipeline_stage
+    if each is not None:
+        if each < 1 or row[0] % each:
+            _refuse(place, say.layers_of_a_rank_are(row=row[0], each=each))
+        rounds = row[0] // each
+    if rounds > 1 and cut.pipeline == 1:
+        _refuse(place, say.virtual_stages_need_pipeline_parallel())
+    if rounds < 1 or rounds * cut.pipeline > _MOST_CHUNKS or any(count % rounds for count in row):
+        _refuse(place, say.ranks_of_layers_have_no(row=row, rounds=rounds))
+    return rounds
 
 
 def _laid_out(cut: Cut, layers: int, further: bool, place: str) -> tuple[list[int], int | None]:
