@@ -72,7 +72,7 @@ def test_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_launcher_whose_arguments_nobody_gave(
     words: list[str], code: int, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is known to be wrong with MindSpore Transformers' own msrun_launcher.sh; a pair that it is half of is not fine."""
+    """Nothing is known to be wrong with MindSpore Transformers' own msrun_launcher.sh; half of a pair is not fine."""
     (folder / "launcher.sh").write_text('if [ $# != 2 ]; then exit 1; fi\neval "msrun --worker_num $2 $1"\n', "utf-8")
     (folder / "other.sh").write_text("python run_mindformer.py --config $1 --run_mode train\n", "utf-8")
     (folder / "paired.sh").write_text("python run_mindformer.py --config $1 --run_mode train\n", "utf-8")
