@@ -184,7 +184,7 @@ class Gathering:
             side = read_side(name, self._settings, self._reader, strictly=strictly)
         except UnreadableError as error:
             remark = without_training(error.diagnostic, self._reader.sources.get(error.diagnostic.file))
-            problem = _as_sure_as_it_is(error.diagnostic)
+            problem = _as_sure_as_it_is(error.diagnostic, name)
             if remark is not None:
                 self._remarks[name] = remark
             elif problem.kind.effect == "depends" and not strictly and name not in self._awaited:
@@ -207,11 +207,20 @@ class Gathering:
         return side.config.file
 
 
-def _as_sure_as_it_is(problem: Diagnostic) -> Diagnostic:
-    """Why a file could not be read: where that depends on what it does not say, nothing is known to be wrong."""
-    if problem.kind.effect != "depends":
+_NOT_HERE = ("SYN900", "SYN944")
+
+
+def _as_sure_as_it_is(problem: Diagnostic, name: str) -> Diagnostic:
+    """Why a file could not be read: where that depends on what it does not say, nothing is known to be wrong.
+
+    A file that a launch names by its absolute path may well be there where the run starts.
+    """
+    kind = problem.kind
+    if kind.code in _NOT_HERE and problem.file != name and os.path.isabs(problem.file):
+        kind = kind._replace(effect="depends")
+    if kind.effect != "depends":
         return problem
-    return problem._replace(kind=problem.kind._replace(severity="warning"))
+    return problem._replace(kind=kind._replace(severity="warning"))
 
 
 def _comparable(*sides: Side) -> bool:
