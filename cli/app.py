@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _ABOUT = {
     "en": "Will this MindSpore Transformers run train the same model, the same way, as that Megatron-LM run?",
-    "zh": "这个 MindSpore Transformers 训练任务，与那个 Megatron-LM 训练任务，训练的是同一个模型、以同样的方式吗？",
+    "zh": "这个 MindSpore Transformers 训练任务，与那个 Megatron-LM 训练任务，是否以同样的方式训练同一个模型？",
 }
 
 

@@ -38,18 +38,23 @@ class Gathering:
         self._unreadable: dict[str, Diagnostic] = {}
         self._remarks: dict[str, Diagnostic] = {}
         self._absolute: dict[str, str] = {}
+        self._awaited: frozenset[str] = frozenset()
+        """The files that have a configured partner, which is compared with nothing where they cannot be read."""
+        self._open: dict[str, Diagnostic] = {}
+        """Scripts whose launch hangs on what nobody gave: of them, alone, nothing is known to be wrong."""
 
     @property
     def files(self) -> tuple[str, ...]:
         """The files that were read: those that were named, then the partners that were pulled in."""
         order = dict.fromkeys((*self._names, *self._files))
-        read = (self._files.get(name) or (name if name in self._remarks else None) for name in order)
+        said = {**self._remarks, **self._open}
+        read = (self._files.get(name) or (name if name in said else None) for name in order)
         return tuple(file for file in read if file is not None)
 
     @property
     def remarks(self) -> list[Diagnostic]:
         """What is said of files in which there is nothing to check."""
-        return list(self._remarks.values())
+        return [*self._remarks.values(), *self._open.values()]
 
     @property
     def unreadable(self) -> list[Diagnostic]:
@@ -60,6 +65,7 @@ class Gathering:
     def groups(self) -> Iterator[tuple[Side, ...]]:
         """Every group: a file with its configured partner; of the others, one of each framework is a pair."""
         partners = self._partners()
+        self._awaited = frozenset(partners)
         if partners:
             yield from self._configured([name for name in self._names if name in partners], partners)
         rest = [name for name in self._names if name not in partners]
@@ -72,6 +78,7 @@ class Gathering:
             file = self._take(name)
             if file is not None:
                 yield (self._sides.pop(file),)
+        self._await_two()
 
     def is_one_pair(self, names: Sequence[str]) -> bool:
         """Whether there is just one file of each framework among the names."""
@@ -98,6 +105,13 @@ class Gathering:
             return {}
         found = {name: configuration.partner(self._shown(name)) for name in self._names}
         return {name: partner for name, partner in found.items() if partner is not None}
+
+    def _await_two(self) -> None:
+        """Of two files that were named, one that was read waits for the other: without it, nothing was compared."""
+        waits = len(self._names) == 2 and any(self._files.get(name) for name in self._names)
+        if waits:
+            self._unreadable.update(self._open)
+            self._open.clear()
 
     def _configured(self, names: Sequence[str], partners: Mapping[str, str]) -> Iterator[tuple[Side, ...]]:
         places = {self._place(self._shown(name)): name for name in reversed(self._names)}
@@ -170,10 +184,13 @@ class Gathering:
             side = read_side(name, self._settings, self._reader, strictly=strictly)
         except UnreadableError as error:
             remark = without_training(error.diagnostic, self._reader.sources.get(error.diagnostic.file))
-            if remark is None:
-                self._unreadable[name] = _as_sure_as_it_is(error.diagnostic)
-            else:
+            problem = _as_sure_as_it_is(error.diagnostic, name)
+            if remark is not None:
                 self._remarks[name] = remark
+            elif problem.kind.effect == "depends" and not strictly and name not in self._awaited:
+                self._open[name] = problem
+            else:
+                self._unreadable[name] = problem
             return None
         except (UsageError, ModuleNotFoundError):  # a mistake of the caller, and a checkout that is not built
             raise
@@ -190,11 +207,20 @@ class Gathering:
         return side.config.file
 
 
-def _as_sure_as_it_is(problem: Diagnostic) -> Diagnostic:
-    """Why a file could not be read: where that depends on what it does not say, nothing is known to be wrong."""
-    if problem.kind.effect != "depends":
+_NOT_HERE = ("SYN900", "SYN944")
+
+
+def _as_sure_as_it_is(problem: Diagnostic, name: str) -> Diagnostic:
+    """Why a file could not be read: where that depends on what it does not say, nothing is known to be wrong.
+
+    A file that a launch names by its absolute path may well be there where the run starts.
+    """
+    kind = problem.kind
+    if kind.code in _NOT_HERE and problem.file != name and os.path.isabs(problem.file):
+        kind = kind._replace(effect="depends")
+    if kind.effect != "depends":
         return problem
-    return problem._replace(kind=problem.kind._replace(severity="warning"))
+    return problem._replace(kind=kind._replace(severity="warning"))
 
 
 def _comparable(*sides: Side) -> bool:

@@ -56,6 +56,42 @@ def test_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (folder / "qwen3_dense").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["launcher.sh"], 0),
+        (["launcher.sh", "other.sh"], 0),
+        (["launcher.sh", "setup.sh"], 0),
+        (["launcher.sh", "qwen3_dense/mindformers.yaml"], 2),
+        (["launcher.sh", "other.sh", "qwen3_dense/mindformers.yaml"], 0),
+        (["launcher.sh", "--fail-on", "warning"], 1),
+        (["cluster.sh"], 0),
+        (["cluster.sh", "--confine"], 0),
+        (["here.sh"], 2),
+        (["/no/such/launcher.sh"], 2),
+        (["paired.sh"], 2),
+        (["qwen3_dense/mindformers.yaml", "setup.sh", "--config", "pairs.toml"], 2),
+    ],
+)
+def test_a_launcher_whose_arguments_nobody_gave(
+    words: list[str], code: int, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is known to be wrong with MindSpore Transformers' own msrun_launcher.sh; half of a pair is not fine."""
+    (folder / "launcher.sh").write_text('if [ $# != 2 ]; then exit 1; fi\neval "msrun --worker_num $2 $1"\n', "utf-8")
+    (folder / "other.sh").write_text("python run_mindformer.py --config $1 --run_mode train\n", "utf-8")
+    (folder / "paired.sh").write_text("python run_mindformer.py --config $1 --run_mode train\n", "utf-8")
+    for name, place in (("cluster", "/no/such/train.yaml"), ("here", "configs/train.yaml")):
+        (folder / f"{name}.sh").write_text(f"python run_mindformer.py --config {place} --run_mode train\n", "utf-8")
+    (folder / "setup.sh").write_text("pip install numpy\n", "utf-8")
+    pairs = 'pairs = [{ megatron = "paired.sh", mindformers = "qwen3_dense/mindformers.yaml" }]\n'
+    (folder / "pairs.toml").write_text(pairs, "utf-8")
+    if words[0] == "paired.sh":
+        (folder / "accmap.toml").write_text(pairs, "utf-8")
+    assert run(capsys, *words)[0] == code
+    if code != 2:
+        assert "will not start" not in run(capsys, *words)[1]
+
+
 @pytest.mark.usefixtures("folder")
 def test_remarks_are_counted_and_listed_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml")

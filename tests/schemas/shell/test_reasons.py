@@ -28,12 +28,12 @@ def missing(path: str) -> SourceText:
         (
             "if ping; then A=1; else A=2; fi\ntorchrun a.py --x $A\n",
             "it depends on the test at line 1; settle it with --branch 1=yes or --branch 1=no",
-            "取决于第 1 行的判断，请用 --branch 1=yes 或 --branch 1=no 选定",
+            "取决于第 1 行的条件，请用 --branch 1=yes 或 --branch 1=no 选定",
         ),
         (
             'if [ "$N" = 1 ]; then A=1; else A=2; fi\ntorchrun a.py --x $A\n',
             "it depends on the test at line 1, where N is not set in the file; give it with --var N=VALUE",
-            "取决于第 1 行的判断：文件中未设置 N，请用 --var N=VALUE 给出",
+            "取决于第 1 行的条件：文件中未设置 N，请用 --var N=VALUE 给出",
         ),
         (
             "torchrun a.py --x $(hostname)\n",
