@@ -31,8 +31,12 @@ _ORDER = ("nothing-to-set", "unwritten", "not-run", "unseen", "proved")
 _LOSES = ("unsupported", "one-way")
 _LATER = ("optimizer.", "gradient.", "schedule.", "init.", "moe.router.bias_update_rate", "tokenizer.")
 """Fields that a first step does not show."""
-_MOST_RUN = 5
+_MOST_RUN = 4
 """How often the models are asked for one field, in one context after the other, with one side as the origin."""
+_OF_A_STEP = (
+    "model.", "attention.", "position.", "norm.", "activation.", "init.", "moe.", "mtp.", "optimizer.", "gradient.",
+)  # fmt: skip
+"""Fields that a step of a model is expected to show; of others one question is enough."""
 _MOST_LOST = 2
 """Values of which it is proved that they are lost, before no more are looked for that are carried over."""
 
@@ -104,6 +108,8 @@ class Judge:
         return best
 
     def _all(self, row: Row, field: FieldName) -> Iterator[Tried]:
+        once = not field.startswith(_OF_A_STEP) or self._hints.get(field, {}).get("outcome") == "unseen"
+        most = 1 if once else _MOST_RUN
         for origin in ORIGINS:
             side = self.bench.side(row, origin)
             if side is None or side.fixed is not None or not side.keys:
@@ -113,7 +119,7 @@ class Judge:
                 for tried in self._context(row, field, origin, context):
                     yield tried
                     asked += tried.outcome != "unwritten"
-                if asked >= _MOST_RUN:
+                if asked >= most:
                     break
 
     def _context(self, row: Row, field: FieldName, origin: Framework, context: str) -> Iterator[Tried]:

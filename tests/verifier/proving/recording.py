@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 STAR = [f"{name}x1.9" for name in names("megatron")] + [f"0.12x{name}" for name in names("mindformers")]
 REASONS: dict[str, dict[str, str]] = house_yaml(Path(__file__).with_name("reasons.yaml").read_text("utf-8"))
-HEAD = """# What the real models have said of every field with numeric impact; `tests/verifier/prove.py --report --write`
+HEAD = """# What the models have said of every field with numeric impact: `tests/verifier/prove.py --report --write`
 # `digest` is of the field's row: when what the row says changes, the proof no longer counts.
 #   pairs    Megatron-LM × MindSpore Transformers
 #   value    what was written in place of the context's value, and `from` which side accmap converted it
@@ -124,7 +125,9 @@ def write_proofs(folder: Path) -> None:
         entry |= {kind: list(at[kind].values()) for kind in ("proved", "unproved") if at[kind]}
         text = yaml.safe_dump({field: entry}, allow_unicode=True, width=118, sort_keys=False, default_flow_style=None)
         lines.append("".join(f"  {line}\n" for line in text.splitlines()))
-    (ROOT / "mappings" / "proofs.yaml").write_text("".join(lines), "utf-8")
+    written = ROOT / "mappings" / "proofs.yaml"
+    written.write_text("".join(lines), "utf-8")
+    subprocess.run([sys.executable, str(ROOT / "tools" / "block_yaml.py"), str(written)], check=True)
 
 
 def _order(pair: str) -> tuple[int, list[str]]:
