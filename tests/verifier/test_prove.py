@@ -19,7 +19,7 @@ from recording import Journal, digests, outcome
 
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mappings.tables import rows_of
-from accmap.verifier.verify import Workers, missing
+from accmap.verifier.verify import Workers, missing, verify
 
 CENTRE = Versions("0.12", "1.9")
 NOT_YET = ("window", "clipped")
@@ -45,7 +45,7 @@ def test_the_pairs_form_a_star() -> None:
 @pytest.mark.parametrize(
     ("field", "before", "first"),
     [
-        ("norm.epsilon", 1e-6, 2e-6),
+        ("norm.epsilon", 1e-6, 5e-7),
         ("model.num_layers", 2, 4),
         ("attention.qk_layernorm", False, True),
         ("moe.layer_pattern", [1, 1], [0, 1]),
@@ -105,12 +105,32 @@ def test_the_models_decide(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def wrongly(text: str, framework: Any, version: str) -> Any:
             """As if a row wrote another value of a number than it says that it does."""
-            return real(text.replace("rms_norm_eps: 2.0e-06", "rms_norm_eps: 3.0e-06"), framework, version)
+            return real(text.replace("rms_norm_eps: 5.0e-07", "rms_norm_eps: 3.0e-06"), framework, version)
 
         real = read
         monkeypatch.setattr("minimal_pairs.read", wrongly)
         judge = Judge(CENTRE, {}, workers, {})
         assert said("norm.epsilon") != ["proved"]
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.parametrize(
+    ("origin", "context", "more", "field"),
+    [
+        # No layer of MindSpore Transformers reads it.
+        ("mindformers", "plain", {"model.model_config.softmax_scale": 0.5}, "attention.softmax_scale"),
+        # Megatron-LM reads it with --moe-router-group-topk alone; written as it is, MindSpore Transformers stops.
+        ("megatron", "experts", {"moe_router_num_groups": 2}, "moe.router.num_groups"),
+    ],
+)
+def test_what_the_prover_found(origin: Any, context: str, more: dict[str, Any], field: str) -> None:
+    bench = Bench(CENTRE)
+    written = bench.convert(bench.text(origin, {**bench.settings(context, origin), **more}), origin)
+    row = next(one for one in written.translation.rows if one.field == field)
+    assert not row.changes_numbers
+    assert verify(*written.pair).verdict == "match"
 
 
 def test_what_a_side_cannot_say_is_not_written() -> None:

@@ -54,7 +54,7 @@ def _whole(before: Value) -> Iterator[Value]:
 
 def _real(before: Value) -> Iterator[Value]:
     if isinstance(before, (int, float)) and not isinstance(before, bool) and before:
-        yield from (before * 2.0, before * 0.5, before * 100.0)
+        yield from (before * 0.5, before * 2.0, before * 100.0)
     yield from (0.5, 2.0, 0.1, 8.0, 0.0)
 
 

@@ -133,7 +133,7 @@ class Judge:
             tried = self._value(Tried("unwritten", field, value, context, origin), base)
             if tried is not None:
                 yield tried
-                if tried.outcome != "unwritten":
+                if tried.outcome not in ("unwritten", "not-run"):
                     return
 
     def _again(self, field: FieldName, hint: Mapping[str, Any]) -> Tried:
@@ -174,6 +174,10 @@ class Judge:
             # The report says itself that something else is not the same, so nothing was promised.
             return tried._replace(said=f"with it the report also loses {', '.join(sorted(also))}")
         verdict, agrees, said = self._verdict(alike.pair)
+        if verdict == "mismatch" and not carried:
+            # The other side has not even the context: that the value changes this side's own model is all there is.
+            own, parts, why = self._parted(field, (base.origin, changed.origin))
+            return tried._replace(outcome="proved" if own == "mismatch" else "unseen", parts=parts, said=why)
         if verdict == "not-verifiable":
             return tried._replace(outcome="not-run", said=said)
         apart = Written(base.origin, changed.converted, base.translation) if carried else changed
