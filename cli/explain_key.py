@@ -14,6 +14,7 @@ from ..mapper.row_words import (
     flags,
     megatron_names,
     mindformers_names,
+    proof_words,
     shown_key,
     shown_value,
     values,
@@ -48,6 +49,7 @@ _WORDS = {
     "static": ("static graph", "静态图"),
     "dynamic": ("dynamic graph", "动态图"),
     "loss": ("translation", "转换"),
+    "proof": ("proof", "证明"),
     "only": ("applies where", "适用条件"),
     "note": ("note", "说明"),
     "caveat": ("exception", "例外"),
@@ -139,6 +141,7 @@ def _row(row: Row, language: Language) -> dict[str, Any]:
         "fields": [_field(name, language) for name in row.fields],
         "loss": row.loss,
         "loss_means": LOSS[row.loss][place],
+        "proof": proof_words(row, language) or None,
         "only": conditions(row.only, language) or None,
         "megatron": _sides(row.megatron, language, megatron=True),
         "static": _sides(row.static, language, megatron=False),
@@ -279,7 +282,7 @@ def _row_lines(entry: Mapping[str, Any], place: int) -> Iterator[_Line]:
         if not entry[side]:
             yield _Line(_WORDS[side][place], _WORDS["nothing"][place])
     yield _Line(_WORDS["loss"][place], f"{entry['loss']}: {entry['loss_means']}")
-    for label in ("only", "note"):
+    for label in ("proof", "only", "note"):
         if entry[label]:
             yield _Line(_WORDS[label][place], entry[label])
     for caveat in entry["caveats"]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 
+from ..mappings.proofs import BY_READING
 from ..schemas.border.outgoing import painted, tell
 from ..schemas.config import Basis
 from ..schemas.light_typing import TYPE_CHECKING
@@ -97,6 +99,9 @@ def print_report(translation: Translation, language: Language) -> None:
     for row, names in lines.values():
         tell(_line(row, list(dict.fromkeys(names)), language, colour))
     tell(_count(translation, language))
+    proofs = _proofs(translation, language)
+    if proofs:
+        tell(proofs)
     tell(_versions(translation, language))
 
 
@@ -120,6 +125,10 @@ def _line(row: ReportRow, names: list[str], language: Language, colour: bool) ->
     return f"{painted(status, _STYLE[row.status], colour)} ({impact}){named}: {row.zh if chinese else row.en}"
 
 
+_OF = ("{count} {words}", "{words} {count} 项")
+_EXACT = ("of {count} exact rows that change numbers: {named}", "{count} 个影响数值的精确条目中：{named}")
+
+
 def _count(translation: Translation, language: Language) -> str:
     counts: dict[str, int] = {}
     silent = 0
@@ -134,6 +143,20 @@ def _count(translation: Translation, language: Language) -> str:
     if silent:
         named.append(_SILENT[language == "zh"].format(silent))
     return f"{translation.source}: " + ", ".join(named)
+
+
+def _proofs(translation: Translation, language: Language) -> str:
+    """How many exact rows that change numbers the real models have proved; the others are exact by reading."""
+    versions = translation.proved_versions
+    held = [row for row in translation.rows if row.impact == "numerics" and row.status == "exact" and row.field]
+    words = Counter(str(proof["words"]) for row in held if (proof := row.proof(versions, language)) is not None)
+    if not held:
+        return ""
+    named = [_OF[language == "zh"].format(count=count, words=word) for word, count in words.most_common()]
+    left = len(held) - sum(words.values())
+    if left:
+        named.append(_OF[language == "zh"].format(count=left, words=BY_READING.text(language)))
+    return _EXACT[language == "zh"].format(count=len(held), named=", ".join(named))
 
 
 def _versions(translation: Translation, language: Language) -> str:

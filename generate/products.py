@@ -32,6 +32,7 @@ MAKERS = (
     "mappings.compile_keys",
     "mappings.compile_stops",
     "mappings.compile_tables",
+    "mappings.compile_proofs",
     "mappings.compile_transformer_config",
     "mappings.compile_weights",
     "rules.compile_defects",

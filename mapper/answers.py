@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -40,6 +40,20 @@ class TransformerFieldJson(Open):
     mindformers: Value
 
 
+class ProofJson(Open):
+    """What the real models have proved of a field in these versions: docs/verify.md, the proof of the tables."""
+
+    kind: Literal["pair", "each-side"] = Field(
+        description="pair: in these two versions; each-side: each of them with another partner."
+    )
+    pairs: list[list[str]] = Field(description="Versions of Megatron-LM and MindSpore Transformers that were run.")
+    date: str
+    value: Value = Field(description="The value it was proved with.")
+    agrees: float | None = Field(description="The largest relative difference between the models that match.")
+    parts: float | None = Field(description="The same where one side has another value; null where the weights differ.")
+    words: str
+
+
 class ReportRowJson(Open):
     """What became of one field, or of one key without a field."""
 
@@ -51,7 +65,9 @@ class ReportRowJson(Open):
     impact: Impact
     reversible: bool
     defines_model: bool
-    proof: Annotated[dict[str, Any] | None, Given()]
+    proof: Annotated[ProofJson | None, Given()] = Field(
+        description="What the real models have proved of the field; null where the status is exact by reading."
+    )
     origin: Literal["explicit", "default"]
     message: Annotated[str, Spoken()]
     transformer_config: Annotated[list[TransformerFieldJson] | None, From("resolved"), LeftOut(())] = None

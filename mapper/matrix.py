@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from ..mappings.proofs import BY_READING, proved_on, quantity_proofs
 from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.versions import known_names
-from .recipe.vocabulary import vocabulary
+from .recipe.vocabulary import COMPUTED, vocabulary
 from .row_words import (
     LOSS,
     behaviour,
@@ -18,12 +19,13 @@ from .row_words import (
     differs_from_guide,
     megatron_names,
     mindformers_names,
+    proof_words,
     shown_key,
     with_versions,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..mappings.tables import Row, Side
     from ..schemas.diagnostic import Language
@@ -58,6 +60,9 @@ with defaults by version.
   nothing to set and behaves like this. A dash means that the side has no such concept.
 - `…KEY` is a key of the model: `model.model_config.KEY` in the static graph, `model.KEY` in the dynamic one.
 - *Also read* are names that mean the same in some version; accmap reads them and writes the first.
+- *Proved on* names the pairs of versions in which the real models were run for the row: with the value on both sides
+  they match, with it on one side they do not ([verify](verify.md#the-proof-of-the-tables)). *Exact by reading* has no
+  such run.
 - [n] refers to the sources at the end of a topic; an id such as `map.model.02` names a line of the accuracy guide.
 
 | Translation | |
@@ -74,6 +79,8 @@ Megatron-LM（{megatron}）与 MindSpore Transformers（静态图 {static}，动
 - 括号中的名称由 Megatron-LM 推导，没有对应参数。“恒为 X”表示该侧无可设置项，行为固定。
 - `…KEY` 为模型键：静态图为 `model.model_config.KEY`，动态图为 `model.KEY`。“–”表示该侧没有此概念。
 - “也读取”为某些版本中含义相同的名称；accmap 可读取，写出时用第一个。
+- “已在…上证明”指出为该条目实际运行过两侧模型的版本组合：两侧取同一值时一致，仅一侧取该值时不一致
+  （见 [verify](verify.zh-CN.md#映射表的证明)）。“经阅读源码确认为精确”表示未做此类运行。
 - [n] 为各主题末尾的来源编号；形如 `map.model.02` 的编号指精度指南中的条目。
 
 | 转换 | |
@@ -85,6 +92,22 @@ _HEAD = (
     "| 字段 | Megatron-LM | MindSpore Transformers | 转换 | |\n| --- | --- | --- | --- | --- |",
 )
 _GUIDE = ("## Where the accuracy guide and the code differ", "## 精度指南与代码不一致之处")
+_COMPUTED = (
+    """## Computed quantities
+
+What follows from the fields by each framework's own formulas, with the pairs of versions in which values of the named
+fields moved it alike on both sides and the real models matched.
+
+| Quantity | Proof |
+| --- | --- |""",
+    """## 计算量
+
+由各框架自身公式从字段得出的量，以及在哪些版本组合中，所列字段的取值使其在两侧同样变化且真实模型一致。
+
+| 计算量 | 证明 |
+| --- | --- |""",
+)
+_BY = ("{words} by {fields}", "{words}，依据 {fields}")
 _WITHOUT = (
     """## Without a row
 
@@ -132,6 +155,7 @@ def document(language: Language) -> str:
     for row in table().rows:
         if differs_from_guide(row):
             lines.append(f"- `{row.fields[0]}`: {row.zh if place else row.en}")
+    lines += ["", _COMPUTED[place], *_quantities(language)]
     lines += ["", _WITHOUT[place], *_without(place)]
     return "\n".join(lines) + "\n"
 
@@ -148,7 +172,7 @@ def _topic(rows: Sequence[Row], language: Language) -> list[str]:
             _fields(row, language),
             _megatron(row, language),
             _mindformers(row, language),
-            row.loss,
+            "<br>".join(filter(None, (row.loss, proof_words(row, language)))),
             _remarks(row, language) + " " + ", ".join(f"[{numbers[source]}]" for source in row.sources),
         )
         lines.append(f"| {' | '.join(cell.strip().replace('|', '&#124;') for cell in cells)} |")
@@ -208,6 +232,18 @@ def _remarks(row: Row, language: Language) -> str:
         text = (caveat.zh if place else caveat.en).replace("{", "").replace("}", "")
         parts.append(_IF[place].format(when=conditions(caveat.when, language), text=text))
     return " ".join(dict.fromkeys(parts))
+
+
+def _quantities(language: Language) -> Iterator[str]:
+    for name, field in vocabulary().items():
+        if name.startswith(COMPUTED):
+            known = quantity_proofs(name)
+            pairs = dict.fromkeys(pair for _field, listed in known for pair in listed)
+            words = (proved_on(pairs) if pairs else BY_READING).text(language)
+            if known:
+                fields = ", ".join(f"`{one}`" for one, _pairs in known)
+                words = _BY[language == "zh"].format(words=words, fields=fields)
+            yield f"| `{name}` {field.zh if language == 'zh' else field.en} | {words} |"
 
 
 def _without(place: int) -> list[str]:

@@ -170,6 +170,31 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
     return f"{target}, where {when} ({caveat.status}): {sentence}"
 
 
+def proof_words(row: Row, language: Language) -> str:
+    """What the real models have proved of a row's fields that change numbers; a speed or a name needs no proof."""
+    from ..mappings.proofs import BY_READING, READ, proofs_of, proved_on, unproved
+    from .recipe.vocabulary import vocabulary
+
+    known = vocabulary()
+    fields = [field for field in row.fields if (row.impact or known[field].impact) == "numerics"]
+    if not fields:
+        return ""
+    by_words: dict[str, list[str]] = {}
+    for field in fields:
+        pairs = [pair for proof in proofs_of(field) for pair in proof.pairs]
+        if pairs:
+            words = proved_on(pairs).text(language)
+        else:
+            reasons = dict.fromkeys(one.zh if language == "zh" else one.en for one in unproved(field))
+            words = (BY_READING if row.loss == "exact" else READ).text(language) + (
+                f" ({'; '.join(reasons)})" if reasons else ""
+            )
+        by_words.setdefault(words, []).append(field)
+    if len(by_words) == 1:
+        return next(iter(by_words))
+    return "; ".join(f"{', '.join(names)}: {words}" for words, names in by_words.items())
+
+
 def differs_from_guide(row: Row) -> bool:
     """Whether the row's note says that the accuracy guide and the code differ."""
     return "guide" in row.en.lower()

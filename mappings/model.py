@@ -256,3 +256,52 @@ class StopsFile(_Strict):
     """Everything that is known to stop after it has loaded."""
 
     stops: list[Stop]
+
+
+class FieldProof(_Strict):
+    """One field that the real models have proved in some pairs of versions."""
+
+    pairs: Annotated[list[str], Field(min_length=1)]
+    date: str
+    value: str | int | float | bool | list[Any] | None
+    context: str
+    """The settings it was tried in: a name of the prover's contexts."""
+    origin: Literal["megatron", "mindformers"] = Field(alias="from")
+    """The side that was written; accmap made the other."""
+    carried: bool = True
+    agrees: float | None = None
+    parts: float | None = None
+    computed: list[str] = []
+
+
+class FieldUnproved(_Strict):
+    """Why they say nothing of it in some pairs."""
+
+    pairs: Annotated[list[str], Field(min_length=1)]
+    reason: str
+    said: str | None = None
+    """What the framework or accmap said of it."""
+
+
+class FieldProofs(_Strict):
+    """One field with numeric impact."""
+
+    row: str | None = None
+    """The first field of its row, where it is another one."""
+    digest: str
+    proved: list[FieldProof] = []
+    unproved: list[FieldUnproved] = []
+
+
+class ProofsFile(_Strict):
+    """What `tests/verifier/prove.py` found."""
+
+    reasons: dict[str, Text]
+    fields: dict[str, FieldProofs]
+
+    @model_validator(mode="after")
+    def _named(self) -> ProofsFile:
+        used = {one.reason for field in self.fields.values() for one in field.unproved}
+        if used - self.reasons.keys():
+            raise ValueError(f"no such reason: {', '.join(sorted(used - self.reasons.keys()))}")
+        return self

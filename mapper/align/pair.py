@@ -10,7 +10,7 @@ from ..translate.megatron_file import megatron_text
 from ..translate.mindformers_file import mindformers_text
 from ..translate.read_back import read_back
 from ..translate.report import summary
-from ..translate.target import TargetSetting, Translation
+from ..translate.target import TargetSetting, Translation, versions_of_proofs
 from ..translate.translation import translate_recipe
 from .alignment import Alignment, Change, align, experiment, with_paths
 from .neutral import recipe_read_back, without_losses
@@ -69,13 +69,14 @@ class Pair(NamedTuple):
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The contract's `pair`, without the files."""
         megatron, mindformers = self.megatron, self.mindformers
+        proved = versions_of_proofs((megatron.version, megatron.dialect), (mindformers.version, mindformers.dialect))
         found: dict[str, object] = {
             "source": self.source,
             "target": ", ".join(
                 f"{side.target_framework} {side.version} ({side.dialect})" for side in (megatron, mindformers)
             ),
             "versions": [entry for side in (megatron, mindformers) for entry in side.versions(language)[-1:]],
-            "rows": [row.to_json(language) for row in self.rows],
+            "rows": [row.to_json(language, proved) for row in self.rows],
             "summary": summary(self.rows),
             "changes": [change.to_json(language) for change in self.changes],
             "read_back": {SCRIPT: megatron.back.to_json(), CONFIGURATION: mindformers.back.to_json()},

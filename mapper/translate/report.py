@@ -66,11 +66,19 @@ class ReportRow(NamedTuple):
         """Whether the source writes it, or has it by default."""
         return "explicit" if self.explicit else "default"
 
-    def to_json(self, language: Language = "en") -> dict[str, object]:
-        """The contract's row."""
+    def proof(self, versions: tuple[str, str] | None, language: Language = "en") -> dict[str, object] | None:
+        """What the real models have proved of this field, in these versions or in each of them."""
+        if versions is None or self.field is None or self.impact != "numerics":
+            return None
+        from ...mappings.proofs import proof_json
+
+        return proof_json(self.field, *versions, self.status, language)
+
+    def to_json(self, language: Language = "en", versions: tuple[str, str] | None = None) -> dict[str, object]:
+        """The contract's row; `versions` are Megatron-LM's and MindSpore Transformers', where proofs speak of both."""
         from ..answers_compiled import report_row_json
 
-        return report_row_json(self, language)
+        return report_row_json(self, language, proof=self.proof(versions, language))
 
 
 def summary(rows: tuple[ReportRow, ...]) -> dict[str, int]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.megatron.forks import OWN
+from ...schemas.version_text import minor_of
 from .report import summary
 
 if TYPE_CHECKING:
@@ -31,6 +33,13 @@ class TargetSetting(NamedTuple):
     """Whether the source names it; otherwise a default is made explicit."""
     notes: tuple[str, ...]
     """The source's own names for it, for the comment."""
+
+
+def versions_of_proofs(megatron: tuple[str, str], mindformers: tuple[str, str]) -> tuple[str, str] | None:
+    """The versions that proofs speak of, from each side's version and dialect: of no fork and no other graph."""
+    if (megatron[1], mindformers[1]) != (OWN, "static"):
+        return None
+    return minor_of(megatron[0]) or megatron[0], minor_of(mindformers[0]) or mindformers[0]
 
 
 class ReadBack(NamedTuple):
@@ -77,6 +86,14 @@ class Translation(NamedTuple):
         verdict: Verdict = "not-read" if self.written is None else "differs" if self.unsaid else "as-reported"
         return ReadBack(verdict, self.compared, self.undecided, self.unsaid)
 
+    @property
+    def proved_versions(self) -> tuple[str, str] | None:
+        """Megatron-LM's version and MindSpore Transformers'; None for a dialect that proofs do not speak of."""
+        source, written = (self.recipe.version, self.recipe.dialect), (self.version, self.dialect)
+        if self.target_framework == "megatron":
+            source, written = written, source
+        return versions_of_proofs(source, written)
+
     def versions(self, language: Language) -> list[dict[str, object]]:
         """Both frameworks' versions, and where each comes from."""
         basis = self.recipe.basis
@@ -93,7 +110,7 @@ class Translation(NamedTuple):
             "source": self.source,
             "target": f"{self.target_framework} {self.version} ({self.dialect})",
             "versions": self.versions(language),
-            "rows": [row.to_json(language) for row in self.rows],
+            "rows": [row.to_json(language, self.proved_versions) for row in self.rows],
             "summary": summary(self.rows),
             "read_back": self.back.to_json(),
         }

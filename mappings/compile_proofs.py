@@ -1,0 +1,67 @@
+"""Makes `proofs_compiled.py` from `proofs.yaml`: the proofs of rows that still say what was proved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..schemas.house_yaml import house_yaml
+from ..schemas.literal_module import literal_module
+from .model import ProofsFile
+from .proof_digests import digests_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .model import FieldProofs
+
+HERE = Path(__file__).parent
+SOURCE = HERE / "proofs.yaml"
+
+
+def standing() -> dict[str, Any]:
+    """The proofs of rows that have not changed since, by the compiled module's constants."""
+    written = ProofsFile.model_validate(house_yaml(SOURCE.read_text("utf-8")))
+    now = digests_of(lambda name: (HERE / name).read_text("utf-8"))
+    valid = {name: field for name, field in written.fields.items() if now.get(field.row or name) == field.digest}
+    known = {reason: (text.en, text.zh) for reason, text in written.reasons.items()}
+    proved = {
+        name: tuple(
+            (_pairs(one.pairs), one.date, one.value, one.carried, one.agrees, one.parts) for one in field.proved
+        )
+        for name, field in valid.items()
+        if field.proved
+    }
+    return {
+        "PROVED": proved,
+        "UNPROVED": {
+            name: tuple((_pairs(one.pairs), *known[one.reason]) for one in field.unproved)
+            for name, field in valid.items()
+            if field.unproved
+        },
+        "QUANTITIES": _quantities(valid),
+    }
+
+
+def _quantities(valid: dict[str, FieldProofs]) -> dict[str, Any]:
+    found: dict[str, dict[str, tuple[Any, ...]]] = {}
+    for name, field in valid.items():
+        for one in field.proved:
+            for quantity in one.computed:
+                by = found.setdefault(quantity, {})
+                by[name] = (*by.get(name, ()), *_pairs(one.pairs))
+    return {quantity: tuple(by.items()) for quantity, by in sorted(found.items())}
+
+
+def _pairs(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    found: list[tuple[str, str]] = []
+    for text in texts:
+        megatron, _, mindformers = text.partition(" × ")
+        found.append((megatron, mindformers))
+    return tuple(found)
+
+
+def products() -> dict[str, str]:
+    """The compiled module."""
+    about = "What the real models have said of the rows; compiled from proofs.yaml."
+    return {"mappings/proofs_compiled.py": literal_module(about, **standing())}

@@ -1,0 +1,123 @@
+"""What the real models have said of the rows: `proofs.yaml`, written by `tests/verifier/prove.py`.
+
+Only what explains or reports rows reads it. A proof is of one field, in pairs of versions that form a star: every
+Megatron-LM with one MindSpore Transformers, and one Megatron-LM with every MindSpore Transformers.
+"""
+
+from __future__ import annotations
+
+from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.message import Words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import TypeAlias
+
+    from ..schemas.config import Value
+    from ..schemas.diagnostic import Language
+    from .tables import Status
+
+    Pair: TypeAlias = "tuple[str, str]"
+
+CARRIED: tuple[Status, ...] = ("exact", "conditional", "made-explicit")
+
+
+class Proof(NamedTuple):
+    """One field in some pairs of versions."""
+
+    pairs: tuple[Pair, ...]
+    date: str
+    value: Value
+    """What was written in place of the base's value."""
+    carried: bool
+    """Whether both sides had it and matched; otherwise it was lost, as the report said, and the models parted."""
+    agrees: float | None
+    """The largest relative difference between the models that match."""
+    parts: float | None
+    """The largest one between those that must not; None where not even their weights are the same."""
+
+
+class Unproved(NamedTuple):
+    """Why the models say nothing of a field in some pairs."""
+
+    pairs: tuple[Pair, ...]
+    en: str
+    zh: str
+
+
+def proofs_of(field: str) -> tuple[Proof, ...]:
+    """Every proof of a field."""
+    from .proofs_compiled import PROVED
+
+    return tuple(Proof(*one) for one in PROVED.get(field, ()))
+
+
+def unproved(field: str) -> tuple[Unproved, ...]:
+    """Why there is none, where that was tried."""
+    from .proofs_compiled import UNPROVED
+
+    return tuple(Unproved(*one) for one in UNPROVED.get(field, ()))
+
+
+def quantity_proofs(name: str) -> Sequence[tuple[str, tuple[Pair, ...]]]:
+    """The fields whose proofs moved a computed quantity alike on both sides, with the pairs."""
+    from .proofs_compiled import QUANTITIES
+
+    return QUANTITIES.get(name, ())
+
+
+def proof_json(
+    field: str, megatron: str, mindformers: str, status: Status, language: Language
+) -> dict[str, object] | None:
+    """What stands beside a status in the report; None where nothing of the kind was proved in these versions."""
+    if status == "unresolved":
+        return None
+    carried = status in CARRIED
+    known = [one for one in proofs_of(field) if one.carried == carried]
+    exact = next((one for one in known if (megatron, mindformers) in one.pairs), None)
+    if exact is not None:
+        used, pairs = [exact], [(megatron, mindformers)]
+        words = proved_on(pairs)
+    else:
+        sides = [_on_side(known, place, version) for place, version in enumerate((megatron, mindformers))]
+        if None in sides:
+            return None
+        used = [side[0] for side in sides if side is not None]
+        pairs = [side[1] for side in sides if side is not None]
+        words = PROVED_ON_EACH_SIDE
+    return {
+        "kind": "pair" if exact is not None else "each-side",
+        "pairs": [list(pair) for pair in pairs],
+        "date": min(one.date for one in used),
+        "value": used[0].value,
+        "agrees": _largest(one.agrees for one in used),
+        "parts": _largest(one.parts for one in used),
+        "words": words.text(language),
+    }
+
+
+PROVED_ON_EACH_SIDE = Words("proved on each side", "两侧均已各自证明")
+READ = Words("by reading", "经阅读源码得出")
+BY_READING = Words("exact by reading", "经阅读源码确认为精确")
+
+
+def proved_on(pairs: Iterable[Pair]) -> Words:
+    """`proved on 0.12, 0.13 × 1.9`."""
+    by_partner: dict[str, list[str]] = {}
+    for megatron, mindformers in pairs:
+        by_partner.setdefault(mindformers, []).append(megatron)
+    grouped: dict[tuple[str, ...], list[str]] = {}
+    for mindformers, listed in by_partner.items():
+        grouped.setdefault(tuple(listed), []).append(mindformers)
+    told = "; ".join(f"{', '.join(ours)} × {', '.join(theirs)}" for ours, theirs in grouped.items())
+    return Words(f"proved on {told}", f"已在 {told} 上证明")
+
+
+def _on_side(known: Sequence[Proof], place: int, version: str) -> tuple[Proof, Pair] | None:
+    """A proof with a version on one side."""
+    return next(((one, pair) for one in known for pair in one.pairs if pair[place] == version), None)
+
+
+def _largest(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return max(known) if known else None

@@ -1,0 +1,138 @@
+"""Proves the rows of the mapping tables with the real models: `python tests/verifier/prove.py`.
+
+For every row, and through the rows for every computed quantity, with numeric impact: a minimal pair with a value that
+is not the default, converted by accmap, must match in `verify`, and with the value on one side alone it must not. What
+cannot be carried over must match without the value and mismatch with it. Pairs of versions form a star: every
+Megatron-LM × MindSpore Transformers 1.9, and Megatron-LM 0.12 × every MindSpore Transformers. What is known stands in a
+journal a pair, so that an interrupted run goes on where it stopped; `--write` makes `mappings/proofs.yaml` of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).parent / "proving"))
+
+from judging import Judge, numeric_fields
+from minimal_pairs import Versions
+from recording import Journal, changed_since, digests, summary, write_proofs
+
+from accmap.mappings.tables import table
+from accmap.schemas.versions import names
+from accmap.verifier import installations
+from accmap.verifier.verify import Limits, Workers, missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from accmap.schemas.versions import Framework
+
+ROOT = Path(__file__).parents[2]
+CENTRE = Versions("0.12", "1.9")
+WHEELS = ROOT / ".frameworks"
+
+
+def star() -> Iterator[Versions]:
+    """Every pair, the centre first."""
+    yield CENTRE
+    yield from (
+        Versions(name, CENTRE.mindformers) for name in names("megatron", use="verify") if name != CENTRE.megatron
+    )
+    for name in names("mindformers", use="verify"):
+        if name != CENTRE.mindformers:
+            yield Versions(CENTRE.megatron, name)
+
+
+def sources() -> dict[tuple[str, str], str]:
+    """Framework and version → the folder that holds it, where one is here; the running environment's is empty."""
+    found: dict[tuple[str, str], str] = {}
+    trees = os.environ.get("ACCMAP_MEGATRON_TREES")
+    folders: dict[Framework, list[Path]] = {
+        "megatron": [*(WHEELS / "megatron").glob("*"), *(Path(trees).glob("*") if trees else ())],
+        "mindformers": list((WHEELS / "mindformers").glob("*")),
+    }
+    for framework, places in folders.items():
+        for place in places:
+            version = installations.named(framework, str(place)).name
+            found[framework, version] = str(place)
+        own = None if missing(framework) else installations.running(framework)
+        if own is not None:
+            found[framework, own.name] = ""
+    return found
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """0 where no row fails."""
+    asked = _asked(words)
+    here = sources()
+    rows = [row for row in table().rows if numeric_fields(row) and (not asked.row or row.fields[0] in asked.row)]
+    if asked.changed_since:
+        changed = changed_since(asked.changed_since)
+        rows = [row for row in rows if row.fields[0] in changed]
+    deadline = time.monotonic() + asked.seconds if asked.seconds else None
+    fails = 0
+    for versions in star():
+        if asked.pair and str(versions) not in asked.pair and f"{versions[0]}x{versions[1]}" not in asked.pair:
+            continue
+        places = [here.get((framework, versions.of(framework))) for framework in ("megatron", "mindformers")]
+        if None in places:
+            print(f"{versions}: not here")
+            continue
+        journal = Journal(versions, asked.journal)
+        if not asked.report:
+            folders = dict(zip(("megatron", "mindformers"), places, strict=True))
+            _prove(versions, {side: place for side, place in folders.items() if place}, rows, journal, asked, deadline)
+        fails += summary(versions, rows, journal)
+    if asked.write:
+        write_proofs(asked.journal)
+    return 1 if fails else 0
+
+
+def _prove(
+    versions: Versions,
+    folders: dict[str, Any],
+    rows: Sequence[Any],
+    journal: Journal,
+    asked: Any,
+    deadline: float | None,
+) -> None:
+    marks = digests()
+    left = [row for row in rows if asked.again or not journal.knows(row.fields[0], marks[row.fields[0]])]
+    if not left:
+        return
+    hints = {} if versions == CENTRE else Journal(CENTRE, asked.journal).by_field()
+    # What is proved elsewhere is asked first, with what proved it there.
+    left.sort(key=lambda row: hints.get(row.fields[0], {}).get("outcome") != "proved")
+    with Workers(Limits(1500.0, 6000.0)) as workers:
+        judge = Judge(versions, folders, workers, hints)
+        for row in left:
+            if deadline is not None and time.monotonic() > deadline:
+                print(f"{versions}: out of time before {row.fields[0]}")
+                return
+            found = judge.row(row)
+            journal.add(row.fields[0], marks[row.fields[0]], [one.to_json() for one in found])
+            for one in found:
+                print(versions, one.outcome, json.dumps(one.to_json(), ensure_ascii=False), flush=True)
+
+
+def _asked(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--pair", action="append", help="only this pair of versions: 0.16x1.9")
+    parser.add_argument("--row", action="append", help="only the row with this first field")
+    parser.add_argument("--changed-since", metavar="REF", help="only rows that are others than in this commit")
+    parser.add_argument("--seconds", type=float, help="begin no row after this time")
+    parser.add_argument("--again", action="store_true", help="ask again what is known")
+    parser.add_argument("--report", action="store_true", help="run nothing, count what is known")
+    parser.add_argument("--write", action="store_true", help="write mappings/proofs.yaml")
+    parser.add_argument("--journal", type=Path, default=ROOT / ".proofs", help="where what is known stands")
+    return parser.parse_args(words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

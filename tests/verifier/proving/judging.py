@@ -1,0 +1,264 @@
+"""What the real models say of one row: a value carried over must match, one that only one side has must not."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from candidates import candidates
+from minimal_pairs import Bench, NotWrittenError, Written
+
+from accmap.mapper.computed.quantities import computed_of
+from accmap.mapper.recipe.reading import recipe_of
+from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
+from accmap.mappings.tables import rows_of
+from accmap.verifier.fields import UNCOMPARED
+from accmap.verifier.verify import Options, Verification, Workers, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from minimal_pairs import Versions
+
+    from accmap.mappings.names_compiled import FieldName
+    from accmap.mappings.tables import Row
+    from accmap.schemas.config import Config, Framework, Value
+    from accmap.verifier.verify import Stage
+
+ORIGINS: tuple[Framework, ...] = ("megatron", "mindformers")
+_ORDER = ("nothing-to-set", "unwritten", "not-run", "unseen", "proved")
+_LOSES = ("unsupported", "one-way")
+_LATER = ("optimizer.", "gradient.", "schedule.", "init.", "moe.router.bias_update_rate", "tokenizer.")
+"""Fields that a first step does not show."""
+_MOST_RUN = 4
+"""How often the models are asked for one field, in one context after the other, with one side as the origin."""
+_OF_A_STEP = (
+    "model.", "attention.", "position.", "norm.", "activation.", "init.", "moe.", "mtp.", "optimizer.", "gradient.",
+)  # fmt: skip
+"""Fields that a step of a model is expected to show; of others one question is enough."""
+_MOST_LOST = 2
+"""Values of which it is proved that they are lost, before no more are looked for that are carried over."""
+
+
+class Tried(NamedTuple):
+    """What came of one value in one context."""
+
+    outcome: str
+    """`proved`, `fails`, or why nothing is known: `unseen`, `not-run`, `unwritten`, `nothing-to-set`."""
+    field: str
+    value: Any = None
+    context: str = ""
+    origin: str = ""
+    status: str = ""
+    agrees: float | None = None
+    """The largest relative difference where both sides have the value."""
+    parts: float | None = None
+    """The largest one where one side has another."""
+    carried: bool = True
+    """Whether the other side can have it."""
+    computed: tuple[str, ...] = ()
+    """Computed quantities that the value changed alike on both sides."""
+    said: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The journal's entry."""
+        return self._asdict()
+
+
+def numeric_fields(row: Row) -> tuple[FieldName, ...]:
+    """The fields of a row that change numbers."""
+    known = vocabulary()
+    return tuple(field for field in row.fields if (row.impact or known[field].impact) == "numerics")
+
+
+class Judge:
+    """Asks the models of one pair of versions."""
+
+    def __init__(
+        self, versions: Versions, sources: Mapping[str, str], workers: Workers, hints: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        self._hints = hints
+        """What another pair of versions said of a field, which is tried first."""
+        self.bench = Bench(versions)
+        self._options = Options(sources=sources)
+        self._workers = workers
+        self._known: dict[tuple[str, str, str], tuple[str, float | None, str]] = {}
+
+    def row(self, row: Row) -> list[Tried]:
+        """The best of what was tried, for every field of the row that changes numbers."""
+        return [self._field(row, field) for field in numeric_fields(row)]
+
+    def _field(self, row: Row, field: FieldName) -> Tried:
+        hint = self._hints.get(field)
+        if hint is not None and hint["outcome"] == "proved":
+            tried = self._again(field, hint)
+            if tried.outcome == "proved":
+                return tried
+        best, lost = Tried("nothing-to-set", field), 0
+        for tried in self._all(row, field):
+            if tried.outcome == "fails" or (tried.outcome == "proved" and (tried.carried or row.loss in _LOSES)):
+                return tried
+            if _ORDER.index(tried.outcome) > _ORDER.index(best.outcome):
+                best = tried
+            # That a value is lost is a proof, too, but one that is carried over is looked for first.
+            lost += tried.outcome == "proved"
+            if lost == _MOST_LOST:
+                break
+        return best
+
+    def _all(self, row: Row, field: FieldName) -> Iterator[Tried]:
+        once = not field.startswith(_OF_A_STEP) or self._hints.get(field, {}).get("outcome") == "unseen"
+        most = 1 if once else _MOST_RUN
+        for origin in ORIGINS:
+            side = self.bench.side(row, origin)
+            if side is None or side.fixed is not None or not side.keys:
+                continue
+            asked = 0
+            for context in self.bench.contexts(row, field):
+                for tried in self._context(row, field, origin, context):
+                    yield tried
+                    asked += tried.outcome != "unwritten"
+                if asked >= most:
+                    break
+
+    def _context(self, row: Row, field: FieldName, origin: Framework, context: str) -> Iterator[Tried]:
+        try:
+            base = self.bench.base(context, origin)
+        except NotWrittenError as error:
+            yield Tried("unwritten", field, context=context, origin=origin, said=str(error))
+            return
+        recipe = recipe_of(base.origin)
+        for value in candidates(row, field, recipe.value(field), self.bench.versions.megatron):
+            tried = self._value(Tried("unwritten", field, value, context, origin), base)
+            if tried is not None:
+                yield tried
+                if tried.outcome not in ("unwritten", "not-run"):
+                    return
+
+    def _again(self, field: FieldName, hint: Mapping[str, Any]) -> Tried:
+        """What proved the field elsewhere."""
+        tried = Tried("unwritten", field, hint["value"], hint["context"], hint["origin"])
+        try:
+            return self._value(tried, self.bench.base(tried.context, hint["origin"])) or tried
+        except NotWrittenError as error:
+            return tried._replace(said=str(error))
+
+    def _value(self, tried: Tried, base: Written) -> Tried | None:
+        """One value; None where this side cannot say it."""
+        origin: Any = tried.origin
+        field: Any = tried.field
+        refused = ""
+        others: dict[FieldName, Value] = {other: None for row in rows_of(field) for other in row.fields}
+        # The row's other fields as they are, or as they then follow; what the lens leaves out stays, or goes.
+        for wanted, stays in (({}, True), ({}, False), (others, True), (others, False)):
+            try:
+                put = self.bench.put(origin, field, tried.value, recipe_of(base.origin), wanted, stays=stays)
+                text = self.bench.text(origin, {**self.bench.settings(tried.context, origin), **put})
+                changed = self.bench.convert(text, origin)
+            except NotWrittenError as error:
+                refused = str(error)[:300]
+                continue
+            if recipe_of(changed.origin).value(field) == tried.value:
+                return self._asked(tried, base, changed)
+        return tried._replace(said=refused) if refused else None
+
+    def _asked(self, tried: Tried, base: Written, changed: Written) -> Tried:
+        """Two pairs: the value on both sides (or, where it cannot be carried over, on neither), and on one."""
+        field: Any = tried.field
+        carried = recipe_of(changed.converted).value(field) == tried.value
+        row = next((one for one in changed.translation.rows if one.field == field), None)
+        tried = tried._replace(status="" if row is None else row.status, carried=carried)
+        alike = changed if carried else base
+        if carried and (also := _lost(changed) - _lost(base) - {field}):
+            # The report says itself that something else is not the same, so nothing was promised.
+            return tried._replace(said=f"with it the report also loses {', '.join(sorted(also))}")
+        verdict, agrees, said = self._verdict(alike.pair)
+        if verdict == "mismatch" and said.startswith("initialisation ") and ", " not in said and not _begins(field):
+            verdict = "match"  # the same weights give the same numbers; how they are drawn is init's own matter
+        if verdict == "mismatch" and not carried:
+            # The other side has not even the context: that the value changes this side's own model is all there is.
+            own, parts, why = self._parted(field, (base.origin, changed.origin))
+            return tried._replace(outcome="proved" if own == "mismatch" else "unseen", parts=parts, said=why)
+        if verdict == "not-verifiable":
+            return tried._replace(outcome="not-run", said=said)
+        apart = Written(base.origin, changed.converted, base.translation) if carried else changed
+        other, parts, why = self._parted(field, apart.pair)
+        tried = tried._replace(agrees=agrees, parts=parts)
+        if other == "not-verifiable":
+            return tried._replace(outcome="not-run", said=why)
+        if verdict == "mismatch" and other == "mismatch":
+            # What differs whatever the value is the context's, not the row's.
+            same = carried and self._verdict(base.pair)[0] == "match"
+            return tried._replace(outcome="fails" if same else "not-run", said=said)
+        if verdict == "mismatch":
+            return tried._replace(outcome="fails", said=said)
+        if other != "mismatch":
+            return tried._replace(outcome="unseen")
+        return tried._replace(outcome="proved", said=why, computed=_computed(base, changed) if carried else ())
+
+    def _parted(self, field: str, pair: tuple[Config, Config]) -> tuple[str, float | None, str]:
+        """As `_verdict`; where one step is enough to part the models no more are run."""
+        if not field.startswith(_LATER):
+            found = self._verdict(pair, "local-norm")
+            if found[0] == "mismatch":
+                return found
+        return self._verdict(pair)
+
+    def _verdict(self, pair: tuple[Config, Config], stage: Stage = "all") -> tuple[str, float | None, str]:
+        key = (_said(pair[0]), _said(pair[1]), stage)
+        if key not in self._known:
+            found = verify(*pair, self._options._replace(stage=stage), workers=self._workers)
+            why = "; ".join(f"{side}: {one.reason}" for side, one in found.failures.items())
+            if found.verdict == "mismatch":
+                why = ", ".join(f"{stage} {rows[0].name}" for stage, rows in found.worst.disagreeing().items())
+            self._known[key] = (found.verdict, _largest(found), why[:300])
+        return self._known[key]
+
+
+def _lost(written: Written) -> set[str]:
+    """What the report says is not, or may not be, the same."""
+    return {
+        row.field or ", ".join(row.source)
+        for row in written.translation.rows
+        if row.impact == "numerics" and row.status not in ("exact", "made-explicit")
+    }
+
+
+def _begins(field: str) -> bool:
+    return field.startswith("init.")
+
+
+def _said(config: Config) -> str:
+    return repr([(one.key, one.value, one.decided) for one in config.settings.values()])
+
+
+def _largest(found: Verification) -> float | None:
+    """The largest relative difference of a loss or a gradient; None where not even the weights are the same."""
+    worst = found.worst
+    if worst.structure:
+        return None
+    rows = (*worst.loss, *worst.parts, *worst.gradients, *worst.optimizer, *worst.clipping, *worst.padding)
+    known = [row.relative for row in rows if row.relative is not None and math.isfinite(row.relative)]
+    return float(f"{max(known):.1e}") if known else None
+
+
+def _computed(base: Written, changed: Written) -> tuple[str, ...]:
+    """The quantities that the value changes, to the same on both sides."""
+    with contextlib.suppress(ValueError):
+        before, ours, theirs = (computed_of(one) for one in (base.origin, changed.origin, changed.converted))
+        return tuple(
+            name
+            for name in before
+            if name.startswith(COMPUTED)
+            and name in theirs
+            and ours[name].decided
+            and theirs[name].decided
+            and before[name].value != ours[name].value == theirs[name].value
+        )
+    return ()
+
+
+def not_exercised(field: str) -> tuple[str, str] | None:
+    """Why a run on a CPU does not feel a field, where the verifier says so."""
+    return next(((one.en, one.zh) for one in UNCOMPARED if one.field == field), None)

@@ -1,0 +1,225 @@
+"""Minimal files for a proof: the base with a context's fields and the field in question, written through the lenses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from accmap.mapper.conditions import all_hold
+from accmap.mapper.gates import meaningful
+from accmap.mapper.lenses.lens import Omitted, Scope
+from accmap.mapper.lenses.registry import LENSES
+from accmap.mapper.recipe.reading import recipe_of
+from accmap.mapper.recipe.values import Recipe
+from accmap.mapper.translate.starting import obstacles
+from accmap.mapper.translate.target import TargetSetting, Translation
+from accmap.mapper.translate.translation import translate
+from accmap.mapper.translate.writing import text_of
+from accmap.mappings.tables import field_named, rows_of, table
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.diagnostic import UnreadableError
+from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.megatron.catalog import catalog
+from accmap.schemas.megatron.forks import OWN
+from accmap.schemas.reader import config_of
+from accmap.schemas.refused import require_accepted
+from accmap.schemas.source import SourceText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from accmap.mappings.names_compiled import FieldName
+    from accmap.mappings.tables import Row, Side
+    from accmap.schemas.config import Config, Framework, Value
+
+TABLE: dict[str, Any] = house_yaml(Path(__file__).with_name("contexts.yaml").read_text("utf-8"))
+CONTEXTS: dict[str, dict[FieldName, Value]] = TABLE["contexts"]
+OTHER: dict[Framework, Framework] = {"megatron": "mindformers", "mindformers": "megatron"}
+
+
+_NOTHING = Recipe("", "megatron", "", OWN, {}, ())
+
+
+class Versions(NamedTuple):
+    """The versions of a pair."""
+
+    megatron: str
+    mindformers: str
+
+    def __str__(self) -> str:
+        return f"{self.megatron} × {self.mindformers}"
+
+    def of(self, framework: Framework) -> str:
+        """One side's."""
+        return self.megatron if framework == "megatron" else self.mindformers
+
+
+class Written(NamedTuple):
+    """A file, as its framework reads it, and the one that accmap makes of it for the other framework."""
+
+    origin: Config
+    converted: Config
+    translation: Translation
+
+    @property
+    def pair(self) -> tuple[Config, Config]:
+        """Megatron-LM's file first."""
+        sides = (self.origin, self.converted)
+        return sides if self.origin.framework == "megatron" else (self.converted, self.origin)
+
+
+class NotWrittenError(Exception):
+    """No pair can be written with these values, and why."""
+
+
+def read(text: str, framework: Framework, version: str) -> Config:
+    """The text as its framework takes it; NotWrittenError where that framework refuses it."""
+    name = "pretrain.sh" if framework == "megatron" else "train.yaml"
+    options = ReadOptions(**{framework: version})
+    try:
+        config = config_of(SourceText(name, text), options, path=name)
+        require_accepted(config)
+    except UnreadableError as error:
+        raise NotWrittenError(str(error)) from error
+    return config
+
+
+class Bench:
+    """Writes files for one pair of versions."""
+
+    def __init__(self, versions: Versions) -> None:
+        self.versions = versions
+        self._bases: dict[tuple[str, Framework], Mapping[str, Value] | NotWrittenError] = {}
+        self._recipes: dict[str, Recipe] = {}
+        self._written: dict[tuple[str, Framework], Written] = {}
+
+    def base(self, context: str, framework: Framework) -> Written:
+        """The context alone, with one side as the origin."""
+        key = (context, framework)
+        if key not in self._written:
+            self._written[key] = self.convert(self.text(framework, self.settings(context, framework)), framework)
+        return self._written[key]
+
+    def settings(self, context: str, framework: Framework) -> Mapping[str, Value]:
+        """The arguments or keys of a context."""
+        key = (context, framework)
+        if key not in self._bases:
+            try:
+                self._bases[key] = self._context(context, framework)
+            except NotWrittenError as error:
+                self._bases[key] = error
+        found = self._bases[key]
+        if isinstance(found, NotWrittenError):
+            raise found
+        return found
+
+    def _context(self, context: str, framework: Framework) -> Mapping[str, Value]:
+        if framework == "mindformers":
+            origin = self.base(context, "megatron")
+            return {one.key: one.value for one in origin.translation.settings}
+        by_option = catalog(self.versions.megatron).by_option
+        settings: dict[str, Value] = {}
+        for flag, value in TABLE["base"].items():
+            fact = by_option[f"--{flag}"]
+            settings[fact.dest] = fact.action != "false" if value is True else value
+        wanted = CONTEXTS[context]
+        recipe = recipe_of(read(self.text("megatron", settings), "megatron", self.versions.megatron))
+        for field, value in wanted.items():
+            settings = {**settings, **self.put("megatron", field, value, recipe, wanted, stays=True)}
+        return settings
+
+    def put(
+        self,
+        framework: Framework,
+        field: FieldName,
+        value: Value,
+        recipe: Recipe,
+        wanted: Mapping[FieldName, Value],
+        *,
+        stays: bool = False,
+    ) -> Mapping[str, Value]:
+        """What one field's value is as arguments or keys; NotWrittenError where this side cannot say it.
+
+        What the lens leaves out is None, to be taken out, unless it `stays` as the base has it.
+        """
+        for row in rows_of(field):
+            side = self.side(row, framework)
+            if side is None or side.fixed is not None or not side.keys:
+                continue
+            asked = {**wanted, field: value}
+            of = lambda name, asked=asked: asked[name] if name in asked else recipe.value(name)  # noqa: E731
+            scope = Scope(
+                "megatron" if framework == "megatron" else "static", self.versions.of(framework), side.options, of
+            )
+            put = LENSES[side.lens].put(tuple(of(name) for name in row.fields), scope)
+            named = {self._name(key, framework): one for key, one in zip(side.keys, put, strict=False)}
+            if stays:
+                named = {key: one for key, one in named.items() if not isinstance(one, Omitted)}
+            return {key: None if isinstance(one, Omitted) else one for key, one in named.items() if key}
+        raise NotWrittenError(f"{framework} has nothing to set for {field}")
+
+    def side(self, row: Row, framework: Framework) -> Side | None:
+        """A row's side in this pair."""
+        return row.side("megatron" if framework == "megatron" else "static", self.versions.of(framework))
+
+    def _name(self, key: str, framework: Framework) -> str | None:
+        if framework == "mindformers":
+            return None if key.startswith("resolved.") else key
+        known = catalog(self.versions.megatron).by_dest
+        return next((one for one in key.split("|") if one in known), None)
+
+    def text(self, framework: Framework, settings: Mapping[str, Value]) -> str:
+        """The file that says these."""
+        version = self.versions.of(framework)
+        ours = framework == "megatron"
+        kept = tuple(
+            TargetSetting(key, value, (), True, ())
+            for key, value in settings.items()
+            if not ours or self._says(key, value)
+        )
+        found = Translation("", "megatron", framework, version, OWN if ours else "static", kept, (), _NOTHING)
+        return text_of(found, comments=False)
+
+    def _says(self, dest: str, value: Value) -> bool:
+        """Whether an argument is written: a flag that stores a constant is there or is not."""
+        fact = catalog(self.versions.megatron).by_dest.get(dest)
+        if fact is None or value is None:
+            return False
+        return value is (fact.action == "true") if fact.action in ("true", "false") else True
+
+    def convert(self, text: str, framework: Framework) -> Written:
+        """The pair that accmap makes of a file; NotWrittenError where it says that the pair will not run."""
+        config = read(text, framework, self.versions.of(framework))
+        other = OTHER[framework]
+        try:
+            made = translate(config, other, self.versions.of(other), "static" if other == "mindformers" else None)
+        except UnreadableError as error:
+            raise NotWrittenError(str(error)) from error
+        written = text_of(made, comments=False)
+        stops = obstacles(made, written)
+        if stops:
+            raise NotWrittenError(f"will not run: {stops[0].message('en')}")
+        return Written(config, read(written, other, self.versions.of(other)), made)
+
+    def _recipe(self, context: str) -> Recipe:
+        if context not in self._recipes:
+            text = self.text("megatron", self.settings(context, "megatron"))
+            self._recipes[context] = recipe_of(read(text, "megatron", self.versions.megatron))
+        return self._recipes[context]
+
+    def contexts(self, row: Row, field: FieldName) -> Iterator[str]:
+        """The contexts in which a row says something and a difference in the field counts."""
+        gate = table().gates.get(field)
+        for name in CONTEXTS:
+            try:
+                recipe = self._recipe(name)
+            except NotWrittenError:
+                continue
+            counts = gate is None or all_hold(gate.counts, recipe) is not False
+            if counts and meaningful(row, recipe) is not False:
+                yield name
+
+
+def field_of(name: str) -> FieldName:
+    """A field by its name."""
+    return field_named(name)

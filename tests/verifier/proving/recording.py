@@ -1,0 +1,156 @@
+"""What is known: one journal a pair of versions, and `mappings/proofs.yaml` made of them."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from accmap.mappings.proof_digests import digests_of
+from accmap.mappings.tables import table
+from accmap.schemas.house_yaml import house_yaml
+from accmap.schemas.versions import names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minimal_pairs import Versions
+
+    from accmap.mappings.tables import Row
+
+ROOT = Path(__file__).parents[3]
+STAR = [f"{name}x1.9" for name in names("megatron")] + [f"0.12x{name}" for name in names("mindformers")]
+REASONS: dict[str, dict[str, str]] = house_yaml(Path(__file__).with_name("reasons.yaml").read_text("utf-8"))
+HEAD = """# What the models have said of every field with numeric impact: `tests/verifier/prove.py --report --write`
+# `digest` is of the field's row: when what the row says changes, the proof no longer counts.
+#   pairs    Megatron-LM × MindSpore Transformers
+#   value    what was written in place of the context's value, and `from` which side accmap converted it
+#   carried  false where the other side cannot have it: both models match without it, and part with it on one side
+#   agrees   the largest relative difference of a loss, gradient or update between models that match
+#   parts    the largest between those that must not; absent where not even the weights are the same
+#   computed the computed quantities that the value moved, alike on both sides
+"""
+
+
+class Journal:
+    """What one pair has said, row by row; the last word counts."""
+
+    def __init__(self, versions: Versions, folder: Path) -> None:
+        self.path = folder / f"{versions.megatron}x{versions.mindformers}.jsonl"
+        self.known: dict[str, dict[str, Any]] = {}
+        if self.path.exists():
+            self.known = self.read(self.path)
+
+    @staticmethod
+    def read(path: Path) -> dict[str, dict[str, Any]]:
+        """The last word on each row."""
+        entries = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        return {entry["row"]: entry for entry in entries}
+
+    def knows(self, row: str, digest: str) -> bool:
+        """Whether the row as it is now has been asked for."""
+        entry = self.known.get(row)
+        return entry is not None and entry["digest"] == digest and outcome(entry) != "fails"
+
+    def by_field(self) -> dict[str, dict[str, Any]]:
+        """What was said of each field."""
+        return {tried["field"]: tried for entry in self.known.values() for tried in entry["fields"]}
+
+    def add(self, row: str, digest: str, fields: list[dict[str, Any]]) -> None:
+        """One row's answer."""
+        today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+        self.known[row] = {"row": row, "digest": digest, "date": today, "fields": fields}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(self.known[row], ensure_ascii=False) + "\n")
+
+
+def digests() -> dict[str, str]:
+    """Row → digest of what it says now."""
+    return digests_of(lambda name: (ROOT / "mappings" / name).read_text("utf-8"))
+
+
+def changed_since(commit: str) -> set[str]:
+    """The rows that are others than in a commit, or were not there."""
+
+    def then(name: str) -> str:
+        asked = ["git", "-C", str(ROOT), "show", f"{commit}:mappings/{name}"]
+        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+
+    before = digests_of(then)
+    return {row for row, digest in digests().items() if before.get(row) != digest}
+
+
+def outcome(entry: dict[str, Any]) -> str:
+    """One word for a row: proved where every field is that either framework can set; else the worst of them."""
+    said = {one["outcome"] for one in entry["fields"]} - {"nothing-to-set"}
+    return next(
+        (word for word in ("fails", "not-run", "unseen", "unwritten", "proved") if word in said), "nothing-to-set"
+    )
+
+
+def summary(versions: Versions, rows: Sequence[Row], journal: Journal) -> int:
+    """Print the counts of a pair; the number of rows that fail."""
+    counts = Counter(
+        outcome(journal.known[row.fields[0]]) if row.fields[0] in journal.known else "not-asked" for row in rows
+    )
+    print(f"{versions}: {len(rows)} rows, " + ", ".join(f"{count} {name}" for name, count in counts.most_common()))
+    return counts["fails"]
+
+
+def write_proofs(folder: Path) -> None:
+    """`mappings/proofs.yaml` of every journal; pairs that said the same stand together."""
+    marks, row_of = digests(), {field: row.fields[0] for row in table().rows for field in row.fields}
+    fields: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.glob("*.jsonl"), key=lambda one: _order(one.stem)):
+        pair = path.stem.replace("x", " × ")
+        for entry in Journal.read(path).values():
+            if entry["digest"] != marks.get(entry["row"]):
+                continue
+            for tried in entry["fields"]:
+                at = fields.setdefault(tried["field"], {"digest": entry["digest"], "proved": {}, "unproved": {}})
+                _take(at, pair, entry["date"], tried)
+    order = [field for row in table().rows for field in row.fields if field in fields]
+    lines = [HEAD, yaml.safe_dump({"reasons": REASONS}, allow_unicode=True, width=118, sort_keys=False), "fields:\n"]
+    for field in order:
+        at = fields[field]
+        entry: dict[str, Any] = {} if row_of[field] == field else {"row": row_of[field]}
+        entry["digest"] = at["digest"]
+        entry |= {kind: list(at[kind].values()) for kind in ("proved", "unproved") if at[kind]}
+        text = yaml.safe_dump({field: entry}, allow_unicode=True, width=118, sort_keys=False, default_flow_style=None)
+        lines.append("".join(f"  {line}\n" for line in text.splitlines()))
+    written = ROOT / "mappings" / "proofs.yaml"
+    written.write_text("".join(lines), "utf-8")
+    subprocess.run([sys.executable, str(ROOT / "tools" / "block_yaml.py"), str(written)], check=True)
+
+
+def _order(pair: str) -> tuple[int, list[str]]:
+    return (STAR.index(pair) if pair in STAR else len(STAR), [pair])
+
+
+def _take(at: dict[str, Any], pair: str, date: str, tried: dict[str, Any]) -> None:
+    """One answer, beside those that say the same."""
+    if tried["outcome"] == "proved":
+        same = json.dumps([tried[name] for name in ("value", "context", "origin", "carried")])
+        entry = at["proved"].setdefault(same, {"pairs": [], "date": date})
+        entry["pairs"].append(pair)
+        entry |= {"value": tried["value"], "context": tried["context"], "from": tried["origin"]}
+        if not tried["carried"]:
+            entry["carried"] = False
+        for name in ("agrees", "parts"):
+            if tried[name] is not None:
+                entry[name] = max(entry.get(name, 0.0), tried[name])
+        if tried["computed"]:
+            entry["computed"] = tried["computed"]
+    else:
+        reason = tried["outcome"]
+        entry = at["unproved"].setdefault((reason, tried["said"]), {"pairs": [], "reason": reason})
+        entry["pairs"].append(pair)
+        if tried["said"]:
+            entry["said"] = tried["said"][:160]

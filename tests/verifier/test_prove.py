@@ -1,0 +1,140 @@
+"""The prover of the tables: what it writes, what it takes for a proof, and that it goes on where it stopped."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "proving"))
+
+import prove
+from candidates import candidates
+from judging import Judge
+from minimal_pairs import CONTEXTS, Bench, NotWrittenError, Versions, read
+from recording import Journal, digests, outcome
+
+from accmap.mapper.recipe.reading import recipe_of
+from accmap.mappings.tables import rows_of
+from accmap.verifier.verify import Workers, missing, verify
+
+CENTRE = Versions("0.12", "1.9")
+NOT_YET = ("window", "clipped")
+"""Contexts that 0.12 has no argument for."""
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_a_context_says_what_it_is_named_for(context: str) -> None:
+    version = "0.19" if context in NOT_YET else "0.12"
+    bench = Bench(Versions(version, "1.9"))
+    text = bench.text("megatron", bench.settings(context, "megatron"))
+    recipe = recipe_of(read(text, "megatron", version))
+    assert {field: recipe.value(field) for field in CONTEXTS[context]} == CONTEXTS[context]
+
+
+def test_the_pairs_form_a_star() -> None:
+    pairs = [str(pair) for pair in prove.star()]
+    assert pairs[0] == "0.12 × 1.9"
+    assert len(pairs) == len(set(pairs)) == 12
+    assert all("0.12 × " in pair or " × 1.9" in pair for pair in pairs)
+
+
+@pytest.mark.parametrize(
+    ("field", "before", "first"),
+    [
+        ("norm.epsilon", 1e-6, 5e-7),
+        ("model.num_layers", 2, 4),
+        ("attention.qk_layernorm", False, True),
+        ("moe.layer_pattern", [1, 1], [0, 1]),
+        ("norm.type", "RMSNorm", "LayerNorm"),
+    ],
+)
+def test_a_candidate_is_another_value(field: Any, before: Any, first: Any) -> None:
+    found = candidates(rows_of(field)[0], field, before, "0.12")
+    assert found[0] == first
+    assert before not in found
+
+
+def test_a_gate_gives_the_context() -> None:
+    bench = Bench(CENTRE)
+    wanted: Any = "moe.router.topk"
+    assert all(name.startswith("experts") for name in bench.contexts(rows_of(wanted)[0], wanted))
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
+    mark = digests()["norm.epsilon"]
+    tried = {"field": "norm.epsilon", "outcome": "proved"}
+    Journal(CENTRE, tmp_path).add("norm.epsilon", mark, [tried])
+    again = Journal(CENTRE, tmp_path)
+    assert again.knows("norm.epsilon", mark)
+    assert not again.knows("norm.epsilon", "another text of the row")
+    assert not again.knows("norm.type", digests()["norm.type"])
+    again.add("norm.epsilon", mark, [{**tried, "outcome": "fails"}])
+    assert not Journal(CENTRE, tmp_path).knows("norm.epsilon", mark)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        (["proved", "nothing-to-set"], "proved"),
+        (["proved", "unseen"], "unseen"),
+        (["proved", "fails"], "fails"),
+        (["nothing-to-set"], "nothing-to-set"),
+    ],
+)
+def test_a_row_is_as_good_as_its_worst_field(outcomes: list[str], expected: str) -> None:
+    assert outcome({"fields": [{"outcome": one} for one in outcomes]}) == expected
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+def test_the_models_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Workers() as workers:
+        judge = Judge(CENTRE, {}, workers, {})
+
+        def said(field: Any) -> list[str]:
+            return [tried.outcome for tried in judge.row(rows_of(field)[0])]
+
+        assert said("norm.epsilon") == ["proved"]
+        assert said("moe.z_loss_coefficient") == ["proved"]
+        assert said("attention.dropout") == ["unseen"]
+
+        def wrongly(text: str, framework: Any, version: str) -> Any:
+            """As if a row wrote another value of a number than it says that it does."""
+            return real(text.replace("rms_norm_eps: 5.0e-07", "rms_norm_eps: 3.0e-06"), framework, version)
+
+        real = read
+        monkeypatch.setattr("minimal_pairs.read", wrongly)
+        judge = Judge(CENTRE, {}, workers, {})
+        assert said("norm.epsilon") != ["proved"]
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.parametrize(
+    ("origin", "context", "more", "field"),
+    [
+        # No layer of MindSpore Transformers reads it.
+        ("mindformers", "plain", {"model.model_config.softmax_scale": 0.5}, "attention.softmax_scale"),
+        # Megatron-LM reads it with --moe-router-group-topk alone; written as it is, MindSpore Transformers stops.
+        ("megatron", "experts", {"moe_router_num_groups": 2}, "moe.router.num_groups"),
+    ],
+)
+def test_what_the_prover_found(origin: Any, context: str, more: dict[str, Any], field: str) -> None:
+    bench = Bench(CENTRE)
+    written = bench.convert(bench.text(origin, {**bench.settings(context, origin), **more}), origin)
+    row = next(one for one in written.translation.rows if one.field == field)
+    assert not row.changes_numbers
+    assert verify(*written.pair).verdict == "match"
+
+
+def test_what_a_side_cannot_say_is_not_written() -> None:
+    bench = Bench(CENTRE)
+    field: Any = "norm.sandwich"
+    with pytest.raises(NotWrittenError):
+        bench.put("megatron", field, True, recipe_of(bench.base("plain", "megatron").origin), {})
