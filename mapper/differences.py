@@ -63,6 +63,11 @@ class Difference(NamedTuple):
 def differences(a: Recipe, b: Recipe) -> tuple[Difference, ...]:
     """Every field that says something for one of the runs, then the keys without a field."""
     telling = _telling(a, b)
+    model = next((one for one in (a, b) if one.framework == "huggingface"), None)
+    if model is not None:
+        # A model says what the network is, and nothing of the run that trains it.
+        telling = {name: row for name, row in telling.items() if name in model.fields}
+        a, b = (one if one is model or one.framework == "huggingface" else one._replace(unmapped=()) for one in (a, b))
     rows = [
         found
         for name, field in vocabulary().items()
