@@ -51,7 +51,7 @@ def read_back(translation: Translation, source: Config) -> Translation:
     silent: list[Difference] = []
     more: list[ReportRow] = []
     target = recipe_of(written)
-    entries = differences(translation.recipe, target)
+    entries = differences(translation.recipe, target, whole=True)
     for difference in differing(translation, entries, target):
         if _follows(translation, difference, (source, written), (translation.recipe, target)):
             continue

@@ -17,6 +17,7 @@ def asked(keys: dict[str, object]) -> dict[str, object]:
     config = CONFIG_MAPPING[keys["model_type"]].from_dict(dict(keys))
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config)
+    model.tie_weights()  # which transformers 5.0 leaves to the loading of weights on this device
     found: dict[str, object] = {"parameters": sum(one.numel() for one in model.parameters())}
     kinds = [type(one) for name, one in model.named_modules() if name.endswith("rotary_emb")]
     if kinds:
