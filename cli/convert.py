@@ -45,15 +45,12 @@ def run(
     lang: Language,
 ) -> int:
     """Write the translation; 1 where it cannot run, or something that changes numbers could not be carried over."""
-    _require_places(output, report, update)
-    if base is not None and update is not None:
-        raise UsageError(say.base_is_not_changed())
+    _require_places(output, report, update, base)
     accepted = accepted_losses(files[0], accept_loss, lang)
     config = load(files[0], options, stdin_name)
     require_training(config)
     require_accepted(config)
-    if config.framework == "huggingface" and to is None:
-        raise UsageError(say.which_framework())
+    _require_target(config, to)
     if base is not None:
         config, translation, text = _based(config, base, options, to, held=not no_read_back, comments=not no_comments)
     else:
@@ -76,11 +73,18 @@ def run(
     return BAD if stops or config.purpose is not None else code
 
 
-def _require_places(output: str | None, report: str | None, update: str | None) -> None:
+def _require_places(output: str | None, report: str | None, update: str | None, base: str | None) -> None:
+    if base is not None and update is not None:
+        raise UsageError(say.base_is_not_changed())
     if output is not None and update is not None:
         raise UsageError(say.output_writes_a_new_file())
     if report is not None and output == report:
         raise one_file(report, report)
+
+
+def _require_target(config: Config, to: Framework | None) -> None:
+    if config.framework == "huggingface" and to is None:
+        raise UsageError(say.which_framework())
 
 
 def _translated(

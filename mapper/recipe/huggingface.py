@@ -5,6 +5,7 @@ It says what the network is, and nothing of a run: what it has no field for is l
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import OF_STORAGE, ROTARY_KIND, ROTARY_LENGTH, ROTARY_OUTSIDE, ROTARY_SECTIONS
 from ...mappings.tables import field_named
 from ...schemas.huggingface.reading import class_of
 from ...schemas.light_typing import TYPE_CHECKING, cast
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from ...schemas.config import Config, Setting
 
 _NO_ROW = ("No row of the tables knows this key; check it by hand.", "映射表中没有该键，请人工确认。")
-_OUTSIDE = ("rope_theta", "partial_rotary_factor")
-"""What stands beside the other rotary parameters, in transformers 4 alone or in 5 as well."""
 
 
 def huggingface_recipe(config: Config) -> Recipe:
@@ -53,7 +52,7 @@ def _unmapped(config: Config, read: frozenset[str]) -> list[Unmapped]:
     from ...mappings.huggingface_compiled import REASONS
     from ...schemas.huggingface.facts_compiled import COMMON
 
-    usual = dict.fromkeys(COMMON, REASONS["use_cache"])
+    usual = dict.fromkeys(COMMON, REASONS[OF_STORAGE])
     known = {**usual, **REASONS}
     found: list[Unmapped] = []
     for key, setting in config.settings.items():
@@ -113,21 +112,20 @@ class ModelFile:
         them all in `rope_parameters`, which a `rope_scaling` of the file replaces, and from the top what is not there
         (`modeling_rope_utils.py:RotaryEmbeddingConfigMixin.convert_rope_params_to_dict`).
         """
-        if not self._nested and name in _OUTSIDE:
+        if not self._nested and name in ROTARY_OUTSIDE:
             return self[name]
         inner = self._section()
-        if name == "rope_type":
-            return inner.get("rope_type", inner.get("type", "default"))
+        kind, older, usual = ROTARY_KIND
+        if name == kind:
+            return inner.get(kind, inner.get(older, usual))
         if name in inner:
             return inner[name]
-        if name in _OUTSIDE:
+        if name in ROTARY_OUTSIDE:
             return self[name]
-        if self._nested and name == "original_max_position_embeddings":
-            return self["max_position_embeddings"]
-        return None
+        return self[ROTARY_LENGTH[name]] if self._nested and name in ROTARY_LENGTH else None
 
     def _section(self) -> Mapping[str, Any]:
-        for key in ("rope_scaling", "rope_parameters") if self._nested else ("rope_scaling",):
+        for key in ROTARY_SECTIONS if self._nested else ROTARY_SECTIONS[:1]:
             setting = self._settings.get(key)
             if setting is None:
                 continue

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...mappings.keys_compiled import TOKENIZER_FLAGS
+from ...mappings.keys_compiled import OF_A_RUN, TOKENIZER_FLAGS
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked
-from .target import OF_A_RUN, TOKENIZER
+from .target import TOKENIZER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

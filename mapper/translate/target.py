@@ -17,13 +17,6 @@ if TYPE_CHECKING:
     from .report import ReportRow
 
 Verdict: TypeAlias = "Literal['as-reported', 'differs', 'not-read']"
-OF_A_RUN: tuple[tuple[FieldName, str, Value], ...] = (
-    ("data.sequence_length", "seq_length", 1024),
-    ("batch.micro_size", "micro_batch_size", 1),
-    ("run.train_steps", "train_iters", 1000),
-    ("schedule.learning_rate", "lr", 1e-05),
-)
-"""What Megatron-LM does not start without, for a model that says nothing of a run."""
 TOKENIZER = "/path/to/tokenizer"
 """Stands for the tokenizer that MindSpore Transformers does not know."""
 

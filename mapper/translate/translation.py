@@ -6,7 +6,7 @@ into a YAML or a script, and the rows of the loss report.
 
 from __future__ import annotations
 
-from ...mappings.keys_compiled import LOADER, MODEL_TYPE_NAME, TOKENIZER_MODEL
+from ...mappings.keys_compiled import LOADER, MODEL_TYPE_NAME, OF_A_RUN, TOKENIZER_MODEL
 from ...mappings.tables import Side, field_named, table
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from ..recipe.vocabulary import vocabulary
 from .messages_compiled import say
 from .read_back import read_back
 from .report import ReportRow
-from .target import OF_A_RUN, TOKENIZER, TargetSetting, Translation
+from .target import TOKENIZER, TargetSetting, Translation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -771,7 +771,7 @@ def stand_ins(side: SideName, source: str) -> Iterator[tuple[FieldName, str, Val
         if source != "megatron":
             yield "tokenizer.model", TOKENIZER_MODEL, TOKENIZER
         if source == "huggingface":
-            yield from OF_A_RUN
+            yield from ((field_named(field), key, given) for field, key, given in OF_A_RUN)
         return
     from ...mappings.families_compiled import SKELETONS
 
