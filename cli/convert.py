@@ -13,7 +13,7 @@ from ..schemas.purpose import require_training
 from ..schemas.refused import require_accepted
 from .accepting import accepted_losses, close_report
 from .exit_codes import BAD
-from .inputs import load, read_input
+from .inputs import load, opened, read_input
 from .loss_report import print_obstacles, print_problems, print_report
 from .messages_compiled import say
 from .parsing import UsageError
@@ -36,6 +36,7 @@ def run(
     output: str | None,
     report: str | None,
     update: str | None,
+    base: str | None,
     strict: bool,
     accept_loss: Sequence[str],
     no_read_back: bool,
@@ -44,13 +45,17 @@ def run(
     lang: Language,
 ) -> int:
     """Write the translation; 1 where it cannot run, or something that changes numbers could not be carried over."""
-    _require_places(output, report, update)
+    _require_places(output, report, update, base)
     accepted = accepted_losses(files[0], accept_loss, lang)
     config = load(files[0], options, stdin_name)
     require_training(config)
     require_accepted(config)
-    translation = _translated(config, options, to, update, lang, held=not no_read_back)
-    text = text_of(translation, comments=not no_comments)
+    _require_target(config, to)
+    if base is not None:
+        config, translation, text = _based(config, base, options, to, held=not no_read_back, comments=not no_comments)
+    else:
+        translation = _translated(config, options, to, update, lang, held=not no_read_back)
+        text = text_of(translation, comments=not no_comments)
     stops = obstacles(translation, text)
     new_files: dict[str, str] = {}
     if output is not None:
@@ -68,11 +73,18 @@ def run(
     return BAD if stops or config.purpose is not None else code
 
 
-def _require_places(output: str | None, report: str | None, update: str | None) -> None:
+def _require_places(output: str | None, report: str | None, update: str | None, base: str | None) -> None:
+    if base is not None and update is not None:
+        raise UsageError(say.base_is_not_changed())
     if output is not None and update is not None:
         raise UsageError(say.output_writes_a_new_file())
     if report is not None and output == report:
         raise one_file(report, report)
+
+
+def _require_target(config: Config, to: Framework | None) -> None:
+    if config.framework == "huggingface" and to is None:
+        raise UsageError(say.which_framework())
 
 
 def _translated(
@@ -93,6 +105,41 @@ def _translated(
         left = standing.bring_to(translation, language, held=held)
         translation = translation._replace(unsaid=(*translation.unsaid, *left))
     return translation
+
+
+def _based(
+    model: Config, base: str, options: ReadOptions, to: Framework | None, *, held: bool, comments: bool
+) -> tuple[Config, Translation, str]:
+    """The run of another file with the model of this one; a file of the target's framework keeps its own text."""
+    from ..mapper.recipe.reading import recipe_of
+    from ..mapper.translate.based import with_model
+    from ..mapper.translate.read_back import read_back
+    from ..mapper.translate.translation import translate_recipe
+    from ..mapper.translate.update import update
+    from ..schemas.reader import config_of
+
+    if model.framework != "huggingface":
+        raise UsageError(say.base_is_for_a_model())
+    source, options = opened(base, options)
+    config = config_of(source, options, path=base)
+    require_training(config)
+    require_accepted(config)
+    recipe = with_model(recipe_of(config), recipe_of(model))
+    version = options.megatron if to == "megatron" else options.mindformers
+    dialect = options.dialect
+    if to == config.framework:
+        version = version or config.framework_version
+        dialect = "dynamic" if config.dialect == "dynamic" else dialect
+    made = translate_recipe(recipe, config, to, version, dialect)._replace(model=model.file)
+    translation = read_back(made, config)
+    if held:
+        require_said(translation)
+    if to != config.framework:
+        return config, translation, text_of(translation, comments=comments)
+    found = update(source.text, translation, config, options)
+    for refusal in found.refused + found.remarks:
+        tell(f"{base}: {', '.join(refusal.keys) or refusal.field}: {refusal.reason('en')}")
+    return config, translation, found.text
 
 
 class _Standing:

@@ -20,8 +20,14 @@ def read_input(name: str, stdin_name: str | None, encoding: str | None = None) -
 
 def load(name: str, options: ReadOptions, stdin_name: str | None = None) -> Config:
     """The effective values of a file named on the command line."""
-    source, options = opened(name, options, stdin_name)
+    source, options = opened(described(name), options, stdin_name)
     return config_of(source, options, path=source.name)
+
+
+def described(name: str) -> str:
+    """The file that a model folder is described by; any other name as it is."""
+    inner = os.path.join(name, "config.json")
+    return inner if name != "-" and os.path.isdir(name) and os.path.isfile(inner) else name
 
 
 def opened(name: str, options: ReadOptions, stdin_name: str | None = None) -> tuple[SourceText, ReadOptions]:

@@ -240,6 +240,12 @@ COMMANDS: dict[str, Command] = {
                     "修改现有文件：只改不同之处，保留注释与顺序。",
                     metavar="TARGET",
                 ),
+                Option(
+                    ("--base",),
+                    "For a model's config.json: the script or YAML that the rest of the run is taken from.",
+                    "用于模型的 config.json：训练的其余部分取自此脚本或 YAML。",
+                    metavar="FILE",
+                ),
                 Option(("--report",), "Write the loss report as JSON.", "将损失报告写为 JSON。", metavar="FILE"),
                 Option(
                     ("--strict",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..mappings.keys_compiled import RUN_MODE
+from ..mappings.keys_compiled import MODEL_FOLDERS, RUN_MODE, TOKENIZER_MODEL
 from ..schemas.border.incoming import require_inside, require_no_way_out
 from ..schemas.diagnostic import Diagnostic, UnreadableError, finding
 from ..schemas.light_typing import TYPE_CHECKING
@@ -15,9 +15,11 @@ from .configuration import confinement
 from .parsing import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ..rules.subject import Side
+    from ..rules.subject import Folder, Side
+    from ..schemas.config import Config
+    from ..schemas.source import SourceText
     from .lint_inputs import Reader, Settings
 
 
@@ -42,6 +44,8 @@ class Gathering:
         """The files that have a configured partner, which is compared with nothing where they cannot be read."""
         self._open: dict[str, Diagnostic] = {}
         """Scripts whose launch hangs on what nobody gave: of them, alone, nothing is known to be wrong."""
+        self._model: Folder | None = None
+        """The model that was named beside the runs."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -64,6 +68,7 @@ class Gathering:
 
     def groups(self) -> Iterator[tuple[Side, ...]]:
         """Every group: a file with its configured partner; of the others, one of each framework is a pair."""
+        self._describe()
         partners = self._partners()
         self._awaited = frozenset(partners)
         if partners:
@@ -79,6 +84,19 @@ class Gathering:
             if file is not None:
                 yield (self._sides.pop(file),)
         self._await_two()
+
+    def _describe(self) -> None:
+        """A model's `config.json` among the names is what the others are compared with."""
+        for name in [one for one in self._names if one.endswith(".json")]:
+            file = self._take(name)
+            if file is None or self._sides[file].framework != "huggingface":
+                continue
+            from ..rules.subject import Folder
+
+            side = self._sides.pop(file)
+            self._names.remove(name)
+            self._model = Folder(side.recipe, None)
+            self._remarks.update({f"{file} {one.kind.code}": one for one in side.config.problems})
 
     def is_one_pair(self, names: Sequence[str]) -> bool:
         """Whether there is just one file of each framework among the names."""
@@ -202,6 +220,8 @@ class Gathering:
             why = f"{type(error).__name__}: {error}"
             self._unreadable[name] = Diagnostic(CRASHED, name, None, (("rule", "reading"), ("why", why)))
             return None
+        if side.model is None or side.model.key == TOKENIZER_MODEL:
+            side = side._replace(model=self._model or side.model)
         self._sides[side.config.file] = side
         self._files[name] = side.config.file
         return side.config.file
@@ -251,4 +271,33 @@ def read_side(name: str, settings: Settings, reader: Reader, *, strictly: bool =
     if branches:
         options = options._replace(branches={**branches_of(branches, "branch"), **options.branches})
     config = config_of(source, options, path=source.name, open_file=opened, list_directory=reader.names)
-    return Side(config, recipe_of(config), source)
+    return Side(config, recipe_of(config), source, _model_of(config, opened))
+
+
+def _model_of(config: Config, opened: Callable[[str], SourceText]) -> Folder | None:
+    """The model in a folder that a run names, where it is here and is one whose code is known."""
+    for key in MODEL_FOLDERS.get(config.framework, ()):
+        setting = config.settings.get(key)
+        if setting is None or setting.origin != "explicit" or not isinstance(setting.value, str) or not setting.value:
+            continue
+        folder = setting.value
+        for place in (folder, os.path.join(os.path.dirname(config.file), folder)):
+            found = _described(os.path.join(place, "config.json"), key, opened)
+            if found is not None:
+                return found
+    return None
+
+
+def _described(path: str, key: str | None, opened: Callable[[str], SourceText]) -> Folder | None:
+    try:
+        source = opened(path)
+    except UnreadableError:
+        return None  # whether there has to be one, the framework's own reader says
+    from ..mapper.recipe.reading import recipe_of
+    from ..rules.subject import Folder
+    from ..schemas.huggingface.reading import huggingface_config, is_model
+
+    try:
+        return Folder(recipe_of(huggingface_config(source)), key) if is_model(source) else None
+    except UnreadableError:
+        return None  # a model whose code is not known

@@ -60,9 +60,17 @@ class Difference(NamedTuple):
         return diff_row_json(self)
 
 
-def differences(a: Recipe, b: Recipe) -> tuple[Difference, ...]:
-    """Every field that says something for one of the runs, then the keys without a field."""
+def differences(a: Recipe, b: Recipe, *, whole: bool = False) -> tuple[Difference, ...]:
+    """Every field that says something for one of the runs, then the keys without a field.
+
+    A model says what the network is, and nothing of the run that trains it: unless the `whole` is asked for, what
+    only the run says is no difference.
+    """
     telling = _telling(a, b)
+    model = next((one for one in (a, b) if one.framework == "huggingface"), None)
+    if model is not None and not whole:
+        telling = {name: row for name, row in telling.items() if name in model.fields}
+        a, b = (one if one.framework == "huggingface" else one._replace(unmapped=()) for one in (a, b))
     rows = [
         found
         for name, field in vocabulary().items()

@@ -45,8 +45,9 @@ def counts(name: FieldName, *recipes: Recipe) -> bool | None:
     answers = [says_something(name, recipe) for recipe in recipes]
     if gate is not None:
         answers += [all_hold(gate.counts, recipe) for recipe in recipes]
-        if gate.unless:
-            without = [all_hold(gate.unless[recipe.framework], recipe) for recipe in recipes]
+        asked = [recipe for recipe in recipes if recipe.framework in gate.unless]
+        if asked:
+            without = [all_hold(gate.unless[recipe.framework], recipe) for recipe in asked]
             answers.append(True if False in without else False if None not in without else None)
     return False if False in answers else None if None in answers else True
 

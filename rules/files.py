@@ -43,6 +43,15 @@ def unresolved_values(subject: Subject) -> Iterator[Found]:
             yield Found(at_span(side.framework, entry.span), values)
 
 
+def another_model(subject: Subject) -> Iterator[Found]:
+    """The run trains the model that the folder which it names holds."""
+    for side in subject.sides:
+        if side.model is not None:
+            from .folder import differs
+
+            yield from differs(side, side.model)
+
+
 def _holding(settings: Iterable[Setting], span: Span) -> Setting | None:
     for setting in settings:
         place = setting.span

@@ -13,12 +13,22 @@ if TYPE_CHECKING:
     from ..schemas.source import SourceText
 
 
+class Folder(NamedTuple):
+    """A model's `config.json` that a run has to do with."""
+
+    recipe: Recipe
+    key: str | None
+    """The key of the run that names its folder; None where it was named beside the run."""
+
+
 class Side(NamedTuple):
     """One file: its effective values, the recipe made of them, and its text."""
 
     config: Config
     recipe: Recipe
     source: SourceText
+    model: Folder | None = None
+    """The model that the file points to, where that is here."""
 
     @property
     def framework(self) -> Framework:

@@ -121,7 +121,7 @@ class PurposeJson(Open):
 class BasisJson(Open):
     """The version whose facts an answer rests on, and where it comes from."""
 
-    framework: Literal["megatron", "mindformers"]
+    framework: Literal["megatron", "mindformers", "huggingface"]
     framework_version: Annotated[str, From("version")]
     version_origin: Annotated[Literal["given", "detected", "assumed"], From("origin")]
     release: Annotated[str | None, LeftOut(None)] = Field(

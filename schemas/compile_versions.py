@@ -13,7 +13,11 @@ from .house_yaml import house_yaml
 from .literal_module import literal_module
 
 SOURCE = Path(__file__).with_name("versions.yaml")
-DIALECTS = {"megatron": ("megatron",), "mindformers": ("static", "dynamic", "legacy")}
+DIALECTS = {
+    "megatron": ("megatron",),
+    "mindformers": ("static", "dynamic", "legacy"),
+    "huggingface": ("transformers",),
+}
 USES = ("default", "read", "write", "verify")
 _MEMBERS = {"name", "number", "label", "tag", "wheel", "install", "facts"}
 

@@ -1,8 +1,8 @@
 """Any file of either framework, read: the one door that the commands and the public API use.
 
 What a file is, is decided by its content, with its name as a hint: a launch script, an argument list, the
-arguments block of a training log, a functional-test recipe, or a MindSpore Transformers YAML. A launch script
-that starts `run_mindformer.py` is followed to its YAML, and its options lie on top of it.
+arguments block of a training log, a functional-test recipe, a MindSpore Transformers YAML, or a model's
+`config.json`. A launch script that starts `run_mindformer.py` is followed to its YAML; its options lie on top of it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .megatron.versions import Chosen
     from .source import SourceText, Span
 
-Format: TypeAlias = "Literal['script', 'arguments', 'json', 'log', 'recipe', 'mindformers']"
+Format: TypeAlias = "Literal['script', 'arguments', 'json', 'log', 'recipe', 'mindformers', 'huggingface']"
 
 
 _SCRIPT_SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
@@ -87,6 +87,11 @@ def _read(
         from .mindformers.effective import mindformers_config
 
         return mindformers_config(source, options, open_file)
+    if found == "huggingface":
+        from .huggingface.reading import huggingface_config
+
+        refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
+        return huggingface_config(source)
     from .megatron.effective import megatron_config
     from .megatron.inputs import read_arguments, read_log
 
@@ -104,6 +109,8 @@ def format_of(source: SourceText, path: str) -> Format:
     name = path.lower()
     if name.endswith(_SCRIPT_SUFFIXES) or source.text.startswith("#!"):
         return "script"
+    if _is_model(source):
+        return "huggingface"
     from .megatron.inputs import detect
 
     found = detect(source)
@@ -116,6 +123,15 @@ def format_of(source: SourceText, path: str) -> Format:
     if looks_like_script(source):
         return "script"
     raise UnreadableError(finding(say.unknown(why=say.nothing_known_in_it()), source.name))
+
+
+def _is_model(source: SourceText) -> bool:
+    """Whether this is a model's `config.json`, asked of what begins as JSON alone."""
+    if not source.text[:256].lstrip().startswith("{"):
+        return False
+    from .huggingface.reading import is_model
+
+    return is_model(source)
 
 
 def _recipe(

@@ -12,8 +12,8 @@ from .versions_compiled import NUMBERS, VERSIONS
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-Framework: TypeAlias = "Literal['megatron', 'mindformers']"
-Dialect: TypeAlias = "Literal['megatron', 'static', 'dynamic', 'legacy']"
+Framework: TypeAlias = "Literal['megatron', 'mindformers', 'huggingface']"
+Dialect: TypeAlias = "Literal['megatron', 'static', 'dynamic', 'legacy', 'transformers']"
 Use: TypeAlias = "Literal['default', 'read', 'write', 'verify']"
 
 

@@ -41,6 +41,11 @@ _DOCUMENTS: tuple[FieldName, ...] = ("computed.visible_documents",)
 
 def computed_of(config: Config) -> dict[FieldName, RecipeValue]:
     """Every quantity that this side has formulas for."""
+    if config.framework == "huggingface":
+        from ..recipe.huggingface import huggingface_recipe
+
+        fields = huggingface_recipe(config).fields
+        return {name: value for name, value in fields.items() if name.startswith("computed.")}
     found: dict[FieldName, RecipeValue] = {}
     sides = _megatron(config) if config.framework == "megatron" else _mindformers(config)
     for names, values, formula in sides:

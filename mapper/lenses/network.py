@@ -56,7 +56,8 @@ def _vocabulary_put(values: Values, scope: Scope) -> Written:
     wanted, step = integer(padded), integer(divisor)
     if step is None and wanted is not None:
         step = next((one for one in _DIVISORS if wanted % (one * tensor_size) == 0), 1)
-    return (padded if size is None else _size_for(size, wanted, step, tensor_size, scope)), OMIT, step, OMIT, OMIT
+    given = padded if size is None else size
+    return _size_for(given, wanted, step, tensor_size, scope), OMIT, step, OMIT, OMIT
 
 
 def _size_for(size: Value, wanted: int | None, step: int | None, tensor_size: int, scope: Scope) -> Value:

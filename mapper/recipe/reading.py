@@ -52,6 +52,10 @@ def recipe_of(config: Config) -> Recipe:
     """What a file says in the shared vocabulary; of what is no GPT training run every field is undecided."""
     if config.purpose is not None and not config.purpose.trains_gpt:
         return _undecided(config)
+    if config.framework == "huggingface":
+        from .huggingface import huggingface_recipe
+
+        return huggingface_recipe(config)
     recipe = RecipeReading(config).recipe()
     return recipe._replace(fields={**recipe.fields, **computed_of(config)})
 

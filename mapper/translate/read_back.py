@@ -46,12 +46,12 @@ def read_back(translation: Translation, source: Config) -> Translation:
         written = as_read(translation, text_of(translation))
     except UnreadableError:
         return translation  # what does not load at all is said by `obstacles`
-    if source.framework != written.framework:
+    if source.framework != written.framework and not described(translation, source):
         translation = with_shared_fields(translation, source, written)
     silent: list[Difference] = []
     more: list[ReportRow] = []
     target = recipe_of(written)
-    entries = differences(translation.recipe, target)
+    entries = differences(translation.recipe, target, whole=True)
     for difference in differing(translation, entries, target):
         if _follows(translation, difference, (source, written), (translation.recipe, target)):
             continue
@@ -69,6 +69,11 @@ def read_back(translation: Translation, source: Config) -> Translation:
         compared=sum(entry.field is not None and entry.status in ("equal", "different") for entry in entries),
         undecided=tuple(_undecided(entries, translation.recipe, target)),
     )
+
+
+def described(translation: Translation, source: Config) -> bool:
+    """Whether the network is that of a `config.json`, and the source's own keys say nothing of it."""
+    return source.framework == "huggingface" or translation.model is not None
 
 
 def require_said(*translations: Translation) -> None:

@@ -79,6 +79,8 @@ class Translation(NamedTuple):
     """What is another one there though no row says so: an error of accmap's own."""
     compared: int = 0
     undecided: tuple[FieldName, ...] = ()
+    model: str | None = None
+    """The `config.json` whose network was put in place of the source's."""
 
     @property
     def back(self) -> ReadBack:

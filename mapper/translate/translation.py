@@ -6,8 +6,8 @@ into a YAML or a script, and the rows of the loss report.
 
 from __future__ import annotations
 
-from ...mappings.keys_compiled import LOADER, MODEL_TYPE_NAME, TOKENIZER_MODEL
-from ...mappings.tables import field_named, table
+from ...mappings.keys_compiled import LOADER, MODEL_TYPE_NAME, OF_A_RUN, TOKENIZER_MODEL
+from ...mappings.tables import Side, field_named, table
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.catalog import DEFAULT_VERSION
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ...mappings.names_compiled import FieldName
-    from ...mappings.tables import Caveat, Impact, Row, Side, SideName, Status
+    from ...mappings.tables import Caveat, Impact, Row, SideName, Status
     from ...schemas.config import Config, Framework, Value
     from ...schemas.megatron.catalog import ArgumentFact
     from ..lenses.lens import Written
@@ -117,6 +117,18 @@ _STAND_INS = {
         "The source does not say how long the run is; {given} stands for its length. Fill it in.",
         "源文件未给出训练长度，已用 {given} 代替，请填写。",
     ),
+    "data.sequence_length": (
+        "A model does not say how long the samples are; {given} stands for it. Set it.",
+        "模型配置不含样本长度，已用 {given} 代替，请填写。",
+    ),
+    "batch.micro_size": (
+        "A model does not say how large a batch is; {given} stands for it. Set it.",
+        "模型配置不含批大小，已用 {given} 代替，请填写。",
+    ),
+    "schedule.learning_rate": (
+        "A model does not say how it is trained; {given} stands for the learning rate. Set it.",
+        "模型配置不含训练方式，学习率已用 {given} 代替，请填写。",
+    ),
     "tokenizer.model": (
         "Megatron asks for the tokenizer that the data were made with; {given} stands for it. Fill it in.",
         "Megatron 需要制作数据时所用的分词器，已用 {given} 代替，请填写。",
@@ -156,6 +168,9 @@ _SAME_DEFAULT = ("The default is the same in {target}.", "{target} 的默认值�
 _ONLY_READ = ("It is contained in other settings.", "其内容已包含在其他设置中。")
 _NO_EXPERTS = ("every layer is dense",)
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
+
+
+_DESCRIBED = Side((), "same", {}, (), (), None, None, None, None, None)
 
 
 class _Translating:
@@ -501,7 +516,9 @@ class _Translating:
             self._report(field, entry, keys, "exact", impact, text, reversible=kept)
 
     def _source(self, row: Row) -> Side | None:
-        """The source's own side of a row."""
+        """The source's own side of a row; a model's description has no keys that anything goes back to."""
+        if self.config.framework == "huggingface":
+            return _DESCRIBED
         return row.side(self.source_side, self.config.framework_version)
 
     def _matters(self, row: Row, field: FieldName, entry: RecipeValue) -> bool:
@@ -744,15 +761,17 @@ class _Translating:
             if key not in self.settings and (field not in told or field == "run.train_steps"):
                 text = _filled(_STAND_INS[field], {"given": _shown(given)})
                 # A path that leads nowhere changes no numbers: nothing runs before it is filled in.
-                impact: Impact = "numerics" if field == "run.train_steps" else "none"
+                impact: Impact = "none" if field in ("data.blend", "tokenizer.model") else "numerics"
                 yield ReportRow(field, (), (key,), None, "unresolved", impact, False, *text, False)
 
 
 def stand_ins(side: SideName, source: str) -> Iterator[tuple[FieldName, str, Value]]:
     """Fields, keys and values that are there only so that a written file is complete."""
     if side == "megatron":
-        if source == "mindformers":
+        if source != "megatron":
             yield "tokenizer.model", TOKENIZER_MODEL, TOKENIZER
+        if source == "huggingface":
+            yield from ((field_named(field), key, given) for field, key, given in OF_A_RUN)
         return
     from ...mappings.families_compiled import SKELETONS
 

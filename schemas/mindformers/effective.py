@@ -162,6 +162,10 @@ def _static_config(
     from .derived import derive
 
     derive(reading, options, legacy=legacy)
+    if reading.get("model.model_config.rope_parameters") is not None:
+        from .pretrained import nested_rope
+
+        nested_rope(reading)
     settings = _with_what_follows(reading, written, known=known)
     purpose = purpose_of_run_mode(reading.values.get("run_mode"), source.name, reading.place("run_mode"))
     if purpose is None:

@@ -51,6 +51,31 @@ def pretrained_keys(reading: Reading, directory: str, open_file: Callable[[str],
     return found
 
 
+def nested_rope(reading: Reading) -> None:
+    """Say what of `rope_parameters`, which transformers 5 writes and no version here reads, would be another value.
+
+    The classes' arguments are `rope_theta` and `rope_scaling` in 1.6-2.1 (`models/qwen3/configuration_qwen3.py`).
+    """
+    path = f"{_PREFIX}.rope_parameters"
+    nested, own = reading.get(path), reading.get(_PREFIX)
+    if not is_mapping(nested) or not is_mapping(own):
+        return
+    lost: dict[str, Any] = {}
+    base = reading.resolved.get("resolved.transformer.rotary_base")
+    theta = nested.get("rope_theta")
+    if theta is not None and (base is None or base.value != theta):
+        lost["rope_theta"] = theta
+    kind = nested.get("rope_type", "default")
+    if kind != "default" and not own.get("rope_scaling") and own.get("position_embedding_type") != kind:
+        lost["rope_scaling"] = {key: value for key, value in nested.items() if key != "rope_theta"}
+    if lost:
+        place = reading.place(path)
+        named = reading.file if place is None or place.file is None else place.file
+        used = "-" if base is None else f"rotary_base {base.value}"
+        wanted = ", ".join(f"{key}: {value}" for key, value in lost.items())
+        reading.note(say.nested_rope(named=named, version=reading.version, used=used, wanted=wanted), path)
+
+
 def _opened(path: str, beside: str, open_file: Callable[[str], SourceText]) -> SourceText:
     """The file at `path`; a relative one counts from the working directory, as in MindFormers, or from the YAML."""
     try:

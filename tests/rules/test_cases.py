@@ -49,6 +49,9 @@ def pair_of(case: dict[str, Any], folder: Path) -> dict[str, Path]:
             text = text.replace(old, new, 1)
         found[side] = folder / name
         found[side].write_text(text, "utf-8")
+    if "model" in case:
+        (folder / "model").mkdir()
+        (folder / "model" / "config.json").write_text(json.dumps(case["model"], indent=2), "utf-8")
     return found
 
 

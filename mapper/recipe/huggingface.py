@@ -1,0 +1,138 @@
+"""The recipe of a model's `config.json`: the fields that transformers' own modelling code makes of it.
+
+It says what the network is, and nothing of a run: what it has no field for is left to the training file.
+"""
+
+from __future__ import annotations
+
+from ...mappings.keys_compiled import OF_STORAGE, ROTARY_KIND, ROTARY_LENGTH, ROTARY_OUTSIDE, ROTARY_SECTIONS
+from ...mappings.tables import field_named
+from ...schemas.huggingface.reading import class_of
+from ...schemas.light_typing import TYPE_CHECKING, cast
+from ...schemas.mindformers.shape import is_mapping
+from ...schemas.rows import TOO_ODD, UndecidedError
+from ..computed.huggingface import computed_quantities
+from .values import Recipe, RecipeValue, Unmapped
+from .vocabulary import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ...mappings.names_compiled import FieldName
+    from ...schemas.config import Config, Setting
+
+_NO_ROW = ("No row of the tables knows this key; check it by hand.", "映射表中没有该键，请人工确认。")
+
+
+def huggingface_recipe(config: Config) -> Recipe:
+    """Every field that follows from the file, and the keys that nothing follows from."""
+    from ...mappings.huggingface_compiled import FIELDS
+
+    values = ModelFile(config)
+    found: dict[FieldName, RecipeValue] = {}
+    for name, versions, expression in FIELDS[config.dialect]:
+        if config.framework_version in versions:
+            found[field_named(name)] = values.answer(expression)
+    fields = {name: entry for name in vocabulary() if (entry := found.get(name)) is not None}
+    fields.update(computed_quantities(fields))
+    return Recipe(
+        config.file,
+        config.framework,
+        config.framework_version,
+        config.dialect,
+        fields,
+        tuple(_unmapped(config, values.read)),
+        None,
+        config.basis,
+    )
+
+
+def _unmapped(config: Config, read: frozenset[str]) -> list[Unmapped]:
+    from ...mappings.huggingface_compiled import REASONS
+    from ...schemas.huggingface.facts_compiled import COMMON
+
+    usual = dict.fromkeys(COMMON, REASONS[OF_STORAGE])
+    known = {**usual, **REASONS}
+    found: list[Unmapped] = []
+    for key, setting in config.settings.items():
+        if setting.origin != "explicit" or key in read:
+            continue
+        impact, en, zh = known.get(key, ("numerics", *_NO_ROW))
+        found.append(Unmapped(key, setting.value, setting.span, impact, en, zh, sure=key in known))
+    return found
+
+
+class ModelFile:
+    """The file's keys under the names of the configuration class, which expressions read."""
+
+    def __init__(self, config: Config) -> None:
+        self._settings: Mapping[str, Setting] = config.settings
+        self._renamed = class_of(config.dialect, config.framework_version).renamed
+        self._nested = config.framework_version.startswith("5.")
+        self._asked: dict[str, Setting] = {}
+        self._read: set[str] = set()
+
+    @property
+    def read(self) -> frozenset[str]:
+        """Every key that an expression has read."""
+        return frozenset(self._read)
+
+    def answer(self, expression: Any) -> RecipeValue:
+        """What an expression makes of the file, and from which keys."""
+        self._asked = {}
+        try:
+            value, decided = cast("Value", expression(self)), True
+        except (UndecidedError, *TOO_ODD):
+            value, decided = None, False
+        asked = self._asked.values()
+        self._read.update(self._asked)
+        written = [one for one in asked if one.origin == "explicit"]
+        named = written or list(asked)
+        span = written[0].span if written else None
+        origin = "explicit" if written else "default" if named else "derived"
+        return RecipeValue(value, origin, span, tuple(one.key for one in named), decided)
+
+    def __getitem__(self, name: str) -> Any:
+        setting = self._found(name)
+        return None if setting is None else setting.value
+
+    def _found(self, name: str) -> Setting | None:
+        others = (self._renamed.get(name), *(other for other, key in self._renamed.items() if key == name))
+        found = [setting for one in (name, *others) if one and (setting := self._settings.get(one)) is not None]
+        setting = next((one for one in found if one.origin == "explicit"), found[0] if found else None)
+        if setting is not None:
+            self._asked[setting.key] = setting
+        return setting
+
+    def rope(self, name: str) -> Any:
+        """A rotary parameter, from where this version of transformers looks for it.
+
+        4.57 reads `rope_theta` and `partial_rotary_factor` from the top and the others in `rope_scaling`; 5 reads
+        them all in `rope_parameters`, which a `rope_scaling` of the file replaces, and from the top what is not there
+        (`modeling_rope_utils.py:RotaryEmbeddingConfigMixin.convert_rope_params_to_dict`).
+        """
+        if not self._nested and name in ROTARY_OUTSIDE:
+            return self[name]
+        inner = self._section()
+        kind, older, usual = ROTARY_KIND
+        if name == kind:
+            return inner.get(kind, inner.get(older, usual))
+        if name in inner:
+            return inner[name]
+        if name in ROTARY_OUTSIDE:
+            return self[name]
+        return self[ROTARY_LENGTH[name]] if self._nested and name in ROTARY_LENGTH else None
+
+    def _section(self) -> Mapping[str, Any]:
+        for key in ROTARY_SECTIONS if self._nested else ROTARY_SECTIONS[:1]:
+            setting = self._settings.get(key)
+            if setting is None:
+                continue
+            self._asked[key] = setting
+            if not setting.value:
+                continue
+            if not is_mapping(setting.value):
+                raise UndecidedError
+            return setting.value
+        return {}

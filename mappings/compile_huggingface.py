@@ -1,0 +1,74 @@
+"""Makes `huggingface.yaml` a module: for every family and version the fields in order, each a function of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..schemas.compile_rows import LINE, Names, TableError, plain, read_table
+from ..schemas.huggingface.extract import read
+from ..schemas.version_sets import versions_in
+from . import huggingface_functions
+
+SOURCE = Path(__file__).with_name("huggingface.yaml")
+NAME = "mappings/huggingface.yaml"
+CONTEXT = ("rope",)
+BUILTINS = ("float", "int")
+_MEMBERS = {"section", "source", "families", "versions", "fields", LINE}
+
+
+def sections() -> list[dict[str, Any]]:
+    """The sections in order; an error where one is malformed."""
+    found: list[dict[str, Any]] = read_table(str(SOURCE))["sections"]
+    for one in found:
+        if set(one) - _MEMBERS or not {"section", "source", "fields"} <= set(one):
+            raise TableError(NAME, one, f"this is no section: {sorted(set(one) - {LINE})}")
+    return found
+
+
+def names(facts: dict[str, Any], family: str) -> Names:
+    """What the expressions of a family may read: what its class takes, in any version."""
+    classes = [facts[version]["families"][family] for version in facts]
+    known = {key for one in classes for key in (*one["defaults"], *one["renamed"])} | _COMMON
+
+    def place(name: str) -> str | None:
+        return name if name in known else None
+
+    return Names(huggingface_functions, CONTEXT, BUILTINS, place)
+
+
+_COMMON = {"head_dim", "hidden_size", "num_hidden_layers"}
+"""What the code asks a class for that may have no such argument (`getattr(config, "head_dim", None)`)."""
+
+
+def products() -> dict[str, str]:
+    """The compiled module."""
+    facts, written = read(), sections()
+    versions = tuple(facts)
+    lines = ['"""What transformers builds, as recipe fields; compiled from huggingface.yaml."""', ""]
+    lines += ["from . import huggingface_functions as f", "", "FIELDS = {"]
+    for family in facts[versions[0]]["families"]:
+        known = names(facts, family)
+        lines.append(f"    {family!r}: (")
+        for one in written:
+            if family not in one.get("families", (family,)):
+                continue
+            held = versions_in(str(one.get("versions", "-")), list(versions))
+            for field, text in plain(one["fields"]).items():
+                try:
+                    value = known.compiled(str(text))
+                except ValueError as error:
+                    raise TableError(NAME, one, f"{family}: {field}: {error}") from error
+                lines.append(f"        ({field!r}, {tuple(held)!r}, {value}),")
+        lines.append("    ),")
+    lines += ["}", f"REASONS = {_reasons()!r}", f"SOURCES = {_sources(written)!r}", ""]
+    return {"mappings/huggingface_compiled.py": "\n".join(lines)}
+
+
+def _reasons() -> dict[str, tuple[str, str, str]]:
+    told: list[dict[str, Any]] = plain(read_table(str(SOURCE))["reasons"])
+    return {key: (one["impact"], one["en"], one["zh"]) for one in told for key in one["keys"]}
+
+
+def _sources(written: list[dict[str, Any]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(one["source"]) for one in written))

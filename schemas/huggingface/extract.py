@@ -1,0 +1,109 @@
+"""The facts of an installed transformers: the configuration class of every family, its arguments and their defaults.
+
+`python -m accmap.schemas.huggingface.extract PYTHON --version 4.57 [--write]` asks the interpreter PYTHON, in which
+that version is installed, and prints what is new, gone and changed. It needs no torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+SOURCE = Path(__file__).with_name("facts.json")
+FAMILIES = (
+    "llama", "mistral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "deepseek_v2", "deepseek_v3", "mixtral", "glm4",
+    "glm4_moe", "gpt2",
+)  # fmt: skip
+"""The families whose modelling code `mappings/huggingface.yaml` retells."""
+
+_PROBE = """
+import inspect, json, sys, transformers
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as MODELS
+try:
+    from transformers import PreTrainedConfig as Base
+except ImportError:
+    from transformers import PretrainedConfig as Base
+found = {}
+for name in json.loads(sys.argv[1]):
+    kind = CONFIG_MAPPING[name]
+    usual = inspect.signature(Base.__init__).parameters
+    own = {
+        key: one.default
+        for key, one in inspect.signature(kind.__init__).parameters.items()
+        if one.default is not inspect.Parameter.empty and key not in usual
+    }
+    own["tie_word_embeddings"] = kind().tie_word_embeddings
+    theta = getattr(kind(), "default_theta", None)
+    if own.get("rope_theta") is None and theta is not None and "rope_parameters" in own:
+        own["rope_theta"] = theta
+    partial = getattr(kind(), "rope_parameters", None) or {}
+    if "partial_rotary_factor" in partial:
+        own["partial_rotary_factor"] = partial["partial_rotary_factor"]
+    found[name] = {
+        "class": kind.__name__,
+        "model": MODELS[name],
+        "renamed": dict(kind.attribute_map),
+        "defaults": {key: value for key, value in sorted(own.items())},
+    }
+common = sorted({*usual, *Base().to_dict()} - {"self", "kwargs"})
+told = {"version": transformers.__version__, "families": found, "known": sorted(set(MODELS)), "common": common}
+print(json.dumps(told))
+"""
+
+
+def read() -> dict[str, Any]:
+    """The stored facts by version."""
+    found: dict[str, Any] = json.loads(SOURCE.read_text("utf-8"))
+    return found
+
+
+def extracted(python: str) -> dict[str, Any]:
+    """What the transformers of an interpreter says of itself."""
+    command = [python, "-c", _PROBE, json.dumps(FAMILIES)]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    found: dict[str, Any] = json.loads(told.splitlines()[-1])
+    return found
+
+
+def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """What differs between the facts of two readings."""
+    lines: list[str] = []
+    before, after = old.get("families", {}), new["families"]
+    for name in after:
+        lines += [
+            f"{name}: {member} {after[name][member]}"
+            for member in ("class", "model", "renamed")
+            if before.get(name, {}).get(member) != after[name][member]
+        ]
+        was, now = before.get(name, {}).get("defaults", {}), after[name]["defaults"]
+        lines += [
+            f"{name}.{key}: {was.get(key, '-')} -> {now.get(key, '-')}"
+            for key in sorted({*was, *now})
+            if was.get(key, ...) != now.get(key, ...)
+        ]
+    return lines
+
+
+def main(arguments: list[str]) -> None:
+    """Print the changes, and write them where that is asked for."""
+    parser = argparse.ArgumentParser(prog="accmap.schemas.huggingface.extract")
+    parser.add_argument("python")
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args(arguments)
+    stored = read() if SOURCE.exists() else {}
+    found = extracted(given.python)
+    print("\n".join(changes(stored.get(given.version, {}), found)))
+    if given.write:
+        stored[given.version] = found
+        ordered = dict(sorted(stored.items(), key=lambda one: tuple(map(int, one[0].split(".")))))
+        SOURCE.write_text(json.dumps(ordered, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

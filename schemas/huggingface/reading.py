@@ -1,0 +1,128 @@
+"""A model's `config.json`: its keys with their places, and the defaults of the class that reads it."""
+
+from __future__ import annotations
+
+from ..config import Config, Setting
+from ..diagnostic import UnreadableError, finding
+from ..light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..message import NOTHING, verbatim
+from ..mindformers.shape import is_mapping
+from ..source import SourceText, Span
+from ..versions import default_name, names, number_of
+from .messages_compiled import say
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ..config import Value
+    from ..message import Words
+    from ..yaml_node import Node
+
+FILE = "config.json"
+"""How the file is called that describes a model folder."""
+_SIGNS = ('"model_type"', '"architectures"')
+
+
+class ConfigurationClass(NamedTuple):
+    """How transformers reads the files of one family."""
+
+    name: str
+    model: str
+    renamed: Mapping[str, str]
+    """Names of attributes that are other keys in the file."""
+    defaults: Mapping[str, Value]
+
+
+def is_model(source: SourceText) -> bool:
+    """Whether a text is a model's `config.json`."""
+    text = source.text
+    return text[:256].lstrip()[:1] == "{" and any(sign in text for sign in _SIGNS)
+
+
+def class_of(family: str, version: str) -> ConfigurationClass:
+    """The configuration class of a family."""
+    from .facts_compiled import FACTS
+
+    return ConfigurationClass(*FACTS[version][family])
+
+
+def huggingface_config(source: SourceText) -> Config:
+    """What a `config.json` says; UnreadableError where nothing is known of its model."""
+    keys = _keys(source)
+    places = _places(source, keys)
+    version, reason = _version(keys.get("transformers_version"))
+    family = _family(keys, source.name, places, version)
+    known = class_of(family, version)
+    settings = {key: Setting(key, value, "explicit", places.get(key)) for key, value in keys.items()}
+    for key, value in known.defaults.items():
+        others = (known.renamed.get(key), *(name for name, own in known.renamed.items() if own == key))
+        if key not in settings and not any(name in settings for name in others):
+            settings[key] = Setting(key, value, "default")
+    problems = ()
+    if "auto_map" in keys:
+        said = say.custom_code(version=version, family=family)
+        problems = (finding(said, source.name, places.get("auto_map")),)
+    return Config(
+        source.name,
+        "huggingface",
+        version,
+        family,
+        settings,
+        problems=problems,
+        version_origin="detected" if reason else "assumed",
+        version_reason=reason,
+    )
+
+
+def _keys(source: SourceText) -> dict[str, Any]:
+    import json
+
+    try:
+        found: object = json.loads(source.text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError(finding(say.no_model_json(said=verbatim(str(error))), source.name)) from error
+    if not is_mapping(found):
+        raise UnreadableError(finding(say.no_model_json(said=verbatim(type(found).__name__)), source.name))
+    return cast("dict[str, Any]", found)
+
+
+def _places(source: SourceText, keys: Mapping[str, Any]) -> dict[str, Span]:
+    """Where each key stands; the whole file where that cannot be told."""
+    from ..yaml_text import read_yaml
+
+    try:
+        root = read_yaml(SourceText(source.name, source.text.replace("\t", " "))).root  # JSON allows tabs
+    except UnreadableError:
+        root = None
+    items: Mapping[Any, Node] = {} if root is None else root.items
+    whole = Span(1, 1, source.line_count, len(source.line(source.line_count)) + 1)
+    return {key: whole if (node := items.get(key)) is None else (node.key_span or node.span) for key in keys}
+
+
+def _version(written: object) -> tuple[str, Words]:
+    """The version to read with: the newest known one that is not newer than the writer's, and of its kind."""
+    usual = default_name("huggingface", "transformers")
+    if not isinstance(written, str) or not number_of(written):
+        return usual, NOTHING
+    given = number_of(written)
+    same = [name for name in names("huggingface") if number_of(name)[0] == given[0]]
+    older = [name for name in same if number_of(name) <= given]
+    found = older[-1] if older else same[0] if same else usual
+    return found, say.written_by(version=verbatim(written))
+
+
+def _family(keys: Mapping[str, Any], file: str, places: Mapping[str, Span], version: str) -> str:
+    from .facts_compiled import FACTS
+
+    written = keys.get("model_type")
+    if written is None:
+        raise UnreadableError(finding(say.no_family(), file))
+    known: Mapping[str, object] = FACTS[version]
+    if not isinstance(written, str) or written not in known:
+        from ..suggestion import suggestion
+
+        near = suggestion(str(written), known)
+        said = say.unknown_family(value=written, suggestion=near, known=", ".join(sorted(known)))
+        raise UnreadableError(finding(said, file, places.get("model_type")))
+    return written

@@ -1,0 +1,160 @@
+"""A model's `config.json` on the command line: shown, compared, written for either framework, refused by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+QWEN3: dict[str, Any] = {
+    "model_type": "qwen3",
+    "vocab_size": 32000,
+    "hidden_size": 512,
+    "intermediate_size": 1536,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "head_dim": 64,
+    "max_position_embeddings": 4096,
+    "rope_theta": 1000000.0,
+    "rms_norm_eps": 1e-06,
+    "tie_word_embeddings": False,
+}
+RUNS = [EXAMPLES / "qwen3_dense" / name for name in ("megatron.sh", "mindformers.yaml")]
+
+
+def folder(at: Path, **changes: Any) -> str:
+    """A model folder; a key of None is left out."""
+    keys = {key: value for key, value in {**QWEN3, **changes}.items() if value is not None}
+    at.mkdir(exist_ok=True)
+    (at / "config.json").write_text(json.dumps(keys, indent=2), "utf-8")
+    return str(at)
+
+
+def fields(accmap: Callable[..., Any], name: str) -> dict[str, Any]:
+    answer = json.loads(accmap("recipe", name, "--format", "json").out)
+    return {name: entry["value"] for name, entry in answer["fields"].items()}
+
+
+def test_a_folder_is_shown_with_what_its_class_leaves_open(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    answer = json.loads(accmap("show", folder(tmp_path / "m", rms_norm_eps=None), "--format", "json").out)
+    values = {entry["key"]: entry for entry in answer["values"]}
+    assert (answer["framework"], answer["framework_version"], answer["dialect"]) == ("huggingface", "4.57", "qwen3")
+    assert values["rms_norm_eps"]["origin"] == "default"
+    assert values["hidden_size"]["span"]["line"] == 4
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda path: path.name)
+def test_the_same_model_is_equal_and_another_differs(accmap: Callable[..., Any], tmp_path: Path, run: Path) -> None:
+    assert accmap("diff", folder(tmp_path / "same"), str(run)).code == 0
+    answer = accmap("diff", folder(tmp_path / "other", head_dim=128), str(run), "--format", "json")
+    different = {row["field"] for row in json.loads(answer.out)["rows"] if row["status"] == "different"}
+    assert answer.code == 1
+    assert "attention.head_dim" in different
+    assert not any(name.startswith(("optimizer.", "batch.", "schedule.")) for name in different if name)
+
+
+@pytest.mark.parametrize(
+    ("version", "keys", "base"),
+    [
+        ("4.57.1", {"rope_theta": 5e5}, 5e5),
+        ("4.57.1", {"rope_theta": None, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}}, 10000.0),
+        ("5.0.0", {"rope_theta": None, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}}, 5e5),
+        ("5.9.1", {"rope_theta": 5e5}, 5e5),
+        ("5.23.0", {"rope_theta": None}, 10000.0),
+        ("4.40.0", {"rope_theta": None}, 10000.0),
+    ],
+)
+def test_rotary_parameters_are_read_where_the_version_looks(
+    accmap: Callable[..., Any], tmp_path: Path, version: str, keys: dict[str, Any], base: float
+) -> None:
+    found = fields(accmap, folder(tmp_path / "m", transformers_version=version, **keys))
+    assert found["position.rotary_base"] == base
+
+
+@pytest.mark.parametrize("to", ["megatron", "mindformers"])
+@pytest.mark.parametrize("run", RUNS, ids=lambda path: path.name)
+def test_a_base_gives_the_rest_of_the_run(accmap: Callable[..., Any], tmp_path: Path, run: Path, to: str) -> None:
+    model = folder(tmp_path / "m", num_hidden_layers=6, intermediate_size=2048, vocab_size=31744)
+    out = tmp_path / ("out.sh" if to == "megatron" else "out.yaml")
+    answer = accmap("convert", model, "--to", to, "--base", str(run), "-o", str(out))
+    assert answer.code == 0, answer.err
+    assert accmap("diff", model, str(out)).code == 0
+    changed = json.loads(accmap("diff", str(run), str(out), "--format", "json").out)["rows"]
+    different = {row["field"] for row in changed if row["status"] == "different" and row["impact"] == "numerics"}
+    assert {"model.num_layers", "model.ffn_hidden_size", "model.padded_vocab_size"} <= different
+    assert not {name for name in different if name and not name.startswith(("model.", "computed."))}
+
+
+@pytest.mark.parametrize("to", ["megatron", "mindformers"])
+def test_without_a_base_what_stands_in_is_named(accmap: Callable[..., Any], tmp_path: Path, to: str) -> None:
+    model, out = folder(tmp_path / "m"), tmp_path / ("out.sh" if to == "megatron" else "out.yaml")
+    answer = accmap("convert", model, "--to", to, "-o", str(out))
+    assert answer.code == 1
+    for field in ("schedule.learning_rate", "data.sequence_length", "batch.micro_size", "run.train_steps"):
+        assert field in answer.err
+    assert accmap("diff", model, str(out)).code == 0
+
+
+def test_custom_code_is_a_remark_where_transformers_has_the_class(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    model = folder(tmp_path / "m", auto_map={"AutoModelForCausalLM": "modeling_own.Own"})
+    answer = accmap("recipe", model)
+    problems = json.loads(accmap("show", model, "--format", "json").out)["problems"]
+    assert answer.code == 0
+    assert [one["code"] for one in problems] == ["MAP111"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "code"),
+    [({"model_type": "of_nobody"}, "SYN103"), ({"model_type": None, "architectures": ["A"]}, "SYN111")],
+)
+def test_what_nothing_is_known_of_is_refused_by_name(
+    accmap: Callable[..., Any], tmp_path: Path, keys: dict[str, Any], code: str
+) -> None:
+    answer = accmap("recipe", folder(tmp_path / "m", **keys))
+    assert answer.code == 2
+    assert code in answer.err
+    assert str(keys["model_type"] or "model_type") in answer.err
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [('{"model_type": ', "SYN119"), ('{"model_type": "qwen3", "hidden_size": "x"}', None)]
+)
+def test_a_broken_file_is_an_answer(accmap: Callable[..., Any], tmp_path: Path, text: str, code: str | None) -> None:
+    (tmp_path / "config.json").write_text(text, "utf-8")
+    answer = accmap("recipe", str(tmp_path / "config.json"))
+    assert answer.code == (2 if code else 0)
+    assert code is None or code in answer.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("convert", "MODEL"),
+        ("convert", "MODEL", "--to", "megatron", "--base", "RUN", "--update", "RUN"),
+        ("convert", "RUN", "--to", "megatron", "--base", "RUN"),
+    ],
+)
+def test_what_makes_no_sense_is_a_usage_error(
+    accmap: Callable[..., Any], tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    names = {"MODEL": folder(tmp_path / "m"), "RUN": str(RUNS[0])}
+    assert accmap(*(names.get(word, word) for word in words)).code == 2
+
+
+def test_a_model_beside_a_run_is_what_it_is_compared_with(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    model = folder(tmp_path / "m", num_hidden_layers=6) + "/config.json"
+    found = json.loads(accmap("lint", str(RUNS[0]), str(RUNS[1]), model, "--format", "json").out)["diagnostics"]
+    assert sorted(one["file"] for one in found if one["code"] == "NET039") == sorted(map(str, RUNS))
+
+
+def test_a_field_that_no_expression_can_hold_stays_open(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    keys = {"model_type": "llama", "mlp_bias": True, "attention_bias": False}
+    answer = json.loads(accmap("diff", folder(tmp_path / "m", **keys), str(RUNS[0]), "--format", "json").out)
+    assert "undecided" in {row["status"] for row in answer["rows"] if row["field"] == "model.bias_linear"}
