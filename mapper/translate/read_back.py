@@ -40,20 +40,24 @@ _LOST: tuple[Status, ...] = ("dropped", "approximate", "unresolved")
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
 
-def read_back(translation: Translation, source: Config) -> Translation:
-    """The translation with what was read back, rows for what the target's defaults decide, and what no row names."""
+def read_back(translation: Translation, source: Config, besides: Iterable[ReportRow] = ()) -> Translation:
+    """The translation with what was read back, rows for what the target's defaults decide, and what no row names.
+
+    Where the source was written for this comparison, `besides` are the rows of its own report.
+    """
     try:
         written = as_read(translation, text_of(translation))
     except UnreadableError:
         return translation  # what does not load at all is said by `obstacles`
     if source.framework != written.framework:
         translation = with_shared_fields(translation, source, written)
+    told = (*translation.rows, *besides)
     silent: list[Difference] = []
     more: list[ReportRow] = []
     target = recipe_of(written)
     entries = differences(translation.recipe, target)
     for difference in differing(translation, entries, target):
-        if _follows(translation, difference, (source, written), (translation.recipe, target)):
+        if _follows(told, difference, (source, written), (translation.recipe, target)):
             continue
         row = _own_row(translation, difference)
         if row is None:
@@ -150,7 +154,7 @@ def _counts(row: Difference, source: Recipe, target: Recipe) -> bool:
 
 
 def _follows(
-    translation: Translation, difference: Difference, configs: tuple[Config, Config], recipes: tuple[Recipe, Recipe]
+    rows: Iterable[ReportRow], difference: Difference, configs: tuple[Config, Config], recipes: tuple[Recipe, Recipe]
 ) -> bool:
     """Whether a computed quantity is fed by something of which the report says that it is another one.
 
@@ -164,7 +168,9 @@ def _follows(
     fed = {key for config, recipe in zip(configs, recipes, strict=True) for key in _feeding(config, recipe, name)}
     # That two words are one formula under a condition is no reason for what the codes make of that formula.
     enough = _LOST if name in _BY_CODE else (*_LOST, "conditional", "exact", "made-explicit")
-    told = (row for row in translation.rows if not row.carried and row.impact == "numerics" and row.status in enough)
+    # What is approximate may be written in full, and still be another thing in effect.
+    other = (row for row in rows if not row.carried or row.status == "approximate")
+    told = (row for row in other if row.impact == "numerics" and row.status in enough)
     return any(not fed.isdisjoint((*row.source, *row.target)) for row in told)
 
 

@@ -12,6 +12,7 @@ import yaml
 import accmap
 from accmap.cli.lean import main
 from accmap.mapper.align.pair import pair_of
+from accmap.mapper.computed import mindformers_attention
 from accmap.mapper.differences import differences
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.translate import mindformers_file, read_back
@@ -59,7 +60,7 @@ def test_a_difference_has_its_row(case: dict[str, Any]) -> None:
         assert [rows[field].status, rows[field].impact] == wanted, field
         assert rows[field].en
         assert rows[field].zh
-        assert not rows[field].carried
+        assert not rows[field].carried or wanted[0] == "approximate"
 
 
 @pytest.mark.parametrize("source", [SCRIPT, YAML], ids=["script", "yaml"])
@@ -69,6 +70,22 @@ def test_both_files_of_a_pair_are_read_back(source: Path, step: int | None) -> N
     for side in (pair.megatron, pair.mindformers):
         assert side.written is not None
         assert side.unsaid == ()
+
+
+@pytest.mark.parametrize("source", [SCRIPT, YAML], ids=["script", "yaml"])
+@pytest.mark.parametrize("rung", [{"step": 0}, {"step": 5}, {"step": 0, "trial": "lr-zero"}, {}], ids=str)
+def test_what_both_files_of_a_rung_compute_is_compared(
+    monkeypatch: pytest.MonkeyPatch, source: Path, rung: dict[str, Any]
+) -> None:
+    def halved(*_: object) -> float:
+        return 0.5
+
+    monkeypatch.setattr(mindformers_attention, "scale", halved)
+    pair = pair_of(accmap.load(str(source)), **rung)
+    across = pair.mindformers if source is SCRIPT else pair.megatron
+    assert [one.field for one in across.unsaid] == ["computed.attention_scale"]
+    along = pair.megatron if source is SCRIPT else pair.mindformers
+    assert along.unsaid == ()
 
 
 def test_a_null_tokenizer_s_own_token_is_counted_by_the_version_that_is_written() -> None:
