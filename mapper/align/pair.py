@@ -136,7 +136,7 @@ def pair_of(
     described = along.written or config
     if changes and along.written is not None:
         recipe = _with_computed(recipe, along.written)
-    across = read_back(_noted(there(recipe), changed), described, along.rows if changes else ())
+    across = read_back(_noted(there(recipe), changed), described, along.rows)
     script, configuration = (along, across) if config.framework == "megatron" else (across, along)
     return Pair(
         script,
