@@ -83,7 +83,8 @@ def translations(
     yield "over", there
     if there.written is not None and not there.unsaid:
         yield "back", translate(there.written, *_target(there.written, versions))
-    wanted = [*([None] if pairs else []), *(range(len(steps())) if rungs else [])]
+    wanted: list[int | None] = [None] if pairs else []
+    wanted.extend(range(len(steps())) if rungs else ())
     for step in wanted:
         pair = pair_of(source, megatron=versions.megatron, mindformers=versions.mindformers, step=step)
         way = "pair" if step is None else f"rung {step}"
