@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.purpose import require_training
+from ..computed.quantities import computed_of
 from ..recipe.reading import recipe_of
 from ..recipe.vocabulary import COMPUTED
 from ..translate.megatron_file import megatron_text
@@ -131,10 +132,13 @@ def pair_of(
             back = (*alignment.returned, *(change.field for change in further))
             alignment = alignment._replace(returned=tuple(dict.fromkeys(back)))
     changed = {change.field for change in changes}
-    script = read_back(_noted(to_script(recipe), changed), config)
-    described = script.written if config.framework == "megatron" else None
-    configuration = read_back(_noted(to_yaml(recipe), changed), described or config)
-    across, along = (configuration, script) if config.framework == "megatron" else (script, configuration)
+    here, there = (to_script, to_yaml) if config.framework == "megatron" else (to_yaml, to_script)
+    along = read_back(_noted(here(recipe), changed), config)
+    described = along.written or config
+    if changes and along.written is not None:
+        recipe = _with_computed(recipe, along.written)
+    across = read_back(_noted(there(recipe), changed), described, along.rows)
+    script, configuration = (along, across) if config.framework == "megatron" else (across, along)
     return Pair(
         script,
         configuration,
@@ -150,6 +154,11 @@ def _as_changed(recipe: Recipe) -> Recipe:
     """A recipe that is no file's any more: what was computed of the file is not known of it."""
     fields = {name: entry for name, entry in recipe.fields.items() if not name.startswith(COMPUTED)}
     return recipe._replace(fields=fields)
+
+
+def _with_computed(recipe: Recipe, written: Config) -> Recipe:
+    """A changed recipe with what is computed of the file that the source's own framework was written."""
+    return recipe._replace(fields={**recipe.fields, **computed_of(written)})
 
 
 def _joined(first: tuple[Change, ...], then: tuple[Change, ...]) -> tuple[Change, ...]:

@@ -41,8 +41,10 @@ def deviations(config: Values, made_by: Callable[[], ModelClass], dialect: str) 
     if dialect == "static":
         plain = float(config.init_method_std)
         back = rounded(plain / math.sqrt(2.0 * whole(config.num_layers)), 6)
-    else:
+    elif dialect == "dynamic":
         plain = back = _DRAWN
+    else:
+        raise UndecidedError  # each older class draws as it likes
     found: dict[str, Value] = {"embedding": plain, "matrices": plain, "projections back": back}
     if config.num_moe_experts and made_by().experts:
         found.update({"router": plain, "experts' first matrix": plain, "experts' second matrix": plain})

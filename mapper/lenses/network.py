@@ -150,13 +150,19 @@ def _key_value_heads_put(values: Values, scope: Scope) -> Written:
 
 
 def _qkv_bias_get(values: Values, scope: Scope) -> Values:
-    del scope
+    """Of latent attention, only the joined matrices have a bias (`multi_latent_attention.py`, both frameworks)."""
+    if scope.field("attention.latent.enabled") is True:
+        joined = scope.side == "dynamic" or (
+            scope.side == "static" and scope.field("model.mla_layout") == "concatenated"
+        )
+        if not joined:
+            return (False,)
     return (bool(values[0] or values[1]),)
 
 
 def _qkv_bias_put(values: Values, scope: Scope) -> Written:
     """Megatron's validation switches it on with linear bias; MindFormers is told outright."""
-    implied = scope.side == "megatron" and scope.field("model.bias_linear")
+    implied = scope.side == "megatron" and (scope.field("model.bias_linear") or scope.field("attention.latent.enabled"))
     return bool(values[0]) and not implied, OMIT
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import ReadBackError, UnreadableError, finding
 from ...schemas.json_values import json_value
-from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import OWN
 from ...schemas.messages_compiled import say as say_reading
 from ...schemas.source import SourceText
@@ -36,12 +36,16 @@ if TYPE_CHECKING:
 
 _BY_CODE: tuple[FieldName | None, ...] = ("computed.loss_weighting", "computed.loss_terms")
 """What each framework makes of equal settings by its own code, in some versions and layouts, and no key undoes."""
+_ROUNDING = 2.0**-51
 _LOST: tuple[Status, ...] = ("dropped", "approximate", "unresolved")
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
 
-def read_back(translation: Translation, source: Config) -> Translation:
-    """The translation with what was read back, rows for what the target's defaults decide, and what no row names."""
+def read_back(translation: Translation, source: Config, besides: tuple[ReportRow, ...] = ()) -> Translation:
+    """The translation with what was read back, rows for what the target's defaults decide, and what no row names.
+
+    Where the source was written for this comparison, `besides` are the rows of the report of that.
+    """
     try:
         written = as_read(translation, text_of(translation))
     except UnreadableError:
@@ -51,9 +55,10 @@ def read_back(translation: Translation, source: Config) -> Translation:
     silent: list[Difference] = []
     more: list[ReportRow] = []
     target = recipe_of(written)
+    sides = _Sides((*translation.rows, *besides), besides, (source, written), (translation.recipe, target))
     entries = differences(translation.recipe, target, whole=True)
     for difference in differing(translation, entries, target):
-        if _follows(translation, difference, (source, written), (translation.recipe, target)):
+        if _follows(sides, difference):
             continue
         row = _own_row(translation, difference)
         if row is None:
@@ -136,8 +141,10 @@ def differing(translation: Translation, entries: Iterable[Difference], target: R
 
 
 def _is_rounding(row: Difference) -> bool:
-    """Whether two whole numbers are one to a float: a framework that divides them cannot tell them apart."""
+    """Whether two numbers are one to a float: two whole ones, or a share of a length as it is multiplied again."""
     one, other = (None if side is None else side.value for side in (row.a, row.b))
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) <= _ROUNDING * abs(one)
     return isinstance(one, int) and isinstance(other, int) and min(one, other) > 2**53 and one / other == 1.0
 
 
@@ -154,9 +161,24 @@ def _counts(row: Difference, source: Recipe, target: Recipe) -> bool:
     return counts(row.field, *sides) is not False
 
 
-def _follows(
-    translation: Translation, difference: Difference, configs: tuple[Config, Config], recipes: tuple[Recipe, Recipe]
-) -> bool:
+class _Sides(NamedTuple):
+    """What a computed difference may follow from."""
+
+    rows: tuple[ReportRow, ...]
+    rewritten: tuple[ReportRow, ...]
+    """Those of the report by which the source was written for this comparison."""
+    configs: tuple[Config, Config]
+    recipes: tuple[Recipe, Recipe]
+
+    def feeding(self, name: FieldName) -> set[str]:
+        """The keys behind a quantity, in the words of both files and of what the source was written from."""
+        pairs = zip(self.configs, self.recipes, strict=True)
+        fed = {key for config, recipe in pairs for key in _feeding(config, recipe, name)}
+        first = (row.source for row in self.rewritten if not fed.isdisjoint(row.target))
+        return fed.union(*first)
+
+
+def _follows(sides: _Sides, difference: Difference) -> bool:
     """Whether a computed quantity is fed by something of which the report says that it is another one.
 
     Of a file that its own framework refuses nothing can be computed; why it does not run is said.
@@ -164,12 +186,14 @@ def _follows(
     name = difference.field
     if name is None or not name.startswith(COMPUTED):
         return False
-    if any(problem.kind.severity == "error" for config in configs for problem in config.problems):
+    if any(problem.kind.severity == "error" for config in sides.configs for problem in config.problems):
         return True
-    fed = {key for config, recipe in zip(configs, recipes, strict=True) for key in _feeding(config, recipe, name)}
+    fed = sides.feeding(name)
     # That two words are one formula under a condition is no reason for what the codes make of that formula.
     enough = _LOST if name in _BY_CODE else (*_LOST, "conditional", "exact", "made-explicit")
-    told = (row for row in translation.rows if not row.carried and row.impact == "numerics" and row.status in enough)
+    # What is approximate may be written in full, and still be another thing in effect.
+    other = (row for row in sides.rows if not row.carried or row.status == "approximate")
+    told = (row for row in other if row.impact == "numerics" and row.status in enough)
     return any(not fed.isdisjoint((*row.source, *row.target)) for row in told)
 
 

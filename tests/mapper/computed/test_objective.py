@@ -72,3 +72,17 @@ def test_what_no_key_undoes_is_a_row_of_the_report(tmp_path: Path) -> None:
         "numerics",
     )
     assert rows["computed.loss_terms"].value == {"balancing over 2 samples": 0.005}
+
+
+OLDER = """
+model:
+  model_config: {type: LlamaConfig, num_layers: 2, hidden_size: 64, num_heads: 4, init_method_std: 0.02}
+  arch: {type: LlamaForCausalLM}
+"""
+
+
+def test_how_an_older_class_draws_is_undecided() -> None:
+    # 1.9 models/llama/llama_transformer.py:LLamaAttention draws by init_method_std, and other classes otherwise.
+    config = config_of(SourceText("n.yaml", OLDER), ReadOptions(mindformers="1.9", world_size=8), path="n.yaml")
+    assert config.dialect == "legacy"
+    assert told(config, {"initial_deviations": None}) == {"initial_deviations": None}

@@ -1,10 +1,11 @@
 """Reads back what is written for many real files, in both directions: what no row of the report names is printed.
 
-`python read_back_sweep.py [--megatron V] [--mindformers V] [--pairs] PATH…` takes launch scripts, functional-test
-recipes (`model_config.yaml`) and the YAMLs of MindSpore Transformers, or folders of them. For every one that is the
-training of a GPT model and that its own framework accepts: its translation, the translation of that back, and with
-`--pairs` the pair; one line for each field that would be exit code 3, and for each exception. With `--computed` also
-one line for each computed quantity that is another one on the other side, with both values. The last line counts.
+`python read_back_sweep.py [--megatron V] [--mindformers V] [--pairs] [--rungs] PATH…` takes launch scripts,
+functional-test recipes (`model_config.yaml`) and the YAMLs of MindSpore Transformers, or folders of them. For every one
+that is the training of a GPT model and that its own framework accepts: its translation, the translation of that back,
+with `--pairs` the pair and with `--rungs` those of every step of the alignment; one line for each field that would be
+exit code 3, and for each exception. With `--computed` also one line for each computed quantity that is another one on
+the other side, with both values. The last line counts.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from accmap.mapper.align.alignment import steps
 from accmap.mapper.align.pair import pair_of
 from accmap.mapper.differences import COMPUTED, differences
 from accmap.mapper.recipe.reading import recipe_of
@@ -73,15 +75,20 @@ def configuration(path: Path, versions: Versions) -> Config:
     return found
 
 
-def translations(source: Config, versions: Versions, *, pairs: bool) -> Iterator[tuple[str, Translation]]:
-    """What is written for a source: over, back again, and its pair."""
+def translations(
+    source: Config, versions: Versions, *, pairs: bool, rungs: bool = False
+) -> Iterator[tuple[str, Translation]]:
+    """What is written for a source: over, back again, its pair, and the pairs of its alignment."""
     there = translate(source, *_target(source, versions))
     yield "over", there
     if there.written is not None and not there.unsaid:
         yield "back", translate(there.written, *_target(there.written, versions))
-    if pairs:
-        pair = pair_of(source, megatron=versions.megatron, mindformers=versions.mindformers)
-        yield from (("pair", pair.megatron), ("pair", pair.mindformers))
+    wanted: list[int | None] = [None] if pairs else []
+    wanted.extend(range(len(steps())) if rungs else ())
+    for step in wanted:
+        pair = pair_of(source, megatron=versions.megatron, mindformers=versions.mindformers, step=step)
+        way = "pair" if step is None else f"rung {step}"
+        yield from ((way, pair.megatron), (way, pair.mindformers))
 
 
 def _target(source: Config, versions: Versions) -> tuple[str, str | None]:
@@ -96,6 +103,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--megatron")
     parser.add_argument("--mindformers")
     parser.add_argument("--pairs", action="store_true")
+    parser.add_argument("--rungs", action="store_true")
     parser.add_argument("--computed", action="store_true")
     given = parser.parse_args(words)
     versions = Versions(given.megatron, given.mindformers)
@@ -108,12 +116,12 @@ def main(words: Sequence[str]) -> int:
             count["no training that is accepted"] += 1
             continue
         try:
-            for way, found in translations(source, versions, pairs=given.pairs):
+            for way, found in translations(source, versions, pairs=given.pairs, rungs=given.rungs):
                 count[way] += 1
                 for entry in found.unsaid:
                     count["SILENT"] += 1
                     print(f"SILENT {way} {path} {entry.field}: {entry.a} -> {entry.b}")
-                if given.computed and way != "pair":
+                if given.computed and way in ("over", "back"):
                     count["computed"] += _print_computed(path, way, found)
         except UnreadableError:
             count["cannot be translated"] += 1

@@ -12,6 +12,7 @@ import yaml
 import accmap
 from accmap.cli.lean import main
 from accmap.mapper.align.pair import pair_of
+from accmap.mapper.computed import mindformers_attention
 from accmap.mapper.differences import differences
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.translate import mindformers_file, read_back
@@ -59,7 +60,7 @@ def test_a_difference_has_its_row(case: dict[str, Any]) -> None:
         assert [rows[field].status, rows[field].impact] == wanted, field
         assert rows[field].en
         assert rows[field].zh
-        assert not rows[field].carried
+        assert not rows[field].carried or wanted[0] == "approximate"
 
 
 @pytest.mark.parametrize("source", [SCRIPT, YAML], ids=["script", "yaml"])
@@ -69,6 +70,22 @@ def test_both_files_of_a_pair_are_read_back(source: Path, step: int | None) -> N
     for side in (pair.megatron, pair.mindformers):
         assert side.written is not None
         assert side.unsaid == ()
+
+
+@pytest.mark.parametrize("source", [SCRIPT, YAML], ids=["script", "yaml"])
+@pytest.mark.parametrize("rung", [{"step": 0}, {"step": 5}, {"step": 0, "trial": "lr-zero"}, {}], ids=str)
+def test_what_both_files_of_a_rung_compute_is_compared(
+    monkeypatch: pytest.MonkeyPatch, source: Path, rung: dict[str, Any]
+) -> None:
+    def halved(*_: object) -> float:
+        return 0.5
+
+    monkeypatch.setattr(mindformers_attention, "scale", halved)
+    pair = pair_of(accmap.load(str(source)), **rung)
+    across = pair.mindformers if source is SCRIPT else pair.megatron
+    assert [one.field for one in across.unsaid] == ["computed.attention_scale"]
+    along = pair.megatron if source is SCRIPT else pair.mindformers
+    assert along.unsaid == ()
 
 
 def test_a_null_tokenizer_s_own_token_is_counted_by_the_version_that_is_written() -> None:
@@ -196,3 +213,33 @@ def test_what_only_one_side_says_is_no_difference_where_it_is_what_the_other_doe
     for row in differences(one, other):
         if row.field == "moe.router.force_balance":
             assert row.impact == "none"
+
+
+# MindSpeed-LLM 2.3.0 features_manager/common/rotary.py: --rope-scaling-type llama3 is Megatron-LM's --use-rope-scaling.
+FORK = (
+    "--use-mcore-models --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --swiglu "
+    "--max-position-embeddings 32 --micro-batch-size 1 --train-iters 4 --lr 1e-4 --bf16 --disable-bias-linear "
+    "--normalization RMSNorm --position-embedding-type rope --untie-embeddings-and-output-weights --vocab-size 512 "
+    "--tokenizer-type NullTokenizer --data-path a --rope-scaling-type llama3 --rope-scaling-factor 8.0"
+)
+
+
+def test_a_quantity_of_a_rewritten_fork_follows_from_the_fork_s_own_words() -> None:
+    pair = pair_of(config({"arguments": FORK, "megatron": "mindspeed-llm-2.3"}), megatron="0.12")
+    lost = {row.field: row.source for row in pair.mindformers.rows if row.status == "dropped"}
+    assert lost["position.scaling.enabled"] == ("rope_scaling_type",)
+    assert pair.mindformers.unsaid == ()
+    assert pair.megatron.unsaid == ()
+
+
+def test_a_share_that_no_float_gives_back_is_rounding_alone() -> None:
+    # megatron 0.12 training/training.py:get_optimizer_param_scheduler: lr_warmup_fraction * lr_decay_steps
+    case = {
+        "arguments": "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings"
+        " 32 --micro-batch-size 1 --global-batch-size 128 --lr 1e-4 --train-samples 1953125000"
+        " --lr-decay-samples 1949218748 --lr-warmup-samples 3906252"
+    }
+    pair = pair_of(config(case))
+    warmup = recipe_of(pair.megatron.written).value("schedule.warmup_steps") if pair.megatron.written else None
+    assert (pair.megatron.recipe.value("schedule.warmup_steps"), warmup) == (30517.59375, 30517.593750000004)
+    assert pair.megatron.unsaid == ()
