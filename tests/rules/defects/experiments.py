@@ -459,7 +459,7 @@ def def051() -> dict[str, Any]:
 
 
 def def067() -> dict[str, Any]:
-    """The loss that the second data parallel rank of two halves, where both hold the same tokens."""
+    """The share of one rank's loss that each of two data parallel ranks has, where both hold the same tokens."""
     given = config(moe_router_load_balancing_type=["global_aux_loss"], moe_aux_loss_coeff=[0.01])
     found: list[float] = []
     for ranks in (1, 2):
@@ -467,7 +467,10 @@ def def067() -> dict[str, Any]:
         made.tp_dp_cp_group = Group(ranks)
         from megatron.core.tensor_parallel import mappings
 
-        with mock.patch.object(mappings, "_reduce", lambda tensor, group=None, **_: tensor * (group.size() if group else 1)):
+        with (
+            mock.patch.object(mappings, "get_tensor_model_parallel_group_if_none", lambda group: group),
+            mock.patch.object(mappings, "_reduce", lambda tensor, group: tensor * group.size()),
+        ):
             found += losses_of(made)
     return {"share": found[1] / found[0]}
 
