@@ -458,5 +458,82 @@ def def051() -> dict[str, Any]:
     return {"rows": sum(emerging_optimizers._get_qkv_split_shapes(given))}
 
 
+def def067() -> dict[str, Any]:
+    """The share of one rank's loss that each of two data parallel ranks has, where both hold the same tokens."""
+    given = config(moe_router_load_balancing_type=["global_aux_loss"], moe_aux_loss_coeff=[0.01])
+    found: list[float] = []
+    for ranks in (1, 2):
+        made = router(given)
+        made.tp_dp_cp_group = Group(ranks)
+        from megatron.core.tensor_parallel import mappings
+
+        with (
+            mock.patch.object(mappings, "get_tensor_model_parallel_group_if_none", lambda group: group),
+            mock.patch.object(mappings, "_reduce", lambda tensor, group: tensor * group.size()),
+        ):
+            found += losses_of(made)
+    return {"share": found[1] / found[0]}
+
+
+def def155() -> dict[str, Any]:
+    """How many gradients go into the norm of one that Megatron-FSDP leaves in decoupled_grad."""
+    from megatron.core.optimizer.optimizer import MegatronOptimizer
+
+    parameter: Any = torch.nn.Parameter(torch.zeros(2))
+    parameter.decoupled_grad, parameter.__dict__["__fsdp_param__"] = torch.ones(2), True
+    settings = SimpleNamespace(use_precision_aware_optimizer_no_fp8_or_ds_fp8=True)
+    optimizer = mock.MagicMock(config=settings, get_parameters=lambda: [parameter])
+    mock.patch.object(parallel_state, "get_tensor_model_parallel_rank", return_value=0).start()
+    optimizer.tp_group = Group(1)
+    return {"counted": len(MegatronOptimizer.get_main_grads_for_grad_norm(optimizer))}
+
+
+def def115() -> dict[str, Any]:
+    """Whether the embedding on the stage of the prediction layers is known as one."""
+    from megatron.core.models.common.language_module.language_module import LanguageModule
+
+    weight = torch.nn.Parameter(torch.zeros(2, 2))
+    stage = mock.MagicMock(pre_process=False, post_process=False, mtp_process=True)
+    stage.config = SimpleNamespace(pipeline_model_parallel_size=1, mtp_num_layers=1, use_mup=False)
+    stage.share_embeddings_and_output_weights = False
+    stage.embedding.word_embeddings.weight = weight
+    LanguageModule.setup_embeddings_and_output_layer(stage)
+    return {"marked": bool(getattr(weight, "is_embedding_or_output_parameter", False))}
+
+
+def _summed(name: str) -> float:
+    """A gradient of one after two tensor parallel ranks without sequence parallelism reduced it."""
+    import importlib
+
+    module = importlib.import_module("megatron.core.distributed.finalize_model_grads")
+    weight = torch.nn.Parameter(torch.zeros(1))
+    weight.main_grad = torch.ones(1)
+    weight.sequence_parallel = False
+    chunk = mock.MagicMock(ddp_config=SimpleNamespace(use_megatron_fsdp=False))
+
+    def attribute(_: Any, wanted: str, **__: Any) -> Any:
+        return (lambda: [(name, weight)]) if wanted == "named_parameters" else chunk.ddp_config
+
+    given = config(qk_layernorm=True)
+    with (
+        mock.patch.object(module, "get_attr_wrapped_model", attribute),
+        mock.patch.object(module, "get_tensor_model_parallel_group_if_none", lambda group: group, create=True),
+        mock.patch("torch.distributed.all_reduce", lambda tensor, **_: tensor.mul_(2)),
+    ):
+        module._allreduce_non_tensor_model_parallel_grads([chunk], given, Group(2))
+    return float(weight.main_grad)
+
+
+def def163() -> dict[str, Any]:
+    """The gradient of the norm behind the gated delta rule beside that of a query norm."""
+    return {"norm": _summed("self_attention.out_norm.weight"), "query": _summed("self_attention.q_layernorm.weight")}
+
+
+def def171() -> dict[str, Any]:
+    """The gradient of the norms of latent attention, which every rank holds whole."""
+    layer = "self_attention"
+    return {"query": _summed(f"{layer}.q_layernorm.weight"), "others": _summed(f"{layer}.kv_layernorm.weight")}
+
+
 if __name__ == "__main__":
     print(json.dumps(globals()[sys.argv[2].lower()]()))
