@@ -13,12 +13,15 @@ import stat
 import sys
 from array import array
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, cast
 
 from .sources import CHUNK, opened, pieces
 
 if TYPE_CHECKING:
-    from .reading import LogReader
+    from collections.abc import Mapping
+
+    from .local_norms import NormScanner
+    from .sources import Piece
     from .training_lines import Lines
 
 _WORTH = 1 << 25
@@ -28,6 +31,21 @@ _MOST_PROCESSES = 8
 LEARNT = 1000
 """Lines after which the reader no longer asks for what stands at a log's beginning."""
 _MOST_READ_TWICE = 4
+
+
+class _Reader(Protocol):
+    """What is asked of a `LogReader`."""
+
+    norms: NormScanner
+
+    @property
+    def lines(self) -> Mapping[str, Lines]: ...
+    @property
+    def reads_other_program(self) -> bool: ...
+    @property
+    def is_blank(self) -> bool: ...
+    def blank(self) -> _Reader: ...
+    def take_piece(self, piece: Piece, file: str) -> None: ...
 
 
 class _Rows(NamedTuple):
@@ -69,7 +87,7 @@ def processes_for(stream: BinaryIO) -> int:
     return min(count, _MOST_PROCESSES)
 
 
-def read_spread(reader: LogReader, path: str, workers: int, part: int = _PART) -> None:
+def read_spread(reader: _Reader, path: str, workers: int, part: int = _PART) -> None:
     """Read a plain file, parts of it in as many processes."""
     from multiprocessing import get_context
 
@@ -94,7 +112,7 @@ def read_spread(reader: LogReader, path: str, workers: int, part: int = _PART) -
                 return
 
 
-def _settled(reader: LogReader) -> Lines | None:
+def _settled(reader: _Reader) -> Lines | None:
     """The lines of a reader that knows its log: those of one form, with a layout, and nothing half read."""
     if len(reader.lines) != 1 or reader.reads_other_program or reader.norms.waits:
         return None
@@ -102,7 +120,7 @@ def _settled(reader: LogReader) -> Lines | None:
     return lines if len(lines) >= LEARNT and lines.layout() is not None else None
 
 
-def _read_beginning(reader: LogReader, path: str) -> tuple[int, int]:
+def _read_beginning(reader: _Reader, path: str) -> tuple[int, int]:
     """Read until the layout is known, or everything; the byte and the line that follow."""
     at, line = 0, 1
     with opened(path) as stream:
@@ -129,7 +147,7 @@ def _begun(path: str, at: int, first: int) -> int:
     return at - 1
 
 
-def _take(reader: LogReader, path: str, start: int, stop: int, line: int) -> int:
+def _take(reader: _Reader, path: str, start: int, stop: int, line: int) -> int:
     """Read what stands between two beginnings of lines; the number of the line that follows."""
     with opened(path) as stream:
         stream.seek(start)
@@ -139,7 +157,7 @@ def _take(reader: LogReader, path: str, start: int, stop: int, line: int) -> int
     return line
 
 
-def _part(reader: LogReader, path: str, first: int, part: int, start: int) -> _Rows | None:
+def _part(reader: _Reader, path: str, first: int, part: int, start: int) -> _Rows | None:
     """The rows of the lines that begin in a part; None where there is more to them than rows."""
     stop = _begun(path, start + part, first)
     if stop >= os.path.getsize(path):  # its last line may have no end
