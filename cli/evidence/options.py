@@ -569,6 +569,26 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
             reads=False,
         ),
         Command(
+            "check tokenizers",
+            "evidence.check_tokenizers",
+            "Two tokenizers: vocabulary, special ids, chat template, and the ids of the same texts.",
+            "比较两个分词器：词表、特殊 id、对话模板，以及相同文本得到的 id。",
+            "A B",
+            2,
+            2,
+            (
+                output_format("text", "json"),
+                Option(
+                    ("--text",),
+                    "A file of texts, one a line, instead of the built-in ones.",
+                    "文本文件，每行一条，代替内置文本。",
+                    metavar="FILE",
+                ),
+                LANGUAGE,
+            ),
+            reads=False,
+        ),
+        Command(
             "playbook",
             "evidence.playbook",
             "The accuracy guide as a directory for this pair.",

@@ -365,6 +365,32 @@ class CheckScoresJson(Open):
     notes: list[str]
 
 
+class TokenizerJson(Open):
+    """One tokenizer."""
+
+    file: str
+    kind: Literal["tokenizer.json", "sentencepiece", "gpt2"]
+    size: int
+
+
+class TokenizerRowJson(Open):
+    """One thing that was compared, and what each side has."""
+
+    what: str
+    same: bool
+    a: Any
+    b: Any
+
+
+class CheckTokenizersJson(Open):
+    """`accmap check tokenizers`."""
+
+    verdict: Literal["same", "different", "partial", "undecided"]
+    not_compared: list[NotComparedJson]
+    tokenizers: list[TokenizerJson]
+    rows: list[TokenizerRowJson]
+
+
 class LoggedRunJson(Open):
     """One run as its log tells it. `points` are steps and losses, thinned with every extreme."""
 
@@ -775,6 +801,7 @@ class DataShowJson(Open):
 EVIDENCE_OUTPUTS: dict[str, type[BaseModel]] = {
     "check-npy": CheckNpyJson,
     "check-scores": CheckScoresJson,
+    "check-tokenizers": CheckTokenizersJson,
     "data-check": DataCheckJson,
     "data-show": DataShowJson,
     "dump-compare": DumpCompareJson,

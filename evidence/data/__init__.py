@@ -12,6 +12,7 @@ from a seed. Nothing of that needs a framework, so both sides are worked out her
 - `indexed`: the `.idx` and `.bin` of one prefix, checked byte by byte before anything is believed.
 - `tokens`: every id once, in chunks: range, special ids, the token that ends a sequence.
 - `tokenizer`: sizes, special tokens and text from a `tokenizer.json`, without a package.
+- `tokenizer_pair`: two tokenizers compared; `sentencepiece_file` reads a SentencePiece model without its package.
 - `split`, `blend`, `gpt_index`, `sampler`: how the frameworks cut, mix, shuffle and hand out; one idea a module.
 - `plan`, `megatron_plan`, `mindformers_plan`: what a configuration asks of the data, with the place of each value.
 - `draws`: the samples of one plan. `agreement`: two plans side by side. `cache`: indices left from an earlier run.

@@ -72,7 +72,7 @@ def read_tokenizer(path: str) -> Tokenizer:
         if _is_id(entry.get("id")) and isinstance(entry.get("content"), str):
             added[entry["id"]] = entry["content"]
     pieces.update(added)
-    special = _special(os.path.dirname(file), {piece: number for number, piece in pieces.items()})
+    special = special_ids(os.path.dirname(file), {piece: number for number, piece in pieces.items()})
     return Tokenizer(file, pieces, frozenset(added), special, _written_as(content))
 
 
@@ -122,7 +122,8 @@ def encoder(path: str) -> Any | None:
         return None
 
 
-def _json(file: str) -> dict[str, Any]:
+def read_json(file: str) -> dict[str, Any]:
+    """A JSON object of a tokenizer's folder, read within bounds."""
     with _said(file):
         return {key: value for _, key, value in members(file, _MOST_BYTES)}
 
@@ -141,13 +142,14 @@ def _said(file: str) -> Generator[None]:
         unreadable(say.tokenizer(path=file, why=verbatim(place)), file)
 
 
-def _special(folder: str, numbers: Mapping[str, int]) -> dict[str, int]:
+def special_ids(folder: str, numbers: Mapping[str, int]) -> dict[str, int]:
+    """The ids of the special tokens that the files of a folder name."""
     found: dict[str, int] = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         file = os.path.join(folder, name)
         if not os.path.isfile(file):
             continue
-        content = _json(file)
+        content = read_json(file)
         for key in SPECIAL:
             value: Any = content.get(key)
             word: Any = _object(value).get("content") if isinstance(value, dict) else value

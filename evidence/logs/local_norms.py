@@ -116,6 +116,16 @@ class NormScanner:
         self._at: int | None = None
         self.broken: list[int] = []
 
+    @property
+    def waits(self) -> bool:
+        """Whether a list was begun whose end was not read yet."""
+        return bool(self._kept)
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing was met that has to do with norms."""
+        return not (self._kept or self._found or self.broken or self._at is not None)
+
     def take(self, chunk: bytes, first: int) -> None:
         """Look through some whole lines."""
         # The sizes stand before the norms: without a word of norms they can only be at the end of what is here.

@@ -17,7 +17,8 @@ from .problems import Problem, excerpt, problem, refuse
 from .records import DIALECTS, Dialect, dialect_of, form_of, rewritten
 from .run import Run, run_of
 from .sentences import Both
-from .sources import Stream, is_event_file, opened, pieces, streams
+from .sources import Piece, Stream, is_event_file, opened, pieces, streams
+from .spreading import LEARNT, processes_for, read_spread
 from .training_lines import Form, Lines
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ _NO_TEXT = Both(
     "文件含 NUL 字节：不是文本，或为 UTF-16，请另存为 UTF-8。",
 )
 _CARDS = {True: Both("rank 0", " rank 0 "), False: Both("the last card", "最后一张卡")}
-_WARNED_BEFORE = 1000
-"""The static graph warns of pipelines before its first line; after so many there is nothing to wait for."""
 
 
 class _Reading(NamedTuple):
@@ -155,16 +154,38 @@ class LogReader:
         shown = path if path != "-" else "<stdin>"
         stream = opened(path)
         try:
+            workers = 1 if self.count or path == "-" else processes_for(stream)
+            if workers > 1:
+                read_spread(self, path, workers)
+                return
             for piece in pieces(stream):
-                if piece.whole:
-                    self.take(piece.data, piece.first, shown)
-                else:
-                    self.take_last(piece.data, piece.first, shown)
+                self.take_piece(piece, shown)
         except (EOFError, OSError, zlib.error) as error:
             self.problems.append(problem("compressed", shown, None, why=str(error)))
         finally:
             if path != "-":
                 stream.close()
+
+    def blank(self) -> LogReader:
+        """A reader that knows the layout of this one's lines, and nothing else."""
+        blank = LogReader()
+        blank.lines = {name: lines.blank() for name, lines in self.lines.items()}
+        return blank
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether a blank reader has met nothing but rows since."""
+        told = any(lines.problems or lines.starts or lines.unreadable for lines in self.lines.values())
+        return not (told or self.problems) and self.norms.is_blank
+
+    @property
+    def reads_other_program(self) -> bool:
+        """Whether the log is of another program, whose records are rewritten as training lines."""
+        return self._records is not None
+
+    def take_piece(self, piece: Piece, file: str) -> None:
+        """Take a piece of a file."""
+        (self.take if piece.whole else self.take_last)(piece.data, piece.first, file)
 
     def take(self, chunk: bytes, first: int, file: str) -> None:
         """Take some whole lines."""
@@ -173,7 +194,7 @@ class LogReader:
             self.count += chunk.count(b"\n") + (not chunk.endswith(b"\n"))
             self.binary = self.binary or b"\0" in chunk
             self.beginning = told_in(chunk, self.beginning)
-        if sum(map(len, self.lines.values())) < _WARNED_BEFORE and b" valid" in chunk:
+        if sum(map(len, self.lines.values())) < LEARNT and b" valid" in chunk:
             self.last = self.last or LAST_CARD in chunk
             self.first = self.first or FIRST_CARD in chunk
         if self._took_records(chunk, first, file):

@@ -56,6 +56,8 @@ class Piece(NamedTuple):
     """The number of its first line."""
     whole: bool
     """False for a last line without a line end."""
+    rest: int = 0
+    """How many bytes were read beyond it."""
 
 
 def streams(name: str) -> list[Stream]:
@@ -179,10 +181,9 @@ def _file(path: str) -> BufferedReader:
         raise unreadable(say_of_files.denied(path=path, why=system_reason(error)), path) from None
 
 
-def pieces(stream: BinaryIO, size: int = CHUNK) -> Iterator[Piece]:
+def pieces(stream: BinaryIO, size: int = CHUNK, first: int = 1) -> Iterator[Piece]:
     """The stream in pieces of whole lines, never more than some megabytes at a time."""
     rest = bytearray()
-    first = 1
     # A whole read of a damaged archive would lose what could still be unpacked.
     take = getattr(stream, "read1", stream.read)
     while True:
@@ -198,7 +199,7 @@ def pieces(stream: BinaryIO, size: int = CHUNK) -> Iterator[Piece]:
             continue
         data = bytes(rest) + read[: end + 1] if rest else read[: end + 1]
         rest = bytearray(read[end + 1 :])
-        yield Piece(data, first, True)
+        yield Piece(data, first, True, len(rest))
         first += data.count(b"\n")
     if rest:
         yield Piece(bytes(rest), first, False)

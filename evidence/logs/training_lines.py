@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 from .columns import ABSENT, LARGEST, is_loss, is_metric, own_name, told
@@ -86,6 +87,18 @@ class Lines:
 
     def __len__(self) -> int:
         return len(self.steps)
+
+    def layout(self) -> object:
+        """What of the lines read decides how further ones are read; None where there are none."""
+        return None if self._pattern is None else (tuple(self._names), self._dense)
+
+    def blank(self) -> Lines:
+        """Lines that know the layout, and only the first row, so that the next is not taken for the first."""
+        blank = copy(self)
+        blank.steps, blank.numbers = self.steps[:1], self.numbers[:1]
+        blank.columns = {name: values[:1] for name, values in self.columns.items()}
+        blank.problems, blank.starts, blank.unreadable = [], [], 0
+        return blank
 
     def take(self, chunk: bytes, first: int, file: str) -> None:
         """Read the lines of a chunk whose first line has the number `first`."""
@@ -203,10 +216,14 @@ class Lines:
     def _extend(
         self, heads: Sequence[Sequence[bytes]], numbers: Sequence[int], found: list[tuple[str, array[float]]]
     ) -> None:
+        self.add(self.form.steps(heads), numbers, dict(found))
+
+    def add(self, steps: Sequence[int], numbers: Sequence[int], columns: Mapping[str, array[float]]) -> None:
+        """Add rows."""
         before = len(self.steps)
-        self.steps.extend(self.form.steps(heads))
+        self.steps.extend(steps)
         self.numbers.extend(numbers)
-        for name, values in found:
+        for name, values in columns.items():
             column_of = self.columns.setdefault(name, array("d"))
             if len(column_of) < before:
                 column_of.extend([ABSENT] * (before - len(column_of)))
@@ -222,13 +239,14 @@ class Lines:
             else:
                 usual = max(values) <= LARGEST and min(values) >= -LARGEST
                 return values if usual else array("d", map(told, values))
-        values = array("d")
-        for text in column:
-            value = self._number(text)
-            if value is None:
+        # Flags and the like are few words, over and over.
+        numbers: dict[bytes, float] = {}
+        for text in set(column):
+            number = self._number(text)
+            if number is None:
                 return None
-            values.append(value)
-        return values
+            numbers[text] = number
+        return array("d", map(numbers.__getitem__, column))
 
     def _number(self, text: bytes) -> float | None:
         text = text.strip()

@@ -59,6 +59,7 @@ LINES = [
     "check scores @yaml csv", "doctor @sh", "doctor sh @yaml", "lr @sh", "lr sh @yaml", "diff @sh yaml",
     "diff sh @yaml",
     "data check @sh yaml", "data check sh @yaml", "data check corpus --tokenizer @json", "explain @sh",
+    "check tokenizers @json json",
     "lint @sh yaml --no-cache", "lint sh @yaml --no-cache", "convert @sh", "show @yaml", "recipe @sh",
 ]  # fmt: skip
 """Command lines; the file after @ is the damaged one."""

@@ -57,6 +57,11 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("npu.npy", "gpu.npy", "A.npy", "B.npy", "npu_outputs/x.npy", "gpu_outputs/x.npy"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         np.save(tmp_path / name, np.arange(6.0))
+    for name in ("megatron_tokenizer", "mindformers_tokenizer", "training", "inference"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "vocab.json").write_text('{"a": 0, "b": 1}')
+        (tmp_path / name / "merges.txt").write_text("#version: 0.2\n")
+    (tmp_path / "prompts.txt").write_text("ab\n")
     (tmp_path / "results.json").write_text(json.dumps({"results": {"mmlu": {"acc,none": 0.712}}}))
     (tmp_path / "benchmark.csv").write_text("task,score\nmmlu,0.712\n")
     for name in ("megatron.log", "worker_0.log", "msrun_log/worker_0.log", "run_a.log", "run_b.log"):

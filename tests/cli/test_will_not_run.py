@@ -86,7 +86,7 @@ def test_a_flag_that_stops_every_version(accmap) -> None:
         ("use_flash_attention: True, use_attn_mask_compression: True", "1.8", "use_attn_mask_compression: False"),
         # MindFormers 1.9.0 moe/router.py multiplies by none
         ("routed_scaling_factor: null", "1.9", "routed_scaling_factor: 1.0"),
-        # MindFormers 1.8.0 to 2.1.0 moe/router.py divides by none; found by tests/verifier/prove.py, where 1.9.0 stopped
+        # MindFormers 1.8.0 to 2.1.0 moe/router.py divides by none; tests/verifier/prove.py, 1.9.0
         ("n_group: 2, topk_group: null", "1.8", "n_group: null"),
         # MindFormers 1.8.0 gpt_model.py:GPTModel.__init__
         ("rotary_dtype: float16", "1.8", "rotary_dtype: float32"),

@@ -15,6 +15,7 @@ from accmap.evidence.playbook.plan import Names, PlanError, plan_from, plan_of
 from accmap.evidence.playbook.progress import next_of, standing
 from accmap.evidence.playbook.table import stages
 from accmap.mapper.recipe.reading import recipe_of
+from accmap.rules.checklist import ROWS
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
@@ -153,8 +154,21 @@ def test_every_row_of_the_guide_has_its_command_on_the_page(name: str) -> None:
     told = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
     checklist = [line.partition(":")[0] for line in (root / "rules/checklist.yaml").read_text("utf-8").splitlines()]
     assert {row for row in checklist if row.startswith("check.")} <= set(told)
-    for stage in stages():
-        for check in stage.checks:
-            for source in check.sources:
-                assert "accmap" in told[source] or "checklist.md" in told[source], source
+    assert {source for stage in stages() for check in stage.checks for source in check.sources} <= set(told)
     assert len(told) == 41 + 51
+    for row, line in told.items():
+        shown = [words.split()[1:] for words in re.findall(r"`(accmap [^`]+)`", line)]
+        assert shown, row
+        for words in shown:
+            words = ["1" if word in ("K", "N") else word for word in words]
+            command = named(words)
+            assert command is not None, words
+            parse(command, words[len(command.name.split()) :])
+
+
+@pytest.mark.parametrize("name", ["guide-coverage.md", "guide-coverage.zh-CN.md"])
+def test_the_rules_of_a_checklist_row_are_those_that_name_it(name: str) -> None:
+    page = (Path(__file__).parents[3] / "docs" / name).read_text("utf-8")
+    told = re.findall(r"^\| `(check\.[^`]+)` \| ([A-Z0-9, ]+) \|", page, re.MULTILINE)
+    assert len(told) == 51
+    assert told == [(row.identifier, ", ".join(row.codes)) for row in ROWS]

@@ -1,0 +1,89 @@
+"""`accmap check tokenizers A B`: whether two tokenizers give the same ids for the same texts.
+
+0 where everything is the same, 1 where something differs or was not compared, 2 where a name holds no tokenizer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...evidence.data.tokenizer_pair import PROBES, compare, first_difference, open_tokenizer
+from ...schemas.border.incoming import read_text
+from ...schemas.border.outgoing import emit, json_text, page, painted
+from ...schemas.verdict import WORDS, unseen_json
+from ..exit_codes import BAD, FINE
+from ..terminal import wants_colour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...evidence.data.tokenizer_pair import Row, TokenizerFiles, TokenizerPair
+    from ...schemas.border.outgoing import Outgoing
+    from ...schemas.diagnostic import Language
+
+_VERDICTS = {"same": ("same", "一致"), "different": ("different", "不一致"), **WORDS}
+_WIDEST = 100
+_SHOWN = 12
+
+
+def run(
+    files: Sequence[str],
+    *,
+    format: str = "text",  # noqa: A002 - the option's name
+    text: str | None = None,
+    lang: Language = "en",
+) -> int:
+    """Compare and print."""
+    a, b = (open_tokenizer(name) for name in files)
+    texts = PROBES if text is None else [line for line in read_text(text).text.splitlines() if line]
+    found = compare(a, b, texts)
+    if format == "json":
+        emit(json_text(_json(found, (a, b), lang)))
+    else:
+        emit(_page(found, (a, b), lang))
+    return FINE if found.verdict == "same" else BAD
+
+
+def _json(found: TokenizerPair, sides: Sequence[TokenizerFiles], language: Language) -> dict[str, Any]:
+    return {
+        "verdict": found.verdict,
+        "not_compared": unseen_json(found.unseen, language),
+        "tokenizers": [{"file": side.file, "kind": side.kind, "size": len(side.pieces)} for side in sides],
+        "rows": [row._asdict() for row in found.rows],
+    }
+
+
+def _page(found: TokenizerPair, sides: Sequence[TokenizerFiles], language: Language) -> Outgoing:
+    zh = language == "zh"
+    colour = wants_colour()
+    tone = {"same": "green", "different": "red"}.get(found.verdict, "yellow")
+    lines = [painted(_VERDICTS[found.verdict][zh], tone, colour)]
+    for letter, side in zip("AB", sides, strict=True):
+        lines.append(f"  {letter}  {side.file} ({side.kind}, {len(side.pieces):,})")
+    for row in found.rows:
+        lines += _lines(row, colour)
+    lines += [f"  - {one.text(language)}" for one in found.unseen]
+    return page(lines)
+
+
+def _lines(row: Row, colour: bool) -> list[str]:
+    mark = painted("✓", "green", colour) if row.same else painted("✗", "red", colour)
+    lines = [f"  {mark} {row.what}"]
+    if not row.same:
+        lines += [f"      {letter}  {_shown(value)}" for letter, value in zip("AB", _parts(row.a, row.b), strict=True)]
+    return lines
+
+
+def _parts(a: object, b: object) -> tuple[object, object]:
+    """Two lists of ids from where they part; other values as they are."""
+    if not (isinstance(a, list) and isinstance(b, list)):
+        return a, b  # pyright: ignore[reportUnknownVariableType]
+    ones: list[int] = a  # pyright: ignore[reportUnknownVariableType]
+    twos: list[int] = b  # pyright: ignore[reportUnknownVariableType]
+    at = first_difference(ones, twos)
+    return f"[{at}] {ones[at : at + _SHOWN]}", f"[{at}] {twos[at : at + _SHOWN]}"
+
+
+def _shown(value: object) -> str:
+    said = str(value)
+    return said if len(said) <= _WIDEST else said[:_WIDEST] + "…"

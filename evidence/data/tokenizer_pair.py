@@ -1,0 +1,229 @@
+"""Two tokenizers compared: the vocabulary, the special ids, the chat template, and the ids of the same texts.
+
+What a name stands for is what the frameworks load from it: a `tokenizer.json` (Megatron-LM's `HuggingFaceTokenizer`
+and MindSpore Transformers' through `AutoTokenizer.from_pretrained`), a SentencePiece `.model` (`Llama2Tokenizer`,
+`SentencePieceTokenizer`), or `vocab.json` with `merges.txt` (`GPT2BPETokenizer`; megatron 0.12
+training/tokenizer/tokenizer.py:build_tokenizer). A file is taken for itself, of a folder the first of these.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...schemas.border.incoming import read_bytes
+from ...schemas.message import verbatim
+from ...schemas.verdict import Unseen, concluded
+from .messages_compiled import say
+from .problems import unreadable
+from .sentencepiece_file import read_model
+from .tokenizer import SPECIAL, encoder, read_json, read_tokenizer, special_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+PROBES = (
+    "The quick brown fox jumps over the lazy dog.",
+    "  two spaces,\ta tab\nand a new line\n\n",
+    "3.14159 + 2,718 = 1e-5; 2024-01-01",
+    "def f(x):\n    return x ** 2  # naïve café",
+    "模型精度对齐：损失曲线与标杆一致。",
+    "日本語 한국어 العربية",
+    "🙂👩‍👩‍👧 ∑ ½",
+)
+"""Texts on which tokenizers that look alike part: spaces, digits, scripts, and what few vocabularies have."""
+_MOST_BYTES = 1 << 27
+_FLAGS = ("add_bos_token", "add_eos_token", "add_prefix_space", "legacy")
+
+
+class TokenizerFiles(NamedTuple):
+    """A tokenizer as its files have it."""
+
+    file: str
+    kind: str
+    """`tokenizer.json`, `sentencepiece` or `gpt2`."""
+    pieces: Mapping[int, str]
+    special: Mapping[str, int]
+    template: str | None
+    flags: Mapping[str, object]
+    encode: Callable[[str], list[int]] | None
+    package: str
+    """The package that turns text into ids."""
+
+
+class Row(NamedTuple):
+    """One thing that was compared; `a` and `b` say what it is on each side where it differs."""
+
+    what: str
+    same: bool
+    a: object
+    b: object
+
+
+class TokenizerPair(NamedTuple):
+    """What two tokenizers have in common."""
+
+    verdict: str
+    rows: tuple[Row, ...]
+    unseen: tuple[Unseen, ...]
+
+
+def open_tokenizer(path: str) -> TokenizerFiles:
+    """The tokenizer that a file or folder holds; UnreadableError where it holds none."""
+    file = _file_of(path)
+    folder = os.path.dirname(file)
+    config = _optional_json(os.path.join(folder, "tokenizer_config.json"))
+    template = _template(folder, config)
+    flags = {name: config[name] for name in _FLAGS if isinstance(config.get(name), bool)}
+    name = os.path.basename(file)
+    if name.endswith(".model"):
+        pieces, special = _sentencepiece(file)
+        return TokenizerFiles(
+            file, "sentencepiece", pieces, special, template, flags, _sentencepiece_encoder(file), "sentencepiece"
+        )
+    if name == "vocab.json":
+        pieces = _vocabulary(file)
+        special = special_ids(folder, {piece: number for number, piece in pieces.items()})
+        return TokenizerFiles(file, "gpt2", pieces, special, template, flags, _gpt2_encoder(file), "tokenizers")
+    read = read_tokenizer(file)
+    encode = _ids_of(encoder(file))
+    return TokenizerFiles(file, "tokenizer.json", read.pieces, read.special, template, flags, encode, "tokenizers")
+
+
+def compare(a: TokenizerFiles, b: TokenizerFiles, texts: Sequence[str] = PROBES) -> TokenizerPair:
+    """Compare everything that both sides tell."""
+    rows = [_vocabularies(a, b)]
+    unseen: list[Unseen] = []
+    for name in SPECIAL:
+        if name in a.special and name in b.special:
+            rows.append(Row(name, a.special[name] == b.special[name], a.special[name], b.special[name]))
+        elif name in a.special or name in b.special:
+            side = a if name in b.special else b
+            unseen.append(Unseen(name, f"{side.file} does not name one", f"{side.file} 未给出"))
+    shared = [name for name in _FLAGS if name in a.flags and name in b.flags]
+    rows += [Row(name, a.flags[name] == b.flags[name], a.flags[name], b.flags[name]) for name in shared]
+    if a.template is not None or b.template is not None:
+        rows.append(Row("chat_template", a.template == b.template, *_first_lines(a.template, b.template)))
+    missing = [side for side in (a, b) if side.encode is None]
+    if missing:
+        package, file = missing[0].package, missing[0].file
+        why = f"{package} is not installed or refuses {file}", f"未安装 {package}，或其无法读取 {file}"
+        unseen.append(Unseen("text", *why))
+    else:
+        rows += [_ids(a, b, text) for text in texts]
+    wrong = any(not row.same for row in rows)
+    verdict = concluded("same", "different", wrong=wrong, compared=len(rows), unseen=unseen)
+    return TokenizerPair(verdict, tuple(rows), tuple(unseen))
+
+
+def _file_of(path: str) -> str:
+    if not os.path.isdir(path):
+        return path
+    for name in ("tokenizer.json", "tokenizer.model", "vocab.json"):
+        file = os.path.join(path, name)
+        if os.path.isfile(file):
+            return file
+    return unreadable(say.tokenizer(path=path, why=say.it_has_no_tokenizer_files()), path)
+
+
+def _vocabularies(a: TokenizerFiles, b: TokenizerFiles) -> Row:
+    """The first id that is not one piece on both sides."""
+    for number in sorted(set(a.pieces) | set(b.pieces)):
+        one, two = a.pieces.get(number), b.pieces.get(number)
+        if one != two:
+            return Row("vocabulary", same=False, a={"id": number, "piece": one}, b={"id": number, "piece": two})
+    return Row("vocabulary", same=True, a=len(a.pieces), b=len(b.pieces))
+
+
+def _ids(a: TokenizerFiles, b: TokenizerFiles, text: str) -> Row:
+    assert a.encode is not None
+    assert b.encode is not None
+    one, two = a.encode(text), b.encode(text)
+    return Row(f"text {text!r}", one == two, one, two)
+
+
+def _first_lines(a: str | None, b: str | None) -> tuple[object, object]:
+    """The first lines of two templates that differ."""
+    if a is None or b is None:
+        return a and a.partition("\n")[0], b and b.partition("\n")[0]
+    ones, twos = a.splitlines(), b.splitlines()
+    at = first_difference(ones, twos)
+    one, two = ({"line": at + 1, "text": "".join(lines[at : at + 1])} for lines in (ones, twos))
+    return one, two
+
+
+def first_difference(a: Sequence[object], b: Sequence[object]) -> int:
+    """The first place where two sequences are not the same; the end of the shorter one where there is none."""
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((at for at, (one, two) in pairs if one != two), min(len(a), len(b)))
+
+
+def _template(folder: str, config: Mapping[str, Any]) -> str | None:
+    """The chat template: a file of its own outranks the configuration's (`transformers` from 4.43 on)."""
+    file = os.path.join(folder, "chat_template.jinja")
+    if os.path.isfile(file):
+        return read_bytes(file).decode("utf-8", "replace")
+    written = config.get("chat_template")
+    if isinstance(written, list):
+        named = {one.get("name"): one.get("template") for one in written if isinstance(one, dict)}  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        written = named.get("default")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return written if isinstance(written, str) else None
+
+
+def _optional_json(file: str) -> Mapping[str, Any]:
+    return read_json(file) if os.path.isfile(file) else {}
+
+
+def _sentencepiece(file: str) -> tuple[dict[int, str], dict[str, int]]:
+    try:
+        return read_model(read_bytes(file, limit=_MOST_BYTES))
+    except ValueError as error:
+        unreadable(say.tokenizer(path=file, why=verbatim(str(error))), file)
+
+
+def _vocabulary(file: str) -> dict[int, str]:
+    """GPT-2's `vocab.json`: pieces and their ids."""
+    content = read_json(file)
+    if not content or not all(isinstance(number, int) and number >= 0 for number in content.values()):
+        unreadable(say.tokenizer(path=file, why=say.model_vocab_does_not_give()), file)
+    return {number: piece for piece, number in content.items()}
+
+
+def _sentencepiece_encoder(file: str) -> Callable[[str], list[int]] | None:
+    try:
+        from sentencepiece import SentencePieceProcessor  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+    except ImportError:
+        return None
+    try:
+        packaged: Any = SentencePieceProcessor(model_file=file)
+    except Exception:  # noqa: BLE001 - the package raises what its parser says
+        return None
+    return packaged.encode
+
+
+def _gpt2_encoder(file: str) -> Callable[[str], list[int]] | None:
+    """GPT-2's byte-level pairs; `tokenizers` splits with the pattern of Megatron-LM's `gpt2_tokenization.py`."""
+    merges = os.path.join(os.path.dirname(file), "merges.txt")
+    if not os.path.isfile(merges):
+        unreadable(say.tokenizer(path=file, why=say.it_has_no_merges()), file)
+    try:
+        from tokenizers import Tokenizer, models, pre_tokenizers  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+    except ImportError:
+        return None
+    try:
+        packaged: Any = Tokenizer(models.BPE.from_file(file, merges))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        packaged.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # pyright: ignore[reportUnknownMemberType]
+    except Exception:  # noqa: BLE001 - the package raises nothing narrower
+        return None
+    return _ids_of(packaged)
+
+
+def _ids_of(packaged: Any | None) -> Callable[[str], list[int]] | None:
+    """The package's way from text to ids, without the ids that it would put around them."""
+    if packaged is None:
+        return None
+
+    def encode(text: str) -> list[int]:
+        return list(packaged.encode(text, add_special_tokens=False).ids)
+
+    return encode

@@ -1,0 +1,145 @@
+"""`accmap check tokenizers` on tokenizers that the packages trained, judged by the classes the frameworks load."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accmap.cli.lean import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CORPUS = [
+    "The quick brown fox jumps over the lazy dog.",
+    "def f(x):\n    return x ** 2",
+    "模型精度对齐：损失曲线与标杆一致。",
+    "3.14159 2024-01-01  two spaces",
+] * 20
+
+
+def gpt2(folder: Path, size: int = 400) -> Path:
+    """`vocab.json` and `merges.txt`, as GPT-2's are."""
+    tokenizers = pytest.importorskip("tokenizers")
+    trained = tokenizers.ByteLevelBPETokenizer()
+    trained.train_from_iterator(CORPUS, vocab_size=size, special_tokens=["<|endoftext|>"])
+    folder.mkdir()
+    trained.save_model(str(folder))
+    return folder
+
+
+def fast(folder: Path, of: Path, **config: Any) -> Path:
+    """The same as a `tokenizer.json`, as `transformers` writes it."""
+    transformers = pytest.importorskip("transformers")
+    made = transformers.GPT2TokenizerFast(str(of / "vocab.json"), str(of / "merges.txt"), **config)
+    made.save_pretrained(str(folder))
+    for name in ("vocab.json", "merges.txt"):
+        (folder / name).unlink(missing_ok=True)
+    return folder
+
+
+def sentencepiece(folder: Path, size: int = 330) -> Path:
+    """A SentencePiece model with single bytes, as Llama's is."""
+    package = pytest.importorskip("sentencepiece")
+    folder.mkdir()
+    text = folder / "corpus.txt"
+    text.write_text("\n".join(line.replace("\n", " ") for line in CORPUS), "utf-8")
+    package.SentencePieceTrainer.train(
+        input=str(text), model_prefix=str(folder / "tokenizer"), vocab_size=size, model_type="bpe", byte_fallback=True,
+        hard_vocab_limit=False, minloglevel=2,
+    )  # fmt: skip
+    return folder
+
+
+def asked(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, dict[str, Any]]:
+    code = main(["check", "tokenizers", *map(str, words), "--format", "json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def rows(answer: dict[str, Any]) -> dict[str, bool]:
+    return {row["what"]: row["same"] for row in answer["rows"]}
+
+
+def test_three_kinds_agree_with_themselves_and_with_their_own_classes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    plain = gpt2(tmp_path / "gpt2")
+    json_form = fast(tmp_path / "json", plain)
+    spm = sentencepiece(tmp_path / "spm")
+    for folder, kind in ((plain, "gpt2"), (json_form, "tokenizer.json"), (spm, "sentencepiece")):
+        code, answer = asked(capsys, folder, folder)
+        assert (code, answer["verdict"]) == (0, "same")
+        assert answer["tokenizers"][0]["kind"] == kind
+    code, answer = asked(capsys, plain, json_form)
+    assert rows(answer)["vocabulary"]
+    assert all(same for what, same in rows(answer).items() if what.startswith("text"))
+    from accmap.evidence.data.tokenizer_pair import PROBES, open_tokenizer
+
+    slow = transformers.GPT2Tokenizer(str(plain / "vocab.json"), str(plain / "merges.txt"))
+    llama = transformers.LlamaTokenizer(str(spm / "tokenizer.model"), legacy=False)
+    for mine, real in ((open_tokenizer(str(plain)), slow), (open_tokenizer(str(spm)), llama)):
+        assert mine.encode is not None
+        assert len(mine.pieces) == real.vocab_size
+        for text in PROBES[:1] + PROBES[3:]:
+            assert mine.encode(text) == real.encode(text, add_special_tokens=False), text
+    assert open_tokenizer(str(spm)).special == {"unk_token": 0, "bos_token": 1, "eos_token": 2}
+
+
+def test_what_differs_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = gpt2(tmp_path / "gpt2")
+    one = fast(tmp_path / "one", plain, chat_template="<{{ a }}>\nuser", eos_token="<|endoftext|>")
+    two = fast(tmp_path / "two", plain, chat_template="<{{ a }}>\nUSER", eos_token="dog")
+    code, answer = asked(capsys, one, two)
+    assert (code, answer["verdict"]) == (1, "different")
+    found = {row["what"]: row for row in answer["rows"]}
+    assert not found["chat_template"]["same"]
+    assert found["chat_template"]["b"] == {"line": 2, "text": "USER"}
+    assert not found["eos_token"]["same"]
+    other = gpt2(tmp_path / "other", size=330)
+    code, answer = asked(capsys, plain, other)
+    assert (code, rows(answer)["vocabulary"]) == (1, False)
+    assert main(["check", "tokenizers", str(one), str(two)]) == 1
+    assert "USER" in capsys.readouterr().out
+
+
+def test_texts_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = gpt2(tmp_path / "gpt2")
+    (tmp_path / "t.txt").write_text("a fox\na dog\n", "utf-8")
+    _, answer = asked(capsys, plain, plain, "--text", tmp_path / "t.txt")
+    assert [what for what in rows(answer) if what.startswith("text")] == ["text 'a fox'", "text 'a dog'"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("tokenizer.model", b"", "no pieces"),
+        ("tokenizer.model", b"\x0a\xff\xff\xff\x7f", "ends beyond"),
+        ("tokenizer.model", b"\x0a\x80", "does not end"),
+        ("tokenizer.model", b"\x0b\x00", "no field"),
+        ("tokenizer.model", b"\x0a\x04\x0a\x02\xff\xfe", "utf-8"),
+        ("vocab.json", b'{"a": -1}', "model.vocab"),
+        ("vocab.json", b'{"a": 0}', "merges.txt"),
+        ("nothing.txt", b"", "no tokenizer.json"),
+    ],
+)
+def test_what_is_no_tokenizer(
+    name: str, data: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    assert main(["check", "tokenizers", str(tmp_path), str(tmp_path)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_without_the_package_it_is_partial(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spm = sentencepiece(tmp_path / "spm")
+    copy = shutil.copytree(spm, tmp_path / "copy")
+    monkeypatch.setitem(__import__("sys").modules, "sentencepiece", None)
+    code, answer = asked(capsys, spm, copy)
+    assert (code, answer["verdict"]) == (1, "partial")
+    assert answer["not_compared"][0]["what"] == "text"
