@@ -242,7 +242,7 @@ def _is_left(field: FieldName, a: Recipe, b: Recipe, stage: str) -> bool:
     """Whether a difference in a field counts and did not show in what was run."""
     from ..mapper.gates import counts
     from ..mapper.recipe.vocabulary import vocabulary
-    from ..verifier.fields import exercised
+    from ..verifier.exercise import exercised
 
     numeric = vocabulary()[field].impact == "numerics"
     return numeric and not exercised(field, stage) and counts(field, a, b) is not False

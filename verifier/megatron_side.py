@@ -81,7 +81,14 @@ def obstacle(config: Config) -> str | None:
     unknown = [name for name in _NEEDED if not isinstance(values.get(name), int)]
     if unknown:
         return f"the file leaves {', '.join(unknown)} unknown"
-    return next((why for name, why in _OTHER_MODELS.items() if values.get(name)), None)
+    given = next((name for name in _OTHER_MODELS if values.get(name)), None)
+    return None if given is None else f"{_OTHER_MODELS[given]}: {_flag(given, values[given])}"
+
+
+def _flag(name: str, value: Any) -> str:
+    """An argument as a command line gives it."""
+    words = [] if value is True else value if isinstance(value, (list, tuple)) else [value]  # pyright: ignore[reportUnknownVariableType]
+    return " ".join(["--" + name.replace("_", "-"), *map(str, words)])  # pyright: ignore[reportUnknownArgumentType]
 
 
 def settings_of(config: Config) -> dict[str, Any]:

@@ -81,11 +81,6 @@ _CLASS_OF_CONFIG = {
 }
 
 
-def forces_qk_layernorm(config: Config) -> bool:
-    """Whether the model class normalises queries and keys whatever the file says."""
-    return model_class(config) in _ONE_LAYER_KIND
-
-
 def sizes_of(config: Config) -> size.Sizes:
     """The model's sizes by recipe field; a size that does not apply is None."""
     fields = fields_of(config)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..mapper.modules import fields_of
 from ..schemas.installation import install_command
-from . import comparison, dimensions, fields, installations, localise, megatron_side, mindformers_side
+from . import comparison, dimensions, exercise, installations, localise, megatron_side, mindformers_side
 from .blueprint import Blueprint, InputPlan, Job
 from .comparison import Comparison
 from .known_failures import explained
@@ -305,7 +305,7 @@ def _unbuildable(
         compared=(),
         seeds=(),
         stand_ins={},
-        not_compared=tuple(fields.uncompared(a, b, language)),
+        not_compared=tuple(exercise.uncompared(a, b, language)),
         divergence=None,
         divergence_fields=(),
         differing=(),
@@ -484,10 +484,10 @@ def _run(
             workers.drop(process)
     divergence = found.divergence
     where = fields_of(divergence.module) if divergence is not None else ()
-    changed = fields.differing(*pair.configs, where) if not options.against else []
+    changed = exercise.differing(*pair.configs, where) if not options.against else []
     if divergence is not None and not changed and not options.against:
         # Nothing that the module itself depends on differs: whatever does differ is the lead.
-        changed = fields.differing(*pair.configs, tuple(fields.VALUES))
+        changed = exercise.differing(*pair.configs)
     ahead = [entry["field"] for entry in changed]
     return Verification(
         verdict=found.verdict,
@@ -500,7 +500,7 @@ def _run(
         compared=found.compared,
         seeds=tuple(range(options.seeds)),
         stand_ins={side: one.values["stand_ins"] for side, one in zip(pair.sides, found.answers, strict=False)},
-        not_compared=tuple(fields.uncompared(*pair.configs, language)),
+        not_compared=tuple(exercise.uncompared(*pair.configs, language)),
         divergence=divergence,
         divergence_fields=(*ahead, *(field for field in where if field not in ahead)),
         differing=tuple(changed),

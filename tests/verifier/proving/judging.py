@@ -13,7 +13,6 @@ from accmap.mapper.computed.quantities import computed_of
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mappings.tables import rows_of
-from accmap.verifier.fields import UNCOMPARED
 from accmap.verifier.verify import Options, Verification, Workers, verify
 
 if TYPE_CHECKING:
@@ -257,8 +256,3 @@ def _computed(base: Written, changed: Written) -> tuple[str, ...]:
             and before[name].value != ours[name].value == theirs[name].value
         )
     return ()
-
-
-def not_exercised(field: str) -> tuple[str, str] | None:
-    """Why a run on a CPU does not feel a field, where the verifier says so."""
-    return next(((one.en, one.zh) for one in UNCOMPARED if one.field == field), None)

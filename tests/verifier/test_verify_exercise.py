@@ -1,0 +1,83 @@
+"""What differs between two files, and what a run leaves out, is what the recipe says; no framework is needed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accmap.mapper.modules import fields_of
+from accmap.schemas.reader import read_config
+from accmap.verifier import exercise, megatron_side
+
+sys.path.insert(0, str(Path(__file__).parent / "pairs"))
+from pair_files import TABLE, write_pair
+
+if TYPE_CHECKING:
+    from accmap.schemas.config import Config
+
+_ONE_SAMPLE = "moe.router.balancing"
+"""Over one sequence both kinds of balancing loss are one sum: what the files say differs, and the models do not."""
+
+
+def configs(pair: dict[str, Any], folder: Path) -> tuple[Config, Config]:
+    script, written = write_pair(pair, folder)
+    return read_config(str(script)), read_config(str(written))
+
+
+@pytest.mark.parametrize("name", TABLE["faults"])
+def test_the_planted_field_is_among_those_that_differ(name: str, tmp_path: Path) -> None:
+    pair = TABLE["faults"][name]
+    a, b = configs(pair, tmp_path)
+    behind = fields_of(pair["expect"]["module"]) if "module" in pair["expect"] else ()
+    found = exercise.differing(a, b, behind) or exercise.differing(a, b)
+    assert pair["expect"]["field"] in [entry["field"] for entry in found]
+    assert all(entry["a"] != entry["b"] for entry in found)
+
+
+@pytest.mark.parametrize("name", TABLE["equal"])
+def test_nothing_differs_between_equal_files(name: str, tmp_path: Path) -> None:
+    found = exercise.differing(*configs(TABLE["equal"][name], tmp_path))
+    assert [entry for entry in found if entry["field"] != _ONE_SAMPLE] == []
+
+
+def test_yarn_that_extends_counts_and_by_a_factor_of_one_does_not(tmp_path: Path) -> None:
+    pair: dict[str, Any] = {"family": "latent", "megatron": {"rotary-scaling-factor": 1.0}}
+    assert exercise.differing(*configs(pair, tmp_path)) == []
+    pair["megatron"]["rotary-scaling-factor"] = 40.0
+    found = {entry["field"]: (entry["a"], entry["b"]) for entry in exercise.differing(*configs(pair, tmp_path))}
+    assert found["position.type"] == ("yarn", "rope")
+
+
+def test_what_is_left_out_is_listed_where_it_means_something_with_values_that_differ(tmp_path: Path) -> None:
+    def left(pair: dict[str, Any], language: str = "en") -> dict[str, dict[str, Any]]:
+        listed = exercise.uncompared(*configs({"family": "dense", **pair}, tmp_path), language)
+        return {entry["field"]: entry for entry in listed}
+
+    plain = left({})
+    assert "parallel.tensor_size" in plain
+    assert plain.keys().isdisjoint(("attention.dropout", "moe.dispatcher", "data.mask_loss_after_eod"))
+    changed = left({"megatron": {"attention-dropout": 0.1, "eod-mask-loss": True, "tensor-model-parallel-size": 2}})
+    assert (changed["attention.dropout"]["a"], changed["attention.dropout"]["b"]) == (0.1, 0.0)
+    assert "data.mask_loss_after_eod" in changed
+    assert (changed["parallel.tensor_size"]["a"], changed["parallel.tensor_size"]["b"]) == (2, 1)
+    assert "moe.dispatcher" in left({"family": "deepseek"})
+    assert left({}, "zh")["run.seed"]["reason"] != plain["run.seed"]["reason"]
+
+
+@pytest.mark.parametrize("field", ["attention.dropout", "position.nope_interval", "schedule.style", "run.name"])
+def test_what_is_left_out_is_not_exercised(field: str) -> None:
+    assert not exercise.exercised(field, "all")
+
+
+def test_what_a_module_depends_on_is_exercised_and_the_optimizer_by_its_steps() -> None:
+    assert exercise.exercised("norm.epsilon", "step1")
+    assert not exercise.exercised("optimizer.beta2", "step1")
+    assert exercise.exercised("optimizer.beta2", "step2")
+
+
+def test_a_layer_specification_that_is_not_known_is_said_by_name(tmp_path: Path) -> None:
+    config, _ = configs({"family": "dense", "megatron": {"spec": "mine.layers narrow_spec"}}, tmp_path)
+    assert "mine.layers narrow_spec" in (megatron_side.obstacle(config) or "")

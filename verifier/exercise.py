@@ -1,0 +1,144 @@
+"""Which settings a run of both small models exercises, and what a CPU run leaves out, with the reason.
+
+A setting is exercised where a module, the loss, the optimizer, clipping or the initial weights depend on it
+(`mapper/modules.py`) and no row below says that the run leaves it out. Values and differences are the recipe's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from ..mapper.differences import differences, same
+from ..mapper.gates import counts, says_something
+from ..mapper.modules import MODULES
+from ..mapper.recipe.reading import recipe_of
+from ..mapper.recipe.vocabulary import vocabulary
+from ..schemas.json_values import json_value
+from .messages_compiled import say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..mapper.differences import Found
+    from ..mapper.recipe.values import Recipe
+    from ..mappings.names_compiled import FieldName
+    from ..schemas.config import Config
+    from ..schemas.message import Words
+
+
+class LeftOut(NamedTuple):
+    """Fields that the run leaves out for one reason."""
+
+    why: Words
+    fields: tuple[FieldName, ...]
+    listed: Literal["always", "with a meaning", "where set"] = "always"
+    """`with a meaning`: where one of the runs has what the field is about; `where set`: where one sets it."""
+
+
+LEFT_OUT: tuple[LeftOut, ...] = (
+    LeftOut(
+        say.not_run_one_process(),
+        (
+            "parallel.tensor_size",
+            "parallel.pipeline_size",
+            "parallel.context_size",
+            "parallel.expert_size",
+            "parallel.sequence",
+        ),
+    ),
+    LeftOut(say.not_run_float32(), ("precision.compute_dtype", "precision.params_dtype")),
+    LeftOut(say.not_run_loss_scale(), ("precision.loss_scale.mode",)),
+    LeftOut(
+        say.not_run_kernel(), ("attention.flash", "fusion.norm", "fusion.rope", "moe.grouped_gemm", "optimizer.fused")
+    ),
+    LeftOut(say.not_run_dynamic(), ("environment.execution_mode",)),
+    LeftOut(say.not_run_dropout(), ("attention.dropout", "model.hidden_dropout"), "where set"),
+    LeftOut(say.not_run_schedule(), ("schedule.style",)),
+    LeftOut(say.not_run_accumulation(), ("batch.global_size",)),
+    LeftOut(say.not_run_length(), ("data.sequence_length",)),
+    LeftOut(say.not_run_seed(), ("run.seed",)),
+    LeftOut(say.not_run_dispatcher(), ("moe.dispatcher",), "with a meaning"),
+    LeftOut(say.not_run_router_dtype(), ("moe.router.dtype",), "with a meaning"),
+    LeftOut(say.not_run_jitter(), ("moe.input_jitter",), "where set"),
+    LeftOut(say.not_run_window(), ("attention.window_size",), "where set"),
+    LeftOut(say.not_run_token_weights(), ("gradient.per_token_loss",), "where set"),
+    LeftOut(
+        say.not_run_documents(),
+        ("data.reset_attention_mask", "data.document_attention", "data.mask_loss_after_eod"),
+        "where set",
+    ),
+    LeftOut(say.not_run_labels(), ("tokenizer.ignore_label",), "where set"),
+    LeftOut(
+        say.not_run_unproved(),
+        (
+            "attention.softmax_scale",
+            "position.nope_interval",
+            "position.scaling.enabled",
+            "position.scaling.factor",
+            "moe.probs_on_input",
+            "moe.router.force_balance",
+            "optimizer.weight_decay_scope",
+            "init.embedding_std",
+        ),
+        "where set",
+    ),
+)
+
+_OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate")
+"""Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
+_LEFT = frozenset(str(field) for row in LEFT_OUT for field in row.fields)
+_RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT))
+
+
+def exercised(field: str, stage: str) -> bool:
+    """Whether a difference in a field would have shown in what was run."""
+    stepped = stage in ("step2", "all") or not field.startswith(_OF_THE_STEPS)
+    return field in _RUN and stepped
+
+
+def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[dict[str, Any]]:
+    """The fields among these whose values differ between the files and count, with both values, in the given order."""
+    recipes = recipe_of(a), recipe_of(b)
+    rows = {
+        str(row.field): row
+        for row in differences(*recipes)
+        if row.field is not None
+        and row.status not in ("equal", "undecided")
+        and row.impact == "numerics"
+        and counts(row.field, *recipes) is not False
+    }
+    return [
+        {"field": field, "a": _plain(rows[field].a), "b": _plain(rows[field].b)} for field in among if field in rows
+    ]
+
+
+def uncompared(a: Config, b: Config, language: str = "en") -> list[dict[str, Any]]:
+    """The contract's `not_compared` for this pair; with both values where they differ."""
+    recipes = recipe_of(a), recipe_of(b)
+    return [
+        {"field": field, "reason": row.why.text(language), **_values(field, recipes)}
+        for row in LEFT_OUT
+        for field in row.fields
+        if row.listed == "always" or _is_listed(field, row, recipes)
+    ]
+
+
+def _is_listed(field: FieldName, row: LeftOut, recipes: tuple[Recipe, Recipe]) -> bool:
+    meant = [recipe for recipe in recipes if says_something(field, recipe) is not False]
+    return bool(meant) if row.listed == "with a meaning" else any(_is_set(field, recipe) for recipe in meant)
+
+
+def _is_set(field: FieldName, recipe: Recipe) -> bool:
+    value = recipe.value(field)
+    return value is not None and not same(value, vocabulary()[field].default)
+
+
+def _values(field: FieldName, recipes: tuple[Recipe, Recipe]) -> dict[str, Any]:
+    """Both values where both sides say one and they differ."""
+    one, other = (recipe.value(field) for recipe in recipes)
+    known = one is not None and other is not None
+    return {"a": json_value(one), "b": json_value(other)} if known and not same(one, other) else {}
+
+
+def _plain(found: Found | None) -> Any:
+    return None if found is None else json_value(found.value)
