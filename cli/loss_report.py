@@ -6,7 +6,7 @@ import os
 import sys
 from collections import Counter
 
-from ..mappings.proofs import BY_READING
+from ..mappings.messages_compiled import say as of_rows
 from ..schemas.border.outgoing import painted, tell
 from ..schemas.config import Basis
 from ..schemas.light_typing import TYPE_CHECKING
@@ -155,7 +155,7 @@ def _proofs(translation: Translation, language: Language) -> str:
     named = [_OF[language == "zh"].format(count=count, words=word) for word, count in words.most_common()]
     left = len(held) - sum(words.values())
     if left:
-        named.append(_OF[language == "zh"].format(count=left, words=BY_READING.text(language)))
+        named.append(_OF[language == "zh"].format(count=left, words=of_rows.exact_by_reading().text(language)))
     return _EXACT[language == "zh"].format(count=len(held), named=", ".join(named))
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from ..mappings.proofs import BY_READING, proved_on, quantity_proofs
+from ..mappings.messages_compiled import say
+from ..mappings.proofs import proved_on, quantity_proofs
 from ..mappings.tables import table
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.versions import known_names
@@ -239,7 +240,7 @@ def _quantities(language: Language) -> Iterator[str]:
         if name.startswith(COMPUTED):
             known = quantity_proofs(name)
             pairs = dict.fromkeys(pair for _field, listed in known for pair in listed)
-            words = (proved_on(pairs) if pairs else BY_READING).text(language)
+            words = (proved_on(pairs) if pairs else say.exact_by_reading()).text(language)
             if known:
                 fields = ", ".join(f"`{one}`" for one, _pairs in known)
                 words = _BY[language == "zh"].format(words=words, fields=fields)

@@ -172,7 +172,8 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
 
 def proof_words(row: Row, language: Language) -> str:
     """What the real models have proved of a row's fields that change numbers; a speed or a name needs no proof."""
-    from ..mappings.proofs import BY_READING, READ, proofs_of, proved_on, unproved
+    from ..mappings.messages_compiled import say
+    from ..mappings.proofs import proofs_of, proved_on, unproved
     from .recipe.vocabulary import vocabulary
 
     known = vocabulary()
@@ -186,9 +187,8 @@ def proof_words(row: Row, language: Language) -> str:
             words = proved_on(pairs).text(language)
         else:
             reasons = dict.fromkeys(one.zh if language == "zh" else one.en for one in unproved(field))
-            words = (BY_READING if row.loss == "exact" else READ).text(language) + (
-                f" ({'; '.join(reasons)})" if reasons else ""
-            )
+            read = say.exact_by_reading() if row.loss == "exact" else say.by_reading()
+            words = read.text(language) + f" ({'; '.join(reasons)})" * bool(reasons)
         by_words.setdefault(words, []).append(field)
     if len(by_words) == 1:
         return next(iter(by_words))

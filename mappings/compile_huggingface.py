@@ -46,7 +46,7 @@ def products() -> dict[str, str]:
     facts, written = read(), sections()
     versions = tuple(facts)
     lines = ['"""What transformers builds, as recipe fields; compiled from huggingface.yaml."""', ""]
-    lines += ["from . import huggingface_functions as f", "", "FIELDS = {"]
+    lines += ["from typing import Any", "", "from . import huggingface_functions as f", "", "FIELDS: Any = {"]
     for family in facts[versions[0]]["families"]:
         known = names(facts, family)
         lines.append(f"    {family!r}: (")
@@ -61,7 +61,7 @@ def products() -> dict[str, str]:
                     raise TableError(NAME, one, f"{family}: {field}: {error}") from error
                 lines.append(f"        ({field!r}, {tuple(held)!r}, {value}),")
         lines.append("    ),")
-    lines += ["}", f"REASONS = {_reasons()!r}", f"SOURCES = {_sources(written)!r}", ""]
+    lines += ["}", f"REASONS: Any = {_reasons()!r}", f"SOURCES = {_sources(written)!r}", ""]
     return {"mappings/huggingface_compiled.py": "\n".join(lines)}
 
 

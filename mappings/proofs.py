@@ -7,7 +7,7 @@ Megatron-LM with one MindSpore Transformers, and one Megatron-LM with every Mind
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ..schemas.message import Words
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ..schemas.config import Value
     from ..schemas.diagnostic import Language
+    from ..schemas.message import Words
     from .tables import Status
 
     Pair: TypeAlias = "tuple[str, str]"
@@ -84,7 +85,7 @@ def proof_json(
             return None
         used = [side[0] for side in sides if side is not None]
         pairs = [side[1] for side in sides if side is not None]
-        words = PROVED_ON_EACH_SIDE
+        words = say.proved_on_each_side()
     return {
         "kind": "pair" if exact is not None else "each-side",
         "pairs": [list(pair) for pair in pairs],
@@ -96,11 +97,6 @@ def proof_json(
     }
 
 
-PROVED_ON_EACH_SIDE = Words("proved on each side", "两侧均已各自证明")
-READ = Words("by reading", "经阅读源码得出")
-BY_READING = Words("exact by reading", "经阅读源码确认为精确")
-
-
 def proved_on(pairs: Iterable[Pair]) -> Words:
     """`proved on 0.12, 0.13 × 1.9`."""
     by_partner: dict[str, list[str]] = {}
@@ -110,7 +106,7 @@ def proved_on(pairs: Iterable[Pair]) -> Words:
     for mindformers, listed in by_partner.items():
         grouped.setdefault(tuple(listed), []).append(mindformers)
     told = "; ".join(f"{', '.join(ours)} × {', '.join(theirs)}" for ours, theirs in grouped.items())
-    return Words(f"proved on {told}", f"已在 {told} 上证明")
+    return say.proved_on(pairs=told)
 
 
 def _on_side(known: Sequence[Proof], place: int, version: str) -> tuple[Proof, Pair] | None:

@@ -42,6 +42,9 @@ def link_of(source: str) -> str | None:
     first, _, rest = source.partition(" ")
     if first in ("megatron", "mindformers"):
         return _framework(first, rest)
+    if first == "transformers":
+        version, _, path = rest.partition(" ")
+        return _links()["transformers"].format(version=version, path=path.partition(":")[0])
     if first == "accmap" or source.startswith(("tests/", "mappings/")):
         path = source.removeprefix("accmap ").split("::")[0].split(":")[0]
         return _links()["accmap"].format(path=path.replace("*.yaml", ""))

@@ -16,7 +16,7 @@ import yaml
 from .literal_module import literal_module
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("schemas", "mapper", "rules", "evidence", "verifier", "cli")
+ROOMS = ("schemas", "mappings", "mapper", "rules", "evidence", "verifier", "cli")
 SOURCE = "messages.yaml"
 WORDS_IN = frozenset(("why", "expected", "what", "remedy", "context", "when", "about", "hint", "lost"))
 SEVERITIES = ("error", "warning", "info")

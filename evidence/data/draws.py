@@ -146,7 +146,8 @@ def _requests(plan: Plan, files: Sequence[IndexedFile]) -> tuple[list[int | None
         sizes = [_one_epoch(plan, data) for data in files]
         return [None for _ in files], normalised(sizes), min(samples, sum(sizes))
     shares = normalised(blend.weights)
-    request = asked(shares, samples, plan.framework, plan.surplus)
+    rounding = "megatron" if plan.framework == "megatron" else "mindformers"
+    request = asked(shares, samples, rounding, plan.surplus)
     # The blend's own class normalises once more (`blended_dataset.py:BlendedDataset.__init__`).
     return list(request.samples), normalised(shares), request.size
 

@@ -20,18 +20,21 @@ from .sentencepiece_file import read_model
 from .tokenizer import SPECIAL, encoder, read_json, read_tokenizer, special_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 PROBES = (
     "The quick brown fox jumps over the lazy dog.",
     "  two spaces,\ta tab\nand a new line\n\n",
     "3.14159 + 2,718 = 1e-5; 2024-01-01",
     "def f(x):\n    return x ** 2  # naïve café",
-    "模型精度对齐：损失曲线与标杆一致。",
-    "日本語 한국어 العربية",
+    "\u6a21\u578b\u7cbe\u5ea6\u5bf9\u9f50\uff1a\u635f\u5931\u66f2\u7ebf\u4e0e\u6807\u6746\u4e00\u81f4\u3002",
+    "\u65e5\u672c\u8a9e \ud55c\uad6d\uc5b4 \u0627\u0644\u0639\u0631\u0628\u064a\u0629",
     "🙂👩‍👩‍👧 ∑ ½",
 )
-"""Texts on which tokenizers that look alike part: spaces, digits, scripts, and what few vocabularies have."""
+"""Texts on which tokenizers that look alike part: spaces, digits, scripts, and what few vocabularies have.
+
+The escapes are Chinese, then Japanese, Korean and Arabic.
+"""
 _MOST_BYTES = 1 << 27
 _FLAGS = ("add_bos_token", "add_eos_token", "add_prefix_space", "legacy")
 
@@ -92,28 +95,32 @@ def open_tokenizer(path: str) -> TokenizerFiles:
 
 def compare(a: TokenizerFiles, b: TokenizerFiles, texts: Sequence[str] = PROBES) -> TokenizerPair:
     """Compare everything that both sides tell."""
-    rows = [_vocabularies(a, b)]
-    unseen: list[Unseen] = []
-    for name in SPECIAL:
-        if name in a.special and name in b.special:
-            rows.append(Row(name, a.special[name] == b.special[name], a.special[name], b.special[name]))
-        elif name in a.special or name in b.special:
-            side = a if name in b.special else b
-            unseen.append(Unseen(name, f"{side.file} does not name one", f"{side.file} 未给出"))
-    shared = [name for name in _FLAGS if name in a.flags and name in b.flags]
-    rows += [Row(name, a.flags[name] == b.flags[name], a.flags[name], b.flags[name]) for name in shared]
+    rows, unseen = [_vocabularies(a, b)], list(_unnamed(a, b))
+    rows += [_row(name, a.special, b.special) for name in SPECIAL if name in a.special and name in b.special]
+    rows += [_row(name, a.flags, b.flags) for name in _FLAGS if name in a.flags and name in b.flags]
     if a.template is not None or b.template is not None:
         rows.append(Row("chat_template", a.template == b.template, *_first_lines(a.template, b.template)))
     missing = [side for side in (a, b) if side.encode is None]
     if missing:
-        package, file = missing[0].package, missing[0].file
-        why = f"{package} is not installed or refuses {file}", f"未安装 {package}，或其无法读取 {file}"
-        unseen.append(Unseen("text", *why))
+        why = say.no_ids(package=missing[0].package, file=missing[0].file)
+        unseen.append(Unseen("text", *why.both()))
     else:
         rows += [_ids(a, b, text) for text in texts]
     wrong = any(not row.same for row in rows)
     verdict = concluded("same", "different", wrong=wrong, compared=len(rows), unseen=unseen)
     return TokenizerPair(verdict, tuple(rows), tuple(unseen))
+
+
+def _row(name: str, a: Mapping[str, object], b: Mapping[str, object]) -> Row:
+    return Row(name, a[name] == b[name], a[name], b[name])
+
+
+def _unnamed(a: TokenizerFiles, b: TokenizerFiles) -> Iterator[Unseen]:
+    """The special ids that one side alone has."""
+    for name in SPECIAL:
+        if (name in a.special) != (name in b.special):
+            lacks = a if name in b.special else b
+            yield Unseen(name, *say.names_none(file=lacks.file).both())
 
 
 def _file_of(path: str) -> str:

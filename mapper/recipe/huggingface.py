@@ -12,17 +12,19 @@ from ...schemas.light_typing import TYPE_CHECKING, cast
 from ...schemas.mindformers.shape import is_mapping
 from ...schemas.rows import TOO_ODD, UndecidedError
 from ..computed.huggingface import computed_quantities
+from .messages_compiled import say
 from .values import Recipe, RecipeValue, Unmapped
 from .vocabulary import vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeAlias
 
     from ...mappings.names_compiled import FieldName
-    from ...schemas.config import Config, Setting
+    from ...mappings.tables import Impact
+    from ...schemas.config import Config, Setting, Value
 
-_NO_ROW = ("No row of the tables knows this key; check it by hand.", "映射表中没有该键，请人工确认。")
+    Expression: TypeAlias = "Callable[[Any], Any]"
 
 
 def huggingface_recipe(config: Config) -> Recipe:
@@ -31,10 +33,13 @@ def huggingface_recipe(config: Config) -> Recipe:
 
     values = ModelFile(config)
     found: dict[FieldName, RecipeValue] = {}
-    for name, versions, expression in FIELDS[config.dialect]:
+    rows = cast("tuple[tuple[str, tuple[str, ...], Expression], ...]", FIELDS[config.dialect])
+    for name, versions, expression in rows:
         if config.framework_version in versions:
             found[field_named(name)] = values.answer(expression)
-    fields = {name: entry for name in vocabulary() if (entry := found.get(name)) is not None}
+    fields: dict[FieldName, RecipeValue] = {
+        field_named(name): entry for name in vocabulary() if (entry := found.get(field_named(name))) is not None
+    }
     fields.update(computed_quantities(fields))
     return Recipe(
         config.file,
@@ -58,8 +63,8 @@ def _unmapped(config: Config, read: frozenset[str]) -> list[Unmapped]:
     for key, setting in config.settings.items():
         if setting.origin != "explicit" or key in read:
             continue
-        impact, en, zh = known.get(key, ("numerics", *_NO_ROW))
-        found.append(Unmapped(key, setting.value, setting.span, impact, en, zh, sure=key in known))
+        reason: tuple[Impact, str, str] = known.get(key, ("numerics", *say.no_row().both()))
+        found.append(Unmapped(key, setting.value, setting.span, *reason, sure=key in known))
     return found
 
 
@@ -81,10 +86,12 @@ class ModelFile:
     def answer(self, expression: Any) -> RecipeValue:
         """What an expression makes of the file, and from which keys."""
         self._asked = {}
+        value: Value = None
+        decided = True
         try:
-            value, decided = cast("Value", expression(self)), True
+            value = expression(self)
         except (UndecidedError, *TOO_ODD):
-            value, decided = None, False
+            decided = False
         asked = self._asked.values()
         self._read.update(self._asked)
         written = [one for one in asked if one.origin == "explicit"]

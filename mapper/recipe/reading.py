@@ -45,7 +45,6 @@ _ACCEPTANCE = {
     ),
 }
 _IDLE = ("It changes nothing in this run.", "在本次训练中不改变任何内容。")
-_NO_ROW = ("No row of the tables knows this key; check it by hand.", "映射表中没有该键，请人工确认。")
 
 
 def recipe_of(config: Config) -> Recipe:
@@ -427,13 +426,13 @@ class RecipeReading:
             return None
         if key in fork.read or fork.about(key) is not None:
             return Unmapped(key, setting.value, setting.span, "none", *_IDLE, setting.decided)
-        return Unmapped(key, setting.value, setting.span, "numerics", *_NO_ROW, setting.decided, sure=False)
+        return Unmapped(key, setting.value, setting.span, "numerics", *_no_row(), setting.decided, sure=False)
 
     def _without_row(self, key: str, setting: Setting) -> Unmapped:
         tables = self.table
         reason = tables.megatron_reason(key) if self.side == "megatron" else tables.mindformers_reason(key)
         if reason is None:
-            return Unmapped(key, setting.value, setting.span, "numerics", *_NO_ROW, setting.decided, sure=False)
+            return Unmapped(key, setting.value, setting.span, "numerics", *_no_row(), setting.decided, sure=False)
         impact, en, zh, only_with, sure = reason
         if only_with and not any(self._is_on(name) for name in only_with):
             impact = "none"
@@ -479,3 +478,10 @@ def _by_default(found: Found) -> bool:
 
 def _origin(settings: Sequence[Setting]) -> Origin:
     return "derived" if any(setting.origin == "derived" for setting in settings) else "default"
+
+
+def _no_row() -> tuple[str, str]:
+    """Of a key that nothing is known of, in both languages."""
+    from .messages_compiled import say
+
+    return say.no_row().both()

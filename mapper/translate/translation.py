@@ -771,7 +771,8 @@ def stand_ins(side: SideName, source: str) -> Iterator[tuple[FieldName, str, Val
         if source != "megatron":
             yield "tokenizer.model", TOKENIZER_MODEL, TOKENIZER
         if source == "huggingface":
-            yield from ((field_named(field), key, given) for field, key, given in OF_A_RUN)
+            for field, key, given in OF_A_RUN:
+                yield field_named(field), key, given
         return
     from ...mappings.families_compiled import SKELETONS
 

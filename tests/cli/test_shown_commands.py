@@ -97,6 +97,13 @@ def ready(bench: Path, page: Path, words: list[str]) -> None:
         (bench / "my-fork.yaml").write_text(shown_file[1])
         for name, source in (("run.sh", "megatron.sh"), ("run.yaml", "mindformers.yaml")):
             shutil.copy(ROOT / "examples" / "qwen3_dense" / source, bench / name)
+    if page.name.startswith("huggingface"):
+        (bench / "Qwen3-8B").mkdir(exist_ok=True)
+        sizes = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 96, "head_dim": 16}
+        model = {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "intermediate_size": 128, **sizes}
+        (bench / "Qwen3-8B" / "config.json").write_text(json.dumps(model))
+        for name, source in (("run.sh", "megatron.sh"), ("run.yaml", "mindformers.yaml")):
+            shutil.copy(ROOT / "examples" / "qwen3_dense" / source, bench / name)
     for option in ("-d", "-o"):
         if option in words:
             target = bench / words[words.index(option) + 1]

@@ -21,7 +21,7 @@ def test_every_row_stands_in_the_matrix(language) -> None:
     for row in table().rows:
         cells = [line for line in lines if line.startswith(f"| `{row.fields[0]}` ")]
         assert len(cells) == 1, row.fields
-        assert f"| {row.loss} |" in cells[0]
+        assert f"| {row.loss}" in cells[0]
         assert row.zh in cells[0] if language == "zh" else row.en in cells[0]
         assert all(f"`{field}`" in cells[0] for field in row.fields)
     for source in {source for row in table().rows for source in row.sources}:
@@ -43,7 +43,7 @@ def test_tables_have_the_same_columns_throughout(language) -> None:
 def test_links_between_the_languages() -> None:
     for name, text in products().items():
         for target in re.findall(r"\]\(([^)]+)\)", text):
-            assert (DOCS / target).exists(), (name, target)
+            assert (DOCS / target.partition("#")[0]).exists(), (name, target)
 
 
 def test_where_the_guide_differs_is_listed() -> None:

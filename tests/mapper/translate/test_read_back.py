@@ -193,9 +193,9 @@ def test_an_update_is_read_back() -> None:
 def test_the_comparison_is_that_of_diff(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
-    def watched(a: Recipe, b: Recipe) -> tuple[Difference, ...]:
+    def watched(a: Recipe, b: Recipe, *, whole: bool) -> tuple[Difference, ...]:
         seen.append(f"{a.framework} {b.framework}")
-        return differences(a, b)
+        return differences(a, b, whole=whole)
 
     monkeypatch.setattr(read_back, "differences", watched)
     source = accmap.load(str(SCRIPT))
