@@ -82,14 +82,9 @@ def print_obstacles(file: str, obstacles: Sequence[Obstacle], language: Language
 def print_report(translation: Translation, language: Language) -> None:
     """Print the rows that need a person's eye to stderr, and a line that counts all of them."""
     colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    telling = [row for row in translation.rows if row.status in _RANK and (row.en or row.status != "conditional")]
-    # A default that is only about speed is in the report for programs.
-    telling = [row for row in telling if row.explicit or row.impact == "numerics" or row.status == "unresolved"]
     said: set[tuple[tuple[str, ...], str]] = set()
     lines: dict[tuple[object, ...], tuple[ReportRow, list[str]]] = {}
-    for row in sorted(telling, key=_harm):
-        if row.impact == "none" and row.status != "unresolved":
-            continue
+    for row in sorted(filter(_is_told, translation.rows), key=_harm):
         if row.source and (row.source, row.en) in said:
             continue  # two fields of one key, with one thing to say
         said.add((row.source, row.en))
@@ -103,6 +98,13 @@ def print_report(translation: Translation, language: Language) -> None:
     if proofs:
         tell(proofs)
     tell(_versions(translation, language))
+
+
+def _is_told(row: ReportRow) -> bool:
+    """Whether a person needs to know; a default that is only about speed is in the report for programs."""
+    if row.status not in _RANK or (row.status == "conditional" and not row.en):
+        return False
+    return row.status == "unresolved" or row.impact == "numerics" or (row.explicit and row.impact != "none")
 
 
 def _harm(row: ReportRow) -> tuple[bool, int, int]:

@@ -73,28 +73,34 @@ def proof_json(
     """What stands beside a status in the report; None where nothing of the kind was proved in these versions."""
     if status == "unresolved":
         return None
-    carried = status in CARRIED
-    known = [one for one in proofs_of(field) if one.carried == carried]
-    exact = next((one for one in known if (megatron, mindformers) in one.pairs), None)
-    if exact is not None:
-        used, pairs = [exact], [(megatron, mindformers)]
-        words = proved_on(pairs)
-    else:
-        sides = [_on_side(known, place, version) for place, version in enumerate((megatron, mindformers))]
-        if None in sides:
-            return None
-        used = [side[0] for side in sides if side is not None]
-        pairs = [side[1] for side in sides if side is not None]
-        words = say.proved_on_each_side()
+    known = [one for one in proofs_of(field) if one.carried == (status in CARRIED)]
+    pair = (megatron, mindformers)
+    used = _of_pair(known, pair) or _of_sides(known, pair)
+    if not used:
+        return None
+    exact = used[0][1] == pair
+    proofs = [one for one, _ in used]
     return {
-        "kind": "pair" if exact is not None else "each-side",
-        "pairs": [list(pair) for pair in pairs],
-        "date": min(one.date for one in used),
-        "value": used[0].value,
-        "agrees": _largest(one.agrees for one in used),
-        "parts": _largest(one.parts for one in used),
-        "words": words.text(language),
+        "kind": "pair" if exact else "each-side",
+        "pairs": [list(proved) for _, proved in used],
+        "date": min(one.date for one in proofs),
+        "value": proofs[0].value,
+        "agrees": _largest(one.agrees for one in proofs),
+        "parts": _largest(one.parts for one in proofs),
+        "words": (proved_on([pair]) if exact else say.proved_on_each_side()).text(language),
     }
+
+
+def _of_pair(known: Sequence[Proof], pair: Pair) -> list[tuple[Proof, Pair]]:
+    """The proof in both versions themselves."""
+    return [(one, pair) for one in known if pair in one.pairs][:1]
+
+
+def _of_sides(known: Sequence[Proof], pair: Pair) -> list[tuple[Proof, Pair]]:
+    """A proof for each side's version, beside another partner."""
+    sides = [_on_side(known, place, version) for place, version in enumerate(pair)]
+    found = [side for side in sides if side is not None]
+    return found if len(found) == len(sides) else []
 
 
 def proved_on(pairs: Iterable[Pair]) -> Words:

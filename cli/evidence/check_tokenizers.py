@@ -12,6 +12,7 @@ from ...schemas.border.incoming import read_text
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.verdict import WORDS, unseen_json
 from ..exit_codes import BAD, FINE
+from ..messages_compiled import say
 from ..terminal import wants_colour
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.diagnostic import Language
 
-_VERDICTS = {"same": ("same", "一致"), "different": ("different", "不一致"), **WORDS}
 _WIDEST = 100
 _SHOWN = 12
 
@@ -54,16 +54,22 @@ def _json(found: TokenizerPair, sides: Sequence[TokenizerFiles], language: Langu
 
 
 def _page(found: TokenizerPair, sides: Sequence[TokenizerFiles], language: Language) -> Outgoing:
-    zh = language == "zh"
     colour = wants_colour()
     tone = {"same": "green", "different": "red"}.get(found.verdict, "yellow")
-    lines = [painted(_VERDICTS[found.verdict][zh], tone, colour)]
+    lines = [painted(_word(found.verdict, language), tone, colour)]
     for letter, side in zip("AB", sides, strict=True):
         lines.append(f"  {letter}  {side.file} ({side.kind}, {len(side.pieces):,})")
     for row in found.rows:
         lines += _lines(row, colour)
     lines += [f"  - {one.text(language)}" for one in found.unseen]
     return page(lines)
+
+
+def _word(verdict: str, language: Language) -> str:
+    """The verdict for a person."""
+    if verdict in WORDS:
+        return WORDS[verdict][language == "zh"]
+    return (say.tokenizers_are_same() if verdict == "same" else say.tokenizers_are_different()).text(language)
 
 
 def _lines(row: Row, colour: bool) -> list[str]:

@@ -107,15 +107,7 @@ def pair_of(
     `trial` names an experiment of the guide, whose settings go on top.
     """
     require_training(config)
-    recipe, changes = with_paths(recipe_of(config))
-    alignment = None if step is None else align(recipe, step)
-    if alignment is not None:
-        recipe, changes = alignment.recipe, changes + alignment.changes
-    if trial is not None:
-        recipe, further = experiment(recipe, trial)
-        changes = _joined(changes, further)
-
-    recipe = _as_changed(recipe) if changes else recipe
+    recipe, changes, alignment = _asked(config, step, trial)
 
     def to_script(of: Recipe) -> Translation:
         return translate_recipe(of, config, "megatron", megatron)
@@ -148,6 +140,18 @@ def pair_of(
         config.file,
         _saving_once(configuration) if initial_weights else None,
     )
+
+
+def _asked(config: Config, step: int | None, trial: str | None) -> tuple[Recipe, tuple[Change, ...], Alignment | None]:
+    """The recipe of a rung and an experiment, and what is other there than in the file."""
+    recipe, changes = with_paths(recipe_of(config))
+    alignment = None if step is None else align(recipe, step)
+    if alignment is not None:
+        recipe, changes = alignment.recipe, changes + alignment.changes
+    if trial is not None:
+        recipe, further = experiment(recipe, trial)
+        changes = _joined(changes, further)
+    return _as_changed(recipe) if changes else recipe, changes, alignment
 
 
 def _as_changed(recipe: Recipe) -> Recipe:

@@ -60,20 +60,26 @@ def nested_rope(reading: Reading) -> None:
     nested, own = reading.get(path), reading.get(_PREFIX)
     if not is_mapping(nested) or not is_mapping(own):
         return
-    lost: dict[str, Any] = {}
     base = reading.resolved.get("resolved.transformer.rotary_base")
-    theta = nested.get("rope_theta")
-    if theta is not None and (base is None or base.value != theta):
-        lost["rope_theta"] = theta
-    kind = nested.get("rope_type", "default")
-    if kind != "default" and not own.get("rope_scaling") and own.get("position_embedding_type") != kind:
-        lost["rope_scaling"] = {key: value for key, value in nested.items() if key != "rope_theta"}
+    lost = _passed_by(nested, own, None if base is None else base.value)
     if lost:
         place = reading.place(path)
         named = reading.file if place is None or place.file is None else place.file
         used = "-" if base is None else f"rotary_base {base.value}"
         wanted = ", ".join(f"{key}: {value}" for key, value in lost.items())
         reading.note(say.nested_rope(named=named, version=reading.version, used=used, wanted=wanted), path)
+
+
+def _passed_by(nested: Mapping[str, Any], own: Mapping[str, Any], base: object) -> dict[str, Any]:
+    """What the nested settings say and the keys that are read do not."""
+    lost: dict[str, Any] = {}
+    theta = nested.get("rope_theta")
+    if theta is not None and base != theta:
+        lost["rope_theta"] = theta
+    kind = nested.get("rope_type", "default")
+    if kind != "default" and not own.get("rope_scaling") and own.get("position_embedding_type") != kind:
+        lost["rope_scaling"] = {key: value for key, value in nested.items() if key != "rope_theta"}
+    return lost
 
 
 def _opened(path: str, beside: str, open_file: Callable[[str], SourceText]) -> SourceText:
