@@ -257,7 +257,9 @@ def _of_forks(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]
         found = [entry for entry in found if entry.kind.code not in fork.replaced]
     elif not any(entry.kind.code in _FORK for entry in found):
         return list(found)
-    known = _PARSED if fork is not None else frozenset[str]()
+    # a flag that its facts lack, or facts that are another version's, do not answer for the fork that runs
+    answered = fork is not None and fork.note is None and not any(entry.kind.code in _FORK for entry in found)
+    known = _PARSED if answered else frozenset[str]()
     forks = _files_of_megatron(subject)
     return [
         entry._replace(kind=entry.kind._replace(severity="warning"))

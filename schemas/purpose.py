@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .diagnostic import Diagnostic
     from .source import SourceText, Span
 
+_TOO_MUCH_WORK = "SYN006"
 _NO_TRAINING, _OTHER_YAML, _POST_TRAINING = "SYN914", "SYN930", "SYN946"
 SAID_FIRST = frozenset((_NO_TRAINING, _OTHER_YAML, _POST_TRAINING))
 TRAINING = "training"
@@ -153,7 +154,7 @@ def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnost
         name, found = next(iter(programs.items()))
         purpose = _purpose(found or (), problem.file, None, name=_base(name))
         return None if purpose is None else purpose.problem
-    if code not in ("SYN001", "SYN910") or _speaks_of_training(text, programs=bool(programs)):
+    if code not in ("SYN001", _TOO_MUCH_WORK, "SYN910") or _speaks_of_training(text, programs=bool(programs)):
         return None
     return finding(say.no_training(name="This file", about=say.starts_no_training()), problem.file)
 
@@ -162,14 +163,23 @@ def _commands_of(source: SourceText) -> str:
     """A script's lines, those that bash continues as one, without comments and what runs tests."""
     lines = (line for line in source.text.splitlines() if not line.lstrip().startswith("#"))
     text = "\n".join(line.partition(" #")[0] for line in lines).replace("\\\n", " ")
-    return "\n".join(line for line in text.split("\n") if _TESTERS.isdisjoint(line.split()))
+    lines = (line for line in text.split("\n") if _TESTERS.isdisjoint(line.split()))
+    return "\n".join("|".join(part for part in line.split("|") if not _seeks(part)) for line in lines)
+
+
+def _seeks(command: str) -> bool:
+    """Whether a command of a pipeline looks for what others started, or for a line."""
+    return command.split(None, 1)[:1] in _SEEKERS
 
 
 def _speaks_of_training(text: str, *, programs: bool) -> bool:
     """Whether a script names a launcher, or a training flag and something that may start a program."""
-    if any(mark in text for mark in _LAUNCHERS):
+    words = text.split()
+    if any(mark in text for mark in _LAUNCHERS) or "deepspeed" in words:
         return True
-    starts = programs or not _PROGRAM_WORDS.isdisjoint(text.split())
+    starts = programs or not _PROGRAM_WORDS.isdisjoint(words)
+    # `pretrained`, of transformers, is what a model was, and no training
+    text = text.replace("pretrained", "")
     return starts and any(mark in text for mark in _TRAINING_WORDS)
 
 
@@ -185,7 +195,7 @@ def _programs_in(text: str) -> dict[str, tuple[Any, ...] | None]:
     return found
 
 
-_LAUNCHERS = ("torchrun", "torch.distributed", "msrun", "deepspeed ", "run_mindformer", "pretrain_")
+_LAUNCHERS = ("torchrun", "torch.distributed", "msrun", "run_mindformer", "pretrain_")
 _TRAINING_WORDS = (
     "pretrain",
     "finetune",
@@ -197,6 +207,7 @@ _TRAINING_WORDS = (
 )
 _TESTERS = frozenset(("pytest", "unittest"))
 """What runs tests, whatever their files are called."""
+_SEEKERS = (["grep"], ["egrep"], ["pgrep"], ["pkill"], ["killall"])
 _PROGRAM_WORDS = frozenset(("python", "python3", "srun", "mpirun", "accelerate", "bash", "sh", "$CMD", "$LAUNCH"))
 """A list of training flags alone, which other scripts read, starts nothing."""
 

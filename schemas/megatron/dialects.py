@@ -406,10 +406,12 @@ def recognised(parsed: Parsed, launch: Launch | None, arguments: Sequence[Argume
     flags = dict.fromkeys(word.partition("=")[0] for word in words if word.startswith("--"))
     spoken = [*flags, *(f"{flag} {value}" for flag, value in zip(words, [*words[1:], ""], strict=True))]
     script = "" if launch is None or launch.script is None else launch.script.replace("\\", "/").rpartition("/")[2]
+    # Megatron-DeepSpeed's words are not all its own: forks took some over, and none of them is started by DeepSpeed
+    other = launch is not None and launch.launcher == "deepspeed"
     for fork, versions, scripts, values, alone, masks in SIGNS:
         sure = [*(one for one in scripts if one == script), *_signs(parsed, values)]
         own = [word for word in spoken if word in alone]
-        if sure or _most_are(own, parsed):
+        if sure or (not other and _most_are(own, parsed)):
             at = _lowest([masks[word] for word in spoken if word in masks], len(versions))
             return _named_by(f"{fork}-{versions[at]}", [*sure, *own])
     return None
