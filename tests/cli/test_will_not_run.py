@@ -101,14 +101,6 @@ def test_a_yaml_that_cannot_run(accmap, more: str, version: str, instead: str, l
     assert instead in answer.out
 
 
-# MindFormers 1.7.0 to 2.1.0 trainer/base_trainer.py:_get_columns_with_strategy names the columns; 1.6.0 does not.
-@pytest.mark.parametrize(("version", "stops"), [("1.6", True), ("1.7", False), ("2.1", False)])
-def test_a_data_set_whose_columns_nobody_names(accmap, version: str, stops: bool) -> None:
-    text = YAML.replace("MORE", "").replace("input_columns: [input_ids, labels, loss_mask, position_ids],", "")
-    answer = accmap("lint", "a.yaml", "--mindformers", version, "--no-config", "--all", files={"a.yaml": text})
-    assert ("input_columns: [input_ids" in answer.out) == stops
-
-
 OPTIMIZER = "optimizer: {{type: {type}, betas: {betas}, eps: {eps}, swap: {swap}}}\n"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from accmap.cli.lean import main
 from accmap.mapper.recipe.reading import recipe_of
@@ -20,6 +21,7 @@ GPT = (
     "--num-layers 47 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128 "
     "--micro-batch-size 1 --train-iters 5 --lr 1e-4 --tokenizer-type NullTokenizer --vocab-size 100 --mock-data"
 )
+CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("true_errors.yaml").read_text("utf-8"))
 FORK = "--own-norm --own-swiglu --own-matmul --own-dispatch --own-swap"
 
 
@@ -216,3 +218,16 @@ def test_an_argument_of_another_version_may_be_the_programs_own(
     _, found = answered(capsys, str(tmp_path / "run.sh"), "--megatron", "0.12")
     said = {entry["code"]: entry["severity"] for entry in found if "padded" in entry["message"]}
     assert said == {code: "error" if code == "MAP106" else "warning"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["source"])[:60])
+def test_an_error_is_one_where_the_real_code_says_so(
+    case: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / case.get("file", "run.sh")
+    file.write_text(case["text"].replace("GPT", GPT, 1), "utf-8")
+    main(["lint", str(file), *case.get("arguments", ()), "--format", "json", "--no-cache", "--no-config"])
+    found = json.loads(capsys.readouterr().out)["diagnostics"]
+    for code, severity in case["found"].items():
+        said = {entry["severity"] for entry in found if entry["code"] == code}
+        assert said == (set() if severity is None else {severity}), [entry["message"] for entry in found]
