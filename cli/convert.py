@@ -47,7 +47,7 @@ def run(
     """Write the translation; 1 where it cannot run, or something that changes numbers could not be carried over."""
     _require_places(output, report, update, base)
     accepted = accepted_losses(files[0], accept_loss, lang)
-    config = load(files[0], options, stdin_name)
+    config = load(files[0], options, stdin_name, model=True)
     require_training(config)
     require_accepted(config)
     _require_target(config, to)

@@ -15,7 +15,7 @@ from ..schemas.version_text import minor_of
 from ..schemas.versions import names
 from .advisories import advisories_of, as_record, has, met
 from .exit_codes import FINE
-from .inputs import opened
+from .inputs import a_run, opened
 from .messages_compiled import say as usage
 from .terminal import shortened, wants_colour, width
 
@@ -126,7 +126,7 @@ def _upgraded(
 ) -> int:
     """What another version changes for a file."""
     source, options = opened(name, options, stdin_name)
-    framework = config_of(source, options, path=source.name).framework
+    framework = a_run(config_of(source, options, path=source.name)).framework
     before, after = (_read(source, _at(framework, version, options)) for version in upgrade)
     parts = _parts(before, after)
     changed = _changed(before.config, after.config)
@@ -166,7 +166,7 @@ def _at(framework: Framework, version: str, options: ReadOptions) -> ReadOptions
 
 def _read(source: SourceText, options: ReadOptions) -> _At:
     """What concerns a file, as one version reads it."""
-    config = config_of(source, options, path=source.name)
+    config = a_run(config_of(source, options, path=source.name))
     return _At(config, {one.kind.code: one for one in met([config], [source])})
 
 

@@ -49,7 +49,7 @@ def run(
     lang: Language,
 ) -> int:
     """Print the comparison; 1 where something that both sides have differs, or numbers depend on one side alone."""
-    configs = [load(name, options, stdin_name) for name in files]
+    configs = [load(name, options, stdin_name, model=True) for name in files]
     a, b = map(recipe_of, configs)
     rows = [_gated(row, a, b) for row in differences(a, b)]
     unseen = _unseen(configs)

@@ -18,10 +18,21 @@ def read_input(name: str, stdin_name: str | None, encoding: str | None = None) -
     return read_standard_input(stdin_name, encoding) if name == "-" else read_text(name, encoding=encoding)
 
 
-def load(name: str, options: ReadOptions, stdin_name: str | None = None) -> Config:
-    """The effective values of a file named on the command line."""
+def load(name: str, options: ReadOptions, stdin_name: str | None = None, *, model: bool = False) -> Config:
+    """The effective values of a file named on the command line; UsageError for a model's own, unless one may be."""
     source, options = opened(described(name), options, stdin_name)
-    return config_of(source, options, path=source.name)
+    config = config_of(source, options, path=source.name)
+    return config if model else a_run(config)
+
+
+def a_run(config: Config) -> Config:
+    """The configuration; UsageError for a model's `config.json`, which trains nothing."""
+    if config.framework == "huggingface":
+        from .messages_compiled import say
+        from .parsing import UsageError
+
+        raise UsageError(say.a_model_is_no_run(file=config.file))
+    return config
 
 
 def described(name: str) -> str:

@@ -62,7 +62,7 @@ def run(
     if step is not None and not 0 <= step <= last:
         raise UsageError(usage.step_takes_0_to_not(last=last, step=step))
     accepted = accepted_losses(files[0], accept_loss, lang)
-    config = load(files[0], options, stdin_name)
+    config = load(files[0], options, stdin_name, model=True)
     require_training(config)
     require_accepted(config)
     pair = pair_of(

@@ -32,7 +32,7 @@ def run(
     lang: Language,
 ) -> int:
     """Print the recipe; 0 unless the file cannot be read."""
-    config = load(files[0], options, stdin_name)
+    config = load(files[0], options, stdin_name, model=True)
     recipe = recipe_of(config)
     reasons = open_because(config, recipe)
     if format == "json":

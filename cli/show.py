@@ -57,7 +57,7 @@ def run(
     lang: Language,
 ) -> int:
     """Print the effective values; 0 unless the file cannot be read."""
-    config = load(files[0], options, stdin_name)
+    config = load(files[0], options, stdin_name, model=True)
     shown = [
         setting
         for setting in config.settings.values()

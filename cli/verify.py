@@ -17,7 +17,7 @@ from ..schemas.purpose import require_training
 from ..schemas.reader import config_of
 from ..schemas.refused import require_accepted
 from .exit_codes import BAD, FINE, UNUSABLE
-from .inputs import read_input
+from .inputs import a_run, read_input
 from .messages_compiled import say
 from .parsing import UsageError, counts_from_one
 
@@ -144,7 +144,7 @@ def verified(
 
 def _trained(texts: Sequence[SourceText], options: ReadOptions) -> list[Config]:
     """The files read; UnreadableError or a refusal where one is no training run of a known class."""
-    configs = [config_of(text, options, path=text.name) for text in texts]
+    configs = [a_run(config_of(text, options, path=text.name)) for text in texts]
     for config in configs:
         require_training(config)
         require_accepted(config)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...mappings.keys_compiled import OF_A_RUN, TOKENIZER_FLAGS
+from ...mappings.keys_compiled import TOKENIZER_FLAGS
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked
@@ -80,13 +80,6 @@ def _arguments(translation: Translation) -> list[tuple[str, list[str], str]]:
         fact = known.get(setting.key)
         if fact is not None:
             found.append((_array(setting), _words(fact, setting.value), ", ".join(setting.notes[:2])))
-    if translation.source_framework == "huggingface":
-        given = {setting.key for setting in translation.settings}
-        found.extend(
-            (_ARRAYS[field.partition(".")[0]], _words(known[key], value), "a stand-in: set it")
-            for field, key, value in OF_A_RUN
-            if key not in given
-        )
     if translation.source_framework != "megatron":
         # MindSpore Transformers reads token ids; Megatron-LM asks for the tokenizer they were made with.
         found.append(

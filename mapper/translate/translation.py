@@ -23,6 +23,7 @@ from ..lenses.lens import Omitted, Scope
 from ..lenses.registry import LENSES
 from ..recipe.reading import recipe_of, side_of
 from ..recipe.run_length import settled_by
+from ..recipe.values import RecipeValue
 from ..recipe.vocabulary import vocabulary
 from .messages_compiled import say
 from .read_back import read_back
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from ...schemas.config import Config, Framework, Value
     from ...schemas.megatron.catalog import ArgumentFact
     from ..lenses.lens import Written
-    from ..recipe.values import Recipe, RecipeValue
+    from ..recipe.values import Recipe
 
 DEFAULT_MINDFORMERS = {"static": DEFAULT_STATIC, "dynamic": DEFAULT_DYNAMIC}
 WRITTEN = {dialect: names("mindformers", dialect, "write") for dialect in ("static", "dynamic")}
@@ -68,6 +69,8 @@ def translate_recipe(
     unknown = unknown_class(config)
     if unknown is not None:
         raise UnreadableError(unknown)
+    if config.framework == "huggingface":
+        recipe = _as_a_run(recipe)
     framework: Framework = to or ("mindformers" if config.framework == "megatron" else "megatron")
     given = version is not None
     if framework == "megatron":
@@ -80,6 +83,12 @@ def translate_recipe(
         side = "dynamic" if dialect == "dynamic" else "static"
         version = _written_version(version or DEFAULT_MINDFORMERS[side], dialect)
     return _Translating(recipe, config, framework, side, version, dialect, family).done()._replace(target_given=given)
+
+
+def _as_a_run(recipe: Recipe) -> Recipe:
+    """A model's recipe with what no run starts without, which it does not say."""
+    invented = {field_named(field): RecipeValue(value, "derived") for field, value in OF_A_RUN}
+    return recipe._replace(fields={**invented, **recipe.fields})
 
 
 def _written_version(given: str, dialect: str) -> str:
@@ -121,9 +130,17 @@ _STAND_INS = {
         "A model does not say how long the samples are; {given} stands for it. Set it.",
         "模型配置不含样本长度，已用 {given} 代替，请填写。",
     ),
+    "schedule.style": (
+        "A model does not say how it is trained; {given} stands for the schedule. Set it.",
+        "模型配置不含训练方式，学习率调度已用 {given} 代替，请填写。",
+    ),
     "batch.micro_size": (
         "A model does not say how large a batch is; {given} stands for it. Set it.",
         "模型配置不含批大小，已用 {given} 代替，请填写。",
+    ),
+    "batch.global_size": (
+        "A model does not say how large a step's batch is; {given} stands for it. Set it.",
+        "模型配置不含全局批大小，已用 {given} 代替，请填写。",
     ),
     "schedule.learning_rate": (
         "A model does not say how it is trained; {given} stands for the learning rate. Set it.",
@@ -135,6 +152,7 @@ _STAND_INS = {
     ),
 }
 """Fields that a file cannot run without, where something stands in for what the source does not say."""
+_SET_IT = "a stand-in: set it"
 _ALWAYS = ("{target} does this by itself.", "{target} 固有此行为。")
 _DIFFERS = ("{target} has no setting for it and always uses {given}.", "{target} 无对应设置，恒为 {given}。")
 _CLASS = (
@@ -441,10 +459,9 @@ class _Translating:
     def _write(self, row: Row, entries: list[RecipeValue | None], written: dict[int, tuple[str, Value]]) -> str | None:
         """Set the keys; the last one that another row has set to something else is left, and returned."""
         taken: str | None = None
-        explicit, notes = (
-            _is_named(entries),
-            self._notes(entries),
-        )
+        explicit, notes = _is_named(entries), self._notes(entries)
+        if self.config.framework == "huggingface" and not _STAND_INS.keys().isdisjoint(row.fields):
+            notes = (_SET_IT,)
         for name, value in written.values():
             if name not in self.settings:
                 self.settings[name] = TargetSetting(name, value, row.fields, explicit, notes)
@@ -464,6 +481,10 @@ class _Translating:
     ) -> None:
         impact, caveat, misfit = self._impact(row, field), self._caveat(row, field), self.misfits.get(field)
         explicit = entry.origin == "explicit"
+        if self.config.framework == "huggingface" and field in _STAND_INS:
+            text = _filled(_STAND_INS[field], {"given": _shown(wanted)})
+            self._report(field, entry, keys, "unresolved", impact, text, reversible=False)
+            return
         length = None if entry.decided else settled_by(self.config, field)
         if length is not None or (not entry.decided and (explicit or (impact == "numerics" and caveat is None))):
             text = length or self._open(field, entry)
@@ -770,9 +791,6 @@ def stand_ins(side: SideName, source: str) -> Iterator[tuple[FieldName, str, Val
     if side == "megatron":
         if source != "megatron":
             yield "tokenizer.model", TOKENIZER_MODEL, TOKENIZER
-        if source == "huggingface":
-            for field, key, given in OF_A_RUN:
-                yield field_named(field), key, given
         return
     from ...mappings.families_compiled import SKELETONS
 

@@ -158,3 +158,29 @@ def test_a_field_that_no_expression_can_hold_stays_open(accmap: Callable[..., An
     keys = {"model_type": "llama", "mlp_bias": True, "attention_bias": False}
     answer = json.loads(accmap("diff", folder(tmp_path / "m", **keys), str(RUNS[0]), "--format", "json").out)
     assert "undecided" in {row["status"] for row in answer["rows"] if row["field"] == "model.bias_linear"}
+
+
+@pytest.mark.parametrize(("to", "name"), [("megatron", "run.sh"), ("mindformers", "run.yaml")])
+def test_what_is_written_of_a_model_alone_starts(
+    accmap: Callable[..., Any], tmp_path: Path, to: str, name: str
+) -> None:
+    model = folder(tmp_path / "model")
+    written = tmp_path / name
+    answer = accmap("convert", model, "--to", to, "-o", str(written))
+    assert answer.code == 1
+    assert "stands for the learning rate" in answer.err
+    assert "a stand-in: set it" in written.read_text("utf-8")
+    found = json.loads(accmap("lint", str(written), "--no-config", "--format", "json").out)["diagnostics"]
+    assert not [one["message"] for one in found if one["severity"] == "error"]
+
+
+@pytest.mark.parametrize(
+    "words", ["lr M", "verify M RUN", "defects M", "data check M RUN", "playbook M RUN -d book", "weights check w M"]
+)
+def test_what_needs_a_run_refuses_a_model(accmap: Callable[..., Any], tmp_path: Path, words: str) -> None:
+    (tmp_path / "w").mkdir()
+    model = folder(tmp_path / "model") + "/config.json"
+    places = {"M": model, "RUN": str(RUNS[1]), "w": str(tmp_path / "w"), "book": str(tmp_path / "book")}
+    answer = accmap(*(places.get(word, word) for word in words.split()))
+    assert answer.code == 2
+    assert "is a model's config.json" in answer.err or "is no checkpoint" in answer.err
