@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..schemas.diagnostic import Fix, Severity
+    from ..schemas.megatron.dialects import Dialect
     from ..schemas.source import Span
     from .rule import Found, Place, Repair, Rule
     from .subject import Side, Subject
@@ -249,6 +250,11 @@ _PARSED = frozenset(("MAP006", "MAP030"))
 """Of those what the facts of a fork that accmap knows answer for."""
 
 
+def _answers(fork: Dialect, found: Sequence[Diagnostic]) -> bool:
+    """Whether its facts answer for what runs: they are no other version's, and know every flag."""
+    return fork.note is None and not any(entry.kind.code in _FORK for entry in found)
+
+
 def _of_forks(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """A fork's script is not refused for what the framework that it forked would refuse: that depends on the fork."""
     side = subject.megatron
@@ -257,9 +263,7 @@ def _of_forks(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]
         found = [entry for entry in found if entry.kind.code not in fork.replaced]
     elif not any(entry.kind.code in _FORK for entry in found):
         return list(found)
-    # a flag that its facts lack, or facts that are another version's, do not answer for the fork that runs
-    answered = fork is not None and fork.note is None and not any(entry.kind.code in _FORK for entry in found)
-    known = _PARSED if answered else frozenset[str]()
+    known = _PARSED if fork is not None and _answers(fork, found) else frozenset[str]()
     forks = _files_of_megatron(subject)
     return [
         entry._replace(kind=entry.kind._replace(severity="warning"))

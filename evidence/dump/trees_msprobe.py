@@ -36,6 +36,8 @@ _ROLES: tuple[tuple[str, str, Role], ...] = (
 _MOST_JSON = 1 << 29
 _NESTED = 100
 _NO_CALL = -1
+_NO_VALUES = "structure"
+"""The task that lists modules and nothing else."""
 """Gradients of older dumps do not say of which micro batch they are."""
 _UNIT, _RESULT, _NOTE = 400, 100, 200
 """Bytes that a unit takes besides its tensors, what is said of a tensor later, and a note."""
@@ -60,6 +62,8 @@ def read_msprobe_tree(place: Place) -> Tree:
     if written is None:
         raise UnreadableError(finding(say.not_a_dump(path=place.path, why=say.it_has_no_data()), place.path))
     units = tuple(reader.units())
+    if not units and written.get("task") == _NO_VALUES:
+        raise UnreadableError(finding(say.not_a_dump(path=place.path, why=say.it_holds_no_values()), place.path))
     return Tree(
         folder,
         "msprobe",

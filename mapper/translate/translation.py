@@ -481,11 +481,7 @@ class _Translating:
     ) -> None:
         impact, caveat, misfit = self._impact(row, field), self._caveat(row, field), self.misfits.get(field)
         explicit = entry.origin == "explicit"
-        if self.config.framework == "huggingface" and field in _STAND_INS:
-            text = _filled(_STAND_INS[field], {"given": _shown(wanted)})
-            self._report(field, entry, keys, "unresolved", impact, text, reversible=False)
-            return
-        length = None if entry.decided else settled_by(self.config, field)
+        length = self._length(field, entry, wanted)
         if length is not None or (not entry.decided and (explicit or (impact == "numerics" and caveat is None))):
             text = length or self._open(field, entry)
             self._report(field, entry, keys, "unresolved", impact, text, reversible=False)
@@ -535,6 +531,12 @@ class _Translating:
         elif not keys and self._matters(row, field, entry) and self._neutral(row, field, entry):
             text = _ONLY_READ if len(row.fields) > 1 else _SAME_DEFAULT
             self._report(field, entry, keys, "exact", impact, text, reversible=kept)
+
+    def _length(self, field: FieldName, entry: RecipeValue, wanted: Value) -> tuple[str, str] | None:
+        """Why a value of the run, its length above all, is left to the user."""
+        if self.config.framework == "huggingface" and field in _STAND_INS:
+            return _filled(_STAND_INS[field], {"given": _shown(wanted)})
+        return None if entry.decided else settled_by(self.config, field)
 
     def _source(self, row: Row) -> Side | None:
         """The source's own side of a row; a model's description has no keys that anything goes back to."""

@@ -274,3 +274,16 @@ def test_tensors_that_cannot_be_listed(accmap, dumps: dict[str, str], monkeypatc
     answer = accmap("dump", "compare", dumps["a"], dumps["b"])
     assert answer.code == 2
     assert "dump_tensor_data: Permission denied" in answer.err
+
+
+def test_a_dump_of_the_structure_alone_says_so(accmap, tmp_path: Path) -> None:
+    # msprobe 26.2.0, task structure
+    for side in ("a", "b"):
+        folder = tmp_path / side / "step0" / "rank0"
+        folder.mkdir(parents=True)
+        written = {"task": "structure", "level": "L0", "framework": "pytorch", "dump_data_dir": None, "data": {}}
+        (folder / "dump.json").write_text(json.dumps(written))
+        (folder / "construct.json").write_text('{"Module.layer.Linear.forward.0": null}')
+    answer = accmap("dump", "compare", str(tmp_path / "a"), str(tmp_path / "b"))
+    assert answer.code == 2
+    assert "take a dump of statistics or tensors" in answer.err
