@@ -195,7 +195,7 @@ def _programs_in(text: str) -> dict[str, tuple[Any, ...] | None]:
     return found
 
 
-_LAUNCHERS = ("torchrun", "torch.distributed", "msrun", "run_mindformer", "pretrain_")
+_LAUNCHERS = ("torchrun", "torch.distributed", "msrun", "run_mindformer")
 _TRAINING_WORDS = (
     "pretrain",
     "finetune",
