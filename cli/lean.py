@@ -91,6 +91,8 @@ def _end_unread() -> None:
 
 
 def _main(words: list[str]) -> int:
+    if words and words[0].partition("=")[0] == "--lang":
+        words = _with_its_command(words)
     if words and words[0] in ("--version", "-V"):
         return _version(words)
     if words and words[0] == "lint":
@@ -111,6 +113,16 @@ def _main(words: list[str]) -> int:
 
         return run_application(words)
     return _run(words)
+
+
+def _with_its_command(words: list[str]) -> list[str]:
+    """`accmap --lang zh lint FILE` as `accmap lint FILE --lang zh`."""
+    first = 2 if words[0] == "--lang" else 1
+    asked, rest = words[:first], words[first:]
+    if not rest or rest[0].startswith("-"):
+        return words
+    at = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:at], *asked, *rest[at:]]
 
 
 def _version(words: list[str]) -> int:

@@ -143,3 +143,10 @@ def test_what_is_registered_for_the_end_is_still_run() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == f"accmap {package.__version__}\nbye\n"
+
+
+@pytest.mark.parametrize("words", ["--lang zh show -- nothing", "--lang=zh show nothing", "show nothing --lang zh"])
+def test_the_language_may_stand_before_the_command(accmap, words: str) -> None:
+    answer = accmap(*words.split())
+    assert answer.code == 2
+    assert "文件 nothing 不存在" in answer.err
