@@ -44,11 +44,16 @@ def close_report(rows: Sequence[ReportRow], accepted: Sequence[str], language: L
     lost = [row for row in losses if strict or not _names(row) & set(accepted)]
     if not lost:
         return FINE
-    names = list(dict.fromkeys(row.field or ", ".join(row.source) for row in lost))
+    names = list(dict.fromkeys(map(_called, lost)))
     text = (_LOST_ONE if len(names) == 1 else _LOST)[zh]
     tell(text.format(count=len(names), names=("、" if zh else ", ").join(names)))
     return BAD
 
 
+def _called(row: ReportRow) -> str:
+    """What a loss goes by; what makes a run more than training has neither a field nor a key."""
+    return row.field or ", ".join(row.source) or str(row.value)
+
+
 def _names(row: ReportRow) -> set[str]:
-    return {*row.source, *(() if row.field is None else (row.field,))}
+    return {*row.source, _called(row)}

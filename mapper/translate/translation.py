@@ -772,10 +772,8 @@ class _Translating:
         """What makes the source more than the training of a model, which the other framework is not told."""
         purpose = self.config.purpose
         if purpose is not None:
-            problem = purpose.problem
-            key = dict(problem.values).get("name")
-            text = (problem.message("en"), problem.message("zh"))
-            yield ReportRow(None, (), (), str(key), "dropped", "numerics", False, *text)
+            text = (purpose.problem.message("en"), purpose.problem.message("zh"))
+            yield ReportRow(None, (), (), purpose.kind, "dropped", "numerics", False, *text)
 
     def _stand_ins(self) -> Iterator[ReportRow]:
         """What the written file's frame fills in for a value that the source does not have."""

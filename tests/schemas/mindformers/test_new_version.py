@@ -56,8 +56,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert text.count(before) == 1, before
         text = text.replace(before, after)
     source.write_text(text, "utf-8")
-    with (folder / "schemas/versions.yaml").open("a", encoding="utf-8") as stream:
-        stream.write(LINE)
+    source = folder / "schemas/versions.yaml"
+    listed, _, rest = source.read_text("utf-8").partition("\n\n# What reads")
+    source.write_text(f"{listed}\n{LINE}\n# What reads{rest}", "utf-8")
     (folder / "train.yaml").write_text(YAML, "utf-8")
     told = run(folder, "-m", "accmap.schemas.mindformers.extract", str(tree), "--version", NEW, "--write")
     (folder / "told.txt").write_text(told, "utf-8")

@@ -168,6 +168,8 @@ class Judge:
         carried = recipe_of(changed.converted).value(field) == tried.value
         row = next((one for one in changed.translation.rows if one.field == field), None)
         tried = tried._replace(status="" if row is None else row.status, carried=carried)
+        if not carried and tried.status in ("exact", "made-explicit"):
+            return tried._replace(outcome="fails", said="the report calls it exact, and another value is read back")
         alike = changed if carried else base
         if carried and (also := _lost(changed) - _lost(base) - {field}):
             # The report says itself that something else is not the same, so nothing was promised.
