@@ -54,7 +54,7 @@ def _guarded(given: list[str]) -> int:
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
     try:
-        code = _main(given)
+        code = _main(_with_its_command(given))
         sys.stdout.flush()
         sys.stderr.flush()
         return code
@@ -91,8 +91,6 @@ def _end_unread() -> None:
 
 
 def _main(words: list[str]) -> int:
-    if words and words[0].partition("=")[0] == "--lang":
-        words = _with_its_command(words)
     if words and words[0] in ("--version", "-V"):
         return _version(words)
     if words and words[0] == "lint":
@@ -117,6 +115,8 @@ def _main(words: list[str]) -> int:
 
 def _with_its_command(words: list[str]) -> list[str]:
     """`accmap --lang zh lint FILE` as `accmap lint FILE --lang zh`."""
+    if not words or words[0].partition("=")[0] != "--lang":
+        return words
     first = 2 if words[0] == "--lang" else 1
     asked, rest = words[:first], words[first:]
     if not rest or rest[0].startswith("-"):
