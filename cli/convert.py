@@ -13,7 +13,7 @@ from ..schemas.purpose import require_training
 from ..schemas.refused import require_accepted
 from .accepting import accepted_losses, close_report
 from .exit_codes import BAD
-from .inputs import load, opened, read_input
+from .inputs import a_run, load, opened, read_input
 from .loss_report import print_obstacles, print_problems, print_report
 from .messages_compiled import say
 from .parsing import UsageError
@@ -52,7 +52,9 @@ def run(
     require_accepted(config)
     _require_target(config, to)
     if base is not None:
-        config, translation, text = _based(config, base, options, to, held=not no_read_back, comments=not no_comments)
+        config, translation, text = _based(
+            config, base, options, to, lang, held=not no_read_back, comments=not no_comments
+        )
     else:
         translation = _translated(config, options, to, update, lang, held=not no_read_back)
         text = text_of(translation, comments=not no_comments)
@@ -108,7 +110,14 @@ def _translated(
 
 
 def _based(
-    model: Config, base: str, options: ReadOptions, to: Framework | None, *, held: bool, comments: bool
+    model: Config,
+    base: str,
+    options: ReadOptions,
+    to: Framework | None,
+    language: Language,
+    *,
+    held: bool,
+    comments: bool,
 ) -> tuple[Config, Translation, str]:
     """The run of another file with the model of this one; a file of the target's framework keeps its own text."""
     from ..mapper.recipe.reading import recipe_of
@@ -121,7 +130,7 @@ def _based(
     if model.framework != "huggingface":
         raise UsageError(say.base_is_for_a_model())
     source, options = opened(base, options)
-    config = config_of(source, options, path=base)
+    config = a_run(config_of(source, options, path=base))
     require_training(config)
     require_accepted(config)
     recipe = with_model(recipe_of(config), recipe_of(model))
@@ -138,7 +147,7 @@ def _based(
         return config, translation, text_of(translation, comments=comments)
     found = update(source.text, translation, config, options)
     for refusal in found.refused + found.remarks:
-        tell(f"{base}: {', '.join(refusal.keys) or refusal.field}: {refusal.reason('en')}")
+        tell(f"{base}: {', '.join(refusal.keys) or refusal.field}: {refusal.reason(language)}")
     return config, translation, found.text
 
 

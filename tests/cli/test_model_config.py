@@ -175,7 +175,16 @@ def test_what_is_written_of_a_model_alone_starts(
 
 
 @pytest.mark.parametrize(
-    "words", ["lr M", "verify M RUN", "defects M", "data check M RUN", "playbook M RUN -d book", "weights check w M"]
+    "words",
+    [
+        "lr M",
+        "verify M RUN",
+        "defects M",
+        "data check M RUN",
+        "playbook M RUN -d book",
+        "weights check w M",
+        "convert M --to megatron --base M",
+    ],
 )
 def test_what_needs_a_run_refuses_a_model(accmap: Callable[..., Any], tmp_path: Path, words: str) -> None:
     (tmp_path / "w").mkdir()
