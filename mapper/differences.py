@@ -70,7 +70,11 @@ def differences(a: Recipe, b: Recipe, *, whole: bool = False) -> tuple[Differenc
     model = next((one for one in (a, b) if one.framework == "huggingface"), None)
     if model is not None and not whole:
         telling = {name: row for name, row in telling.items() if name in model.fields}
-        a, b = (one if one.framework == "huggingface" else one._replace(unmapped=()) for one in (a, b))
+        # A key without a field that changes numbers may be the network's.
+        a, b = (
+            one._replace(unmapped=tuple(key for key in one.unmapped if one is model or key.impact == "numerics"))
+            for one in (a, b)
+        )
     rows = [
         found
         for name, field in vocabulary().items()

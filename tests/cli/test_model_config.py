@@ -193,3 +193,13 @@ def test_what_needs_a_run_refuses_a_model(accmap: Callable[..., Any], tmp_path: 
     answer = accmap(*(places.get(word, word) for word in words.split()))
     assert answer.code == 2
     assert "is a model's config.json" in answer.err or "is no checkpoint" in answer.err
+
+
+def test_an_argument_that_nothing_is_known_of_makes_no_equal_network(
+    accmap: Callable[..., Any], tmp_path: Path
+) -> None:
+    text = RUNS[0].read_text("utf-8").replace("--swiglu", "--swiglu --my-own-attention 3")
+    (tmp_path / "run.sh").write_text(text, "utf-8")
+    answer = accmap("diff", folder(tmp_path / "model"), str(tmp_path / "run.sh"))
+    assert answer.code == 1
+    assert "my_own_attention" in answer.out
