@@ -1,9 +1,8 @@
 # docker build -t accmap . && docker run --rm --network none -v "$PWD:/work:ro" accmap lint train.sh train.yaml
 #
-# A tag can be moved; a digest cannot. For a build that is the same image tomorrow, name it by its digest:
-#   docker buildx imagetools inspect python:3.11-slim        # prints "Digest: sha256:…"
-#   docker build --build-arg PYTHON_IMAGE=python@sha256:… -t accmap .
-ARG PYTHON_IMAGE=python:3.11-slim
+# A tag can be moved, a digest cannot: this is the index (amd64, arm64 and others) of python:3.12.14-slim-bookworm. For another
+# one: docker buildx imagetools inspect python:3.12-slim-bookworm prints "Digest: sha256:…", --build-arg PYTHON_IMAGE=… takes it.
+ARG PYTHON_IMAGE=python:3.12.14-slim-bookworm@sha256:0f5b26b9518d002b6173fd61daad821fa340635ebfec5bba471013f9ca114579
 
 FROM ${PYTHON_IMAGE} AS build
 ARG PYTHON_IMAGE

@@ -1,0 +1,48 @@
+"""What others run of ours is named so that it cannot be exchanged: actions by commit, images and packages by digest."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKFLOWS = sorted([ROOT / "action.yml", *(ROOT / ".github" / "workflows").glob("*.yml")])
+LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+INSTALLERS = [*WORKFLOWS, ROOT / "Dockerfile"]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_an_action_is_named_by_its_commit(path: Path) -> None:
+    """A tag or a branch of an action can be moved to other code."""
+    used = re.findall(r"uses:\s*(\S+)", path.read_text("utf-8"))
+    assert used
+    assert [name for name in used if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", name)] == []
+
+
+def test_the_container_stands_on_a_digest() -> None:
+    """Both stages take one image, and its default names its content."""
+    text = (ROOT / "Dockerfile").read_text("utf-8")
+    assert re.findall(r"^ARG PYTHON_IMAGE=(.*)$", text, re.MULTILINE) != []
+    assert re.fullmatch(r"python:[\w.-]+@sha256:[0-9a-f]{64}", re.findall(r"^ARG PYTHON_IMAGE=(.*)$", text, re.M)[0])
+    assert set(re.findall(r"^FROM (\S+)", text, re.MULTILINE)) == {"${PYTHON_IMAGE}"}
+
+
+@pytest.mark.parametrize("path", INSTALLERS, ids=lambda path: path.name)
+def test_what_is_installed_is_locked(path: Path) -> None:
+    """pip takes locked files by their digests, or what stands here already."""
+    commands = re.findall(r"pip (?:install|download) (.*)", path.read_text("utf-8").replace("\\\n", " "))
+    assert commands
+    for command in (part for line in commands for part in re.split(r"&& (?:python -m )?pip \w+ ", line)):
+        locked = "--require-hashes" in command
+        ours = "--no-index" in command or ("--no-deps" in command and "$GITHUB_ACTION_PATH" in command)
+        assert locked or ours or "--no-build-isolation" in command, command
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
+def test_a_lock_holds_a_digest_for_every_package(path: Path) -> None:
+    """A line without a digest makes pip refuse the whole file on a user's machine."""
+    entries = path.read_text("utf-8").replace("\\\n", " ").splitlines()
+    assert entries
+    assert [line for line in entries if not re.search(r"==\S+.*--hash=sha256:[0-9a-f]{64}", line)] == []
