@@ -136,7 +136,7 @@ def verified(
     findings = findings_of(configs, texts)
     shown = shown_defects(found, findings)
     left = [
-        *unexercised(configs, findings, chosen.get("stage", "all"), language),
+        *unexercised(configs, findings, chosen.get("stage", "all"), language, rates=bool(found.worst.rates)),
         *unseen_defects(findings, shown, language),
     ]
     return _in_part(found, left, names[0], language), findings, configs
@@ -221,7 +221,12 @@ def findings_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> Seq
 
 
 def unexercised(
-    configs: Sequence[Config], findings: Sequence[Diagnostic], stage: str, language: Language = "en"
+    configs: Sequence[Config],
+    findings: Sequence[Diagnostic],
+    stage: str,
+    language: Language = "en",
+    *,
+    rates: bool = False,
 ) -> list[dict[str, Any]]:
     """What is known to change numbers between the files and no model was asked about, with both values.
 
@@ -233,19 +238,19 @@ def unexercised(
     known = _alike(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
     found: dict[str, dict[str, Any]] = {}
     for field, entry in known:
-        if field is None or _is_left(field, a, b, stage):
+        if field is None or _is_left(field, a, b, stage, rates=rates):
             found.setdefault(entry["field"], entry)
     return list(found.values())
 
 
-def _is_left(field: FieldName, a: Recipe, b: Recipe, stage: str) -> bool:
+def _is_left(field: FieldName, a: Recipe, b: Recipe, stage: str, *, rates: bool) -> bool:
     """Whether a difference in a field counts and did not show in what was run."""
     from ..mapper.gates import counts
     from ..mapper.recipe.vocabulary import vocabulary
     from ..verifier.exercise import exercised
 
     numeric = vocabulary()[field].impact == "numerics"
-    return numeric and not exercised(field, stage) and counts(field, a, b) is not False
+    return numeric and not exercised(field, stage, rates=rates) and counts(field, a, b) is not False
 
 
 def _by_rules(

@@ -32,6 +32,7 @@ _WORDS = {
     "updates": ("optimizer on given gradients", "给定梯度下的优化器更新"),
     "expert_bias": ("expert bias after the steps", "各步之后的专家偏置"),
     "initialisation": ("initial spread by kind of parameter", "各类参数的初始标准差"),
+    "rates": ("learning rates of the run", "运行各步的学习率"),
     "padding": ("a batch with the padding token", "含填充 token 的批次"),
     "structure": ("parameters without an equal partner", "没有对应的参数"),
     "worst": ("worst", "最大"),
@@ -65,7 +66,7 @@ _DIRECTIONS = {
 }
 _TABLES = (
     "structure", "loss", "parts", "logits", "gradients", "gradient_elements", "norms", "clipping", "updates",
-    "expert_bias", "padding", "initialisation",
+    "expert_bias", "rates", "padding", "initialisation",
 )  # fmt: skip
 _STYLES = {"match": "green", "partial": "yellow", "mismatch": "red", "not-verifiable": "yellow"}
 _KEYS = ("parameter", "step", "name", "part")

@@ -128,6 +128,22 @@ MODULES: tuple[ModuleFields, ...] = (
             "schedule.learning_rate",
         ),
     ),
+    ModuleFields(
+        "schedule",
+        (
+            "schedule.style",
+            "schedule.learning_rate",
+            "schedule.min_learning_rate",
+            "schedule.warmup_steps",
+            "schedule.warmup_ratio",
+            "schedule.warmup_init",
+            "schedule.decay_steps",
+            "schedule.stable_decay_steps",
+            "schedule.stable_decay_style",
+            "schedule.power",
+            "schedule.cycles",
+        ),
+    ),
     ModuleFields("clipping", ("gradient.clip_norm",)),
     ModuleFields(
         "initialisation",

@@ -36,6 +36,14 @@ class InputPlan(NamedTuple):
     include: int | None = None
 
 
+class RatePlan(NamedTuple):
+    """The framework's own scheduler, and where its rate is asked for."""
+
+    arguments: Mapping[str, Any]
+    at: tuple[int, ...]
+    """As the scheduler counts: samples in Megatron-LM, steps in MindSpore Transformers."""
+
+
 class Blueprint(NamedTuple):
     """One side of a pair, shrunk and ready to be built by its framework."""
 
@@ -45,6 +53,7 @@ class Blueprint(NamedTuple):
     optimizer: OptimizerPlan
     rounded: bool = False
     """Weights are put on the bfloat16 grid before use, as a bfloat16 run loads them."""
+    rates: RatePlan | None = None
 
 
 class Job(NamedTuple):
@@ -69,7 +78,11 @@ class Job(NamedTuple):
         """A form that JSON can carry."""
         return {
             **self._asdict(),
-            "blueprint": {**self.blueprint._asdict(), "optimizer": self.blueprint.optimizer._asdict()},
+            "blueprint": {
+                **self.blueprint._asdict(),
+                "optimizer": self.blueprint.optimizer._asdict(),
+                "rates": None if self.blueprint.rates is None else self.blueprint.rates._asdict(),
+            },
             "inputs": [batch._asdict() for batch in self.inputs],
             "padded_input": None if self.padded_input is None else self.padded_input._asdict(),
         }
@@ -79,6 +92,8 @@ def job_from_json(written: dict[str, Any]) -> Job:
     """The job that `to_json` wrote."""
     blueprint: dict[str, Any] = {**written["blueprint"]}
     blueprint["optimizer"] = OptimizerPlan(**blueprint["optimizer"])
+    if blueprint["rates"] is not None:
+        blueprint["rates"] = RatePlan(**blueprint["rates"])
     values: dict[str, Any] = {**written, "blueprint": Blueprint(**blueprint)}
     values["inputs"] = tuple(InputPlan(**batch) for batch in written["inputs"])
     if written["padded_input"] is not None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from .processes import WorkerAnswer
+    from .rates import Rates
 
 TOLERANCE = 1e-5
 """Largest relative difference of a loss or a gradient norm; equal models agree to 1e-6 in float32."""
@@ -21,7 +22,7 @@ UPDATE_TOLERANCE = 1e-4
 INITIALISATION_SIGMAS = 6.0
 
 Stage = str
-"""`structure`, `initialisation`, `loss`, `logits`, `gradients`, `clipping`, `optimizer`, `steps`, `padding`."""
+"""`structure`, `initialisation`, `loss`, `logits`, `gradients`, `clipping`, `optimizer`, `rates`, `padding` …"""
 
 
 class Row(NamedTuple):
@@ -58,6 +59,7 @@ class Comparison(NamedTuple):
     expert_bias: tuple[Row, ...] = ()
     initialisation: tuple[Row, ...] = ()
     padding: tuple[Row, ...] = ()
+    rates: tuple[Row, ...] = ()
     floor: float = 0.0
     shared: frozenset[str] = frozenset()
     """The parameters that both models have."""
@@ -101,6 +103,12 @@ def compare(
         floor=floor,
         shared=frozenset(a.values["shapes"]) & frozenset(b.values["shapes"]),
     )
+
+
+def compared_rates(a: WorkerAnswer, b: WorkerAnswer, asked: Rates) -> tuple[Row, ...]:
+    """The learning rates of both schedulers by step; their difference is relative to the peak."""
+    each = zip(asked.steps, a.values.get("rates", ()), b.values.get("rates", ()), strict=False)
+    return tuple(_row(str(step), one, two, asked.tolerance, asked.peak) for step, one, two in each)
 
 
 def relative(a: float, b: float, floor: float = 0.0) -> float:

@@ -31,9 +31,13 @@ class LeftOut(NamedTuple):
 
     why: Words
     fields: tuple[FieldName, ...]
-    listed: Literal["always", "with a meaning", "where set"] = "always"
-    """`with a meaning`: where one of the runs has what the field is about; `where set`: where one sets it."""
+    listed: Literal["always", "with a meaning", "where set", "without rates"] = "always"
+    """`with a meaning`: where one of the runs has what the field is about; `where set`: where one sets it;
+    `without rates`: where the schedulers could not be asked."""
 
+
+_CURVE: tuple[FieldName, ...] = ("schedule.style",)
+"""What the learning-rate curve is about; the schedulers themselves are asked where the files settle it."""
 
 LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(
@@ -53,7 +57,7 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     ),
     LeftOut(say.not_run_dynamic(), ("environment.execution_mode",)),
     LeftOut(say.not_run_dropout(), ("attention.dropout", "model.hidden_dropout"), "where set"),
-    LeftOut(say.not_run_schedule(), ("schedule.style",)),
+    LeftOut(say.not_run_schedule(), _CURVE, "without rates"),
     LeftOut(say.not_run_accumulation(), ("batch.global_size",)),
     LeftOut(say.not_run_length(), ("data.sequence_length",)),
     LeftOut(say.not_run_seed(), ("run.seed",)),
@@ -86,14 +90,15 @@ LEFT_OUT: tuple[LeftOut, ...] = (
 
 _OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate")
 """Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
-_LEFT = frozenset(str(field) for row in LEFT_OUT for field in row.fields)
+_LEFT = frozenset(str(field) for row in LEFT_OUT if row.listed != "without rates" for field in row.fields)
 _RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT))
 
 
-def exercised(field: str, stage: str) -> bool:
-    """Whether a difference in a field would have shown in what was run."""
+def exercised(field: str, stage: str, *, rates: bool) -> bool:
+    """Whether a difference in a field would have shown in what was run; `rates`: the schedulers were asked."""
     stepped = stage in ("step2", "all") or not field.startswith(_OF_THE_STEPS)
-    return field in _RUN and stepped
+    asked = rates or not field.startswith("schedule.") or field == "schedule.learning_rate"
+    return field in _RUN and stepped and asked
 
 
 def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[dict[str, Any]]:
@@ -112,18 +117,20 @@ def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[dict[st
     ]
 
 
-def uncompared(a: Config, b: Config, language: str = "en") -> list[dict[str, Any]]:
+def uncompared(a: Config, b: Config, language: str = "en", *, rates: bool = False) -> list[dict[str, Any]]:
     """The contract's `not_compared` for this pair; with both values where they differ."""
     recipes = recipe_of(a), recipe_of(b)
     return [
         {"field": field, "reason": row.why.text(language), **_values(field, recipes)}
         for row in LEFT_OUT
         for field in row.fields
-        if row.listed == "always" or _is_listed(field, row, recipes)
+        if _is_listed(field, row, recipes, rates=rates)
     ]
 
 
-def _is_listed(field: FieldName, row: LeftOut, recipes: tuple[Recipe, Recipe]) -> bool:
+def _is_listed(field: FieldName, row: LeftOut, recipes: tuple[Recipe, Recipe], *, rates: bool) -> bool:
+    if row.listed in ("always", "without rates"):
+        return row.listed == "always" or not rates
     meant = [recipe for recipe in recipes if says_something(field, recipe) is not False]
     return bool(meant) if row.listed == "with a meaning" else any(_is_set(field, recipe) for recipe in meant)
 

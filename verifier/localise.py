@@ -47,6 +47,8 @@ def without_trace(compared: Comparison) -> Divergence | None:
         return Divergence(_module_of(wrong["expert_bias"][0].name), "update")
     if "optimizer" in wrong or "norms" in wrong or "loss" in wrong:
         return Divergence("optimizer", "update")
+    if "rates" in wrong:
+        return Divergence("schedule", "update")
     if "initialisation" in wrong:
         return Divergence("initialisation", "initialisation")
     return None

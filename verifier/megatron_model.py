@@ -18,6 +18,7 @@ import importlib
 import logging
 import os
 import warnings
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from .module_trace import Recorder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .blueprint import Blueprint, OptimizerPlan
+    from .blueprint import Blueprint, OptimizerPlan, RatePlan
     from .draw import Tokens
 
 Array = Any
@@ -153,6 +154,20 @@ class MegatronBackend:
     def stand_ins(self) -> dict[str, str]:
         """The stand-ins in use by the model built last."""
         return {name: LISTED[name] for name in LISTED if name in self._used}
+
+    def rates(self, plan: RatePlan) -> list[float]:
+        """The learning rates of the real scheduler after so many samples."""
+        from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
+
+        group = {"max_lr": plan.arguments["max_lr"], "min_lr": plan.arguments["min_lr"], "lr_mult": 1.0, "wd_mult": 1.0}
+        # What a checkpoint would bring is not looked at; the class refuses both of its defaults together.
+        free = {"use_checkpoint_opt_param_scheduler": False, "override_opt_param_scheduler": False}
+        scheduler = OptimizerParamScheduler(SimpleNamespace(param_groups=[group]), **plan.arguments, **free)
+        found: list[float] = []
+        for samples in plan.at:
+            scheduler.num_steps = samples
+            found.append(float(scheduler.get_lr(group)))
+        return found
 
     def build(self, blueprint: Blueprint, seed: int) -> MegatronModel:
         """The model of the blueprint, with Megatron's own initialisation."""

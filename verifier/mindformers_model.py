@@ -25,7 +25,7 @@ from .patches import Patches
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .blueprint import Blueprint, OptimizerPlan
+    from .blueprint import Blueprint, OptimizerPlan, RatePlan
     from .draw import Tokens
 
 Array = Any
@@ -96,6 +96,15 @@ class MindFormersBackend:
     def stand_ins(self) -> dict[str, str]:
         """The stand-ins that were called since the last model was built."""
         return {name: line for name, line in self._listed.items() if name in self._used}
+
+    def rates(self, plan: RatePlan) -> list[float]:
+        """The learning rates of the real class at these steps."""
+        import mindspore as ms
+        from mindformers.core.lr import build_lr
+
+        with contextlib.redirect_stdout(None):
+            schedule: Any = build_lr(dict(plan.arguments))
+        return [float(schedule(ms.Tensor([step], ms.int32)).asnumpy().reshape(-1)[0]) for step in plan.at]
 
     def build(self, blueprint: Blueprint, seed: int) -> MindFormersModel:
         """The model that the file's class builds from its own keys, with the framework's own initialisation."""

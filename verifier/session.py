@@ -7,7 +7,7 @@ Megatron-Core's names and in its layout.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from . import draw
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .blueprint import Blueprint, InputPlan, Job
+    from .blueprint import Blueprint, InputPlan, Job, RatePlan
 
 Array = Any
 
@@ -89,6 +89,15 @@ class Backend(Protocol):
         ...
 
 
+@runtime_checkable
+class Scheduling(Protocol):
+    """A backend with a scheduler of its own; the reference has none."""
+
+    def rates(self, plan: RatePlan) -> list[float]:
+        """The learning rates of the framework's own scheduler."""
+        ...
+
+
 class Outcome(NamedTuple):
     """What a worker answers: plain values and arrays."""
 
@@ -141,6 +150,9 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
         arrays.update({f"expert_bias/{name}": after[name] for name in after if name.endswith("expert_bias")})
         note("optimizer probe")
         _probe(job, model, drawn, gradients, values, arrays)
+        if job.blueprint.rates is not None and isinstance(backend, Scheduling):
+            note("learning rates")
+            values["rates"] = backend.rates(job.blueprint.rates)
     if job.padded_input is not None:
         note("padding token")
         model.load(drawn)

@@ -18,12 +18,14 @@ from .comparison import Comparison
 from .known_failures import explained
 from .messages_compiled import say
 from .processes import Limits, Worker, WorkerAnswer, WorkerFailure
+from .rates import rates_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from ..schemas.config import Config
+    from .rates import Rates
 
 Verdict = Literal["match", "partial", "mismatch", "not-verifiable"]
 Stage = Literal["step1", "local-norm", "step2", "all"]
@@ -128,6 +130,7 @@ class Verification(NamedTuple):
             "expert_bias": ("parameter", shown.expert_bias),
             "initialisation": ("parameter", shown.initialisation),
             "padding": ("part", shown.padding),
+            "rates": ("step", shown.rates),
             "structure": ("parameter", shown.structure),
         }
         return {
@@ -337,6 +340,8 @@ class _Pair(NamedTuple):
     probe_scale: float
     routes: bool
     """Tokens choose experts."""
+    rates: Rates | None = None
+    """What both schedulers are asked; None where a file leaves its curve open."""
     places: tuple[installations.Installation, ...] = ()
     """What each file's own framework is run from."""
 
@@ -369,29 +374,39 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         length = min(length, _TOKENS)
     for small in (small_a, small_b):
         small[dimensions.SEQUENCE] = length
-    blueprints = tuple(
-        _SIDES[config.framework].blueprint(config, small) for config, small in ((a, small_a), (b, small_b))
-    )
+    rates = None if options.against else rates_of(a, b)
+    blueprints = _blueprints((a, small_a), (b, small_b), rates)
+    if options.against:
+        blueprints = (blueprints[0], blueprints[0])
     vocabulary = min(small_a[dimensions.VOCABULARY], small_b[dimensions.VOCABULARY])
     pad = _padding_token((a, b), vocabulary)
     plain = InputPlan(0, batch, length, vocabulary, avoid=pad)
     inputs = tuple(plain._replace(seed=101 + at) for at in range(_STEPS[options.stage]))
     padded = None if pad is None or options.stage == "local-norm" else plain._replace(seed=99, avoid=None, include=pad)
     sides = (a.framework, b.framework if not options.against else options.against)
-    if options.against:
-        blueprints = (blueprints[0], blueprints[0])
     peak = max(blueprint.optimizer.learning_rate for blueprint in blueprints)
     return _Pair(
         (a, b),
         sides,  # pyright: ignore[reportArgumentType]
-        blueprints,  # pyright: ignore[reportArgumentType]
+        blueprints,
         dimensions.summary(ours, theirs, small_a, small_b),
         inputs,
         padded,
         _known_ratio(sides, small_a),
         2.0 ** round(math.log2(_PROBE_RATE / peak)) if peak > 0 else 1.0,
         bool(small_a.get(dimensions.EXPERTS) and small_b.get(dimensions.EXPERTS)),
+        rates,
     )
+
+
+def _blueprints(
+    a: tuple[Config, dimensions.Sizes], b: tuple[Config, dimensions.Sizes], rates: Rates | None
+) -> tuple[Blueprint, Blueprint]:
+    """What each side builds, with what its scheduler is asked."""
+    one, other = (_SIDES[config.framework].blueprint(config, small) for config, small in (a, b))
+    if rates is None:
+        return one, other
+    return one._replace(rates=rates.plans[0]), other._replace(rates=rates.plans[1])
 
 
 def _sizes_of(a: Config, b: Config) -> tuple[dimensions.Sizes, dimensions.Sizes]:
@@ -435,6 +450,11 @@ class _Found(NamedTuple):
     failures: dict[str, WorkerFailure]
     divergence: localise.Divergence | None
     near_ties: tuple[int, ...]
+
+    @property
+    def rates(self) -> bool:
+        """Whether both schedulers were asked."""
+        return any(one.rates for one in self.compared)
 
     @property
     def verdict(self) -> Verdict:
@@ -500,7 +520,7 @@ def _run(
         compared=found.compared,
         seeds=tuple(range(options.seeds)),
         stand_ins={side: one.values["stand_ins"] for side, one in zip(pair.sides, found.answers, strict=False)},
-        not_compared=tuple(exercise.uncompared(*pair.configs, language)),
+        not_compared=tuple(exercise.uncompared(*pair.configs, language, rates=found.rates)),
         divergence=divergence,
         divergence_fields=(*ahead, *(field for field in where if field not in ahead)),
         differing=tuple(changed),
@@ -528,6 +548,8 @@ def _in_place(pair: _Pair, language: str) -> list[dict[str, Any]]:
 
 def _compared(pair: _Pair, options: Options, answers: list[WorkerAnswer]) -> Comparison:
     found = comparison.compare(answers[0], answers[1], tolerance=options.tolerance, known_ratio=pair.known_ratio)
+    if pair.rates is not None:
+        found = found._replace(rates=comparison.compared_rates(answers[0], answers[1], pair.rates))
     return _staged(found, options.stage)
 
 
@@ -545,7 +567,7 @@ def _is_near_tie(
     with any other weights and tokens too, so those are tried.
     """
     wrong = compared.disagreeing()
-    if any(stage in wrong for stage in ("structure", "initialisation", "clipping", "optimizer")):
+    if any(stage in wrong for stage in ("structure", "initialisation", "clipping", "optimizer", "rates")):
         return False
     for other in _OTHER_SEEDS:
         progress("a difference: trying other weights and tokens, in case of a tie between experts")

@@ -116,6 +116,29 @@ def megatron_schedule(parameters: MegatronParameters) -> Schedule:
     )
 
 
+def scheduler_arguments(parameters: MegatronParameters) -> tuple[dict[str, object], Consumption]:
+    """What `get_optimizer_param_scheduler` gives to `OptimizerParamScheduler`, and the samples by iteration."""
+    consumption, _steps = _batches(parameters)
+    counted = _count(parameters)
+    _check(parameters, counted)
+    start, end = _weight_decay_ends(parameters)
+    arguments: dict[str, object] = {
+        "init_lr": parameters.lr_warmup_init,
+        "max_lr": parameters.lr,
+        "min_lr": parameters.min_lr,
+        "lr_warmup_steps": counted.warmup,
+        "lr_decay_steps": counted.decay,
+        "lr_decay_style": parameters.lr_decay_style,
+        "start_wd": start,
+        "end_wd": end,
+        "wd_incr_steps": counted.weight_decay,
+        "wd_incr_style": parameters.weight_decay_incr_style,
+        "wsd_decay_steps": counted.wsd,
+        "lr_wsd_decay_style": parameters.lr_wsd_decay_style,
+    }
+    return arguments, consumption
+
+
 def _refuse(why: Words) -> UndecidedError:
     return UndecidedError((problem(say.refused, framework="Megatron-LM", why=why),))
 

@@ -11,6 +11,7 @@ import pytest
 from accmap.mapper.modules import fields_of
 from accmap.schemas.reader import read_config
 from accmap.verifier import exercise, megatron_side
+from accmap.verifier.rates import rates_of
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
@@ -67,15 +68,48 @@ def test_what_is_left_out_is_listed_where_it_means_something_with_values_that_di
     assert left({}, "zh")["run.seed"]["reason"] != plain["run.seed"]["reason"]
 
 
-@pytest.mark.parametrize("field", ["attention.dropout", "position.nope_interval", "schedule.style", "run.name"])
+@pytest.mark.parametrize("field", ["attention.dropout", "position.nope_interval", "run.name"])
 def test_what_is_left_out_is_not_exercised(field: str) -> None:
-    assert not exercise.exercised(field, "all")
+    assert not exercise.exercised(field, "all", rates=True)
+
+
+def test_the_curve_is_exercised_where_the_schedulers_were_asked_and_the_peak_always() -> None:
+    for field in ("schedule.style", "schedule.warmup_steps", "schedule.min_learning_rate"):
+        assert exercise.exercised(field, "all", rates=True)
+        assert not exercise.exercised(field, "all", rates=False)
+        assert not exercise.exercised(field, "step1", rates=True)
+    assert exercise.exercised("schedule.learning_rate", "all", rates=False)
+
+
+def test_a_curve_that_the_files_leave_open_is_listed_as_not_compared(tmp_path: Path) -> None:
+    def left(pair: dict[str, Any]) -> tuple[bool, set[str]]:
+        a, b = configs({"family": "dense", **pair}, tmp_path)
+        asked = rates_of(a, b) is not None
+        return asked, {entry["field"] for entry in exercise.uncompared(a, b, rates=asked)}
+
+    assert left({})[0] is True
+    assert "schedule.style" not in left({})[1]
+    open_ended = left({"megatron": {"train-iters": "$STEPS"}})
+    assert open_ended[0] is False
+    assert "schedule.style" in open_ended[1]
+
+
+def test_what_is_asked_of_the_schedulers_counts_as_each_side_counts(tmp_path: Path) -> None:
+    asked = rates_of(*configs({"family": "dense"}, tmp_path))
+    assert asked is not None
+    ours, theirs = asked.plans
+    assert ours.at == tuple(4 * step for step in asked.steps)
+    assert (ours.arguments["lr_warmup_steps"], ours.arguments["lr_decay_steps"]) == (40, 400)
+    assert theirs.at == asked.steps
+    fused = rates_of(*configs({"family": "dense", "mindformers": {"optimizer": {"use_fused": True}}}, tmp_path))
+    assert fused is not None
+    assert fused.plans[1].at == tuple(step - 1 for step in fused.steps)
 
 
 def test_what_a_module_depends_on_is_exercised_and_the_optimizer_by_its_steps() -> None:
-    assert exercise.exercised("norm.epsilon", "step1")
-    assert not exercise.exercised("optimizer.beta2", "step1")
-    assert exercise.exercised("optimizer.beta2", "step2")
+    assert exercise.exercised("norm.epsilon", "step1", rates=True)
+    assert not exercise.exercised("optimizer.beta2", "step1", rates=True)
+    assert exercise.exercised("optimizer.beta2", "step2", rates=False)
 
 
 def test_a_layer_specification_that_is_not_known_is_said_by_name(tmp_path: Path) -> None:

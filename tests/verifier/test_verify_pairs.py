@@ -46,6 +46,7 @@ def test_equal_pairs_match(name: str, tmp_path: Path, workers: Workers) -> None:
     assert max(row.relative or 0 for row in (*compared.loss, *compared.gradients)) <= 1e-5
     assert compared.gradients
     assert compared.optimizer
+    assert {"0", "10", "99"} <= {row.name for row in compared.rates}
     assert compared.clipping
 
 

@@ -1,0 +1,64 @@
+"""What both real schedulers are asked: the learning rates of the pair's own run, at steps where its curves turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..mapper.schedule.comparison import FLOAT32_TOLERANCE
+from ..mapper.schedule.curve import UndecidedError, shared_steps
+from ..mapper.schedule.from_config import megatron_parameters, mindformers_parameters, schedule_of
+from ..mapper.schedule.megatron import scheduler_arguments
+from .blueprint import RatePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..mapper.schedule.curve import Curve
+    from ..schemas.config import Config
+
+_SAMPLES = 9
+"""Evenly spread steps, beside those where a curve turns."""
+_TURNS = 12
+"""More turns than these, as restarts make, are represented by the first ones."""
+
+
+class Rates(NamedTuple):
+    """The same steps of both runs, as each side's scheduler counts them."""
+
+    steps: tuple[int, ...]
+    plans: tuple[RatePlan, RatePlan]
+    peak: float
+    tolerance: float
+    """Of the peak: what rounding to float32 and computing in it may do."""
+
+
+def rates_of(a: Config, b: Config) -> Rates | None:
+    """The steps and both schedulers; None where a file leaves its curve or its length open."""
+    try:
+        schedules = [schedule_of(config) for config in (a, b)]
+        count = shared_steps(schedules)
+        curves = [schedule.learning_rate for schedule in schedules]
+        steps = _steps(curves, count)
+        plans = _plan(a, steps), _plan(b, steps)
+    except UndecidedError:
+        return None
+    peak = max(abs(curve.value(step)) for curve in curves for step in steps)
+    rounding = max(curve.rounding(count) for curve in curves)
+    return Rates(steps, plans, peak, FLOAT32_TOLERANCE + rounding)
+
+
+def _steps(curves: Sequence[Curve], count: int) -> tuple[int, ...]:
+    """The ends of each curve's pieces, and some between."""
+    last = count - 1
+    turns = {piece.start for curve in curves for piece in curve.pieces[1 : _TURNS + 1] if piece.start <= last}
+    between = (last * index // (_SAMPLES - 1) for index in range(_SAMPLES))
+    return tuple(sorted({*between, *turns, *(start - 1 for start in turns)}))
+
+
+def _plan(config: Config, steps: tuple[int, ...]) -> RatePlan:
+    if config.framework == "megatron":
+        arguments, consumption = scheduler_arguments(megatron_parameters(config))
+        return RatePlan(arguments, tuple(consumption.samples(step) for step in steps))
+    given = mindformers_parameters(config)
+    # A fused optimizer asks for the rate of the step before.
+    return RatePlan({"type": given.type, **given.arguments}, tuple(step - given.use_fused for step in steps))
