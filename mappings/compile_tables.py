@@ -166,9 +166,18 @@ def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], Any]:
     mindformers: list[tuple[str, int]] = []
     for number, entry in enumerate(content["reasons"]):
         reasons.append(
-            (entry["impact"], entry["en"], entry["zh"], tuple(entry.get("with", ())), entry.get("sure", True))
+            (
+                entry["impact"],
+                entry["en"],
+                entry["zh"],
+                tuple(entry.get("with", ())),
+                entry.get("sure", True),
+                entry.get("elsewhere", False),
+            )
         )
         for pattern in entry.get("megatron", []):
+            if entry.get("elsewhere"):
+                megatron.setdefault(pattern, number)
             for dest in dests:
                 if fnmatchcase(dest, pattern):
                     megatron.setdefault(dest, number)

@@ -118,6 +118,7 @@ class ReasonEntry(_Strict):
     mindformers: list[str] = []
     only_with: list[str] = Field([], alias="with")
     sure: bool = True
+    elsewhere: bool = False
     impact: Literal["numerics", "performance", "none"]
     en: str
     zh: str

@@ -149,6 +149,8 @@ class Reason(NamedTuple):
     """Arguments, or `argument=value`, one of which must be on for the keys to have any impact."""
     sure: bool = True
     """Whether the keys are known to have the impact; a whole section only may."""
+    elsewhere: bool = False
+    """Whether the arguments are those of an earlier version or another program, which no version here knows."""
 
 
 class Table(NamedTuple):

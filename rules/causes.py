@@ -54,9 +54,11 @@ _SAID_TWICE = {
 """What is said twice: the refusal, and what says of the same place what mends it."""
 _LOST = "SYN010"
 """Arguments that bash takes for a command of their own."""
-_STRAY = "MAP003"
+_STRAYS = frozenset(("MAP003", "MAP121"))
 """A word that belongs to no flag: those behind it are as lost as it is."""
 _DASHES = "-–—―−"
+_LINE_ENDS = "SYN012"
+"""Lines that end in CR LF: bash puts the CR into words, and continues no line."""
 _REPEATED = "SYN050"
 """A key that a mapping has twice."""
 _REFUSALS = frozenset(("MAP030", "MAP035", "MAP126"))
@@ -136,7 +138,9 @@ class _Links:
                 self.idle.append(number)
             if code == _LOST:
                 self.lost.append((number, self._lost(entry, "flags")))
-            elif code == _STRAY:
+            elif code == _LINE_ENDS:
+                self.lost.append((number, self._all()))
+            elif code in _STRAYS:
                 first = self.strays.setdefault((entry.file, str(dict(entry.values).get("flag"))), number)
                 self.lost.append((first, self._lost(entry, "text")))
             elif code in _SLIPS:
@@ -170,6 +174,11 @@ class _Links:
         flags = (f"--{word.lstrip(_DASHES)}" for word in str(dict(entry.values).get(value)).split())
         return frozenset(known[flag].dest for flag in flags if flag in known)
 
+    def _all(self) -> frozenset[str]:
+        """What any argument decides."""
+        side = self.subject.megatron
+        return frozenset() if side is None else frozenset(side.config.settings)
+
     def _compares(self, entry: Diagnostic) -> bool:
         """Whether a finding is the comparison of one field; of a file alone nothing is compared."""
         if None in (self.subject.megatron, self.subject.mindformers) or len(entry.fields) != 1:
@@ -191,6 +200,7 @@ class _Links:
         for relation in (
             self._by_row,
             self._by_spelling,
+            self._by_line_end,
             self._by_loss,
             self._by_stray,
             self._by_slip,
@@ -236,6 +246,14 @@ class _Links:
             causes = [cause for cause in causes if self.found[cause].kind.severity != "info"]
         return max(causes, key=lambda cause: _RANKS[self.found[cause].kind.severity], default=None)
 
+    def _by_line_end(self, number: int) -> int | None:
+        """What is said of a word that holds the CR of a line's end."""
+        entry = self.found[number]
+        if not any("\r" in str(value) for _, value in entry.values):
+            return None
+        heads = (cause for cause, other in enumerate(self.found) if other.kind.code == _LINE_ENDS)
+        return next((cause for cause in heads if self.found[cause].file == entry.file), None)
+
     def _by_loss(self, number: int) -> int | None:
         """What an argument would have decided that bash takes for a command of its own."""
         entry, side = self.found[number], self.subject.megatron
@@ -254,7 +272,7 @@ class _Links:
     def _by_stray(self, number: int) -> int | None:
         """A word that belongs to no flag because the one before it does not."""
         entry = self.found[number]
-        if entry.kind.code != _STRAY:
+        if entry.kind.code not in _STRAYS:
             return None
         return self.strays.get((entry.file, str(dict(entry.values).get("flag"))))
 

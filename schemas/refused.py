@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .config import Config
 
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
-_STRANGE = ("MAP002", "MAP042", "MAP106", "MAP122", "MAP146")
+_STRANGE = ("MAP002", "MAP042", "MAP106", "MAP121", "MAP122", "MAP146")
 """Arguments that the version does not know: whose framework that is, and what it refuses, is not known either."""
 
 

@@ -397,7 +397,9 @@ class RecipeReading:
         for key, setting in self.config.settings.items():
             if setting[2] != "explicit":
                 continue
-            if setting.acceptance != "accepted":
+            if setting.acceptance == "unknown" and self._is_anothers(key):
+                left.append(self._without_row(key, setting))
+            elif setting.acceptance != "accepted":
                 en, zh = _ACCEPTANCE[setting.acceptance]
                 names = {
                     "version": self.config.framework_version,
@@ -412,6 +414,11 @@ class RecipeReading:
             elif not taken(key) and key not in types and (fork is None or key not in fork.own):
                 left.append(self._without_row(key, setting))
         return left
+
+    def _is_anothers(self, key: str) -> bool:
+        """Whether an argument is an earlier version's or another program's, and what it does is known."""
+        reason = self.table.megatron_reason(key) if self.side == "megatron" else None
+        return reason is not None and reason.elsewhere
 
     def _by_fork(self, fork: Dialect, key: str, setting: Setting, taken: Callable[[str], bool]) -> Unmapped | None:
         """What a fork's dialect says of an argument that nothing of the recipe comes from, or not all of it."""
@@ -433,7 +440,7 @@ class RecipeReading:
         reason = tables.megatron_reason(key) if self.side == "megatron" else tables.mindformers_reason(key)
         if reason is None:
             return Unmapped(key, setting.value, setting.span, "numerics", *_no_row(), setting.decided, sure=False)
-        impact, en, zh, only_with, sure = reason
+        impact, en, zh, only_with, sure, _ = reason
         if only_with and not any(self._is_on(name) for name in only_with):
             impact = "none"
         return Unmapped(key, setting.value, setting.span, impact, en, zh, setting.decided, sure)

@@ -24,11 +24,14 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bo
     `certain` says that the version is not assumed, so that an argument of another version stops the run; `own` that
     the program is none of Megatron-LM's, so that it may declare (`extra_args_provider`) what looks like a slip.
     """
+    if own:
+        parsed = parsed._replace(problems=tuple(_perhaps_taken(problem, file) for problem in parsed.problems))
     if not any(problem.kind.name == "unknown-argument" for problem in parsed.problems):
         return parsed.problems
     from .catalog import catalog
     from .versions import FORK, versions_of
 
+    misspelt = say.misspelt_or_own if own else say.misspelt
     told: list[Diagnostic] = []
     strange: list[int] = []
     later: list[int] = []
@@ -44,21 +47,31 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bo
             said = _of_other_versions(certain=certain, own=own)
             told[-1] = finding(said(version=version, flag=flag, known=", ".join(versions)), file, problem.span)
         elif near and slip(flag, near):
-            said = say.misspelt_or_own if own else say.misspelt
-            told[-1] = finding(said(version=version, flag=flag, near=near), file, problem.span)
+            told[-1] = finding(misspelt(version=version, flag=flag, near=near), file, problem.span)
         elif (apart := glued(flag, catalog(version))) is not None:
-            told[-1] = finding(say.misspelt(version=version, flag=flag, near=" ".join(apart)), file, problem.span)
+            told[-1] = finding(misspelt(version=version, flag=flag, near=" ".join(apart)), file, problem.span)
         else:
             strange.append(len(told) - 1)
-    if len(strange) < FORK:
-        for at in strange:
-            flag = str(dict(told[at].values)["flag"])
-            near = cut_or_denied(flag, catalog(version))
-            if near is not None:
-                misspelt = say.misspelt_or_own if own else say.misspelt
-                told[at] = finding(misspelt(version=version, flag=flag, near=near), file, told[at].span)
-        return tuple(told)
-    # A fork has arguments of later versions, too.
+    if len(strange) >= FORK:
+        return _as_a_forks(told, parsed, version, file, strange, later)
+    return tuple(_less_strange(problem, version, file, misspelt) for problem in told)
+
+
+def _less_strange(problem: Diagnostic, version: str, file: str, misspelt: Callable[..., Problem]) -> Diagnostic:
+    """The problem of an argument that only lacks a word, or denies one."""
+    from .catalog import catalog
+
+    if problem.kind.name != "unknown-argument":
+        return problem
+    flag = str(dict(problem.values)["flag"])
+    near = cut_or_denied(flag, catalog(version))
+    return problem if near is None else finding(misspelt(version=version, flag=flag, near=near), file, problem.span)
+
+
+def _as_a_forks(
+    told: list[Diagnostic], parsed: Parsed, version: str, file: str, strange: list[int], later: list[int]
+) -> tuple[Diagnostic, ...]:
+    """One problem for many `strange` arguments; a fork has arguments of `later` versions, too."""
     first = strange[0]
     dropped = {*strange[1:], *later}
     unknown = [dict(parsed.problems[at].values) for at in sorted((*strange, *later))]
@@ -68,6 +81,14 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bo
     named = ", ".join(flags[:_NAMED])
     told[first] = finding(say.fork(version=version, count=len(flags), named=named, declare=declare), file, place)
     return tuple(entry for at, entry in enumerate(told) if at not in dropped)
+
+
+def _perhaps_taken(problem: Diagnostic, file: str) -> Diagnostic:
+    """A word that belongs to no flag of Megatron-LM's may be the name of a command, or another parser's value."""
+    if problem.kind.name != "stray-argument":
+        return problem
+    said = finding(say.stray_or_own(text=str(dict(problem.values)["text"])), file, problem.span)
+    return said._replace(values=problem.values)
 
 
 def _of_other_versions(*, certain: bool, own: bool) -> Callable[..., Problem]:

@@ -146,7 +146,8 @@ class _Start:
         """The words after the host are one command line for a shell that knows none of this one's variables."""
         table = REMOTES[base]
         at = _after_options(words, 1, table.values)
-        if table.words:
+        # a word with a blank is the command: the host is the unknown word before it, which is no option
+        if table.words and at < len(words) and " " not in shown(words[at].text()):
             at = _after_options(words, at + table.words, table.values)
         text = spaced(words[at:], self.place) if at < len(words) else self.given.text
         if text is not None:
@@ -348,7 +349,6 @@ class _Start:
             self.follow(words[at:], course.past(words[:at]))
             return
         if not options.module:
-            # placeholders such as `--master_addr your master IP` leave words before the script
             at = _script_from(words, at, at)
         course, rest = course.past(words[: at + 1]), words[at + 1 :]
         script = shown(words[at].text())
@@ -416,14 +416,17 @@ def _options_of(table: Launcher, words: Sequence[Field]) -> _Options:
     given: list[tuple[str, str | None, Field]] = []
     flags: set[str] = set()
     doubtful = False
+    script = next((at for at, word in enumerate(words) if _script_like(word) and not _option_like(word)), 0)
     at = 0
     while at < len(words):
         word, text = words[at], shown(words[at].text())
         if not text.startswith("-"):
-            if word.known() is not None or _script_like(word):
+            if _script_like(word):
                 break
-            doubtful = True
-            later = _behind_unknown(words, at)
+            doubtful |= word.known() is None
+            later = (
+                _behind_unknown(words, at) if word.known() is None else _behind_placeholder(words, at, flags, script)
+            )
             if later == at:
                 break
             at = later
@@ -439,7 +442,19 @@ def _options_of(table: Launcher, words: Sequence[Field]) -> _Options:
             # an option that lost its value to an empty variable does not take the script for one
             given.append((option, words[at].known(), words[at]))
             at += 1
-    return _Options(given, at, doubtful, not flags.isdisjoint(("m", "module")), "no-python" in flags)
+    return _Options(given, at, doubtful, not flags.isdisjoint(_MODULE), "no-python" in flags)
+
+
+_MODULE = ("m", "module")
+_NO_SCRIPT = (*_MODULE, "no-python")
+"""Options behind which the program is no file of Python's."""
+
+
+def _behind_placeholder(words: Sequence[Field], at: int, flags: set[str], script: int) -> int:
+    """Where a launcher's options go on behind words such as those of `--master_addr your master IP`, or its script."""
+    if not flags.isdisjoint(_NO_SCRIPT):
+        return at
+    return next((later for later in range(at, script) if _option_like(words[later])), max(script, at))
 
 
 def _behind_unknown(words: Sequence[Field], at: int) -> int:

@@ -79,6 +79,8 @@ _UNPLAIN = frozenset(";&|<>()$`\"'\\#[")
 """What a line of nothing but plain words lacks: all that ends or quotes a word, comments, subscripts."""
 _make_word, _make_bare, _make_element = Word._make, Bare._make, Element._make
 _CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", "in"))
+_SHOWN = 40
+"""As much of a word as a message shows."""
 _SPECIAL = frozenset("@*#?-$!")
 _DIGITS = frozenset("0123456789")
 _DOUBLE_ESCAPES = frozenset('$`"\\')
@@ -418,10 +420,11 @@ class Parser:
     def _function_body(self, name: str, start: int) -> Command:
         self._gap()
         self._enter(start)
+        first = self.at
         body = self._command()
         self.depth -= 1
         if isinstance(body, Simple):
-            self._refuse(start)
+            self._refuse(first)
         return Function(name, body, self.code, self.code.place(start, self.at))
 
     def _simple(self) -> Command:
@@ -1165,9 +1168,16 @@ class Parser:
         if at >= self.size:
             place = self.code.place(max(self.size - 1, 0), self.size)
             raise ShellSyntaxError(say.unfinished(found=say.a_command()), place)
-        char = found or self.text[at]
-        said = say.unexpected(found=say.end_of_line() if char == "\n" else char)
-        raise ShellSyntaxError(said, self.code.place(at, at + len(char)))
+        token = found or self._token(at)
+        said = say.unexpected(found=say.end_of_line() if token == "\n" else token)
+        raise ShellSyntaxError(said, self.code.place(at, at + len(token)))
+
+    def _token(self, at: int) -> str:
+        """What bash names where it stops: a word, or a sign that ends one."""
+        end = at
+        while end < min(self.size, at + _SHOWN) and self.text[end] not in _METACHARACTERS:
+            end += 1
+        return self.text[at : max(end, at + 1)]
 
 
 _COMPOUNDS = {

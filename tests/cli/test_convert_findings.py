@@ -32,8 +32,22 @@ def test_a_key_written_twice_is_said(accmap: Callable[..., Any], tmp_path: Path)
     assert "warning SYN050" in first
 
 
-def test_an_example_is_translated_without_loss(accmap: Callable[..., Any]) -> None:
-    assert accmap("convert", str(EXAMPLES / "qwen3_dense" / "mindformers.yaml"), "--strict").code == 0
+@pytest.mark.parametrize("version", ["0.12", "0.17", "0.18", "0.19", "main"])
+def test_an_example_is_translated_without_loss(accmap: Callable[..., Any], version: str) -> None:
+    """0.18-main arguments.py has no --use-legacy-models: there are mcore models alone."""
+    source = str(EXAMPLES / "qwen3_dense" / "mindformers.yaml")
+    assert accmap("convert", source, "--strict", "--megatron", version).code == 0
+
+
+def test_an_argument_of_an_earlier_version_or_of_slime_that_changes_no_numbers(
+    accmap: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Megatron-LM 23.04 megatron/arguments.py; slime main slime/utils/arguments.py:add_cluster_arguments."""
+    path = tmp_path / "a.sh"
+    words = "--DDP-impl local --data-impl mmap --log-batch-size-to-tensorboard --actor-num-nodes 2 --colocate"
+    path.write_text(SCRIPT.replace("--bf16", f"--bf16 {words} --sglang-tp-size 2 --first-of-a-fork 1"), "utf-8")
+    last = accmap("convert", str(path)).err.splitlines()[-1]
+    assert last.endswith("could not be carried over: first_of_a_fork")
 
 
 def test_keys_with_one_reason_stand_in_one_line(accmap: Callable[..., Any], tmp_path: Path) -> None:

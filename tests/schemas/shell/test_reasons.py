@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
 import pytest
 
 from accmap.schemas.config import ReadOptions
@@ -9,12 +13,32 @@ from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.shell.script import read_script
 from accmap.schemas.source import SourceText
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 def missing(path: str) -> SourceText:
     from accmap.schemas.diagnostic import finding
     from accmap.schemas.messages_compiled import say
 
     raise UnreadableError(finding(say.missing(path=path), path))
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["f()\n  exit 1\n", "f() a=1\n", "function f\necho a\n", "f() >x\n", "if true; then\nfi\n", "a && ; b\n"],
+)
+def test_what_bash_stops_at_is_named_as_bash_names_it(script: str, tmp_path: Path) -> None:
+    file = tmp_path / "run.sh"
+    file.write_text(script, "utf-8")
+    said = subprocess.run(["bash", "-n", str(file)], capture_output=True, text=True, env={"LC_ALL": "C"}, check=False)
+    found = re.search(r"line (\d+): syntax error near unexpected token `(.*)'", said.stderr)
+    assert found is not None
+    with pytest.raises(UnreadableError) as caught:
+        read_script(SourceText("run.sh", script), ReadOptions(), missing, path="run.sh", cwd="")
+    problem = caught.value.diagnostic
+    assert problem.span is not None
+    assert (str(problem.span.line), str(dict(problem.values)["found"])) == found.groups()
 
 
 @pytest.mark.parametrize(
