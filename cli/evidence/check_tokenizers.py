@@ -1,5 +1,7 @@
 """`accmap check tokenizers A B`: whether two tokenizers give the same ids for the same texts.
 
+A and B are tokenizers, or a launch script or YAML, which stands for the tokenizer that it names.
+
 0 where everything is the same, 1 where something differs or was not compared, 2 where a name holds no tokenizer.
 """
 
@@ -7,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...evidence.data.tokenizer_named import is_tokenizer, named_tokenizer
 from ...evidence.data.tokenizer_pair import PROBES, compare, first_difference, open_tokenizer
 from ...schemas.border.incoming import read_text
 from ...schemas.border.outgoing import emit, json_text, page, painted
 from ...schemas.verdict import WORDS, unseen_json
 from ..exit_codes import BAD, FINE
+from ..inputs import load
 from ..messages_compiled import say
 from ..terminal import wants_colour
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
     from ...evidence.data.tokenizer_pair import Row, TokenizerFiles, TokenizerPair
     from ...schemas.border.outgoing import Outgoing
+    from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
 
 _WIDEST = 100
@@ -29,12 +34,15 @@ _SHOWN = 12
 def run(
     files: Sequence[str],
     *,
+    options: ReadOptions,
+    stdin_name: str | None = None,
     format: str = "text",  # noqa: A002 - the option's name
     text: str | None = None,
     lang: Language = "en",
 ) -> int:
     """Compare and print."""
-    a, b = (open_tokenizer(name) for name in files)
+    names = [name if is_tokenizer(name) else named_tokenizer(load(name, options, stdin_name)) for name in files]
+    a, b = (open_tokenizer(name) for name in names)
     texts = PROBES if text is None else [line for line in read_text(text).text.splitlines() if line]
     found = compare(a, b, texts)
     if format == "json":

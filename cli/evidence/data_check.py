@@ -94,12 +94,13 @@ def sorted_out(
 ) -> tuple[list[str], list[Config], list[UnreadableError]]:
     """Prefixes of data, one or two configurations, and the files that cannot be read."""
     from ...evidence.data.indexed import prefix_of
+    from ...evidence.data.mindrecord import is_record
 
     prefixes: list[str] = []
     configs: list[Config] = []
     failed: list[UnreadableError] = []
     for name in dict.fromkeys(files):
-        prefix = None if name == "-" else prefix_of(name)
+        prefix = None if name == "-" else name if is_record(name) else prefix_of(name)
         if prefix is not None:
             prefixes.append(prefix)
             continue

@@ -32,6 +32,15 @@ _WORDS = {
         "asks for {samples} samples of {length} tokens, seed {seed}, split {split}, {batch} a step",
         "请求 {samples} 个长度 {length} 的样本，种子 {seed}，split {split}，每步 {batch} 个",
     ),
+    "rows": (
+        "takes {samples} rows of {length} tokens in the order of the files, {batch} a step",
+        "按文件顺序取 {samples} 行，每行 {length} 个 token，每步 {batch} 个",
+    ),
+    "shuffled": (
+        "takes {samples} rows of {length} tokens in an order that MindSpore draws, {batch} a step",
+        "按 MindSpore 随机产生的顺序取 {samples} 行，每行 {length} 个 token，每步 {batch} 个",
+    ),
+    "columns": ("MindRecord, {count} file(s), columns {columns}", "MindRecord，{count} 个文件，列 {columns}"),
     "index": (
         "{prefix}{weight}: {samples} samples in {epochs} epoch(s){apart}",
         "{prefix}{weight}：{epochs} 个 epoch 共 {samples} 个样本{apart}",
@@ -99,6 +108,9 @@ class _Page:
         self.line(f"{dataset['prefix']}")
         counts = {key: f"{dataset[key]:,}" for key in ("sequences", "documents", "tokens")}
         self.line(f"  {self.word('shape', **counts, dtype=dataset['dtype'])}")
+        if dataset["columns"] is not None:
+            named = ", ".join(dataset["columns"])
+            self.line(f"  {self.word('columns', count=len(dataset['files']), columns=named)}")
         if dataset["lengths"] is not None:
             self.line(f"  {self.word('lengths', **dataset['lengths'])}")
         seen = dataset["seen"]
@@ -118,6 +130,11 @@ class _Page:
     def side(self, side: Answer) -> None:
         self.line(f"{side['file']}  {side['framework']} {side['framework_version']}")
         if side["samples"] is None or not side["data"]:
+            return
+        if side["seed"] is None and side["data"][0]["asked"] is None and side["split"] is None:
+            word = "shuffled" if side["shuffled"] else "rows"
+            length = side["sample_length"] or "?"
+            self.line(f"  {self.word(word, samples=side['samples'], length=length, batch=side['global_batch'])}")
             return
         split = self.word("own") if side["split"] is None else side["split"]
         values = {"samples": side["samples"], "length": side["sample_length"], "seed": side["seed"], "split": split}

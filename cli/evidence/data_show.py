@@ -43,8 +43,7 @@ def run(
     lang: Language = "en",
 ) -> int:
     """Work out, compare and print."""
-    from ...evidence.data.check import side_of
-    from ...evidence.data.indexed import read_indexed
+    from ...evidence.data.check import given_data, side_of
     from ...evidence.data.tokenizer import read_tokenizer
 
     step, count = _asked(step, steps)
@@ -56,7 +55,7 @@ def run(
     if failed or not _has_numpy(lang):
         return UNUSABLE
     read = read_tokenizer(tokenizer) if tokenizer is not None else None
-    given = {prefix: read_indexed(prefix) for prefix in prefixes}
+    given = {prefix: given_data(prefix) for prefix in prefixes}
     answer = _answer([side_of(config, given) for config in configs], step, count, read)
     emit(json_text(_json(answer, lang)) if format == "json" else page(_lines(answer, lang, whole=all)))
     return FINE if answer.verdict in ("same", "shown") else BAD

@@ -586,7 +586,6 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                 ),
                 LANGUAGE,
             ),
-            reads=False,
         ),
         Command(
             "playbook",

@@ -641,6 +641,8 @@ class DataSetJson(Open):
     seen: DataSeenJson | None
     round_trip: dict[str, int] | None
     checksum: str | None
+    files: list[str] | None = None
+    columns: list[str] | None = None
 
 
 class DataSourceJson(Open):
@@ -669,6 +671,7 @@ class DataSideJson(Open):
     global_batch: int | None
     data_parallel: int | None
     order: Literal["blocks", "dealt", "cyclic"]
+    shuffled: bool | None = None
     steps: int | None
     vocabulary: int | None
     eod: int | None
@@ -706,6 +709,15 @@ class DataAgreementJson(Open):
     placement: Literal["same", "devices", "micro-batches", "unknown"]
 
 
+class DataMembersJson(Open):
+    """Samples of one side looked up among rows whose order is not known."""
+
+    looked_at: int
+    found: int
+    rows: int
+    missing: int | None
+
+
 class DataDecodedJson(Open):
     """A sample as text."""
 
@@ -722,6 +734,7 @@ class DataCheckJson(Open):
     not_compared: list[NotComparedJson] | None = None
     datasets: list[DataSetJson]
     sides: list[DataSideJson]
+    members: DataMembersJson | None = None
     agreement: DataAgreementJson | None
     decoded: list[DataDecodedJson]
     problems: list[DiagnosticJson]

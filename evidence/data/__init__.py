@@ -10,6 +10,8 @@ from a seed. Nothing of that needs a framework, so both sides are worked out her
                      └─▶ scan of the tokens: ids, special ids, document ends
 
 - `indexed`: the `.idx` and `.bin` of one prefix, checked byte by byte before anything is believed.
+- `mindrecord`: MindSpore's own form, whose rows are the samples. `record_plan`, `row_draws`: what a configuration
+  draws from it, in the order of the rows; `membership`: what is known where MindSpore draws that order.
 - `tokens`: every id once, in chunks: range, special ids, the token that ends a sequence.
 - `tokenizer`: sizes, special tokens and text from a `tokenizer.json`, without a package.
 - `tokenizer_pair`: two tokenizers compared; `sentencepiece_file` reads a SentencePiece model without its package.

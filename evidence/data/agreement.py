@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.border.regular import open_regular
+from .row_draws import RowDraws
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from .draws import Drawn, Draws
-    from .indexed import IndexedFile
+    from .draws import Drawn
+    from .mindrecord import DataFile
     from .plan import Plan
+    from .row_draws import AnyDraws
     from .sampler import Slot
 
 _BLOCK = 8 * 1024 * 1024
@@ -23,18 +25,18 @@ _QUICK_BLOCKS = 16
 class Contents:
     """Which files hold the same bytes. Files at one place are not read; files of one size are compared by checksum."""
 
-    def __init__(self, files: Iterable[IndexedFile], *, quick: bool = False) -> None:
+    def __init__(self, files: Iterable[DataFile], *, quick: bool = False) -> None:
         self.quick = quick
         self._names: dict[str, str] = {}
         self.digests: dict[str, str] = {}
-        places = {data.prefix: tuple(os.path.realpath(path) for path in (data.idx, data.bin)) for data in files}
+        places = {data.prefix: tuple(os.path.realpath(path) for path in data.paths) for data in files}
         sizes: dict[tuple[int, ...], set[tuple[str, ...]]] = {}
         for paths in places.values():
             sizes.setdefault(tuple(os.path.getsize(path) for path in paths), set()).add(paths)
         for prefix, paths in places.items():
             alike = sizes[tuple(os.path.getsize(path) for path in paths)]
             if len(alike) == 1:
-                self._names[prefix] = paths[1]
+                self._names[prefix] = paths[-1]
                 continue
             self.digests[prefix] = " ".join(_digest(path, quick=quick) for path in paths)
             self._names[prefix] = self.digests[prefix]
@@ -101,9 +103,12 @@ class Agreement(NamedTuple):
 def differences(a: Plan, b: Plan) -> list[Difference]:
     """The settings of the data that are not equal."""
     found: list[Difference] = []
+    of_rows = a.rows is not None or b.rows is not None
     for name in (
         "sample_length", "seed", "samples", "global_batch", "extra", "masks_after_eod", "resets_at_eod", "own_files",
     ):  # fmt: skip
+        if of_rows and name in ("samples", "own_files"):
+            continue  # rows are there, and not asked for
         left, right = getattr(a, name), getattr(b, name)
         if left != right and left is not None and right is not None:
             found.append(Difference(name, left, right))
@@ -114,61 +119,81 @@ def differences(a: Plan, b: Plan) -> list[Difference]:
     return found
 
 
-def agree(a: Draws, b: Draws, contents: Contents, count: int) -> Agreement:
+def agree(a: AnyDraws, b: AnyDraws, contents: Contents, count: int) -> Agreement:
     """The first `count` samples of both, by steps."""
     batch = a.plan.global_batch or 1
     one_batch = batch == (b.plan.global_batch or 1)
     steps = max(1, -(-count // batch)) if one_batch else 0
     known = [plan.steps for plan in (a.plan, b.plan) if plan.steps]
     steps = min([steps, *known]) if one_batch else 0
-    parting = parted = None if one_batch else _first_in_order(a, b, contents, count)
+    name = _naming(a, b, contents)
+    parting = parted = None if one_batch else _first_in_order(a, b, name, count)
     equal = 0
     placement = "same" if all(side.plan.ranks and side.plan.micro_batch for side in (a, b)) else "unknown"
     for step in range(steps):
-        left, right = (_drawn(side, step) for side in (a, b))
-        found = _parting(left, right, contents, step, step * batch)
+        left, right = (_drawn(side, step, name) for side in (a, b))
+        found = _parting(left, right, step, step * batch)
         parting = parting or found
         if found is None or found.same_set:
             equal += 1
-            placement = _placement(left, right, contents) if placement == "same" else placement
+            placement = _placement(left, right) if placement == "same" else placement
         else:
             parted = parted or found
     whole = parting is None and one_batch and _whole(a, b)
     return Agreement(steps, steps * batch, equal, parting, parted, whole, _restart(a, b), placement)
 
 
-def _drawn(side: Draws, step: int) -> list[tuple[Slot, Drawn]]:
-    return [(slot, side.sample(slot.sample)) for slot in side.step(step)]
+class _Placed(NamedTuple):
+    """A sample in its place, under a name that equal samples of both sides share."""
+
+    slot: Slot
+    drawn: Drawn
+    name: Any
 
 
-def _parting(
-    left: list[tuple[Slot, Drawn]], right: list[tuple[Slot, Drawn]], contents: Contents, step: int, before: int
-) -> Parting | None:
+def _naming(a: AnyDraws, b: AnyDraws, contents: Contents) -> Callable[[AnyDraws, int], Any]:
+    """Samples of two indices are equal where they lie at the same place of the same bytes; rows by their tokens."""
+    if a.plan.rows is None and b.plan.rows is None:
+
+        def by_place(side: AnyDraws, number: int) -> Any:
+            drawn = side.sample(number)
+            return (contents.name(drawn.prefix), drawn.pieces)
+
+        return by_place
+    return named_by_tokens
+
+
+def named_by_tokens(side: AnyDraws, number: int) -> bytes:
+    """A name that samples of the same tokens share."""
+    return hashlib.blake2b(side.tokens(number).astype("<i8").tobytes(), digest_size=16).digest()
+
+
+def _drawn(side: AnyDraws, step: int, name: Callable[[AnyDraws, int], Any]) -> list[_Placed]:
+    return [_Placed(slot, side.sample(slot.sample), name(side, slot.sample)) for slot in side.step(step)]
+
+
+def _parting(left: list[_Placed], right: list[_Placed], step: int, before: int) -> Parting | None:
     """The first sample of a step that is not the same; `before` are the samples of the earlier ones."""
-    one, two = ([_key(drawn, contents) for _slot, drawn in side] for side in (left, right))
+    one, two = ([placed.name for placed in side] for side in (left, right))
     if one == two:
         return None
     at = next(place for place, pair in enumerate(zip(one, two, strict=True)) if pair[0] != pair[1])
-    return Parting(before + at, step, left[at][1], right[at][1], sorted(one) == sorted(two))
+    return Parting(before + at, step, left[at].drawn, right[at].drawn, sorted(one) == sorted(two))
 
 
-def _first_in_order(a: Draws, b: Draws, contents: Contents, count: int) -> Parting | None:
+def _first_in_order(a: AnyDraws, b: AnyDraws, name: Callable[[AnyDraws, int], Any], count: int) -> Parting | None:
     for number in range(min(count, a.size, b.size)):
-        left, right = a.sample(number), b.sample(number)
-        if _key(left, contents) != _key(right, contents):
-            return Parting(number, number // (a.plan.global_batch or 1), left, right, same_set=False)
+        if name(a, number) != name(b, number):
+            step = number // (a.plan.global_batch or 1)
+            return Parting(number, step, a.sample(number), b.sample(number), same_set=False)
     return None
 
 
-def _key(drawn: Drawn, contents: Contents) -> tuple[object, ...]:
-    return (contents.name(drawn.prefix), drawn.pieces)
-
-
-def _placement(left: list[tuple[Slot, Drawn]], right: list[tuple[Slot, Drawn]], contents: Contents) -> str:
-    def groups(side: list[tuple[Slot, Drawn]]) -> dict[tuple[int, int], list[object]]:
-        found: dict[tuple[int, int], list[object]] = {}
-        for slot, drawn in side:
-            found.setdefault((slot.rank, slot.micro), []).append(_key(drawn, contents))
+def _placement(left: list[_Placed], right: list[_Placed]) -> str:
+    def groups(side: list[_Placed]) -> dict[tuple[int, int], list[Any]]:
+        found: dict[tuple[int, int], list[Any]] = {}
+        for placed in side:
+            found.setdefault((placed.slot.rank, placed.slot.micro), []).append(placed.name)
         return {place: sorted(keys, key=repr) for place, keys in found.items()}
 
     one, two = groups(left), groups(right)
@@ -177,10 +202,12 @@ def _placement(left: list[tuple[Slot, Drawn]], right: list[tuple[Slot, Drawn]], 
     return "devices" if sorted(map(repr, one.values())) == sorted(map(repr, two.values())) else "micro-batches"
 
 
-def _whole(a: Draws, b: Draws) -> bool:
+def _whole(a: AnyDraws, b: AnyDraws) -> bool:
     """Whether both orders are the same from end to end."""
     import numpy as np
 
+    if isinstance(a, RowDraws) or isinstance(b, RowDraws):
+        return False
     if "cyclic" in (a.plan.loader, b.plan.loader) or len(a.indices) != len(b.indices) or a.shares_differ(b):
         return False
     return all(
@@ -189,7 +216,7 @@ def _whole(a: Draws, b: Draws) -> bool:
     )
 
 
-def _restart(a: Draws, b: Draws) -> int | None:
+def _restart(a: AnyDraws, b: AnyDraws) -> int | None:
     """The step from which one side has begun again while the other goes on."""
     batch = a.plan.global_batch or 1
     steps = [plan.steps for plan in (a.plan, b.plan) if plan.steps]

@@ -12,16 +12,22 @@ from .dataset import Asked, DataSet, dataset_of
 from .draws import Draws
 from .indexed import IndexedFile, read_indexed
 from .messages_compiled import say
+from .mindrecord import is_record, named_files, read_records
 from .pairing import Side, pair_of
 from .plan import told
 from .planning import plan_of
 from .problems import RefusedError, need_numpy
+from .record_plan import read_rows, settled
+from .row_draws import RowDraws
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ...schemas.config import Config
     from .agreement import Agreement, Contents
+    from .membership import Membership
+    from .mindrecord import DataFile
+    from .plan import Plan
 
 
 class Decoded(NamedTuple):
@@ -43,6 +49,7 @@ class Report(NamedTuple):
     problems: tuple[Diagnostic, ...]
     contents: Contents | None
     unreadable: tuple[Diagnostic, ...]
+    members: Membership | None = None
 
     @property
     def verdict(self) -> str:
@@ -68,7 +75,7 @@ def check(prefixes: Sequence[str], configs: Sequence[Config], asked: Asked) -> R
     """Check data files by themselves, against configurations, and two configurations against each other."""
     need_numpy()
     unreadable: list[Diagnostic] = []
-    files: dict[str, IndexedFile] = {}
+    files: dict[str, DataFile] = {}
     for prefix in prefixes:
         data = _readable(prefix)
         if isinstance(data, Diagnostic):
@@ -83,20 +90,27 @@ def check(prefixes: Sequence[str], configs: Sequence[Config], asked: Asked) -> R
     ]
     problems = [entry for dataset in datasets for entry in (*dataset.data.problems, *dataset.problems)]
     problems += [entry for side in sides for entry in side.problems]
-    agreement, contents = None, None
+    agreement, contents, members = None, None, None
     if len(sides) == 2:
-        agreement, contents, found = pair_of(sides[0], sides[1], asked)
+        agreement, contents, members, found = pair_of(sides[0], sides[1], asked)
         problems += found
     decoded = _decoded(sides, datasets, asked)
-    return Report(tuple(datasets), tuple(sides), agreement, decoded, _once(problems), contents, tuple(unreadable))
+    return Report(
+        tuple(datasets), tuple(sides), agreement, decoded, _once(problems), contents, tuple(unreadable), members
+    )
 
 
-def _readable(prefix: str) -> IndexedFile | Diagnostic:
+def _readable(prefix: str) -> DataFile | Diagnostic:
     """The data at a prefix, or why they cannot be read."""
     try:
-        return read_indexed(prefix)
+        return given_data(prefix)
     except UnreadableError as error:
         return error.diagnostic
+
+
+def given_data(name: str) -> DataFile:
+    """The data that a word of the command line names; UnreadableError where they cannot be read."""
+    return read_records(name, named_files(name)) if is_record(name) else read_indexed(name)
 
 
 def _used(side: Side) -> set[str]:
@@ -114,9 +128,40 @@ def _once(problems: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(sorted(kept, key=lambda entry: order[entry.kind.severity]))
 
 
-def side_of(config: Config, given: Mapping[str, IndexedFile]) -> Side:
+def side_of(config: Config, given: Mapping[str, DataFile]) -> Side:
     """What a configuration draws, from the files it names or a given one of the same name."""
     plan = plan_of(config)
+    return _of_tokens(plan, given) if plan.rows is None else _of_rows(plan, given)
+
+
+def _of_rows(plan: Plan, given: Mapping[str, DataFile]) -> Side:
+    """What a plan draws from MindRecord files."""
+    problems = [*plan.undecided, *plan.problems]
+    assert plan.rows is not None
+    try:
+        data = read_rows(plan, given)
+    except RefusedError as refused:
+        absent = say.absent(prefix=plan.rows.names[0], why=refused.words)
+        return Side(plan, {}, None, (*problems, finding(absent, plan.file, plan.place("blend").span)))
+    except UnreadableError as error:
+        return Side(plan, {}, None, (*problems, error.diagnostic))
+    plan = settled(plan, data)
+    missing = [name for name in plan.rows.columns if name not in data.names] if plan.rows is not None else []
+    if missing:
+        what = say.columns_not_in_rows(columns=", ".join(missing), has=", ".join(data.names))
+        problems.append(told(say.columns(what=what), plan.file, None))
+    draws = None
+    if data.sound:
+        try:
+            draws = RowDraws(plan, data)
+        except RefusedError as refused:
+            problems.append(finding(say.refused(why=refused.words), plan.file, plan.place("blend").span))
+    known = draws if plan.decided else None
+    return Side(plan, {data.prefix: data}, known, tuple(problems), draws if plan.rows and plan.rows.shuffled else None)
+
+
+def _of_tokens(plan: Plan, given: Mapping[str, DataFile]) -> Side:
+    """What a plan draws from Megatron's files."""
     problems = [*plan.undecided, *plan.problems]
     files: dict[str, IndexedFile] = {}
     for prefix in dict.fromkeys(() if plan.blend is None else plan.blend.prefixes):
@@ -127,7 +172,7 @@ def side_of(config: Config, given: Mapping[str, IndexedFile]) -> Side:
         data = given[local] if local in given else _readable(local)
         if isinstance(data, Diagnostic):
             problems.append(data)
-        else:
+        elif isinstance(data, IndexedFile):
             files[prefix] = data
     draws = None
     all_here = plan.blend is not None and all(prefix in files for prefix in plan.blend.prefixes)
@@ -143,7 +188,7 @@ def side_of(config: Config, given: Mapping[str, IndexedFile]) -> Side:
     return Side(plan, files, draws, tuple(problems))
 
 
-def _local(prefix: str, file: str, given: Mapping[str, IndexedFile]) -> str | Diagnostic:
+def _local(prefix: str, file: str, given: Mapping[str, DataFile]) -> str | Diagnostic:
     """Where a prefix that a configuration names lies on this machine."""
     for place in (prefix, os.path.join(os.path.dirname(file), prefix)):
         if os.path.isfile(f"{place}.idx") or os.path.isfile(f"{place}.bin"):

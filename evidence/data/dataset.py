@@ -13,7 +13,7 @@ from .tokens import Scan, scan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .indexed import IndexedFile
+    from .mindrecord import DataFile
     from .tokenizer import Tokenizer
 
 SAMPLES = 64
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
 class DataSet(NamedTuple):
     """One pair of files and what was found in it."""
 
-    data: IndexedFile
+    data: DataFile
     seen: Scan | None
     problems: tuple[Diagnostic, ...]
     round_trip: tuple[int, int] | None = None
@@ -48,7 +48,7 @@ _ANY_ID = 1 << 62
 """Below this is every id that a vocabulary can have."""
 
 
-def dataset_of(data: IndexedFile, plans: Sequence[Plan], asked: Asked) -> DataSet:
+def dataset_of(data: DataFile, plans: Sequence[Plan], asked: Asked) -> DataSet:
     """Look at the tokens of a file, for the plans that use it."""
     problems: list[Diagnostic] = []
     if any(entry.kind.name == "index-inconsistent" for entry in data.problems):
@@ -124,7 +124,7 @@ def _limits(plans: Sequence[Plan], asked: Asked) -> dict[int, str]:
     return found
 
 
-def _round_trip(data: IndexedFile, asked: Asked) -> tuple[int, int] | None:
+def _round_trip(data: DataFile, asked: Asked) -> tuple[int, int] | None:
     """Decode the first sequences and encode them again."""
     if asked.encoder is None or asked.tokenizer is None or not data.sound:
         return None

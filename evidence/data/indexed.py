@@ -70,9 +70,18 @@ class IndexedFile(NamedTuple):
         return f"{self.prefix}.bin"
 
     @property
+    def paths(self) -> tuple[str, str]:
+        """Both files."""
+        return (self.idx, self.bin)
+
+    @property
     def sound(self) -> bool:
         """Whether sequences can be read: the index is consistent and the tokens are there."""
         return not any(entry.kind.severity == "error" for entry in self.problems)
+
+    def byte_of(self, sequence: int, position: int) -> int:
+        """Where a token lies in the `.bin`."""
+        return int(self.pointers[sequence]) + position * self.itemsize
 
     def read(self, sequence: int, offset: int = 0, length: int | None = None) -> Any:
         """Tokens of one sequence, from `offset` on."""

@@ -16,6 +16,7 @@ from .blend import Blend, blend_of
 from .messages_compiled import say
 from .plan import Plan, Reader
 from .problems import RefusedError
+from .record_plan import LOADER, record_plan
 
 if TYPE_CHECKING:
     from ...schemas.config import Config
@@ -32,6 +33,8 @@ def mindformers_plan(config: Config) -> Plan:
     base = "train_dataset.dataloader" if dynamic else "train_dataset.data_loader"
     own = f"{base}.config"
     reader = Reader(config)
+    if config.settings.get(f"{base}.type") is not None and config.settings[f"{base}.type"].value == LOADER:
+        return record_plan(config, reader, base, dynamic=dynamic)
     loader = _loader(reader, base)
     blend, own_files = _files(reader, own)
     global_batch = reader.whole("resolved.batch.global_size", "global_batch", needed=True)

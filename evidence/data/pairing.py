@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...schemas.diagnostic import Diagnostic, finding
 from .agreement import Agreement, Contents, agree, differences
+from .membership import Membership, membership
 from .messages_compiled import say
 from .plan import Plan, told
 from .problems import RefusedError
@@ -16,20 +17,32 @@ if TYPE_CHECKING:
 
     from ...schemas.message import Words
     from .dataset import Asked
-    from .draws import Drawn, Draws
-    from .indexed import IndexedFile
+    from .draws import Drawn
+    from .mindrecord import DataFile
+    from .row_draws import AnyDraws, RowDraws
 
 
 class Side(NamedTuple):
     """One configuration."""
 
     plan: Plan
-    files: Mapping[str, IndexedFile]
-    draws: Draws | None
+    files: Mapping[str, DataFile]
+    draws: AnyDraws | None
     problems: tuple[Diagnostic, ...]
+    shuffled: RowDraws | None = None
+    """Rows whose order MindSpore draws: what is drawn from is known, and when is not."""
 
 
-def pair_of(a: Side, b: Side, asked: Asked) -> tuple[Agreement | None, Contents | None, list[Diagnostic]]:
+class Pair(NamedTuple):
+    """What two configurations have in common."""
+
+    agreement: Agreement | None
+    contents: Contents | None
+    members: Membership | None
+    found: list[Diagnostic]
+
+
+def pair_of(a: Side, b: Side, asked: Asked) -> Pair:
     """Two configurations against each other."""
     different = differences(a.plan, b.plan)
     agreement, contents = None, None
@@ -52,7 +65,27 @@ def pair_of(a: Side, b: Side, asked: Asked) -> tuple[Agreement | None, Contents 
         found.append(told(say.setting(what=said), b.plan.file, span, "info" if harmless else None))
     if agreement is not None:
         found += _partings(a, b, agreement)
-    return agreement, contents, found
+    members = _membership(a, b, asked.samples)
+    if members is not None:
+        found.append(_members(a, b, members))
+    return Pair(agreement, contents, members, found)
+
+
+def _membership(a: Side, b: Side, count: int) -> Membership | None:
+    """The samples of the side whose order is known, or of the first one, among the rows of the other."""
+    one, two = (a, b) if b.shuffled is not None else (b, a)
+    samples = one.draws or one.shuffled
+    return None if two.shuffled is None or samples is None else membership(samples, two.shuffled, count)
+
+
+def _members(a: Side, b: Side, members: Membership) -> Diagnostic:
+    """Whether one side's samples are among the other's rows."""
+    file = (b if b.shuffled is not None else a).plan.file
+    if members.missing is None:
+        what = say.samples_are_rows(count=members.looked_at, rows=members.rows)
+        return told(say.samples(what=what), file, None, "info")
+    what = say.sample_is_no_row(sample=members.missing, found=members.found, count=members.looked_at, rows=members.rows)
+    return told(say.samples(what=what), file, None)
 
 
 def _bytes(a: Side, b: Side, contents: Contents) -> list[Diagnostic]:

@@ -30,6 +30,20 @@ class Place(NamedTuple):
     span: Span | None
 
 
+class Rows(NamedTuple):
+    """Where the rows come from, and which of them are taken."""
+
+    names: tuple[str, ...]
+    walked: bool
+    """Whether a folder stands for the files in it, and a file for itself alone."""
+    suffix: str
+    columns: tuple[str, ...]
+    most: int | None
+    """Only so many rows are taken."""
+    epochs: int | None
+    shuffled: bool
+
+
 class Plan(NamedTuple):
     """What one run asks of its data. None where the file does not say, or cannot."""
 
@@ -65,11 +79,17 @@ class Plan(NamedTuple):
     places: Mapping[str, Place] = {}
     undecided: tuple[Diagnostic, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
+    rows: Rows | None = None
+    """What is drawn from MindRecord files; a plan has these or a blend."""
 
     @property
     def decided(self) -> bool:
         """Whether the samples follow from the file."""
-        needed = (self.blend, self.samples, self.sample_length, self.seed, self.global_batch)
+        needed = (
+            (self.rows, self.samples, self.global_batch)
+            if self.rows is not None
+            else (self.blend, self.samples, self.sample_length, self.seed, self.global_batch)
+        )
         return not self.undecided and all(value is not None for value in needed)
 
     def place(self, name: str) -> Place:

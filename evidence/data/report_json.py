@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ...schemas.verdict import unseen_json
+from .mindrecord import RecordFile
 
 if TYPE_CHECKING:
     from ...schemas.diagnostic import Language
@@ -25,6 +26,7 @@ def to_json(report: Report, language: Language) -> dict[str, Any]:
         "not_compared": unseen_json(report.unseen, language),
         "datasets": [_dataset(dataset, report) for dataset in report.datasets],
         "sides": [_side(side) for side in report.sides],
+        "members": None if report.members is None else report.members._asdict(),
         "agreement": None if report.agreement is None else _agreement(report.agreement),
         "decoded": [entry._asdict() for entry in report.decoded],
         "problems": [entry.to_json(language) for entry in report.problems],
@@ -51,6 +53,8 @@ def _dataset(dataset: DataSet, report: Report) -> dict[str, Any]:
         if dataset.round_trip is None
         else {"equal": dataset.round_trip[0], "tried": dataset.round_trip[1]},
         "checksum": digests.get(data.prefix),
+        "files": list(data.paths),
+        "columns": list(data.names) if isinstance(data, RecordFile) else None,
     }
 
 
@@ -97,6 +101,18 @@ def _side(side: Side) -> dict[str, Any]:
                 "last_epoch_apart": None if index is None else index.separate_last_epoch,
             }
         )
+    if plan.rows is not None:
+        entries.append(
+            {
+                "prefix": plan.rows.names[0],
+                "path": next(iter(side.files), None),
+                "weight": None,
+                "asked": None,
+                "samples": plan.samples,
+                "epochs": plan.rows.epochs,
+                "last_epoch_apart": None,
+            }
+        )
     return {
         "file": plan.file,
         "framework": plan.framework,
@@ -109,6 +125,7 @@ def _side(side: Side) -> dict[str, Any]:
         "global_batch": plan.global_batch,
         "data_parallel": plan.ranks,
         "order": plan.loader,
+        "shuffled": plan.rows is not None and plan.rows.shuffled,
         "steps": plan.steps,
         "vocabulary": plan.vocabulary,
         "eod": plan.eod,

@@ -10,8 +10,8 @@ from .messages_compiled import say
 if TYPE_CHECKING:
     from ...schemas.message import Words
     from .agreement import Difference
-    from .draws import Draws
     from .plan import Plan
+    from .row_draws import AnyDraws
 
 
 def setting_sentence(difference: Difference, a: Plan, b: Plan, *, harmless: bool) -> Words:
@@ -32,10 +32,12 @@ def setting_sentence(difference: Difference, a: Plan, b: Plan, *, harmless: bool
     return say.the_samples_are_the_same(what=what) if harmless else what
 
 
-def suggestion(a: Plan, b: Plan, drawn: tuple[Draws | None, Draws | None]) -> Words:
+def suggestion(a: Plan, b: Plan, drawn: tuple[AnyDraws | None, AnyDraws | None]) -> Words:
     """Why two orders part, where the indices tell, and what makes them equal; each begins with a space or is empty."""
     first, second = drawn
     if first is None or second is None:
+        return NOTHING
+    if a.rows is not None or b.rows is not None:
         return NOTHING
     if a.seed != b.seed:
         return say.the_seeds_differ_give_both()
@@ -52,7 +54,7 @@ def suggestion(a: Plan, b: Plan, drawn: tuple[Draws | None, Draws | None]) -> Wo
     return say.ask_both_for_the_same(said=said)
 
 
-def _epochs(draws: Draws) -> list[tuple[int, bool]]:
+def _epochs(draws: AnyDraws) -> list[tuple[int, bool]]:
     return [(index.epochs, index.separate_last_epoch) for index in draws.indices]
 
 

@@ -12,9 +12,10 @@ from ...schemas.border.regular import open_regular
 from .indexed import token_type, whole_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from .indexed import IndexedFile
+    from .mindrecord import DataFile
 
 CHUNK = 4 * 1024 * 1024
 """Bytes that are looked at together."""
@@ -52,12 +53,12 @@ class Scan(NamedTuple):
         return self.ends.get(token, 0)
 
 
-def scan(data: IndexedFile, ids: Sequence[int] = (), limits: Sequence[int] = (), quick: int | None = None) -> Scan:
+def scan(data: DataFile, ids: Sequence[int] = (), limits: Sequence[int] = (), quick: int | None = None) -> Scan:
     """The ids of a file: all of them, or those of `quick` sequences spread over it."""
     wanted = tuple(dict.fromkeys(ids))
     found = _Tally(wanted, tuple(dict.fromkeys(limits)))
     complete = quick is None or quick >= data.sequences
-    for first, tokens, ends in _whole(data) if complete else _spread(data, quick or 1):
+    for first, tokens, ends in _every(data) if complete else _rows(data, _spread(data.sequences, quick or 1)):
         found.add(data, first, tokens, ends)
     ends = dict(sorted(found.ends.items(), key=lambda entry: -entry[1]))
     return Scan(
@@ -84,7 +85,7 @@ class _Tally:
         self.outside: dict[int, tuple[int, tuple[int, int, int, int]]] = {}
         self._limits = limits
 
-    def add(self, data: IndexedFile, first: int, tokens: Any, ends: Any) -> None:
+    def add(self, data: DataFile, first: int, tokens: Any, ends: Any) -> None:
         """Tokens that stand together: `first` counts from the start of the file, `ends` are the last of sequences."""
         import numpy as np
 
@@ -104,7 +105,7 @@ class _Tally:
             if low < 0 or high >= limit:
                 self._outside(data, first, tokens, limit)
 
-    def _outside(self, data: IndexedFile, first: int, tokens: Any, limit: int) -> None:
+    def _outside(self, data: DataFile, first: int, tokens: Any, limit: int) -> None:
         import numpy as np
 
         wrong = np.flatnonzero((tokens < 0) | (tokens >= limit))
@@ -112,11 +113,11 @@ class _Tally:
         if place is None:
             at = first + int(wrong[0])
             sequence, position = sequence_at(data, at)
-            place = (int(tokens[wrong[0]]), at * data.itemsize, sequence, position)
+            place = (int(tokens[wrong[0]]), data.byte_of(sequence, position), sequence, position)
         self.outside[limit] = (count + int(wrong.size), place)
 
 
-def sequence_at(data: IndexedFile, token: int) -> tuple[int, int]:
+def sequence_at(data: DataFile, token: int) -> tuple[int, int]:
     """The sequence in which a token of the file stands, and its place in it."""
     import numpy as np
 
@@ -124,6 +125,21 @@ def sequence_at(data: IndexedFile, token: int) -> tuple[int, int]:
     while int(data.lengths[sequence]) == 0:
         sequence -= 1  # empty sequences point at the same byte as the one after them
     return sequence, token - int(data.pointers[sequence]) // data.itemsize
+
+
+def _every(data: DataFile) -> Iterator[tuple[int, Any, Any]]:
+    """All tokens, with the places where sequences end in them."""
+    from .mindrecord import RecordFile
+
+    return _rows(data, range(data.sequences)) if isinstance(data, RecordFile) else _whole(data)
+
+
+def _spread(sequences: int, count: int) -> list[int]:
+    """Sequences evenly spread over the file, the first and the last among them."""
+    import numpy as np
+
+    places: Any = np.linspace(0, sequences - 1, num=max(2, count))
+    return cast("Any", np.unique(places.round().astype(np.int64))).tolist()
 
 
 def _whole(data: IndexedFile) -> Iterator[tuple[int, Any, Any]]:
@@ -188,12 +204,11 @@ class _Ends:
             self._waiting = stops[block > 0] - 1
 
 
-def _spread(data: IndexedFile, count: int) -> Iterator[tuple[int, Any, Any]]:
-    """Whole sequences, evenly spread over the file, the first and the last among them."""
+def _rows(data: DataFile, places: Iterable[int]) -> Iterator[tuple[int, Any, Any]]:
+    """Whole sequences."""
     import numpy as np
 
-    places: Any = np.linspace(0, data.sequences - 1, num=max(2, count))
-    for sequence in cast("Any", np.unique(places.round().astype(np.int64))):
-        tokens = data.read(int(sequence))
+    for sequence in places:
+        tokens = data.read(sequence)
         if tokens.size:
             yield int(data.pointers[sequence]) // data.itemsize, tokens, np.array([tokens.size - 1])

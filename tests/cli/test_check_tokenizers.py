@@ -59,6 +59,50 @@ def asked(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, dict
     return code, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.parametrize("side", ["model", "vocabulary", "folder", "handler"])
+def test_a_run_stands_for_the_tokenizer_that_it_names(
+    side: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = gpt2(tmp_path / "gpt2")
+    other = gpt2(tmp_path / "other", size=300)
+    flags = (
+        f"--vocab-file {plain}/vocab.json --merge-file {plain}/merges.txt"
+        if side == "vocabulary"
+        else "--tokenizer-model gpt2"
+    )
+    (tmp_path / "a.sh").write_text(
+        f"torchrun pretrain_gpt.py --num-layers 2 --tokenizer-type GPT2BPETokenizer {flags}\n", "utf-8"
+    )
+    named = "pretrained_model_dir: other\n"
+    if side == "handler":
+        own = f"handler: [{{type: take}}, {{type: x, tokenizer: {{pretrained_model_dir: {other}}}}}]"
+        named = f"pretrained_model_dir: gpt2\ntrain_dataset: {{data_loader: {{type: HFDataLoader, {own}}}}}\n"
+    (tmp_path / "b.yaml").write_text(
+        f"use_legacy: False\nrun_mode: train\n{named}model: {{model_config: {{model_type: qwen3}}}}\n", "utf-8"
+    )
+    code, answer = asked(capsys, tmp_path / "a.sh", tmp_path / "b.yaml")
+    assert [one["file"] for one in answer["tokenizers"]] == [str(plain / "vocab.json"), str(other / "vocab.json")]
+    assert (code, answer["verdict"]) == (1, "different")
+    code, answer = asked(capsys, tmp_path / "a.sh", plain)
+    assert (code, answer["verdict"]) == (0, "same")
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("", "it names none (tokenizer_model, vocab_file)"),
+        ("--tokenizer-model $NOWHERE", "cannot be decided from the file"),
+        ("--tokenizer-model Qwen/Qwen3-8B", "not on this machine"),
+    ],
+)
+def test_a_run_whose_tokenizer_is_not_here(
+    flags: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.sh").write_text(f"torchrun pretrain_gpt.py --num-layers 2 {flags}\n", "utf-8")
+    assert main(["check", "tokenizers", str(tmp_path / "a.sh"), str(tmp_path / "a.sh")]) == 2
+    assert said in capsys.readouterr().err
+
+
 def rows(answer: dict[str, Any]) -> dict[str, bool]:
     return {row["what"]: row["same"] for row in answer["rows"]}
 

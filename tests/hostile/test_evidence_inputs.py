@@ -224,6 +224,7 @@ WHERE = {
     "dump-csv": "dump compare {}.csv {}.csv",
     "dump-xlsx": "dump compare {}.xlsx {}.xlsx",
     "data": "data check {}.idx",
+    "record": "data check {}.mindrecord",
     "tokenizer": "data check good.idx --tokenizer {}",
     "mapping": "dump compare good good --mapping {}",
     "status": "playbook status {}",
@@ -246,7 +247,7 @@ for command, line in WHERE.items():
     case(f"{command}:device", words, GOOD, make=link(odd, "/dev/zero"))
     case(f"{command}:empty", words, {**GOOD, odd: b""})
     case(f"{command}:random", words, {**GOOD, odd: bytes(range(256)) * 40})
-    if command in ("check.npy", "logs", "weights", "dump", "data", "tokenizer"):
+    if command in ("check.npy", "logs", "weights", "dump", "data", "record", "tokenizer"):
         case(f"{command}:loop", words, GOOD, make=link(odd, odd))
         case(f"{command}:socket", words, GOOD, make=listening(odd))
         case(f"{command}:terminal", words, GOOD, make=link(odd, "/dev/tty"))
@@ -389,6 +390,58 @@ for name, content in {
         "dump compare a b",
         {**tree, **{path.replace("a/", "b/", 1): text for path, text in tree.items()}},
     )
+# MindRecord
+
+
+def record(header: object, body: bytes = b"", length: int | None = None) -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return (struct.pack("<Q", len(text) if length is None else length) + text).ljust(1 << 14, b"\0") + body
+
+
+def record_header(page: object = None, **more: object) -> dict[str, object]:
+    good = {"page_id": 0, "page_type": "BLOB_DATA", "page_size": 21, "start_row_id": 0, "end_row_id": 1}
+    return {
+        "header_size": 1 << 14, "page_size": 1 << 15, "page": [good if page is None else page], "shard_id": 0,
+        "shard_addresses": ["x.mindrecord"], "version": "3.0",
+        "schema": [{"blob_fields": ["input_ids"], "schema": {"input_ids": {"type": "int32", "shape": [-1]}}}],
+        **more,
+    }  # fmt: skip
+
+
+def page(**more: object) -> dict[str, object]:
+    return {"page_id": 0, "page_type": "BLOB_DATA", "page_size": 21, "start_row_id": 0, "end_row_id": 1, **more}
+
+
+ROW = struct.pack("<QI", 13, 5) + b"\0\0" + b"\1\2\3\4\5" + b"\0\0"
+for name, content in {
+    "length-of-all-memory": record(record_header(), length=1 << 62),
+    "length-of-the-file": lambda: struct.pack("<Q", 90 << 20) + bytes(90 << 20),
+    "nested": record(b"[" * DEEP),
+    "brackets": lambda: record(b'{"page":[' + b"[],[]," * 1_000_000 + b"[]]}"),
+    "digits": record(b'{"header_size":' + b"9" * 5000 + b"}"),
+    "null": record(None),
+    "list": record([record_header()]),
+    "nan": record(record_header(page(page_size=float("nan")))),
+    "page-beyond": record(record_header(page(page_id=1 << 40))),
+    "page-of-all-memory": record(record_header(page(page_size=1 << 60), page_size=1 << 60)),
+    "page-negative": record(record_header(page(page_id=-1))),
+    "page-size-zero": record(record_header(page(page_size=0, end_row_id=0), page_size=0)),
+    "pages-are-text": record(record_header(page="xyz")),
+    "type-is-an-object": record(
+        record_header(schema=[{"blob_fields": ["input_ids"], "schema": {"input_ids": {"type": {}}}}])
+    ),
+    "names-steer": record(record_header(schema=[{"blob_fields": [EVIL], "schema": {EVIL: {"type": "int32"}}}])),
+    "shards-lead-out": record(record_header(shard_addresses=["../../../../etc/passwd", "/dev/zero"])),
+    "shards-many": record(record_header(shard_addresses=["x.mindrecord"] * 10_000)),
+    "row-of-all-memory": record(record_header(), struct.pack("<Q", 1 << 62) + bytes(13)),
+    "count-of-all-memory": record(record_header(), struct.pack("<QI", 13, 0xFFFFFFFF) + bytes(9)),
+    "count-is-wrong": record(record_header(), ROW[:-2] + b"\0\0"),
+    "bits-are-wrong": record(record_header(), struct.pack("<QI", 13, 5) + b"\xff" * 9),
+    "no-page": record(record_header(page=[]), ROW),
+}.items():
+    case(f"record:{name}", "data check x.mindrecord", {"x.mindrecord": content, "x.mindrecord.db": b""})
+case("record:folder-of-itself", "data check here", {"here/a.mindrecord": b""}, make=link("here/b", "../here"))
+
 case("dist:empty-lists", "weights check here", {"here/.metadata": b"\x80\x02" + b"]" * (6 << 20) + b"."})
 case("dist:no-table", "weights check here", {"here/.metadata": pickle.dumps([1, 2])})
 case("dist:pipe", "weights check here", {"here/x.distcp": b""}, make=fifo("here/.metadata"))
