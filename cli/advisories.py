@@ -37,6 +37,27 @@ def has(row: Mapping[str, Any], version: str) -> bool:
     return minor in row["in"] and not mended(release_of(version), row["affected"]["patched"].get(minor, ""))
 
 
+def beside(row: Mapping[str, Any], versions: Mapping[str, str]) -> bool:
+    """Whether the package that decides beside the framework is installed in a release that has the defect."""
+    package = row["affected"]["package"]
+    if package is None:
+        return True
+    ours = _numbers(versions.get(package["name"], ""))
+    first, below = (_numbers(package[key] or "") for key in ("at_least", "below"))
+    return bool(ours) and first <= ours and (not below or ours < below)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """`2.6.0` as numbers, as far as they are some: `2.6.0+cu12` is 2.6.0; nothing where there is no version."""
+    found: list[int] = []
+    for part in version.split("."):
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        if not digits:
+            break
+        found.append(int(digits))
+    return tuple(found)
+
+
 def met(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Diagnostic, ...]:
     """The known defects that concern one or two files; a pair of two frameworks is asked as one."""
     sides = [Side(config, recipe_of(config), source) for config, source in zip(configs, sources, strict=True)]
@@ -99,6 +120,7 @@ def as_record(code: str, row: Mapping[str, Any], language: Language) -> dict[str
             "framework": row["framework"],
             "dialects": list(row["dialects"]),
             "patched": row["affected"]["patched"],
+            "package": row["affected"]["package"],
             "when": row["when"],
             "quantities": list(row["quantities"]),
             "cancels": list(row["cancels"]),

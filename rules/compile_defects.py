@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ..schemas.config import Framework
-    from .defect_model import Condition
+    from .defect_model import Condition, Package
 
 FOLDER = Path(__file__).resolve().parent / "defects"
 VALIDATION = Path(__file__).resolve().parents[1] / "schemas" / "megatron" / "validation.yaml"
 FRAMEWORKS: dict[str, Framework] = {"megatron": "megatron", "mindformers": "mindformers"}
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
+_PACKAGES = {"transformer-engine": "Transformer Engine"}
 _UNMENDED = ("not mended so far", "尚未修复")
 
 
@@ -71,8 +72,10 @@ def _rule(code: str, framework: Framework, defect: Defect) -> tuple[Any, ...]:
     fixed = defect.affected.fixed
     until = (f"mended by {fixed}", f"由 {fixed} 修复") if fixed else _UNMENDED
     concerned = f"{_NAMES[framework]} {defect.affected.versions}"
-    english = f"{defect.title[0]} ({concerned}; {until[0]}) {defect.effect[0]} {defect.do[0]}"
-    chinese = f"{defect.title[1]}（{concerned}；{until[1]}）{defect.effect[1]}{defect.do[1]}"
+    package = _package_words(defect.affected.package)
+    beside = (f" with {package[0]}", f"，{package[1]}") if package else ("", "")
+    english = f"{defect.title[0]} ({concerned}{beside[0]}; {until[0]}) {defect.effect[0]} {defect.do[0]}"
+    chinese = f"{defect.title[1]}（{concerned}{beside[1]}；{until[1]}）{defect.effect[1]}{defect.do[1]}"
     messages = {
         "": (english, chinese),
         "may": (f"This may concern the run, {{why}}. {english}", f"可能涉及本次训练，{{why_zh}}。{chinese}"),
@@ -96,6 +99,18 @@ def _rule(code: str, framework: Framework, defect: Defect) -> tuple[Any, ...]:
     )
 
 
+def _package_words(package: Package | None) -> tuple[str, str] | None:
+    """Which releases of a package are meant."""
+    if package is None:
+        return None
+    name, first, mended = _PACKAGES[package.name], package.at_least, package.below
+    if first is None:
+        return f"{name} older than {mended}", f"{name} 低于 {mended}"
+    if mended is None:
+        return f"{name} {first} or later", f"{name} 不低于 {first}"
+    return f"{name} {first} to before {mended}", f"{name} 不低于 {first} 且低于 {mended}"
+
+
 def _named(conditions: Iterable[Condition | Alternatives]) -> Iterator[str]:
     """What the conditions are about."""
     for condition in conditions:
@@ -107,7 +122,7 @@ def _named(conditions: Iterable[Condition | Alternatives]) -> Iterator[str]:
 
 
 def products() -> dict[str, str]:
-    """The table that a lint looks at: by framework and version, the code, whether it is certain, when, and where."""
+    """The table that a lint looks at: by framework and version, the code, what leaves it open, when, and where."""
     table: dict[str, dict[str, list[Any]]] = {}
     listed: dict[str, Any] = {}
     for code, (framework, defect) in defects().items():
@@ -115,7 +130,8 @@ def products() -> dict[str, str]:
         place = _place(code, framework, defect.at)
         affected = defect.affected
         for version in versions_in(affected.versions, names(framework)):
-            row = (code, affected.patched.get(version, ""), tuple(defect.dialects), when, place, tuple(defect.cancels))
+            patched, beside = affected.patched.get(version, ""), _package_words(affected.package)
+            row = (code, patched, tuple(defect.dialects), when, place, tuple(defect.cancels), beside)
             table.setdefault(framework, {}).setdefault(version, []).append(row)
         listed[code] = defect.model_dump(mode="json") | {
             "framework": framework,

@@ -24,12 +24,30 @@ class Alternatives(_Strict):
     any: list[list[Condition]] = Field(min_length=2)
 
 
+class Package(_Strict):
+    """A package whose version decides beside the framework's, and which no configuration names."""
+
+    name: Literal["transformer-engine"]
+    at_least: str | None = Field(default=None, pattern=r"^\d+\.\d+(\.\d+)?$")
+    """The first release that has the defect; None where every older one that was read has it."""
+    below: str | None = Field(default=None, pattern=r"^\d+\.\d+(\.\d+)?$")
+    """The first one that was mended; None where the newest that was read still has it."""
+
+    @model_validator(mode="after")
+    def _is_bounded(self) -> Package:
+        if self.at_least is None and self.below is None:
+            raise ValueError("a package that decides has a first or a mended release")
+        return self
+
+
 class Affected(_Strict):
     """Which versions have the defect: the sets name releases by their first two numbers, as every table does."""
 
     versions: str
     patched: dict[str, str] = {}
     """Of those, the ones that a later patch release mended, and which: a file that names `0.15` alone gets `may`."""
+    package: Package | None = None
+    """What has to be installed beside it: a file alone gets `may`, an installation is asked."""
     first: str
     """Since when: the oldest tag or the commit that was read with it."""
     fixed: str | None

@@ -2,9 +2,9 @@
 
 A finding is certain where the file's version is known and every release of it has the defect. It `may` concern the run,
 and speaks one severity lower, where the version is assumed and another one lacks the defect, where a patch release
-mended it and nobody says which one runs (a tree's own number may be ahead of its code), where the program is a fork, or
-where a condition rests on what cannot be read and another one is met: of a file whose model stands elsewhere nothing is
-said.
+mended it and nobody says which one runs (a tree's own number may be ahead of its code), where a package beside the
+framework decides, of which a file says nothing, where the program is a fork, or where a condition rests on what cannot
+be read and another one is met: of a file whose model stands elsewhere nothing is said.
 """
 
 from __future__ import annotations
@@ -66,11 +66,13 @@ def advisories(subject: Subject) -> Iterator[tuple[str, Found]]:
 def _concerning(side: Side) -> Iterator[tuple[str, tuple[str, str], list[tuple[str, str]], tuple[str, ...]]]:
     config = side.config
     versions: Mapping[str, Any] = DEFECTS.get(side.framework, {})
-    for code, patched, dialects, when, place, cancels in versions.get(config.framework_version, ()):
+    for code, patched, dialects, when, place, cancels, beside in versions.get(config.framework_version, ()):
         if (not dialects or config.dialect in dialects) and not mended(config.release, patched):
             met = _all_met(when, side)
             if met or (met is None and any(_met(condition, side) for condition in when)):
                 doubts = list(_doubts(side, patched, met, always=_always(side.framework, code)))
+                if beside is not None:
+                    doubts.append((f"if it runs with {beside[0]}", f"前提是其 {beside[1]}"))
                 yield code, place, doubts, cancels
 
 

@@ -42,6 +42,9 @@ def link_of(source: str) -> str | None:
     first, _, rest = source.partition(" ")
     if first in ("megatron", "mindformers"):
         return _framework(first, rest)
+    if first == "transformer_engine":
+        version, _, path = rest.partition(" ")
+        return _links()["engine"]["file"].format(version=version, path=path.partition(":")[0])
     if first == "transformers":
         version, _, path = rest.partition(" ")
         return _links()["transformers"].format(version=version, path=path.partition(":")[0])
@@ -59,9 +62,11 @@ def _page_of(source: str) -> str | None:
 
 def _request_of(source: str) -> str | None:
     """A pull request or a commit."""
-    request = re.match(r"Megatron-LM pull request #(\d+)", source)
+    request = re.match(r"(Megatron-LM|Transformer Engine) (pull request|issue) #(\d+)", source)
     if request:
-        return _links()["megatron"]["pull"].format(number=request[1])
+        whose = _links()["megatron" if request[1] == "Megatron-LM" else "engine"]
+        kind = "pull" if request[2] == "pull request" else "issue"
+        return whose[kind].format(number=request[3])
     commit = _COMMIT.search(source)
     if not commit:
         return None

@@ -9,7 +9,7 @@ from ...evidence.environment import HERE, installed, judged, version_sets
 from ...schemas.border.outgoing import emit, json_text, page, painted, say
 from ...schemas.reader import config_of
 from ...schemas.verdict import concluded
-from ..advisories import advisories_of, as_record, met, title
+from ..advisories import advisories_of, as_record, beside, met, title
 from ..exit_codes import BAD, FINE
 from ..inputs import read_input
 from ..messages_compiled import say as usage
@@ -95,12 +95,13 @@ def run(
 
 
 def _known_defects(here: Sequence[Installed]) -> dict[str, Mapping[str, Any]]:
-    """The advisories of the frameworks that are installed, by the releases that are."""
+    """The advisories of the frameworks that are installed, by the releases that are, theirs and those of packages."""
     found: dict[str, Mapping[str, Any]] = {}
     for one in here:
         if one.name in _DISTRIBUTIONS:
             found.update(advisories_of(_DISTRIBUTIONS[one.name], one.version))
-    return found
+    versions = {one.name: one.version for one in here}
+    return {code: row for code, row in found.items() if beside(row, versions)}
 
 
 def _list_defects(known: Mapping[str, Mapping[str, Any]], language: Language) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from accmap.cli.advisories import advisories_of, beside
 from accmap.rules import defects
 from accmap.rules.defects_listed_compiled import LISTED
 from accmap.schemas.versions import names
@@ -194,3 +195,34 @@ def test_nothing_is_said_where_no_condition_can_be_read(accmap: Any) -> None:
         accmap("defects", "a.yaml", "--mindformers", "1.9", "--format", "json", files={"a.yaml": elsewhere}).out
     )
     assert found["defects"] == []
+
+
+def test_a_package_of_which_no_file_speaks(accmap: Any) -> None:
+    text = MOE.replace("--transformer-impl local", "").replace("--bf16", "--bf16 --moe-router-fusion")
+    answer = json.loads(accmap("defects", "a.sh", "--megatron", "0.14", "--format", "json", files={"a.sh": text}).out)
+    found = {one["code"]: one for one in answer["defects"]}["DEF076"]
+    assert found["severity"] == "warning"
+    assert "if it runs with Transformer Engine 2.6 to before 2.7" in found["message"]
+    assert listed(accmap)["DEF076"]["database_specific"]["package"] == {
+        "name": "transformer-engine",
+        "at_least": "2.6",
+        "below": "2.7",
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "older", "bounded", "newer"),
+    [
+        (None, False, False, False),
+        ("2.5.0", False, False, False),
+        ("2.6.0+cu12", True, True, False),
+        ("2.7", False, True, False),
+        ("2.13.0", False, True, True),
+        ("2.14", False, False, True),
+    ],
+)
+def test_an_installed_package_decides(version: str | None, older: bool, bounded: bool, newer: bool) -> None:
+    versions = {} if version is None else {"transformer-engine": version}
+    rows = advisories_of()
+    asked = {code: beside(rows[code], versions) for code in ("DEF076", "DEF108", "DEF048", "DEF001")}
+    assert asked == {"DEF076": older, "DEF108": bounded, "DEF048": newer, "DEF001": True}

@@ -43,6 +43,12 @@ def test_page(code: str) -> None:
         ("mindformers 1.9.0 models/*: some classes", "https://github.com/mindspore-ai/mindformers/tree/v1.9.0"),
         ("mindformers 2.1.0 pynative models", "https://github.com/mindspore-ai/mindformers"),
         ("Megatron-LM pull request #2237", "https://github.com/NVIDIA/Megatron-LM/pull/2237"),
+        ("Megatron-LM issue #7452", "https://github.com/NVIDIA/Megatron-LM/issues/7452"),
+        ("Transformer Engine issue #1616", "https://github.com/NVIDIA/TransformerEngine/issues/1616"),
+        (
+            "transformer_engine 2.3 pytorch/fp8.py:FP8GlobalStateManager.restore_fp8_meta_tensors",
+            "https://github.com/NVIDIA/TransformerEngine/blob/v2.3/transformer_engine/pytorch/fp8.py",
+        ),
         ("commit f6e0d425a5", "https://github.com/NVIDIA/Megatron-LM/commit/f6e0d425a5"),
         ("Megatron-LM merge request 2800", None),
     ],
