@@ -81,8 +81,8 @@ READING = (
     ),
     Option(
         ("--arg",),
-        "The script's positional parameters $1, $2, …",
-        "脚本的位置参数 $1、$2 等。",
+        "The script's positional parameters $1, $2, …; one that begins with a dash is --arg=--flag.",
+        "脚本的位置参数 $1、$2 等；以连字符开头的写作 --arg=--flag。",
         kind="rest",
         metavar="VALUE...",
     ),

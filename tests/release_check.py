@@ -32,7 +32,7 @@ PYTHONS = tuple(re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers
 EXTRAS = tuple(name for name in PROJECT["optional-dependencies"] if name != "dev")
 PAIR = ("examples/qwen3_dense/megatron.sh", "examples/qwen3_dense/mindformers.yaml")
 NEEDS: dict[str, tuple[tuple[str, ...], int]] = {
-    "evidence": (("dump", "compare", "a.npy", "b.npy"), 0),
+    "evidence": (("check", "npy", "a.npy", "b.npy"), 0),
     "msprobe": (("dump", "config", *PAIR, "-d", "dump"), 0),
     "verify": (("verify", *PAIR, "--quiet"), 0),
 }

@@ -534,6 +534,8 @@ class Expander(Variables):
         if index is None:
             values = list(self.state.positional)
             numbers: Sequence[int | str] = range(1, len(values) + 1)
+            if not values and not self.calls and not self.options.positional and form != "length":
+                self.not_given = self.not_given or place
         else:
             numbers, values = self._elements(name, index, part)
         self.spend(len(values) // 2)
