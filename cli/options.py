@@ -246,11 +246,11 @@ COMMANDS: dict[str, Command] = {
                     "用于模型的 config.json：训练的其余部分取自此脚本或 YAML。",
                     metavar="FILE",
                 ),
-                Option(("--report",), "Write the loss report as JSON.", "将损失报告写为 JSON。", metavar="FILE"),
+                Option(("--report",), "Write the loss report as JSON.", "将转换报告写为 JSON。", metavar="FILE"),
                 Option(
                     ("--strict",),
                     "Accept no loss, whatever --accept-loss and the configuration name.",
-                    "不接受任何损失，忽略 --accept-loss 与配置中的设定。",
+                    "不接受任何丢失，忽略 --accept-loss 与配置中的设定。",
                     kind="flag",
                 ),
                 _ACCEPT_LOSS,

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from accmap.cli.configuration import toml_table
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = toml_table("pyproject.toml", (ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PROJECT = toml_table("whole.toml", (ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PYTHONS = tuple(re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"])))
 EXTRAS = tuple(name for name in PROJECT["optional-dependencies"] if name != "dev")
 PAIR = ("examples/qwen3_dense/megatron.sh", "examples/qwen3_dense/mindformers.yaml")
