@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .proposing import Candidate, Proposals
 
 _MOST_OPEN = 12
+_MOST_ALIKE = 3
 _OF_PATTERNS = "*\\"
 
 
@@ -86,7 +87,8 @@ def _candidates(folder: str, options: ReadOptions, language: Language) -> tuple[
             if not trains_gpt(config) or any(mark in name for mark in _OF_PATTERNS) or not name.isprintable():
                 others += 1
                 continue
-            sides[config.framework].append(candidate(name, recipe_of(config)))
+            whole = not any(open_word.may_split for open_word in config.unresolved)
+            sides[config.framework].append(candidate(name, recipe_of(config), whole=whole))
         except UnreadableError:
             others += 1
     return sides["megatron"], sides["mindformers"], others
@@ -100,11 +102,18 @@ def _show(found: Proposals, counts: tuple[int, int, int], language: Language) ->
         print_line(f"  megatron    {pair.megatron}")
         print_line(f"  mindformers {pair.mindformers}")
         print_line(f"  {_because(pair.reasons, language)}")
-    if found.open:
+    if found.open or found.apart:
         print_line("")
+    for one in found.apart:
+        because = _because(one.reasons, language)
+        print_line(say.of_one_model(megatron=one.megatron, mindformers=one.mindformers, because=because).text(language))
     for path, alike in list(found.open.items())[:_MOST_OPEN]:
-        listed = say.between_names().text(language).join(alike)
-        print_line(say.fits_alike(path=path, others=listed).text(language))
+        listed = say.between_names().text(language).join(alike[:_MOST_ALIKE])
+        more = len(alike) - _MOST_ALIKE
+        others = say.names_and_more(names=listed, more=more).text(language) if more > 0 else listed
+        print_line(say.fits_alike(path=path, others=others).text(language))
+    if len(found.open) > _MOST_OPEN:
+        print_line(say.more_not_decided(more=len(found.open) - _MOST_OPEN).text(language))
     if not found.pairs:
         print_line(say.no_pair_was_found().text(language))
     print_line("")

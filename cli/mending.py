@@ -74,9 +74,9 @@ def difference(name: str, before: str, after: str) -> Outgoing:
     from difflib import unified_diff
 
     lines: list[str] = []
-    for line in unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
-    ):
+    # Names as in `git diff`, for `patch -p1` in the current folder; a whole path stays one, for `patch -p0`.
+    from_name, to_name = (name, name) if name.startswith("/") else (f"a/{name}", f"b/{name}")
+    for line in unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), from_name, to_name):
         text = line.rstrip("\r\n")
         ending = line[len(text) :]
         lines.append(visible(text) + (ending or "\n\\ No newline at end of file\n"))

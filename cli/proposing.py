@@ -1,18 +1,21 @@
 """Which script and which YAML of a tree are one run: by the sizes of their models, then by names and places.
 
 A pair is proposed where each of the two fits the other better than anything else does, with the reasons. Sizes that
-contradict one another outweigh any name; where two fit alike, nothing is chosen.
+contradict one another outweigh any name; where two fit alike, nothing is chosen. Files of one model of which one is
+named for pretraining and the other for fine-tuning are no run: they are named, and not proposed.
 """
 
 from __future__ import annotations
 
 import os
+import re
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
 
     from ..mapper.recipe.values import Recipe
     from ..schemas.config import Value
@@ -26,15 +29,31 @@ SIZES = (
     "attention.num_query_groups",
     "moe.num_experts",
     "moe.ffn_hidden_size",
+    "data.sequence_length",
 )
+_EXPERTS = "moe.num_experts"
 _LEAST_SIZES = 3
 _SAYING_NOTHING = frozenset(
     (
-        *("megatron", "mindformers", "mindspore", "mcore", "ms", "mf", "gpt", "lm", "distributed"),
-        *("pretrain", "train", "training", "finetune", "run", "launch", "start", "test", "example", "examples"),
-        *("script", "scripts", "sh", "bash", "yaml", "yml", "config", "configs", "conf"),
+        *("megatron", "mindformers", "mindspore", "mcore", "ms", "mf", "gpt", "lm", "llm", "distributed", "legacy"),
+        *("pretrain", "train", "training", "finetune", "tune", "run", "launch", "start", "example", "examples"),
+        *("script", "scripts", "shell", "sh", "bash", "yaml", "yml", "config", "configs", "conf", "template"),
+        *("test", "tests", "st", "ut", "pipeline", "research", "general", "model", "models", "moe", "dense"),
     )
 )
+_PRETRAINING = frozenset(("pretrain", "pretraining"))
+_FINE_TUNING = frozenset(("finetune", "finetuning", "tune", "tuning", "sft", "lora", "dpo"))
+_OTHER_SENSES = frozenset(("vl", "vlm", "omni", "mm", "multimodal", "vision", "audio"))
+"""A language model and one that sees or hears have the same sizes, and are not the same."""
+_ONE_SPELLING = (
+    (re.compile(r"([a-z])[_-]?v(?=\d)"), r"\1"),  # deepseek_v3, deepseekv3, deepseek3
+    (re.compile(r"([a-z])(\d)[._](\d)(?![\da-z])"), r"\1\2\3"),  # qwen2.5, qwen2_5, qwen25
+    (re.compile(r"(?<![\da-z])(\d)(?:point|[._])(\d+)b(?![\da-z])"), r"\1\2b"),  # 0.5b, 0_5b, 0point5b
+)
+
+
+Fit: TypeAlias = "tuple[int, bool, int, int]"
+"""Sizes, the stage of the training, names, and what the names do not share."""
 
 
 class Candidate(NamedTuple):
@@ -58,17 +77,26 @@ class Proposal(NamedTuple):
 
 
 class Proposals(NamedTuple):
-    """What is proposed, and the files of which it is not known which belong together, with those they fit alike."""
+    """What is proposed; the files of which it is not known which belong together, with those they fit alike.
+
+    `apart` are of one model, and not of one run.
+    """
 
     pairs: tuple[Proposal, ...]
     open: Mapping[str, tuple[str, ...]]
+    apart: tuple[Proposal, ...] = ()
 
 
-def candidate(path: str, recipe: Recipe) -> Candidate:
-    """A file as pairs are found by."""
+def candidate(path: str, recipe: Recipe, *, whole: bool) -> Candidate:
+    """A file as pairs are found by; `whole` where nothing of it is open, so that what it does not name is not there."""
     fields = recipe.fields
     values = {name: fields[name].value for name in SIZES if name in fields}  # pyright: ignore[reportArgumentType]
-    return Candidate(path, {name: value for name, value in values.items() if value is not None})
+    sizes = {name: value for name, value in values.items() if value is not None}
+    if whole and len(sizes) >= _LEAST_SIZES and _EXPERTS not in sizes:
+        sizes[_EXPERTS] = 0
+    if sizes.get(_EXPERTS) == 0:
+        sizes.pop("moe.ffn_hidden_size", None)  # MindSpore Transformers has one all the same
+    return Candidate(path, sizes)
 
 
 def proposals(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> Proposals:
@@ -82,6 +110,7 @@ def proposals(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> Propo
     }
     by_path = {one.path: one for one in yamls}
     pairs: list[Proposal] = []
+    apart: list[Proposal] = []
     undecided: dict[str, tuple[str, ...]] = {}
     for script in scripts:
         best = _best_for(script.path, fits, 0)
@@ -90,13 +119,15 @@ def proposals(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> Propo
         for other in best if len(best) == 1 else ():
             back = _best_for(other, fits, 1)
             if back == (script.path,):
-                pairs.append(Proposal(script.path, other, _reasons(script, by_path[other], alone)))
+                yaml = by_path[other]
+                proposal = Proposal(script.path, other, _reasons(script, yaml, alone))
+                (apart if _are_other_stages(script, yaml) else pairs).append(proposal)
             elif script.path in back:
                 undecided[other] = back
-    return Proposals(tuple(pairs), undecided)
+    return Proposals(tuple(pairs), undecided, tuple(apart))
 
 
-def _best_for(path: str, fits: Mapping[tuple[str, str], tuple[int, int, int]], side: int) -> tuple[str, ...]:
+def _best_for(path: str, fits: Mapping[tuple[str, str], Fit], side: int) -> tuple[str, ...]:
     """The files of the other side that fit one best."""
     return _best({pair[1 - side]: fit for pair, fit in fits.items() if pair[side] == path})
 
@@ -107,19 +138,39 @@ def _with_one_of_each(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) 
     return frozenset(folder for folder in held[0] if held[0].count(folder) == held[1].count(folder) == 1)
 
 
-def _fit(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> tuple[int, int, int] | None:
+def _fit(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> Fit | None:
     """How well two files fit: sizes, then names and places; None where nothing speaks for it."""
     equal, other = _sizes(script, yaml)
+    if _are_other_models(script, yaml):
+        return None
     names = len(script.words & yaml.words)
     together = os.path.dirname(script.path) == os.path.dirname(yaml.path) and os.path.dirname(script.path) in alone
-    known_by_size = equal >= _LEAST_SIZES and equal > 2 * other
-    if not known_by_size and (other > equal or not (names or together)):
+    known_by_size = equal >= _LEAST_SIZES and not other
+    contradicted = other > equal or (not together and _LEAST_SIZES * other > equal)
+    if not known_by_size and (contradicted or not (names or together)):
         return None
     apart = -len(script.words ^ yaml.words)
-    return equal - 2 * other + 2 * together, names, apart
+    return equal - 2 * other + 2 * together, not _are_other_stages(script, yaml), names, apart
 
 
-def _best(fits: Mapping[str, tuple[int, int, int]]) -> tuple[str, ...]:
+def _are_other_models(script: Candidate, yaml: Candidate) -> bool:
+    """Whether one of the two has experts or senses that the other has not."""
+    experts = [one.sizes.get(_EXPERTS) for one in (script, yaml)]
+    if None not in experts and (experts[0] == 0) != (experts[1] == 0):
+        return True
+    return (script.words & _OTHER_SENSES) != (yaml.words & _OTHER_SENSES)
+
+
+def _are_other_stages(script: Candidate, yaml: Candidate) -> bool:
+    """Whether the one is named for pretraining and the other for fine-tuning."""
+    stages: list[str] = []
+    for one in (script, yaml):
+        said = set(_words(one.path))
+        stages += ["tune"] if said & _FINE_TUNING else ["pretrain"] if said & _PRETRAINING else []
+    return len(set(stages)) > 1
+
+
+def _best(fits: Mapping[str, Fit]) -> tuple[str, ...]:
     most = max(fits.values(), default=None)
     return tuple([path for path, fit in fits.items() if fit == most])
 
@@ -146,5 +197,8 @@ def _reasons(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> tuple
 
 
 def _words(path: str) -> list[str]:
-    """The words of a path: `qwen3_30b-a3b/run.sh` has qwen3, 30b, a3b, run, sh."""
-    return "".join(letter if letter.isalnum() else " " for letter in path.lower()).split()
+    """The words of a path: `qwen3_30b-a3b/run.sh` has qwen3, 30b, a3b, run, sh; names of a model in one spelling."""
+    path = path.lower()
+    for spellings, one in _ONE_SPELLING:
+        path = spellings.sub(one, path)
+    return "".join(letter if letter.isalnum() else " " for letter in path).split()

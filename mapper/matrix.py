@@ -116,7 +116,7 @@ Arguments and keys that no row is about, by the reason why. Every one that a fil
 """,
     """## 没有条目的参数与键
 
-按原因列出。文件中写出的每一个都会出现在损失报告中。
+按原因列出。文件中写出的每一个都会出现在转换报告中。
 """,
 )
 _REASON_HEAD = (

@@ -65,8 +65,8 @@ def _holding(settings: Iterable[Setting], span: Span) -> Setting | None:
     return None
 
 
-_STOPPED = "MAP035"
-"""The validation has come to no end: what would be built after it is another matter."""
+_STOPPED = ("MAP035", "MAP117")
+"""The validation has come to no end, or the script lacks its arguments: what would be built is another matter."""
 
 
 def stops_when_built(subject: Subject) -> Iterator[Found]:
@@ -76,7 +76,7 @@ def stops_when_built(subject: Subject) -> Iterator[Found]:
     side = subject.megatron
     if side is None or side.config.unresolved or any(entry.overridable for entry in side.config.settings.values()):
         return
-    if any(problem.kind.code == _STOPPED for problem in side.config.problems):
+    if any(problem.kind.code in _STOPPED for problem in side.config.problems):
         return
     for condition, when, names in lacking(side.config):
         names = sorted(names, key=lambda name: name not in condition)
@@ -88,7 +88,9 @@ def stops_when_built(subject: Subject) -> Iterator[Found]:
         }
         values["when_zh"] = f"（当{values['when'].removeprefix(' when')} 时）" if values["when"] else ""
         missing = next((name for name in names if side.config.value(name) is None), names[0])
-        yield Found(at_key("megatron", written or missing), values)
+        launch = side.config.launch
+        depends = launch is not None and launch.not_given is not None and written is None
+        yield Found(at_key("megatron", written or missing), values, severity="warning" if depends else None)
 
 
 def placeholders_left(subject: Subject) -> Iterator[Found]:

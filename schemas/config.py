@@ -107,6 +107,8 @@ class Launch(NamedTuple):
     """The folder that the script last changed to before it, where that is known."""
     nodes_open: bool = False
     """Whether `world_size` is that of one node, and something else says how many nodes there are."""
+    not_given: Span | None = None
+    """Where the script hands its own arguments on (`"$@"`), of which none are given."""
 
     @property
     def argv(self) -> list[str]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .config import Config
 
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
+_NOT_GIVEN = "MAP117"
 _STRANGE = ("MAP002", "MAP042", "MAP106", "MAP121", "MAP122", "MAP146")
 """Arguments that the version does not know: whose framework that is, and what it refuses, is not known either."""
 
@@ -20,7 +21,7 @@ def require_accepted(config: Config) -> None:
         return
     if any(entry.may_split for entry in config.unresolved):
         return  # it may hold the very argument that is missing
-    stops = [problem for problem in config.problems if problem.effect == "stops"]
+    stops = [one for one in config.problems if one.effect == "stops" or one.kind.code == _NOT_GIVEN]
     if not stops:
         return
     first = stops[0]

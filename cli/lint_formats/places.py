@@ -28,7 +28,7 @@ def summary_line(report: Report, language: Language) -> str:
         tail = f"，已忽略 {report.suppressed} 条" if report.suppressed else ""
         read = _versions(report, language)
         counted = f"{'、'.join(parts)}{tail}（{len(report.files)} 个文件，{len(report.pairs)} 对{read}）"
-        return f"{counted}；配置 {profile}" + (f"，来自 {configuration}" if configuration else "")
+        return f"{counted}；用途 {profile}" + (f"，来自 {configuration}" if configuration else "")
     parts = [
         _many(counts["error"], "error"),
         _many(counts["warning"], "warning"),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..config import Argument, Launch, ReadOptions, Unresolved, VersionOrigin
     from ..diagnostic import Diagnostic
     from ..purpose import Purpose
+    from ..source import Span
     from .catalog import Catalog
     from .dialects import Dialect
     from .parsing import Parsed
@@ -203,6 +204,8 @@ def _depending(
 
     The environment holds no arrays: `${EXTRA[@]}` of an array that the file does not fill is nothing, in any shell.
     """
+    if launch is not None and launch.not_given is not None:
+        return _without_arguments(problems, launch, launch.not_given)
     if launch is None or not any(
         one.may_split and "[@]" not in one.text and "[*]" not in one.text for one in unresolved
     ):
@@ -213,6 +216,18 @@ def _depending(
         else problem
         for problem in problems
     )
+
+
+def _without_arguments(problems: tuple[Diagnostic, ...], launch: Launch, place: Span) -> tuple[Diagnostic, ...]:
+    """What is refused because the script was given none of its arguments is one finding, whatever is lacking."""
+    lacking = [one for one in problems if one.kind.severity == "error" and one.span == launch.span and not one.related]
+    if not lacking:
+        return problems
+    from .messages_compiled import say
+
+    more = say.more_is_lacking(count=len(lacking) - 1) if len(lacking) > 1 else ""
+    said = finding(say.arguments_not_given(why=lacking[0].words(), more=more), lacking[0].file, place)
+    return (said, *(one for one in problems if one not in lacking))
 
 
 def _as_written(

@@ -532,7 +532,7 @@ class Expander(Variables):
     ) -> tuple[list[Text], bool]:
         place, form = part.place, part.form
         if index is None:
-            values = list(self.state.positional)
+            values = self._own_arguments(place, form)
             numbers: Sequence[int | str] = range(1, len(values) + 1)
         else:
             numbers, values = self._elements(name, index, part)
@@ -556,6 +556,13 @@ class Expander(Variables):
             values = [self._transformed(part, value) for value in values]
         values = [passed_through(value, place) for value in values]
         return ([self._starred(values, place)], False) if sign == "*" and quoted else (values, True)
+
+    def _own_arguments(self, place: Place, form: str) -> list[Text]:
+        """The positional parameters; where the script itself is given none, the place is kept."""
+        values = list(self.state.positional)
+        if not values and not self.calls and not self.options.positional and form != "length":
+            self.not_given = self.not_given or place
+        return values
 
     def _elements(self, name: str, index: Word, part: Parameter) -> tuple[list[int | str], list[Text]]:
         """The subscripts and values of a whole array."""

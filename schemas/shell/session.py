@@ -63,6 +63,8 @@ class Session:
         """The tests around what is being read that cannot be decided."""
         self.sources: list[str] = [path]
         self.function_names: list[str] = []
+        self.not_given: Place | None = None
+        """Where the script's own arguments are named, all of them, and none are given."""
         self.directories: set[str] = set()
         self.files: set[str] = set()
         self.touched: set[str] = set()

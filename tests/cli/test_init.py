@@ -30,7 +30,7 @@ def test_pairs_are_found_written_and_linted(accmap, folder: Path) -> None:
     answer = accmap("init")
     assert answer.code == 0
     assert "4 Megatron-LM scripts and 4 MindSpore Transformers YAMLs" in answer.out
-    assert "7 of 7 sizes equal; the names share planted; the only script" in answer.out
+    assert "8 of 8 sizes equal; the names share planted; the only script" in answer.out
     assert "--yes" in answer.out
     assert not (folder / "accmap.toml").exists()
     answer = accmap("init", "--yes", "--profile", "train")
@@ -44,7 +44,7 @@ def test_pairs_are_found_written_and_linted(accmap, folder: Path) -> None:
     assert "--force" in again.err
     words = [sys.executable, "-m", "accmap", "init", "--yes", "--force", "--lang", "zh"]
     subprocess.run(words, check=True, capture_output=True)
-    assert "# 7 项尺寸中 7 项相同" in (folder / "accmap.toml").read_text("utf-8")
+    assert "# 8 项尺寸中 8 项相同" in (folder / "accmap.toml").read_text("utf-8")
 
 
 def test_files_in_separate_trees_are_paired_by_size(accmap, folder: Path) -> None:
@@ -114,3 +114,47 @@ def test_without_sizes_a_name_decides() -> None:
     found = {(pair.megatron, pair.mindformers) for pair in proposals(scripts, yamls).pairs}
     assert found == {("gpu/qwen3_8b.sh", "npu/qwen3_8b.yaml"), ("gpu/llama.sh", "npu/llama.yaml")}
     assert not proposals([Candidate("a/run.sh", {})], [Candidate("b/run.yaml", {})]).pairs
+
+
+@pytest.mark.parametrize(
+    ("script", "yaml"),
+    [
+        ("gpu/mcore/pretrain_deepseek_v3_671b.sh", "npu/deepseek3/pretrain_671b.yaml"),
+        ("gpu/tune_qwen25_0point5b.sh", "npu/qwen2_5/finetune_qwen2.5_0_5b.yaml"),
+    ],
+)
+def test_a_model_has_one_spelling(script: str, yaml: str) -> None:
+    (pair,) = proposals([Candidate(script, SIZES)], [Candidate(yaml, SIZES)]).pairs
+    (shared,) = (reason.text("en") for reason in pair.reasons if "names" in reason.text("en"))
+    assert shared in ("the names share deepseek3, 671b", "the names share qwen25, 05b")
+
+
+def test_a_mixture_is_no_dense_model_and_one_that_sees_is_no_language_model() -> None:
+    dense, mixture = {**SIZES, "moe.num_experts": 0}, {**SIZES, "moe.num_experts": 8}
+    assert not proposals([Candidate("gpu/mixtral.sh", mixture)], [Candidate("npu/llama.yaml", dense)]).pairs
+    assert not proposals([Candidate("gpu/qwen3_vl.sh", dense)], [Candidate("npu/qwen3.yaml", dense)]).pairs
+    assert proposals([Candidate("gpu/qwen3.sh", dense)], [Candidate("npu/qwen3.yaml", dense)]).pairs
+
+
+def test_pretraining_is_no_fine_tuning_and_that_is_said(accmap, folder: Path) -> None:
+    found = proposals([Candidate("gpu/pretrain_glm4.sh", SIZES)], [Candidate("npu/finetune_glm4.yaml", SIZES)])
+    assert not found.pairs
+    assert [pair.mindformers for pair in found.apart] == ["npu/finetune_glm4.yaml"]
+    for name in ("planted", "qwen3_moe", "deepseek_v3"):
+        for path in (folder / name).iterdir():
+            path.unlink()
+    (folder / "qwen3_dense" / "megatron.sh").rename(folder / "pretrain.sh")
+    (folder / "qwen3_dense" / "mindformers.yaml").rename(folder / "finetune.yaml")
+    answer = accmap("init", "--yes")
+    assert answer.code == 1
+    assert "not proposed: pretrain.sh and finetune.yaml (7 of 7 sizes equal" in answer.out
+    assert not (folder / "accmap.toml").exists()
+
+
+def test_sizes_alone_have_to_be_the_same() -> None:
+    other = {**SIZES, "data.sequence_length": 4096}
+    scripts = [Candidate("gpu/llama2_7b.sh", {**SIZES, "data.sequence_length": 512})]
+    assert not proposals(scripts, [Candidate("npu/board.yaml", other)]).pairs
+    assert proposals(scripts, [Candidate("npu/llama2_7b.yaml", other)]).pairs
+    tests = {**SIZES, "model.num_layers": 1}
+    assert not proposals([Candidate("gpu/tests/st/a.sh", {})], [Candidate("npu/tests/st/b.yaml", tests)]).pairs

@@ -256,6 +256,9 @@ def test_diff_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -
     before = path.read_bytes()
     _, out, _ = run(capsys, "planted/megatron.sh", "planted/mindformers.yaml", "--diff")
     assert "+  eps: 1.e-08" in out
+    assert "--- a/planted/mindformers.yaml\n+++ b/planted/mindformers.yaml\n" in out
+    _, whole, _ = run(capsys, str(folder / "planted" / "megatron.sh"), str(path), "--diff")
+    assert f"--- {path}\n+++ {path}\n" in whole
     assert "num_experts_per_tok" not in out
     assert path.read_bytes() == before
 

@@ -202,7 +202,7 @@ def test_the_command_line_stands_over_the_configuration(accmap: Callable[..., An
         ("steps = 0\n", "steps counts from 1, not 0"),
         ('dataset-size = "many"\n', "dataset-size must be a TOML integer"),
         ('[[pairs]]\nmegatron = "a"\nmindformers = "b"\nsteps = -1\n', "pairs.steps counts from 1, not -1"),
-        ('[[pairs]]\nmegatron = "a"\nmindformers = "b"\nstep = 1\n', "pairs has no 'step'; did you mean steps?"),
+        ('[[pairs]]\nmegatron = "a"\nmindformers = "b"\nstep = 1\n', "pairs has no 'step' (did you mean steps?)"),
     ],
 )
 def test_a_wrong_length_in_the_configuration_is_a_sentence(

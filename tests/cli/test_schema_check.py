@@ -67,7 +67,7 @@ def test_the_sentences_are_in_both_languages(accmap: Any) -> None:
     files = {"accmap.toml": CONFIGURATION}
     answer = accmap("schema", "--check", "accmap.toml", files=files)
     assert answer.out.splitlines()[:2] == [
-        'accmap.toml:1:1: the file has no "profil"; did you mean profile?',
+        'accmap.toml:1:1: the file has no "profil" (did you mean profile?)',
         "accmap.toml:2:14: world-size is 0; it must be at least 1",
     ]
     assert answer.out.splitlines()[-1] == "accmap.toml: 7 places do not fit the schema config"

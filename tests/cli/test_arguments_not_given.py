@@ -1,0 +1,50 @@
+"""A script that hands its own arguments on depends on them: one warning, and an error as soon as some are given."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LAUNCH = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4"
+OTHERS = "--micro-batch-size 1 --seq-length 8 --max-position-embeddings 8 --train-iters 4 --lr 1e-4"
+
+
+def found(accmap, tmp_path: Path, script: str, *words: str) -> dict[str, list[str]]:
+    path = tmp_path / "run.sh"
+    path.write_text(script)
+    answer = json.loads(accmap("lint", str(path), "--no-config", "--format", "json", *words).out)
+    severities: dict[str, list[str]] = {}
+    for one in answer["diagnostics"]:
+        severities.setdefault(one["code"], []).append(one["severity"])
+    return severities
+
+
+@pytest.mark.parametrize("written", ['"$@"', "$*", '"${@:1}"'])
+def test_nothing_is_given(accmap, tmp_path: Path, written: str) -> None:
+    severities = found(accmap, tmp_path, f"{LAUNCH} {written}\n")
+    assert severities["MAP117"] == ["warning"]
+    assert not {"MAP030", "MAP126"} & set(severities)
+    assert accmap("convert", str(tmp_path / "run.sh"), "-o", str(tmp_path / "new.yaml")).code == 2
+
+
+def test_through_a_function_and_a_variable(accmap, tmp_path: Path) -> None:
+    assert "MAP117" in found(accmap, tmp_path, f'main() {{\n  {LAUNCH} "$@"\n}}\nmain "$@"\n')
+    assert "MAP117" in found(accmap, tmp_path, f'MORE="$@"\n{LAUNCH} $MORE\n')
+    assert "MAP030" in found(accmap, tmp_path, f'main() {{\n  {LAUNCH} "$@"\n}}\nmain\n')
+
+
+def test_something_is_given(accmap, tmp_path: Path) -> None:
+    given = [f"--arg={word}" for word in OTHERS.split()]
+    script = f'{LAUNCH} "$@"\n'
+    assert not {"MAP117", "MAP030"} & set(found(accmap, tmp_path, script, *given))
+    assert found(accmap, tmp_path, script, "--arg=--seq-length", "--arg=8")["MAP030"] == ["error", "error"]
+
+
+def test_what_is_wrong_whatever_is_given(accmap, tmp_path: Path) -> None:
+    severities = found(accmap, tmp_path, f'{LAUNCH.replace("64", "65")} {OTHERS} "$@"\n')
+    assert "error" in severities["MAP030"]

@@ -1,0 +1,206 @@
+"""What a release has to do, tried on every Python that `pyproject.toml` names.
+
+    python tests/release_check.py [--pythons 3.10 3.12] [--extras evidence verify] [--keep FOLDER]
+
+Wheel and source distribution are built from the committed files and checked by twine; the SBOM is made by the very
+command of the publishing workflow and held against CycloneDX's schema. Then, for each Python: the wheel into an empty
+environment, where `tests/wheel_check.py` looks at it from far away; the source distribution, which has to install the
+same files; and every extra, each in an environment of its own, with the command that needs it. A Python for which an
+extra's packages have no wheel is named, with the package. Interpreters are found on PATH and below `~/.pyenv`.
+
+`ACCMAP_TORCH` names the torch of the extra `verify` where a build of one's own is wanted; only the Python that it is
+for gets that extra then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from accmap.cli.configuration import toml_table
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = toml_table("whole.toml", (ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PYTHONS = tuple(re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"])))
+EXTRAS = tuple(name for name in PROJECT["optional-dependencies"] if name != "dev")
+PAIR = ("examples/qwen3_dense/megatron.sh", "examples/qwen3_dense/mindformers.yaml")
+NEEDS: dict[str, tuple[tuple[str, ...], int]] = {
+    "evidence": (("check", "npy", "a.npy", "b.npy"), 0),
+    "msprobe": (("dump", "config", *PAIR, "-d", "dump"), 0),
+    "verify": (("verify", *PAIR, "--quiet"), 0),
+}
+"""For each extra a command that uses it, and how that ends."""
+NO_WHEEL = re.compile(r"No matching distribution found for (\S+)")
+
+
+class FailedError(Exception):
+    """A command that did not end as it has to."""
+
+
+class Environment(NamedTuple):
+    """A virtual environment of one Python."""
+
+    folder: Path
+
+    @property
+    def python(self) -> str:
+        return str(self.folder / "bin" / "python")
+
+    def install(self, *what: str) -> None:
+        call(self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what)
+
+    def accmap(self, *words: str, within: Path, code: int) -> None:
+        call(str(self.folder / "bin" / "accmap"), *words, cwd=within, code=code)
+
+    def installed(self) -> dict[str, int]:
+        """The files of accmap with their sizes, without what the installation notes."""
+        (package,) = self.folder.glob("lib/python*/site-packages/accmap")
+        files = (path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        return {str(path.relative_to(package)): path.stat().st_size for path in files}
+
+
+def call(*words: str, cwd: Path | None = None, code: int = 0, text: str | None = None) -> str:
+    """What a command prints; FailedError where it ends otherwise than it has to."""
+    # What PYTHONPATH adds would hide that something is missing.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(words, cwd=cwd, input=text, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode != code:
+        raise FailedError(
+            f"{' '.join(words)}: {done.returncode}, not {code}\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+        )
+    return done.stdout
+
+
+def interpreter(version: str) -> str | None:
+    """A Python of a version."""
+    below = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python3"))
+    return str(below[-1]) if below else shutil.which(f"python{version}")
+
+
+def environment(python: str, folder: Path) -> Environment:
+    call(python, "-m", "venv", str(folder))
+    return Environment(folder)
+
+
+def built(folder: Path) -> tuple[Path, Path]:
+    """The wheel and the source distribution of the committed files, checked; the SBOM beside them."""
+    tools = environment(sys.executable, folder / "tools")
+    tools.install("build", "twine", "cyclonedx-bom[json-validation]")
+    source = folder / "source"
+    source.mkdir()
+    subprocess.run(["tar", "-x", "-C", str(source)], input=archive(), check=True)
+    call(tools.python, "-m", "build", "--quiet", "--outdir", str(folder / "dist"), str(source))
+    (wheel,), (sdist,) = (tuple((folder / "dist").glob(pattern)) for pattern in ("*.whl", "*.tar.gz"))
+    print(call(tools.python, "-m", "twine", "check", "--strict", str(wheel), str(sdist)).strip())
+    bill_of_materials(tools, source)
+    return wheel, sdist
+
+
+def archive() -> bytes:
+    return subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
+
+
+def bill_of_materials(tools: Environment, source: Path) -> None:
+    """The SBOM as the publishing workflow makes it: valid, and with every package that is locked."""
+    workflow = (ROOT / ".github" / "workflows" / "publish.yml").read_text("utf-8")
+    (line,) = re.findall(r"- run: cyclonedx-py (.*)", workflow)
+    call(str(tools.folder / "bin" / "cyclonedx-py"), *line.split(), "--validate", cwd=source)
+    made = (source / line.split()[-1]).read_text("utf-8")
+    locked = re.findall(
+        r"^([A-Za-z0-9_.-]+)==", (ROOT / "requirements" / "runtime.txt").read_text("utf-8"), re.MULTILINE
+    )
+    missing = [name for name in locked if f'"{name}"' not in made]
+    if missing:
+        raise FailedError(f"the SBOM lacks {missing}")
+    print(f"SBOM: valid CycloneDX, {len(locked)} locked packages")
+
+
+def prepared(folder: Path) -> Path:
+    """A folder far from the checkout, with what the commands read."""
+    folder.mkdir()
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    return folder
+
+
+def tried(version: str, python: str, wheel: Path, sdist: Path, folder: Path) -> None:
+    """Both distributions without extras on one Python."""
+    plain, from_source = environment(python, folder / "wheel"), environment(python, folder / "sdist")
+    plain.install(str(wheel))
+    within = prepared(folder / "without extras")
+    said = call(plain.python, "-I", "-", cwd=within, text=(ROOT / "tests" / "wheel_check.py").read_text("utf-8"))
+    from_source.install(str(sdist))
+    from_source.accmap("lint", "examples/planted", within=within, code=1)
+    if plain.installed() != from_source.installed():
+        differing = sorted(set(plain.installed().items()) ^ set(from_source.installed().items()))
+        raise FailedError(f"wheel and source distribution install other files: {differing[:6]}")
+    print(f"{version}: wheel and sdist, {len(plain.installed())} files each; {said.strip()}", flush=True)
+
+
+def tried_with(extra: str, version: str, python: str, wheel: Path, folder: Path) -> None:
+    """One extra on one Python, in an environment of its own."""
+    made = environment(python, folder / extra)
+    torch = os.environ.get("ACCMAP_TORCH")
+    words, code = NEEDS[extra]
+    try:
+        if extra == "verify" and torch:
+            made.install("--no-deps", torch)
+        made.install("--only-binary=:all:", f"accmap[{extra}] @ {wheel.as_uri()}")
+    except FailedError as error:
+        lacking = NO_WHEEL.search(str(error))
+        if lacking is None and "is not a supported wheel on this platform" not in str(error):
+            raise
+        print(f"{version}: {extra}: no wheel for this Python: {lacking[1] if lacking else torch}", flush=True)
+        return
+    within = prepared(folder / f"with {extra}")
+    if extra == "evidence":
+        call(made.python, "-c", "import numpy as n; n.save('a', n.arange(6.0)); n.save('b', n.arange(6.0))", cwd=within)
+    made.accmap(*words, within=within, code=code)
+    print(f"{version}: {extra}: installed, `accmap {words[0]} {words[1]}` ends with {code}", flush=True)
+
+
+def fails(version: str, python: str, extra: str | None, made: tuple[Path, Path], folder: Path) -> bool:
+    """Whether what was made does not work on a Python, with an extra or without any: said, and gone on from."""
+    try:
+        if extra is None:
+            tried(version, python, *made, folder / version)
+        else:
+            tried_with(extra, version, python, made[0], folder / version)
+    except FailedError as error:
+        print(f"{version}: {extra or 'without extras'}: FAILED: {error}", flush=True)
+        return True
+    return False
+
+
+def main() -> int:
+    """Print a line for each thing tried; 1 where one of them failed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--pythons", nargs="+", default=PYTHONS, choices=PYTHONS)
+    parser.add_argument("--extras", nargs="*", default=EXTRAS, choices=EXTRAS)
+    parser.add_argument("--keep", type=Path, help="a new folder for everything that is made")
+    given = parser.parse_args()
+    folder: Path = given.keep or Path(tempfile.mkdtemp(prefix="accmap-release-"))
+    folder.mkdir(exist_ok=True)
+    failed = 0
+    wheel, sdist = built(folder)
+    for version in given.pythons:
+        python = interpreter(version)
+        if python is None:
+            print(f"{version}: not here, not tried")
+            failed += 1
+            continue
+        (folder / version).mkdir()
+        failed += sum(fails(version, python, extra, (wheel, sdist), folder) for extra in (None, *given.extras))
+    if given.keep is None:
+        shutil.rmtree(folder)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
