@@ -93,6 +93,8 @@ class Places:
         self._without_effect: list[str] | None = None
         self._meant: dict[tuple[str, str], Setting] | None = None
         self._odd: frozenset[Span | None] | None = None
+        self.feeding: dict[FieldName, list[FieldName]] = {}
+        """The fields that feed a computed quantity, as far as a rule has asked (`computed.feeding`)."""
 
     def without_effect(self) -> list[str]:
         """The keys that the file gives and the framework does not accept."""
