@@ -70,6 +70,12 @@ class Wishes(NamedTuple):
         """Whether the form prints what was read, and not only what was found."""
         return self.format in _WITH_SUBJECTS
 
+    @property
+    def needs_findings_alone(self) -> bool:
+        """Whether nothing but the findings is asked for, as JSON, each for itself."""
+        changed = self.statistics or self.add_ignores or self.write_baseline is not None or self.baseline is not None
+        return self.format == "json" and not changed
+
 
 def run(
     files: Sequence[str],
@@ -116,7 +122,7 @@ def run(
         if wishes.diff:
             return report_diff(report, language)
     else:
-        report = _linted(settings, files, reader, wishes)
+        report = _linted(settings, files, reader, wishes, language)
     if searched or wishes.since:
         _tell_of_search(files, report, wishes, language)
     if wishes.add_ignores:
@@ -165,12 +171,21 @@ def _require_sense(files: Sequence[str], wishes: Wishes) -> None:
         raise UsageError(say.unsafe_goes_with_fix_or())
 
 
-def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wishes) -> Report:
+def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wishes, language: Language) -> Report:
     jobs = wishes.jobs or (1 if settings.plugins else _processes(len(files)))
     if jobs > 1:
         from .spreading import spread
 
-        report = spread(files, settings, jobs, reader, with_subjects=wishes.needs_subjects)
+        # A baseline is compared with the lines of the files.
+        alone = wishes.needs_findings_alone and settings.configuration.text("baseline") is None
+        report = spread(
+            files,
+            settings,
+            jobs,
+            reader,
+            with_subjects=wishes.needs_subjects,
+            as_json=language if alone else None,
+        )
         if report is not None:
             return report
     return lint(settings, files, reader, with_subjects=wishes.needs_subjects)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ..rules.engine import Selection
     from ..rules.subject import Side, Subject
+    from ..schemas.border.outgoing import Outgoing
     from ..schemas.config import Basis
     from ..schemas.diagnostic import Diagnostic
     from ..schemas.source import SourceText
@@ -45,6 +46,8 @@ class Report(NamedTuple):
     """Whether it shows findings alone."""
     versions: tuple[tuple[str, Basis], ...] = ()
     """Every file that was read, and the version whose facts were used for it."""
+    written: tuple[Outgoing | None, ...] = ()
+    """Each finding as JSON, where the process that found it has written it already."""
 
     def counts(self) -> dict[str, int]:
         """How many findings of each severity; what follows from another one is not another one."""

@@ -16,16 +16,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from ..schemas.diagnostic import Language
     from .lint_inputs import Settings
     from .linting import Report
 
 
 def spread(
-    files: Sequence[str], settings: Settings, jobs: int, reader: Reader, *, with_subjects: bool
+    files: Sequence[str],
+    settings: Settings,
+    jobs: int,
+    reader: Reader,
+    *,
+    with_subjects: bool,
+    as_json: Language | None = None,
 ) -> Report | None:
     """The report over all files; None where they are too few to be worth a process each.
 
-    What the processes read is noted in `reader`.
+    What the processes read is noted in `reader`. Where the findings alone are wanted, `as_json`, each process writes
+    its own, and keeps the texts of its files to itself.
     """
     from functools import partial
     from multiprocessing import get_context
@@ -33,18 +41,16 @@ def spread(
     groups = named_groups(files, settings)
     if len(groups) < 2 or "-" in files:
         return None
-    work = partial(_one, settings, with_subjects, reader.digests)
+    work = partial(_one, settings, with_subjects, reader.digests, as_json)
     # The first group is read here: what that loads, the processes that are split off have.
     answers = [work(groups[0])]
     with get_context().Pool(min(jobs, len(groups))) as pool:
         answers += pool.map(work, groups[1:], chunksize=max(1, len(groups) // (jobs * 4)))
-    reports = [report for report, _ in answers]
-    for _, read in answers:
+    for _, read, names in answers:
         reader.read.update(read)
-    for report in reports:
-        for name in report.sources:
+        for name in names:
             remember_input(name)
-    return _together(reports)
+    return _together([report for report, _, _ in answers])
 
 
 def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ...]]:
@@ -73,18 +79,27 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
 
 
 def _one(
-    settings: Settings, with_subjects: bool, digests: bool, group: tuple[str, ...]
-) -> tuple[Report, dict[str, bytes | None]]:
+    settings: Settings, with_subjects: bool, digests: bool, as_json: Language | None, group: tuple[str, ...]
+) -> tuple[Report, dict[str, bytes | None], tuple[str, ...]]:
     reader = Reader(digests=digests, encoding=settings.options.encoding)
-    return lint(settings, group, reader, with_subjects=with_subjects), reader.read
+    report = lint(settings, group, reader, with_subjects=with_subjects)
+    names = tuple(report.sources)
+    if as_json is not None:
+        from .lint_formats.json import written_ahead
+
+        report = written_ahead(report, as_json)._replace(sources={})
+    return report, reader.read, names
 
 
 def _together(reports: Sequence[Report]) -> Report:
     def every(name: str) -> Iterator[Any]:
         return chain.from_iterable(getattr(report, name) for report in reports)
 
+    found = list(every("diagnostics"))
+    kept = once(found)
     return reports[0]._replace(
-        diagnostics=tuple(once(list(every("diagnostics")))),
+        diagnostics=tuple(kept),
+        written=tuple(every("written")) if len(kept) == len(found) else (),
         suppressed=sum([report.suppressed for report in reports]),
         files=tuple(dict.fromkeys(every("files"))),
         pairs=tuple(dict.fromkeys(every("pairs"))),

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
 
+DIFFERENCES = "differences"
+"""Under which name the differences of a pair are kept once the engine has found them (`Subject.worked_out`)."""
+
+
 class Compared(NamedTuple):
     """How one field is compared: `neutral` stands for a value that a side does not give.
 

@@ -12,13 +12,13 @@ from ..mapper.recipe.reading import side_of
 from ..mappings.tables import field_named, table
 from ..schemas.light_typing import TYPE_CHECKING, cast
 from ..schemas.mindformers.shape import is_mapping
-from .comparison import differences
+from .comparison import DIFFERENCES, differences
 from .naming import labels, shown, spelled
-from .places import Spot, places_of
+from .places import Places, Spot, places_of
 from .rule import Found, Note, Place, at_span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..mappings.names_compiled import FieldName
     from ..mappings.tables import SideName
@@ -132,10 +132,17 @@ def _number(value: object) -> str:
 
 def feeding(side: Side, name: FieldName) -> list[FieldName]:
     """The fields of the recipe that are decided by what a formula of this side asked for."""
-    field = side.field(name)
+    field, places = side.field(name), places_of(side)
     if field is None:
         return []
-    asked, places = _sources(side, field.keys), places_of(side)
+    known = places.feeding.get(name)
+    if known is None:
+        known = places.feeding[name] = _feeding(side, field.keys, places)
+    return known
+
+
+def _feeding(side: Side, keys: Sequence[str], places: Places) -> list[FieldName]:
+    asked = _sources(side, keys)
     rows = _rows_by_key(side_of(side.config), side.config.framework_version)
     found: dict[FieldName, None] = {}
     for number in sorted({number for key in asked for number in rows.get(key, ())}):
@@ -177,13 +184,21 @@ def _apart(subject: Subject) -> frozenset[str]:
     known = subject.worked_out.get(__name__)
     if known is None:
         from .catalog_compiled import OWNED
-        from .registry import compared
 
-        said = (found for _, found in differences(subject, compared(subject.profile)) if found.severity != "info")
-        apart = {field for found in said for field in found.fields}
+        apart = {field for _, found in _differences(subject) if found.severity != "info" for field in found.fields}
         apart.update(name for name in OWNED if _unlike(subject, name))
         known = subject.worked_out[__name__] = frozenset(apart)
     return known  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+
+
+def _differences(subject: Subject) -> Iterable[tuple[str, Found]]:
+    """What the comparison of the fields finds, which the engine has kept where it went before."""
+    known = subject.worked_out.get(DIFFERENCES)
+    if known is not None:
+        return cast("Sequence[tuple[str, Found]]", known)
+    from .registry import compared
+
+    return differences(subject, compared(subject.profile))
 
 
 def _unlike(subject: Subject, name: FieldName) -> bool:

@@ -10,12 +10,12 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.forks import fork_of
 from ..schemas.named_module import named_module
 from ..schemas.purpose import SAID_FIRST, trains_gpt
-from .comparison import differences
+from .comparison import DIFFERENCES, differences
 from .defects import advisories
 from .places import places_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..schemas.diagnostic import Fix, Severity
     from ..schemas.megatron.dialects import Dialect
@@ -121,11 +121,18 @@ class _Run:
 
     def comparisons(self) -> None:
         """Fields that differ between the two files."""
-        if not self.subject.paired:
-            return
+        if self.subject.paired:
+            self._named("comparison", self._differences())
+
+    def _differences(self) -> Iterator[tuple[str, Found]]:
+        """The differences, kept for the rules that ask which fields are not the same."""
         from .registry import compared
 
-        self._named("comparison", differences(self.subject, compared(self.subject.profile)))
+        found: list[tuple[str, Found]] = []
+        for one in differences(self.subject, compared(self.subject.profile)):
+            found.append(one)
+            yield one
+        self.subject.worked_out[DIFFERENCES] = found
 
     def advisories(self) -> None:
         """Known defects of the frameworks."""

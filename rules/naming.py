@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.light_typing import TYPE_CHECKING, cast
 from ..schemas.message import in_chinese
 from .messages_compiled import say
@@ -84,7 +85,5 @@ def describe_origin(side: Side, name: FieldName, spots: list[Spot]) -> tuple[str
 
 def labels(field: FieldName) -> tuple[str, str]:
     """What a recipe field is, in both languages."""
-    from ..mapper.recipe.vocabulary import vocabulary
-
     found = vocabulary().get(field)
     return (field, field) if found is None else (found.en, found.zh)

@@ -89,10 +89,13 @@ class Places:
         self._ends: dict[str, Span] | None = None
         self._end: Span | None = None
         self._spots: dict[str, list[Spot]] = {}
+        self._main: dict[str, Spot | None] = {}
         self._view: SettingsView | None = None
         self._without_effect: list[str] | None = None
         self._meant: dict[tuple[str, str], Setting] | None = None
         self._odd: frozenset[Span | None] | None = None
+        self.feeding: dict[FieldName, list[FieldName]] = {}
+        """The fields that feed a computed quantity, as far as a rule has asked (`computed.feeding`)."""
 
     def without_effect(self) -> list[str]:
         """The keys that the file gives and the framework does not accept."""
@@ -133,6 +136,11 @@ class Places:
 
     def main_spot(self, name: FieldName) -> Spot | None:
         """The key that decides a recipe field most: a written one that has the very value, else the first."""
+        if name not in self._main:
+            self._main[name] = self._main_of(name)
+        return self._main[name]
+
+    def _main_of(self, name: FieldName) -> Spot | None:
         spots = self.spots(name)
         field = self.side.field(name)
         written = [spot for spot in spots if spot.written]

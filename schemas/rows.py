@@ -45,9 +45,13 @@ class Run:
         """The condition or the value of a row cannot be computed; the same."""
         raise NotImplementedError
 
+    reads: dict[str, None]
+    """What the row at hand has read, where the run notes it."""
+
     def follow(self, rows: Iterable[Row]) -> bool:
         """Apply the rows in order; the answer is whether all of them counted."""
         for row in rows:
+            self.reads = {}
             action, _, expression, condition, _ = row
             try:
                 if condition is not None and not condition(self):

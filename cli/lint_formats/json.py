@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.border.outgoing import json_text
+from ...schemas.border.outgoing import json_text, json_with
 from ...schemas.diagnostic import causes_of
 from ...schemas.light_typing import TYPE_CHECKING
 
@@ -14,20 +14,28 @@ if TYPE_CHECKING:
 
 def write(report: Report, language: Language) -> Outgoing:
     """One JSON object."""
-    answer = {
-        "diagnostics": [
-            entry.to_json(language, cause)
-            for entry, cause in zip(report.diagnostics, causes_of(report.diagnostics), strict=True)
-        ],
-        "summary": {
-            **report.counts(),
-            "following": report.following(),
-            "suppressed": report.suppressed,
-            "files": len(report.files),
-            "pairs": len(report.pairs),
-            "profile": report.settings[0],
-            "configuration": report.settings[1],
-            "versions": [{"file": file, **basis.to_json(language)} for file, basis in report.versions],
-        },
+    causes = causes_of(report.diagnostics)
+    summary = {
+        **report.counts(),
+        "following": report.following(),
+        "suppressed": report.suppressed,
+        "files": len(report.files),
+        "pairs": len(report.pairs),
+        "profile": report.settings[0],
+        "configuration": report.settings[1],
+        "versions": [{"file": file, **basis.to_json(language)} for file, basis in report.versions],
     }
-    return json_text(answer)
+    written = report.written or (None,) * len(causes)
+    entries = [
+        text or json_text(entry.to_json(language, cause))
+        for entry, cause, text in zip(report.diagnostics, causes, written, strict=True)
+    ]
+    return json_with("diagnostics", entries, {"summary": summary})
+
+
+def written_ahead(report: Report, language: Language) -> Report:
+    """The report of one pair with its findings written, but for those that follow from another: its place is open."""
+    written = [
+        None if entry.because is not None else json_text(entry.to_json(language)) for entry in report.diagnostics
+    ]
+    return report._replace(written=tuple(written))

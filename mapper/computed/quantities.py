@@ -125,7 +125,7 @@ def _mindformers(config: Config) -> list[Part]:
 def _curve(config: Config, values: Values) -> tuple[Value, ...]:
     """The schedule's own engine reads the configuration; what draws it is noted here."""
     prefixes = SCHEDULE_FEEDS[config.framework]
-    values.again(key for key in config.settings if key.startswith(prefixes))
+    values.again([key for key in config.settings if key.startswith(prefixes)])
     return (rates(config),)
 
 

@@ -140,8 +140,10 @@ def _is_own(name: str, own: set[str]) -> bool:
 
 
 def _callback_places(config: Config) -> Iterator[tuple[str, int]]:
-    for key, setting in config.settings.items():
-        if key.startswith("callbacks[") and key.endswith("].type") and isinstance(setting.value, str):
+    settings = config.settings
+    for key in [key for key in settings if key[:10] == "callbacks["]:
+        value = settings[key].value
+        if key.endswith("].type") and isinstance(value, str):
             place = key[len("callbacks[") : -len("].type")]
             if is_whole_number(place):
-                yield setting.value, int(place)
+                yield value, int(place)

@@ -10,7 +10,7 @@ from .messages_compiled import say
 from .problems import Note, note, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ...schemas.config import Config, Setting
     from ...schemas.diagnostic import Diagnostic
@@ -54,18 +54,19 @@ def mindformers_schedule(config: Config, steps: int | None = None) -> Schedule:
     """The schedules of a MindSpore Transformers YAML."""
     from .mindformers import mindformers_schedule as built
 
-    schedule = _placed(config, lambda: built(mindformers_parameters(config, steps)))
+    near = _near(config)
+    schedule = _placed(config, lambda: built(mindformers_parameters(config, steps, near)))
     found: list[Note] = []
-    section = _section(config)
+    section = _section(config, near)
     if config.dialect != "dynamic" and not any(
-        key.startswith(section) and setting.origin == "explicit" for key, setting in config.settings.items()
+        key.startswith(section) and setting.origin == "explicit" for key, setting in near.items()
     ):
         found.append(note(say.no_lr_schedule))
     elif config.dialect != "dynamic":
         ignored = config.settings.get("optimizer.learning_rate")
         if ignored is not None and ignored.origin == "explicit" and ignored.value is not None:
             found.append(note(say.overridden, value=ignored.value))
-    if any(key.startswith("grouped_lr_schedule.") for key in config.settings):
+    if any(key.startswith("grouped_lr_schedule.") for key in near):
         found.append(note(say.grouped))
     return schedule._replace(notes=(*found, *schedule.notes))
 
@@ -189,18 +190,24 @@ def _undecided(config: Config, setting: Setting, name: str) -> Diagnostic:
 
 # MindSpore Transformers ----------------------------------------------------------------------------------------------
 
+_SECTIONS = ("lr_schedule.", "lr_scheduler.", "grouped_lr_schedule.", "resolved.schedule.")
 _COUNTED = ("total_steps", "warmup_steps", "decay_steps", "decay_start_steps")
 """Arguments that MindSpore Transformers derives from the total, and so does the schedule where the reader could not."""
 
 
-def mindformers_parameters(config: Config, steps: int | None = None) -> MindFormersParameters:
-    """The constructor arguments that MindSpore Transformers ends up with, from the resolved values."""
+def _near(config: Config) -> Mapping[str, Setting]:
+    """What is written of a schedule, and what the framework makes of that."""
+    return {key: setting for key, setting in config.settings.items() if key.startswith(_SECTIONS)}
+
+
+def mindformers_parameters(config: Config, steps: int | None, near: Mapping[str, Setting]) -> MindFormersParameters:
+    """The constructor arguments that MindSpore Transformers ends up with, from the resolved values `near`."""
     from .mindformers import MindFormersParameters
 
-    section = _section(config)
+    section = _section(config, near)
     arguments: dict[str, object] = {}
     missing: list[Diagnostic] = []
-    resolved = dict(_members(config, "resolved.schedule."))
+    resolved = dict(_members(near, "resolved.schedule."))
     for name, setting in resolved.items():
         written = config.settings.get(section + name)
         if setting.decided:
@@ -209,7 +216,7 @@ def mindformers_parameters(config: Config, steps: int | None = None) -> MindForm
             missing.append(problem(say.missing, what=say.steps_of_an_epoch(), remedy=say.give_epoch_samples()))
         elif name not in _COUNTED or (written is not None and not written.decided):
             missing.append(_undecided(config, setting if written is None else written, section + name))
-    for name, setting in _members(config, section):
+    for name, setting in _members(near, section):
         # What the framework works out stands over what is written: a total of -1 is no total.
         if name not in resolved and setting.origin == "explicit" and setting.decided:
             arguments[name] = setting.value
@@ -233,17 +240,17 @@ def mindformers_parameters(config: Config, steps: int | None = None) -> MindForm
     )
 
 
-def _section(config: Config) -> str:
+def _section(config: Config, near: Iterable[str]) -> str:
     """Where the schedule's arguments are written."""
     if config.dialect == "dynamic":
         return "lr_scheduler."
-    grouped = any(key.startswith("grouped_lr_schedule.") for key in config.settings)
+    grouped = any(key.startswith("grouped_lr_schedule.") for key in near)
     return "grouped_lr_schedule.default." if grouped else "lr_schedule."
 
 
-def _members(config: Config, prefix: str) -> list[tuple[str, Setting]]:
+def _members(near: Mapping[str, Setting], prefix: str) -> list[tuple[str, Setting]]:
     """The settings directly below a prefix, by their last name."""
-    found = [(key[len(prefix) :], setting) for key, setting in config.settings.items() if key.startswith(prefix)]
+    found = [(key[len(prefix) :], setting) for key, setting in near.items() if key.startswith(prefix)]
     return [(name, setting) for name, setting in found if "." not in name and "[" not in name]
 
 

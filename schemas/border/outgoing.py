@@ -12,7 +12,7 @@ import sys
 from ..light_typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, NewType
 
     Outgoing = NewType("Outgoing", str)
@@ -126,6 +126,12 @@ def json_text(value: object, indent: int | None = None, default: Callable[[Any],
     if "##" in text:
         text = _without_commands(text, "#\\u0023")
     return cast("Outgoing", text + "\n")
+
+
+def json_with(key: str, entries: Iterable[Outgoing], rest: Mapping[str, object]) -> Outgoing:
+    """One JSON object whose first key is a list of values that are JSON already; the end of its line."""
+    listed = ", ".join([entry[:-1] for entry in entries])
+    return cast("Outgoing", f'{{"{key}": [{listed}], {json_text(rest)[1:]}')
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> Outgoing:

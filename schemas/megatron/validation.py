@@ -92,8 +92,7 @@ def validate(
     own = [row for row in _rows(version) if row.more.stage in stages]
     if fork is not None:
         own = [*fork.before, *(row for row in own if row.target or row.more.to not in fork.lifted), *fork.after]
-    for row in own:
-        run.apply(row)
+    run.follow(own)
     return Validated(run.settings, tuple(run.problems))
 
 
@@ -127,7 +126,7 @@ class Run(rows.Run):
         self.problems: list[Diagnostic] = []
         self.refused = False
         self.locals: dict[str, tuple[Any, tuple[str, ...]] | None] = {}
-        self.reads: dict[str, None] = {}
+        self.reads = {}
         settings["rank"] = Setting("rank", 0, "default")
 
     def __getitem__(self, name: str) -> Any:
@@ -197,11 +196,6 @@ class Run(rows.Run):
         raise UndecidedError(name)
 
     # Applying rows.
-
-    def apply(self, row: Row) -> None:
-        """Apply one row, and remember what it reads."""
-        self.reads = {}
-        self.follow((row,))
 
     def let(self, row: Row, value: Any) -> None:
         """Keep a value for the rows below."""
@@ -354,7 +348,7 @@ def lacking(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     run = Run(dict(config.settings), config.framework_version, config.file, _NO_OPTIONS, config.launch)
     for row in found:
         before = len(run.problems)
-        run.apply(row)
+        run.follow((row,))
         if len(run.problems) > before:
             yield row.more.to, row.more.when, tuple(run.reads)
 

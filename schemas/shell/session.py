@@ -67,10 +67,10 @@ class Session:
         """Where the script's own arguments are named, all of them, and none are given."""
         self.directories: set[str] = set()
         self.files: set[str] = set()
-        self.touched: set[str] = set()
-        """Files that the script itself may have changed by now."""
-        self.removed: set[str] = set()
-        """And those that it may have taken away."""
+        self._touched: set[str] = set()
+        self._removed: set[str] = set()
+        self._changed: list[tuple[str, str | None, bool]] = []
+        """What has come since somebody asked: a name, the folder at that time, and whether the file may be gone."""
         self._know(posixpath.join(cwd, path))
 
     # Budget and notes
@@ -120,10 +120,26 @@ class Session:
 
     def touch(self, name: str, *, gone: bool = False) -> None:
         """A file that the script writes holds something else than it does now."""
-        kept = self.removed if gone else self.touched
-        kept.add(name)
-        if self.state.cwd is not None:
-            kept.add(posixpath.normpath(posixpath.join(self.state.cwd, name)))
+        self._changed.append((name, self.state.cwd, gone))
+
+    @property
+    def touched(self) -> set[str]:
+        """Files that the script itself may have changed by now."""
+        return self._kept(gone=False)
+
+    @property
+    def removed(self) -> set[str]:
+        """And those that it may have taken away."""
+        return self._kept(gone=True)
+
+    def _kept(self, *, gone: bool) -> set[str]:
+        for name, cwd, went in self._changed:
+            kept = self._removed if went else self._touched
+            kept.add(name)
+            if cwd is not None:
+                kept.add(posixpath.normpath(posixpath.join(cwd, name)))
+        self._changed.clear()
+        return self._removed if gone else self._touched
 
     def content(self, path: str) -> Text | None:
         """The text of a file of the tree; None where it has none that is known."""

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from jsonschema import Draft202012Validator
+from jsonschema.validators import extend
 
 from accmap.cli.lean import main
 from accmap.cli.published_schemas import schema_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+    from typing import Any
+
+    from jsonschema import ValidationError
 
 
 class Answer(NamedTuple):
@@ -25,9 +29,31 @@ class Answer(NamedTuple):
     err: str
 
 
+_held: set[tuple[str, int, str]] = set()
+"""Parts of answers that were found to be as their schema says: most of an answer is the defaults, as in all others."""
+
+
+def _once(keyword: str) -> Callable[..., Iterator[ValidationError]]:
+    """The check of a keyword, which the same value does not go through again."""
+    check: Any = Draft202012Validator.VALIDATORS[keyword]
+
+    def held(validator: Any, value: object, instance: object, schema: dict[str, Any]) -> Iterator[ValidationError]:
+        mark = keyword, id(schema), json.dumps(instance)
+        if mark not in _held:
+            found = list(check(validator, value, instance, schema))
+            if not found:
+                _held.add(mark)
+            yield from found
+
+    return held
+
+
+_Validator: Any = extend(Draft202012Validator, {keyword: _once(keyword) for keyword in ("$ref", "allOf")})
+
+
 @cache
-def validator(kind: str) -> Draft202012Validator:
-    return Draft202012Validator(schema_of(kind))
+def validator(kind: str) -> Any:
+    return _Validator(schema_of(kind))
 
 
 def kind_of(words: list[str], answer: object) -> str:
@@ -55,6 +81,12 @@ def held_to_its_schema(words: list[str], out: str, folder: Path) -> None:
         path = folder / words[words.index("--report") + 1]
         if path.is_file():
             validator("convert").validate(json.loads(path.read_text("utf-8")))
+
+
+@pytest.fixture
+def held() -> Callable[[list[str], str, Path], None]:
+    """The check that every answer goes through."""
+    return held_to_its_schema
 
 
 @pytest.fixture

@@ -25,11 +25,22 @@ LINES = {
 
 @pytest.mark.parametrize("name", sorted(LINES))
 def test_an_answer_is_as_its_schema_says(accmap, name: str) -> None:
-    schema = json.loads(accmap("schema", name).out)
-    jsonschema.Draft202012Validator.check_schema(schema)
     answer = accmap(*LINES[name])
     assert answer.code in (0, 1), answer.err
-    jsonschema.validate(json.loads(answer.out), schema)
+    validator = jsonschema.Draft202012Validator(json.loads(accmap("schema", name).out))
+    validator.validate(json.loads(answer.out))  # by the library alone; every answer is held by what remembers parts
+
+
+@pytest.mark.parametrize(("name", "path"), [("show", ("values", 3, "origin")), ("lint", ("diagnostics", 0, "effect"))])
+def test_a_part_that_is_not_as_its_schema_says_is_found_each_time(accmap, held, tmp_path, name: str, path) -> None:
+    answer = json.loads(accmap(*LINES[name]).out)
+    part = answer
+    for step in path[:-1]:
+        part = part[step]
+    part[path[-1]] = "elsewhere"
+    for _ in range(2):
+        with pytest.raises(jsonschema.ValidationError, match="elsewhere"):
+            held(LINES[name], json.dumps(answer), tmp_path)
 
 
 @pytest.mark.parametrize(
