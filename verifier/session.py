@@ -123,14 +123,37 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     built = time.perf_counter(), time.process_time()
     rounded = job.blueprint.rounded
     drawn = {name: draw.weight(name, shape, job.seed, rounded=rounded) for name, shape in shapes.items()}
-    batches = [_batch(plan) for plan in job.inputs]
+    model.load(drawn)
     if job.trace:
         note("tracing")
-        model.load(drawn)
-        arrays.update({f"trace/{name}": array for name, array in model.traced(batches[0]).items()})
+        arrays.update({f"trace/{name}": array for name, array in model.traced(_batch(job.inputs[0])).items()})
         return Outcome(values, arrays)
+    _train(job, model, drawn, values, arrays, note)
+    if job.blueprint.rates is not None and isinstance(backend, Scheduling) and job.steps > 1:
+        note("learning rates")
+        values["rates"] = backend.rates(job.blueprint.rates)
+    if job.padded_input is not None:
+        note("padding token")
+        model.load(drawn)
+        values["padded"] = model.forward(_batch(job.padded_input))
+    values["stand_ins"] = backend.stand_ins()
+    ended = time.perf_counter(), time.process_time()
+    values["seconds"] = {"build": built[0] - started[0], "run": ended[0] - built[0]}
+    values["cpu"] = {"build": built[1] - started[1], "run": ended[1] - built[1]}
+    return Outcome(values, arrays)
+
+
+def _train(
+    job: Job,
+    model: Model,
+    drawn: Mapping[str, Array],
+    values: dict[str, Any],
+    arrays: dict[str, Array],
+    note: Callable[[str], None],
+) -> None:
+    """The first gradients, the steps after them, and the optimizer alone."""
     note("gradients")
-    model.load(drawn)
+    batches = [_batch(plan) for plan in job.inputs]
     losses = [model.backward(batches[0])]
     arrays["logits"] = model.logits()
     gradients = model.gradients()
@@ -150,18 +173,6 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
         arrays.update({f"expert_bias/{name}": after[name] for name in after if name.endswith("expert_bias")})
         note("optimizer probe")
         _probe(job, model, drawn, gradients, values, arrays)
-        if job.blueprint.rates is not None and isinstance(backend, Scheduling):
-            note("learning rates")
-            values["rates"] = backend.rates(job.blueprint.rates)
-    if job.padded_input is not None:
-        note("padding token")
-        model.load(drawn)
-        values["padded"] = model.forward(_batch(job.padded_input))
-    values["stand_ins"] = backend.stand_ins()
-    ended = time.perf_counter(), time.process_time()
-    values["seconds"] = {"build": built[0] - started[0], "run": ended[0] - built[0]}
-    values["cpu"] = {"build": built[1] - started[1], "run": ended[1] - built[1]}
-    return Outcome(values, arrays)
 
 
 def _probe(

@@ -200,10 +200,13 @@ def _near(config: Config) -> Mapping[str, Setting]:
     return {key: setting for key, setting in config.settings.items() if key.startswith(_SECTIONS)}
 
 
-def mindformers_parameters(config: Config, steps: int | None, near: Mapping[str, Setting]) -> MindFormersParameters:
+def mindformers_parameters(
+    config: Config, steps: int | None = None, near: Mapping[str, Setting] | None = None
+) -> MindFormersParameters:
     """The constructor arguments that MindSpore Transformers ends up with, from the resolved values `near`."""
     from .mindformers import MindFormersParameters
 
+    near = _near(config) if near is None else near
     section = _section(config, near)
     arguments: dict[str, object] = {}
     missing: list[Diagnostic] = []
