@@ -397,7 +397,7 @@ class RecipeReading:
         for key, setting in self.config.settings.items():
             if setting[2] != "explicit":
                 continue
-            if setting.acceptance == "unknown" and self._is_anothers(key):
+            if self._is_anothers(key, setting):
                 left.append(self._without_row(key, setting))
             elif setting.acceptance != "accepted":
                 en, zh = _ACCEPTANCE[setting.acceptance]
@@ -415,8 +415,10 @@ class RecipeReading:
                 left.append(self._without_row(key, setting))
         return left
 
-    def _is_anothers(self, key: str) -> bool:
+    def _is_anothers(self, key: str, setting: Setting) -> bool:
         """Whether an argument is an earlier version's or another program's, and what it does is known."""
+        if setting.acceptance != "unknown":
+            return False
         reason = self.table.megatron_reason(key) if self.side == "megatron" else None
         return reason is not None and reason.elsewhere
 

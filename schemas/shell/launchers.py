@@ -424,9 +424,7 @@ def _options_of(table: Launcher, words: Sequence[Field]) -> _Options:
             if _script_like(word):
                 break
             doubtful |= word.known() is None
-            later = (
-                _behind_unknown(words, at) if word.known() is None else _behind_placeholder(words, at, flags, script)
-            )
+            later = _behind_word(words, at, flags, script)
             if later == at:
                 break
             at = later
@@ -450,8 +448,13 @@ _NO_SCRIPT = (*_MODULE, "no-python")
 """Options behind which the program is no file of Python's."""
 
 
-def _behind_placeholder(words: Sequence[Field], at: int, flags: set[str], script: int) -> int:
-    """Where a launcher's options go on behind words such as those of `--master_addr your master IP`, or its script."""
+def _behind_word(words: Sequence[Field], at: int, flags: set[str], script: int) -> int:
+    """Where a launcher's options go on behind a word that is none, or where its script stands.
+
+    Placeholders such as `--master_addr your master IP` leave words between the options.
+    """
+    if words[at].known() is None:
+        return _behind_unknown(words, at)
     if not flags.isdisjoint(_NO_SCRIPT):
         return at
     return next((later for later in range(at, script) if _option_like(words[later])), max(script, at))

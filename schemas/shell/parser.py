@@ -182,8 +182,7 @@ class Parser:
             if reserved in _CLOSERS:
                 if reserved in closers:
                     break
-                if reserved != "in":
-                    self._refuse(at, reserved)
+                self._refuse(at, reserved)
             items.append(self._item())
         if not items and not may_be_empty:
             self._refuse(self.at)
@@ -239,8 +238,8 @@ class Parser:
             raise ShellSyntaxError(say.unfinished(found=say.a_command()), self.code.place(max(at - 1, 0), at))
         if text[at] == "(":
             return self._redirected(self._parenthesis())
-        word = reserved_word(text, at) if text[at] in "iwufcs{[" else ""
-        if not word or word == "in":
+        word = reserved_word(text, at) if text[at] in "iwufcs{[ted}" else ""
+        if not word or word == "time":
             return self._simple()
         self._enter(at)
         self.at = at + len(word)

@@ -26,7 +26,22 @@ def missing(path: str) -> SourceText:
 
 @pytest.mark.parametrize(
     "script",
-    ["f()\n  exit 1\n", "f() a=1\n", "function f\necho a\n", "f() >x\n", "if true; then\nfi\n", "a && ; b\n"],
+    [
+        "f()\n  exit 1\n",
+        "f() a=1\n",
+        "function f\necho a\n",
+        "f() >x\n",
+        "if true; then\nfi\n",
+        "a && ; b\n",
+        "a=1\ndone\n",
+        "echo a | then\n",
+        "}\n",
+        "(:) esac\n",
+        "echo a; in\n",
+        "f() { in; }\n",
+        "a && do\n",
+        "{ :; } }\n",
+    ],
 )
 def test_what_bash_stops_at_is_named_as_bash_names_it(script: str, tmp_path: Path) -> None:
     file = tmp_path / "run.sh"
