@@ -57,7 +57,8 @@ def balancing(job: dict[str, typing.Any]) -> dict[str, object]:
     scores = ms.Tensor(np.array(job["scores"], np.float32))
     length, batch = job["length"], job["batch"]
     further = [scores] if job["by_scores"] else [ms.Tensor(np.log(np.array(job["scores"], np.float32)))]
-    router._compute_aux_loss(*further, scores, length, batch)
+    others = ms.Tensor(np.zeros((length * batch, CHOSEN), np.int32))  # whom a bias or groups chose
+    router._compute_aux_loss(*further, scores, length, batch, others)
     return {"told": told[0]}
 
 
