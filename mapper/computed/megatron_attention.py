@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 _BETA_FAST, _BETA_SLOW, _ORIGINAL = 32.0, 1.0, 4096
 """`transformer_config.py:MLATransformerConfig`: no argument sets them."""
-_FACTOR, _LOW, _HIGH, _OLD_LENGTH = 8.0, 1.0, 4.0, 8192
-"""`rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`, `gpt_model.py:GPTModel.__init__`."""
 _LONGEST_FUSED, _SHORT_FUSED = 4096, 128
 """`fused_softmax.py:FusedScaleMaskSoftmax.is_kernel_available`; of a short sequence a block takes more rows."""
 
@@ -25,6 +23,15 @@ class Rotary(NamedTuple):
 
     frequencies: tuple[float, ...]
     amplitude: float
+
+
+class Bend(NamedTuple):
+    """`rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`, `gpt_model.py:GPTModel.__init__`."""
+
+    factor: float = 8.0
+    low: float = 1.0
+    high: float = 4.0
+    length: float = 8192
 
 
 def scale(args: Values) -> float:
@@ -52,6 +59,7 @@ def rotary(args: Values) -> Rotary | None:
     `training/argument_utils.py:gpt_config_from_args`), and none of them that of Llama's scaling.
     """
     args.require_known_network()
+    _require_known_rotary(args)
     kind = args.position_embedding_type
     if args.multi_latent_attention:
         if args.rope_type == "rope":
@@ -63,7 +71,8 @@ def rotary(args: Values) -> Rotary | None:
         raise UndecidedError
     found = _plain(args.kv_channels, args)
     if args.use_rope_scaling:
-        found = tuple(map(_llama, found))
+        bend = _bend(args)
+        found = tuple(_llama(one, bend) for one in found)
     factor = args.rotary_seq_len_interpolation_factor if args.does("interpolation") else None
     if factor is not None:
         found = tuple(one / factor for one in found)
@@ -77,15 +86,32 @@ def _plain(width: int, args: Values) -> tuple[float, ...]:
     return tuple(1.0 / base ** (number / dim) for number in range(0, dim, 2))
 
 
-def _llama(frequency: float) -> float:
+def _require_known_rotary(args: Values) -> None:
+    """MindSpeed-LLM 2.1–26.1 `rotary_pos_embedding.py:rotary_embedding_init_wrapper`: scalings of its own."""
+    kind = args.rope_scaling_type
+    if kind in ("longrope", "plm") or (args.dynamic_factor or 1) > 1:
+        raise UndecidedError
+    if kind == "yarn" and (not args.multi_latent_attention or (args.beta_fast, args.beta_slow) != (32, 1)):
+        raise UndecidedError
+
+
+def _bend(args: Values) -> Bend:
+    """MindSpeed-LLM 2.1–26.1 `rotary_pos_embedding.py:apply_llama3_scaling` takes its own arguments."""
+    if args.rope_scaling_type != "llama3":
+        return Bend()
+    length = args.original_max_position_embeddings
+    return Bend(float(args.rope_scaling_factor), float(args.low_freq_factor), float(args.high_freq_factor), length)
+
+
+def _llama(frequency: float, bend: Bend) -> float:
     """`rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`."""
     length = 2 * pi / frequency
-    if length < _OLD_LENGTH / _HIGH:
+    if length < bend.length / bend.high:
         return frequency
-    if length > _OLD_LENGTH / _LOW:
-        return frequency / _FACTOR
-    smooth = (_OLD_LENGTH / length - _LOW) / (_HIGH - _LOW)
-    return (1 - smooth) * frequency / _FACTOR + smooth * frequency
+    if length > bend.length / bend.low:
+        return frequency / bend.factor
+    smooth = (bend.length / length - bend.low) / (bend.high - bend.low)
+    return (1 - smooth) * frequency / bend.factor + smooth * frequency
 
 
 def _yarn(args: Values) -> Rotary:

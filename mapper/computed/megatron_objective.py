@@ -70,7 +70,14 @@ def terms(args: Values) -> dict[str, Value]:
     return found
 
 
+_ALIKE = ("aux_loss", "pai_megatron_aux_loss")
+"""MindSpeed-LLM `tasks/models/common/pai_megatron.py:pai_megatron_aux_loss`: Megatron-LM's own term."""
+
+
 def _of_router(args: Values) -> Iterator[tuple[str, float]]:
+    own = args.written("moe_router_load_balancing_type")
+    if args.moe_aux_loss_coeff and own and own[-1] not in _ALIKE:
+        raise UndecidedError  # a fork's own balancing, over tokens and with divisions of its own
     kinds, coefficients = _listed(args.moe_router_load_balancing_type), _listed(args.moe_aux_loss_coeff)
     if len(kinds) != len(coefficients):
         raise UndecidedError

@@ -88,14 +88,14 @@ def _get_mscale(factor: float, mscale: float) -> float:
     return 1.0 if factor <= 1 else 0.1 * mscale * math.log(factor) + 1.0
 
 
-def windows(config: Values) -> list[tuple[int, int] | None]:
-    """1.6–2.1 `flash_attention.py:FlashAttention._is_layer_window_attention`.
+def windows(config: Values, dialect: str) -> list[tuple[int, int] | None]:
+    """1.6–2.1 `flash_attention.py:FlashAttention._is_layer_window_attention`; the dynamic graph's has no window.
 
     The attention gives the first two layers the number 1 (`attention.py:Attention.__init__`), which is then counted on.
     """
     config.require_known_network()
     count, window, skip = layers_in(config.num_layers), config.window_size, config.window_attn_skip_freq
-    if not window or not config.does("windows"):
+    if not window or dialect != "static" or not config.does("windows"):
         return [None] * count
     left, right = cast("tuple[int, int]", window)
     sight = (int(left), int(right))

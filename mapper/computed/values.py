@@ -65,6 +65,13 @@ class Values:
             raise UndecidedError(key)
         return setting.value
 
+    def written(self, key: str) -> tuple[str, ...]:
+        """The words of the file behind a value, where a fork's own say it; empty where they are the value's."""
+        setting = self._settings.get(self._prefix + key)
+        if setting is None or setting.origin != "derived" or setting.raw is None:
+            return ()
+        return setting.raw
+
     def does(self, word: str) -> bool:
         """Whether the code of this version does what a word of facts.yaml stands for."""
         return self._config.framework_version in SINCE[self._config.framework][word]

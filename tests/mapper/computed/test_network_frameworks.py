@@ -29,6 +29,7 @@ TREES = os.environ.get("ACCMAP_MEGATRON_TREES", "")
 WHEELS = os.environ.get("ACCMAP_MINDFORMERS_WHEELS", "")
 MEGATRON = ("0.12", "0.16", "0.19")
 MINDFORMERS = ("1.9", "1.8", "1.7", "2.1")
+DYNAMIC = ("2.1", "2.0")
 YAML = """
 use_legacy: False
 run_mode: train
@@ -56,7 +57,36 @@ def mindformers(version: str, case: dict[str, Any]) -> Config:
     return config_of(SourceText("n.yaml", text), ReadOptions(mindformers=version), path="n.yaml")
 
 
+DYNAMIC_RUN: dict[str, Any] = {
+    "training": {"steps": 10, "local_batch_size": 1, "global_batch_size": 1},
+    "optimizer": {"type": "AdamW", "weight_decay": 0.1},
+    "lr_scheduler": {"type": "ConstantWarmUpLR", "learning_rate": 1.0e-4, "warmup_steps": 0},
+    "train_dataset": {"dataloader": {"type": "BlendedMegatronDatasetDataLoader"}},
+}
+DYNAMIC_TYPES = ("qwen3", "deepseek_v3")
+"""The dynamic graph has classes for them, and the static graph's cases are built there too."""
+
+
+def dynamic_run(case: dict[str, Any]) -> dict[str, Any]:
+    model = section(case)
+    return {**DYNAMIC_RUN, "model": {**model, "architectures": model["architectures"][0]}}
+
+
+def dynamic(version: str, case: dict[str, Any]) -> Config:
+    options = ReadOptions(mindformers=version, dialect="dynamic", world_size=1)
+    return config_of(SourceText("n.yaml", yaml.safe_dump(dynamic_run(case))), options, path="n.yaml")
+
+
+def section(case: dict[str, Any]) -> dict[str, Any]:
+    return yaml.safe_load(f"{{{CASES['mindformers_base']}, {case['model']}}}")
+
+
+READERS = {"megatron": megatron, "mindformers": mindformers, "dynamic": dynamic}
+
+
 def of(framework: str, version: str) -> list[dict[str, Any]]:
+    if framework == "dynamic":
+        return [case for case in CASES["mindformers"] if section(case)["model_type"] in DYNAMIC_TYPES]
     return [case for case in CASES[framework] if version in case.get("versions", [version])]
 
 
@@ -73,10 +103,13 @@ def _built(framework: str, version: str) -> list[dict[str, Any]]:
             for case in of(framework, version)
         ]
         command = [sys.executable, "-B", str(HERE / "megatron_network.py"), os.path.join(TREES, version)]
+    elif framework == "dynamic":
+        environment["PYTHONPATH"] = os.path.join(WHEELS, f"{version}.0")
+        jobs = [{"run": dynamic_run(case)} for case in of(framework, version)]
+        command = [sys.executable, "-B", str(HERE / "dynamic_network.py")]
     else:
         environment["PYTHONPATH"] = os.path.join(WHEELS, f"{version}.0") if version != "1.9" else ""
-        texts = [f"{{{CASES['mindformers_base']}, {case['model']}}}" for case in of(framework, version)]
-        jobs = [{"model": yaml.safe_load(text)} for text in texts]
+        jobs = [{"model": section(case)} for case in of(framework, version)]
         command = [sys.executable, "-B", str(HERE / "mindformers_network.py")]
     given = "".join(json.dumps(job) + "\n" for job in jobs)
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, env=environment)
@@ -115,7 +148,7 @@ def held(framework: str, version: str) -> list[str]:
     """The cases whose count is not the real one, with both."""
     wrong: list[str] = []
     for case, answer in zip(of(framework, version), _built(framework, version), strict=True):
-        config = megatron(version, case) if framework == "megatron" else mindformers(version, case)
+        config = READERS[framework](version, case)
         found = computed_of(config)
         if "refused" in answer:
             wrong.append(f"{case['name']}: {answer}")
@@ -129,6 +162,11 @@ def held(framework: str, version: str) -> list[str]:
     return wrong
 
 
+def built(framework: str, version: str) -> list[dict[str, Any]]:
+    """What the real classes say of every case, for the other proofs too."""
+    return _built(framework, version)
+
+
 def _formulas(framework: str, config: Config) -> tuple[float, Any, list[Any]]:
     if framework == "megatron":
         args = Values(config)
@@ -136,14 +174,14 @@ def _formulas(framework: str, config: Config) -> tuple[float, Any, list[Any]]:
     values = Values(config, "resolved.transformer.")
     made_by = model_class(config.value("resolved.model.class"), config.dialect, config.framework_version)
     found = mindformers_attention
-    return found.scale(values, made_by), found.rotary(values, made_by), found.windows(values)
+    return found.scale(values, made_by), found.rotary(values, made_by), found.windows(values, config.dialect)
 
 
 def turned(framework: str, version: str) -> list[str]:
     """The cases whose attention is not the real one's."""
     wrong: list[str] = []
     for case, answer in zip(of(framework, version), _built(framework, version), strict=True):
-        config = megatron(version, case) if framework == "megatron" else mindformers(version, case)
+        config = READERS[framework](version, case)
         scale, rotary, windows = _formulas(framework, config)
         real = answer["attention"]
         told = [f"{case['name']}: {scale} for {real['scale']}"] if scale != pytest.approx(real["scale"], 1e-6) else []
@@ -176,3 +214,13 @@ def test_the_parameters_of_mindformers(version: str) -> None:
     assert len(of("mindformers", version)) >= 12
     assert held("mindformers", version) == []
     assert turned("mindformers", version) == []
+
+
+@pytest.mark.parametrize("version", DYNAMIC)
+def test_the_parameters_of_the_dynamic_graph(version: str) -> None:
+    pytest.importorskip("mindformers")
+    if not os.path.isdir(os.path.join(WHEELS, f"{version}.0")):
+        pytest.skip(f"no MindSpore Transformers {version}: ACCMAP_MINDFORMERS_WHEELS names no folder of wheels")
+    assert len(of("dynamic", version)) >= 30
+    assert held("dynamic", version) == []
+    assert turned("dynamic", version) == []

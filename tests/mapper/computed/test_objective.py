@@ -47,6 +47,28 @@ def mindformers(case: dict[str, Any]) -> Config:
     return config_of(SourceText("n.yaml", text), options, path="n.yaml")
 
 
+def dynamic(case: dict[str, Any]) -> Config:
+    """Ten updates of eight samples on two devices, of which the case says more."""
+    data: dict[str, Any] = {"type": "BlendedMegatronDatasetDataLoader", "sizes": [80, 0, 0]}
+    run: dict[str, Any] = {
+        "training": {"steps": 10, "local_batch_size": 2, "global_batch_size": 8, **case.get("training", {})},
+        "optimizer": {"type": "AdamW"},
+        "lr_scheduler": {"type": "ConstantWarmUpLR", "learning_rate": 1.0e-4, "warmup_steps": 0},
+        "parallelism": case.get("parallelism", {}),
+        "train_dataset": {
+            "dataloader": {**data, "config": {"seq_length": 64, "eod_mask_loss": True}, **case.get("data", {})}
+        },
+        "model": {
+            "model_type": "deepseek_v3", "architectures": "DeepseekV3ForCausalLM", "num_hidden_layers": 2,
+            "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 1000, "seq_length": 64, "n_routed_experts": 8,
+            "num_experts_per_tok": 2, "moe_aux_loss_coeff": 0.01, "pad_token_id": -1, "num_nextn_predict_layers": 1,
+            "mtp_loss_scaling_factor": 0.3, **case.get("model", {}),
+        },
+    }  # fmt: skip
+    options = ReadOptions(mindformers=case["version"], dialect="dynamic", world_size=2)
+    return config_of(SourceText("n.yaml", yaml.safe_dump(run)), options, path="n.yaml")
+
+
 def told(config: Config, names: dict[str, Any]) -> dict[str, Any]:
     found = {name: computed_of(config)[f"computed.{name}"] for name in names}  # type: ignore[index]
     return {name: entry.value if entry.decided else None for name, entry in found.items()}
@@ -60,6 +82,11 @@ def test_megatron(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", CASES["mindformers"], ids=lambda case: str(case.get("change", ""))[:60])
 def test_mindformers(case: dict[str, Any]) -> None:
     assert told(mindformers(case), case["expect"]) == case["expect"]
+
+
+@pytest.mark.parametrize("case", CASES["dynamic"], ids=lambda case: f"{case['version']} {case['expect']}"[:80])
+def test_dynamic(case: dict[str, Any]) -> None:
+    assert told(dynamic(case), case["expect"]) == case["expect"]
 
 
 def test_what_no_key_undoes_is_a_row_of_the_report(tmp_path: Path) -> None:

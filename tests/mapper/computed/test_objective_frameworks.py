@@ -195,3 +195,33 @@ def test_the_objective_of_mindformers(version: str) -> None:
     assert len(found) == len(jobs), done.stderr[-2000:]
     told = [one.get("losses", one.get("parts", one)) for one in found]
     assert [one for one in zip(jobs, told, wanted, strict=True) if one[1] != pytest.approx(one[2], rel=1e-5)] == []
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.0"])
+def test_the_objective_of_the_dynamic_graph(version: str) -> None:
+    pytest.importorskip("mindformers")
+    wheel = os.path.join(os.environ.get("ACCMAP_MINDFORMERS_WHEELS", ""), f"{version}.0")
+    if not os.path.isdir(wheel):
+        pytest.skip(f"no MindSpore Transformers {version}: ACCMAP_MINDFORMERS_WHEELS names no folder of wheels")
+    import numpy as np
+
+    random, length, batch, experts = np.random.default_rng(1), 4, 2, 4
+    scores = random.dirichlet(np.ones(experts), (length, batch))  # as the router sees a micro batch
+    groups = {"aux_loss": [...], "seq_aux_loss": [(slice(None), one) for one in range(batch)]}
+    shared = {"length": length, "batch": batch, "coefficient": 0.5, "by_scores": version == "2.1"}
+    jobs: list[dict[str, Any]] = [
+        {"kind": kind, "scores": scores.reshape(-1, experts).tolist(), **shared} for kind in groups
+    ]
+    wanted = [0.5 * _balance(scores, group) for group in groups.values()]
+    logits, labels = random.normal(size=(32, 10)), random.integers(0, 10, 32)
+    mask = (random.random(32) > 0.3).astype(float)
+    jobs.append({"mask": mask.tolist(), "logits": logits.tolist(), "labels": labels.tolist()})
+    losses = np.log(np.exp(logits).sum(-1)) - logits[np.arange(32), labels]
+    wanted.append(float((losses * mask).sum() / mask.sum()))
+    given = "".join(json.dumps(job) + "\n" for job in jobs)
+    command = [sys.executable, "-B", str(HERE / "dynamic_objective.py")]
+    environment = {**os.environ, "PYTHONPATH": wheel}
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, env=environment)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(found) == len(jobs), done.stderr[-2000:]
+    assert [one.get("told", one) for one in found] == pytest.approx(wanted, rel=1e-5)

@@ -17,7 +17,8 @@ from accmap.mapper.computed.quantities import computed_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from test_network_frameworks import CASES, HERE, TREES, WHEELS, megatron, mindformers
+from test_network_frameworks import CASES, DYNAMIC, HERE, TREES, WHEELS, dynamic, megatron, mindformers, of
+from test_network_frameworks import built as networks
 
 pytestmark = pytest.mark.frameworks
 
@@ -104,6 +105,9 @@ def unlike(case: dict[str, Any], answer: dict[str, Any], found: dict[str, Any]) 
 
 
 def held(framework: str, version: str) -> list[str]:
+    if framework == "dynamic":
+        pairs = zip(of(framework, version), networks(framework, version), strict=True)
+        return [one for case, answer in pairs for one in unlike(case, answer, computed_of(dynamic(version, case)))]
     cases = cases_of(framework, version)
     assert len(cases) >= 12
     answers = built(framework, version)
@@ -126,3 +130,11 @@ def test_the_weights_of_mindformers(version: str) -> None:
     if version != "1.9" and not os.path.isdir(os.path.join(WHEELS, f"{version}.0")):
         pytest.skip(f"no MindSpore Transformers {version}: ACCMAP_MINDFORMERS_WHEELS names no folder of wheels")
     assert held("mindformers", version) == []
+
+
+@pytest.mark.parametrize("version", DYNAMIC)
+def test_the_weights_of_the_dynamic_graph(version: str) -> None:
+    pytest.importorskip("mindformers")
+    if not os.path.isdir(os.path.join(WHEELS, f"{version}.0")):
+        pytest.skip(f"no MindSpore Transformers {version}: ACCMAP_MINDFORMERS_WHEELS names no folder of wheels")
+    assert held("dynamic", version) == []

@@ -16,7 +16,7 @@ from accmap.mapper.computed import mindformers_attention
 from accmap.mapper.differences import differences
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.translate import mindformers_file, read_back
-from accmap.mapper.translate.translation import translate
+from accmap.mapper.translate.translation import translate, translate_recipe
 from accmap.mapper.translate.update import update
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
@@ -61,6 +61,17 @@ def test_a_difference_has_its_row(case: dict[str, Any]) -> None:
         assert rows[field].en
         assert rows[field].zh
         assert not rows[field].carried or wanted[0] == "approximate"
+
+
+@pytest.mark.parametrize("field", ["norm.epsilon", "position.rotary_base", "optimizer.beta2", "run.seed"])
+def test_what_a_default_decides_is_a_difference_whoever_forgot_it(field: str) -> None:
+    # The translation says so itself; what is read back says it where the translation is silent.
+    source = config(next(case for case in CASES if case["name"].startswith("what a script leaves open")))
+    silent = translate_recipe(recipe_of(source), source, "mindformers", "1.9")
+    assert [row.status for row in silent.rows if row.field == field] == ["unresolved"]
+    silent = silent._replace(rows=tuple(row for row in silent.rows if row.field != field))
+    found = read_back.read_back(silent, source)
+    assert [(row.status, row.impact) for row in found.rows if row.field == field] == [("unresolved", "numerics")]
 
 
 @pytest.mark.parametrize("source", [SCRIPT, YAML], ids=["script", "yaml"])
