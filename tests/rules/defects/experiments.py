@@ -645,5 +645,15 @@ def def124() -> dict[str, Any]:
     return {"split": bool(getattr(_sinks(), "tensor_model_parallel", False))}
 
 
+def def196() -> dict[str, Any]:
+    """The group that the printed balancing loss is summed over, after the first print."""
+    from megatron.core.transformer.moe import moe_utils
+
+    tracker = {"load_balancing_loss": {"values": torch.ones(1), "reduce_group": "ranks", "avg_group": None}}
+    mock.patch.object(moe_utils, "get_moe_layer_wise_logging_tracker", return_value=tracker, create=True).start()
+    moe_utils.clear_aux_losses_tracker()
+    return {"group": tracker["load_balancing_loss"]["reduce_group"]}
+
+
 if __name__ == "__main__":
     print(json.dumps(globals()[sys.argv[2].lower()]()))
