@@ -18,7 +18,7 @@ class ModuleFields(NamedTuple):
 
 
 _LINEAR = ("model.bias_linear",)
-_NORM = ("norm.type", "norm.epsilon", "norm.zero_centered_gamma")
+_NORM = ("norm.type", "norm.epsilon", "norm.zero_centered_gamma", "precision.norm_dtype")
 _POSITION = (
     "position.type", "position.rotary_base", "position.rotary_fraction", "position.rotary_interleaved",
     "position.interpolation_factor", "position.nope_interval", "position.scaling.enabled", "position.scaling.factor",

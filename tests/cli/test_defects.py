@@ -226,3 +226,42 @@ def test_an_installed_package_decides(version: str | None, older: bool, bounded:
     rows = advisories_of()
     asked = {code: beside(rows[code], versions) for code in ("DEF076", "DEF108", "DEF048", "DEF001")}
     assert asked == {"DEF076": older, "DEF108": bounded, "DEF048": newer, "DEF001": True}
+
+
+@pytest.mark.parametrize(
+    ("megatron", "found"), [("0.16", {"DEF005": "info", "DEF520": "info"}), ("0.17", {"DEF520": "warning"})]
+)
+def test_two_defects_that_make_the_same_mistake_cancel(accmap: Any, megatron: str, found: dict[str, str]) -> None:
+    example = ROOT / "examples" / "qwen3_dense"
+    script = (example / "megatron.sh").read_text("utf-8")
+    yaml = (example / "mindformers.yaml").read_text("utf-8")
+    files = {
+        "a.sh": script.replace("--bf16", "--bf16 --fp32-residual-connection"),
+        "a.yaml": yaml.replace("rotary_dtype: float32", "rotary_dtype: float32\n    residual_dtype: float32"),
+    }
+    words = (
+        "a.sh",
+        "a.yaml",
+        "--megatron",
+        megatron,
+        "--mindformers",
+        "1.7",
+        "--select",
+        "DEF",
+        "--no-config",
+        "--no-cache",
+    )
+    answer = accmap("lint", *words, "--format", "json", files=files)
+    said = {one["code"]: one for one in json.loads(answer.out)["diagnostics"]}
+    asked = {code: said[code]["severity"] for code in ("DEF005", "DEF520") if code in said}
+    assert asked == found
+    assert ("Both sides have this defect" in said["DEF520"]["message"]) == (megatron == "0.16")
+
+
+def test_comments_and_baselines_are_for_them_too(accmap: Any, tmp_path: Path) -> None:
+    words = ("lint", "a.sh", "--megatron", "0.15", "--no-config", "--no-cache", "--select", "DEF001")
+    assert accmap(*words, files=FILES).code == 1
+    assert accmap(*words, "--write-baseline", "known.json").code == 0
+    assert accmap(*words, "--baseline", "known.json").code == 0
+    text = UNDER_CONTEXT.replace("torchrun", "# accmap: ignore-file[DEF001] measured\ntorchrun", 1)
+    assert accmap(*words, files={"a.sh": text}).code == 0

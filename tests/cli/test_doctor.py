@@ -127,6 +127,17 @@ def test_known_defects_of_what_is_installed(accmap, machine) -> None:
     assert "DEF501" not in accmap("doctor").out
 
 
+def test_known_defects_of_an_engine_beneath(accmap, machine) -> None:
+    def told(**versions: str) -> set[str]:
+        machine(**versions)
+        return {entry["id"] for entry in json.loads(accmap("doctor", "--format", "json").out)["defects"]}
+
+    megatron = {"megatron-core": "0.14.0"}
+    assert "DEF076" not in told(**megatron)
+    assert "DEF076" in told(**megatron, **{"transformer-engine": "2.6.0"})
+    assert "DEF076" not in told(**megatron, **{"transformer-engine": "2.7.0"})
+
+
 def test_known_defects_of_a_file(accmap, machine) -> None:
     machine(python="3.11.0")
     script = (EXAMPLES / "qwen3_moe/megatron.sh").read_text("utf-8")

@@ -106,6 +106,20 @@ def test_the_first_divergence_its_settings_and_the_next_dump(
     assert any("norm." in line for line in lines)
 
 
+@pytest.mark.parametrize(("version", "named"), [("1.6", ["DEF531"]), ("1.7", [])])
+def test_a_known_defect_behind_the_first_divergence(
+    accmap, dumps: dict[str, str], version: str, named: list[str]
+) -> None:
+    yaml = Path(PAIR[1]).read_text("utf-8")
+    half = yaml.replace("layernorm_compute_dtype: float32", "layernorm_compute_dtype: bfloat16")
+    assert half != yaml
+    words = ("dump", "compare", dumps["fault"], dumps["b"], "--config", PAIR[0], "a.yaml", "--mindformers", version)
+    answer = accmap(*words, "--format", "json", files={"a.yaml": half})
+    first = json.loads(answer.out)["parts"][0]["first_divergence"]
+    assert [one["code"] for one in first["defects"]] == named
+    assert ("DEF531" in accmap(*words).out) == bool(named)
+
+
 def test_json_is_as_its_schema_says(accmap, dumps: dict[str, str], tmp_path: Path) -> None:
     schema = json.loads(accmap("schema", "dump-compare").out)
     lines = (

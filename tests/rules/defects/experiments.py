@@ -535,5 +535,125 @@ def def171() -> dict[str, Any]:
     return {"query": _summed(f"{layer}.q_layernorm.weight"), "others": _summed(f"{layer}.kv_layernorm.weight")}
 
 
+def def091() -> dict[str, Any]:
+    """The parameter groups of a stage without experts, where another stage has some."""
+    from megatron.core import optimizer
+
+    def gathered(target: list[Any], own: list[Any]) -> None:
+        target[:] = [own, [(1.0, 1.0, True, False)]]
+
+    stage: Any = torch.nn.Linear(2, 2)
+    stage.ddp_config = SimpleNamespace(use_custom_fsdp=False)
+    with (
+        mock.patch("torch.distributed.get_world_size", return_value=2),
+        mock.patch("torch.distributed.all_gather_object", gathered),
+    ):
+        groups = optimizer._get_param_groups([stage], None, None, 1.0, 1.0, 0.0, None, None)
+    return {"groups": len(groups)}
+
+
+def def099() -> dict[str, Any]:
+    """Adam's step of a loaded state after the one of a new optimizer, which a load hands back, was set."""
+    from megatron.core.dist_checkpointing.mapping import LocalNonpersistentObject
+    from megatron.core.optimizer.distrib_optimizer import DistributedOptimizer
+
+    weight = torch.zeros(2)
+    state = {"step": torch.tensor(100.0), "exp_avg": torch.zeros(2)}
+    optimizer = mock.MagicMock(model_param_group_index_map={weight: (0, 0)})
+    optimizer.config.use_precision_aware_optimizer_no_fp8_or_ds_fp8 = False
+    optimizer.optimizer.param_groups, optimizer.optimizer.state = [{"params": [weight]}], {weight: state}
+    fresh = LocalNonpersistentObject(torch.tensor(0.0)).unwrap()
+    loaded = {"param": torch.ones(2), "exp_avg": torch.ones(2), "step": fresh}
+    DistributedOptimizer._set_main_param_and_optimizer_states(optimizer, weight, loaded)
+    return {"step": float(state["step"]), "moment": float(state["exp_avg"][0])}
+
+
+def def139() -> dict[str, Any]:
+    """The moments that a fully reshardable checkpoint gives a weight behind a bucket with two elements of padding."""
+    from megatron.core.dist_checkpointing.mapping import ShardedTensor
+    from megatron.core.optimizer.distrib_optimizer import DistributedOptimizer
+
+    weights = [torch.nn.Parameter(torch.zeros(2)) for _ in range(3)]
+    buckets = [
+        SimpleNamespace(grad_data=torch.zeros(4), numel_unpadded=2),
+        SimpleNamespace(grad_data=torch.zeros(4), numel_unpadded=4),
+    ]
+    places = {weights[0]: (0, 2, 0), weights[1]: (4, 6, 1), weights[2]: (6, 8, 1)}
+    buffer = SimpleNamespace(buckets=buckets, param_index_map=places, numel_unpadded=6)
+    optimizer = mock.MagicMock(gbuf_ranges=[{torch.float32: []}], buffers=[buffer])
+    compact = {"exp_avg": torch.tensor([1.0, 1.0, 2.0, 2.0, 3.0, 3.0])}
+    optimizer.get_parameter_state_dp_zero.return_value = {0: {torch.float32: compact}}
+    model = {str(place): ShardedTensor.from_rank_offsets(f"w{place}", weight) for place, weight in enumerate(weights)}
+    states = DistributedOptimizer.sharded_param_state_fully_reshardable(optimizer, model, metadata={})
+    return {"moments": [states[place]["exp_avg"].data.tolist() for place in range(3)]}
+
+
+def def195() -> dict[str, Any]:
+    """How often zeros of a gradient that Megatron-FSDP leaves in decoupled_grad are summed over ranks."""
+    from megatron.core.optimizer import clip_grads
+
+    class Shard:
+        """A distributed tensor with one zero on this rank."""
+
+        _local_tensor = torch.tensor([0.0, 1.0])
+
+    parameter: Any = torch.nn.Parameter(torch.zeros(2))
+    parameter.decoupled_grad, parameter.__dict__["__fsdp_param__"] = Shard(), True
+    zeros, reduced = torch.zeros, []
+    with (
+        mock.patch.object(clip_grads.torch, "zeros", lambda *a, **k: zeros(*a, dtype=k.get("dtype"))),
+        mock.patch.object(clip_grads, "get_data_parallel_group_if_dtensor", return_value="data"),
+        mock.patch.object(clip_grads, "to_local_if_dtensor", lambda shard: shard._local_tensor),
+        mock.patch.object(parallel_state, "get_tensor_model_parallel_rank", return_value=0),
+        mock.patch("torch.distributed.all_reduce", lambda tensor, op=None, group=None: reduced.append(group)),
+    ):
+        found = clip_grads.count_zeros_fp32([parameter], "model and data", True, tp_group=Group(1))
+    return {"zeros": found, "reduced": reduced}
+
+
+def _sinks(**settings: Any) -> torch.nn.Parameter:
+    """The learnable sinks of Megatron-LM's own attention, made where memory is full of sevens."""
+    from megatron.core.transformer import dot_product_attention
+    from megatron.core.transformer.enums import AttnMaskType
+
+    given = config(softmax_type="learnable", **settings)
+    mock.patch("torch.cuda.current_device", return_value=torch.device("cpu")).start()
+    empty = torch.empty
+    mock.patch.object(dot_product_attention.torch, "empty", lambda *a, **k: empty(*a, **k).fill_(7.0)).start()
+    groups = SimpleNamespace(tp=Group(1))
+    made = dot_product_attention.DotProductAttention(given, 1, AttnMaskType.causal, "self", **_groups(groups))
+    return made.softmax_offset
+
+
+def _groups(groups: Any) -> dict[str, Any]:
+    """How attention is given its process groups, by the argument that its version has."""
+    import inspect
+
+    from megatron.core.transformer.dot_product_attention import DotProductAttention
+
+    names = inspect.signature(DotProductAttention).parameters
+    return {name: groups for name in ("pg_collection", "model_comm_pgs") if name in names}
+
+
+def def116() -> dict[str, Any]:
+    """Whether the sinks are whatever the memory held."""
+    return {"old": bool((_sinks() == 7.0).all())}
+
+
+def def124() -> dict[str, Any]:
+    """Whether the sinks, one for each head of a rank, are known as split."""
+    return {"split": bool(getattr(_sinks(), "tensor_model_parallel", False))}
+
+
+def def196() -> dict[str, Any]:
+    """The group that the printed balancing loss is summed over, after the first print."""
+    from megatron.core.transformer.moe import moe_utils
+
+    tracker = {"load_balancing_loss": {"values": torch.ones(1), "reduce_group": "ranks", "avg_group": None}}
+    mock.patch.object(moe_utils, "get_moe_layer_wise_logging_tracker", return_value=tracker, create=True).start()
+    moe_utils.clear_aux_losses_tracker()
+    return {"group": tracker["load_balancing_loss"]["reduce_group"]}
+
+
 if __name__ == "__main__":
     print(json.dumps(globals()[sys.argv[2].lower()]()))
