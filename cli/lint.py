@@ -116,7 +116,7 @@ def run(
         if wishes.diff:
             return report_diff(report, language)
     else:
-        report = _linted(settings, files, reader, wishes)
+        report = _linted(settings, files, reader, wishes, language)
     if searched or wishes.since:
         _tell_of_search(files, report, wishes, language)
     if wishes.add_ignores:
@@ -165,12 +165,12 @@ def _require_sense(files: Sequence[str], wishes: Wishes) -> None:
         raise UsageError(say.unsafe_goes_with_fix_or())
 
 
-def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wishes) -> Report:
+def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wishes, language: Language) -> Report:
     jobs = wishes.jobs or (1 if settings.plugins else _processes(len(files)))
     if jobs > 1:
         from .spreading import spread
 
-        report = spread(files, settings, jobs, reader, with_subjects=wishes.needs_subjects)
+        report = spread(files, settings, jobs, reader, with_subjects=wishes.needs_subjects, language=language)
         if report is not None:
             return report
     return lint(settings, files, reader, with_subjects=wishes.needs_subjects)

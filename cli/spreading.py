@@ -11,21 +11,23 @@ from ..schemas.light_typing import TYPE_CHECKING
 from .lint_inputs import Reader
 from .linting import lint
 from .pairing import Gathering
+from .steps import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from ..schemas.diagnostic import Language
     from .lint_inputs import Settings
     from .linting import Report
 
 
 def spread(
-    files: Sequence[str], settings: Settings, jobs: int, reader: Reader, *, with_subjects: bool
+    files: Sequence[str], settings: Settings, jobs: int, reader: Reader, *, with_subjects: bool, language: Language
 ) -> Report | None:
     """The report over all files; None where they are too few to be worth a process each.
 
-    What the processes read is noted in `reader`.
+    What the processes read is noted in `reader`; how far they are is told in `language`.
     """
     from functools import partial
     from multiprocessing import get_context
@@ -37,7 +39,11 @@ def spread(
     # The first group is read here: what that loads, the processes that are split off have.
     answers = [work(groups[0])]
     with get_context().Pool(min(jobs, len(groups))) as pool:
-        answers += pool.map(work, groups[1:], chunksize=max(1, len(groups) // (jobs * 4)))
+        # Few at a time, so that none waits for another's share, and what was done last can be told.
+        steps, few = Steps(len(groups)), max(1, min(16, len(groups) // (jobs * 4)))
+        for answer in pool.imap(work, groups[1:], chunksize=few):
+            answers.append(answer)
+            steps.tell(len(answers), groups[len(answers) - 1][0], language)
     reports = [report for report, _ in answers]
     for _, read in answers:
         reader.read.update(read)
