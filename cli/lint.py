@@ -179,12 +179,7 @@ def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wi
         # A baseline is compared with the lines of the files.
         alone = wishes.needs_findings_alone and settings.configuration.text("baseline") is None
         report = spread(
-            files,
-            settings,
-            jobs,
-            reader,
-            with_subjects=wishes.needs_subjects,
-            as_json=language if alone else None,
+            files, settings, jobs, reader, with_subjects=wishes.needs_subjects, language=language, ahead=alone
         )
         if report is not None:
             return report

@@ -47,6 +47,7 @@ _UNREAD = frozenset(("MAP053", "MAP054", "MAP091", "MAP092"))
 """A section that nothing reads."""
 _SAID_TWICE = {
     "MAP030": ("PAR007", "PAR011"),
+    "MAP033": ("MAP100",),
     "MAP062": ("MAP078",),
     "MAP066": ("MAP078",),
     "MAP069": ("MAP108",),

@@ -28,6 +28,10 @@ _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212"
 """What an editor or a page makes of a hyphen."""
 
 
+_PLACEHOLDER = "your"
+"""The first word of what a template's author leaves to be filled in: `your model save path`."""
+
+
 class Given(NamedTuple):
     """One option of the vector with the values it took."""
 
@@ -283,6 +287,10 @@ class _Parser:
         fact = self.known.by_option.get(flag)
         if fact is None:
             self.report(say.stray_first_argument(text=word.text), word.span)
+            return
+        before = self.given.get(fact.dest)
+        if before is not None and before.raw and before.raw[-1].strip("<[").lower() == _PLACEHOLDER:
+            self.report(say.stray_placeholder(flag=flag, value=before.raw[-1], text=word.text), word.span)
             return
         self.report(say.stray_argument(text=word.text, flag=flag, expected=_expected(fact)), word.span)
 

@@ -48,3 +48,13 @@ def test_something_is_given(accmap, tmp_path: Path) -> None:
 def test_what_is_wrong_whatever_is_given(accmap, tmp_path: Path) -> None:
     severities = found(accmap, tmp_path, f'{LAUNCH.replace("64", "65")} {OTHERS} "$@"\n')
     assert "error" in severities["MAP030"]
+
+
+def test_a_placeholder_of_several_words_is_called_one(accmap, tmp_path: Path) -> None:
+    path = tmp_path / "run.sh"
+    path.write_text(f'SAVE="your model path"\n{LAUNCH} {OTHERS} --save $SAVE\n')
+    said = accmap("lint", str(path), "--no-config", "-q").out
+    assert "--save still has a placeholder of several words (your model …)" in said
+    assert "--save 的值仍是由多个词组成的占位文字" in accmap("lint", str(path), "--no-config", "-q", "--lang", "zh").out
+    path.write_text(f"{LAUNCH} {OTHERS} --save out model\n")
+    assert "model belongs to no flag" in accmap("lint", str(path), "--no-config", "-q").out

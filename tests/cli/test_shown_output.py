@@ -85,3 +85,13 @@ def test_pipelines_are_yaml_and_name_options_that_exist(language: str) -> None:
     assert len(commands) > 4
     for command in commands:
         parse(COMMANDS["lint"], shlex.split(command)[1:])
+
+
+@pytest.mark.parametrize("language", ["md", "zh-CN.md"])
+def test_every_cell_of_the_comparison_is_filled_for_accmap(language: str) -> None:
+    text = (ROOT / "docs" / f"compared.{language}").read_text("utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
+    assert len(rows) > 20
+    assert {len(row) for row in rows} == {7}
+    # The sentence below the table says why.
+    assert [row[0] for row in rows if not row[1]] in (["language server"], ["语言服务器"])
