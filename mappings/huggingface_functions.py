@@ -131,7 +131,7 @@ def longest(kind: str | None, length: int, factor: float | None) -> int:
 
 
 def scaled(
-    kind: str | None, length: int, yarn: Sequence[float], divided: float | None, llama3: Sequence[float] | None
+    kind: str | None, length: int, yarn: Sequence[float | None], divided: float | None, llama3: Sequence[float] | None
 ) -> dict[str, object] | None:
     """`rope_scaling`; None for plain positions. transformers 4.57.1 modeling_rope_utils.py:ROPE_INIT_FUNCTIONS."""
     if kind == "yarn":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +33,15 @@ def read(name: str, text: str) -> Config:
     return config_of(SourceText(name, text), ReadOptions(megatron="0.19"), path=name)
 
 
+def written_as_script(model: Config) -> Config:
+    return read("run.sh", text_of(translate(model, "megatron", "0.19", None, None), comments=False))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_model_comes_back_from_a_script_of_it(name: str) -> None:
     model = read("config.json", json.dumps({**CASES[name], "transformers_version": "4.57.1"}))
     made = translate(model, "megatron", "0.19", None, None)
-    script = read("run.sh", text_of(made, comments=False))
+    script = written_as_script(model)
     back = model_file(script)
     rows = differences(recipe_of(model), recipe_of(read("config.json", json.dumps(dict(back.keys)))))
     parted = {str(one.field) for one in rows if one.field and one.status == "different" and one.impact == "numerics"}
@@ -55,6 +61,26 @@ def test_what_is_written_and_what_is_said(case: dict[str, Any]) -> None:
     assert told == set(case.get("told", ()))
     explicit = {key for row in made.translation.rows for key in row.source}
     assert explicit >= set(case.get("consumed", ()))
+
+
+@pytest.mark.frameworks
+def test_the_real_class_builds_the_same_network() -> None:
+    pytest.importorskip("transformers")
+    asked: dict[str, Any] = {}
+    for name, keys in CASES.items():
+        script = written_as_script(read("config.json", json.dumps({**keys, "transformers_version": "4.57.1"})))
+        back = dict(model_file(script).keys)
+        if back["model_type"] == keys["model_type"] and name not in EXPECTED["parted"]:
+            asked[name] = keys
+            asked[f"{name}, back"] = back
+    answer = subprocess.run(
+        [sys.executable, "-W", "ignore", str(HERE / "ask_transformers.py")],
+        input=json.dumps(asked), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    real: dict[str, dict[str, Any]] = json.loads(answer.stdout.splitlines()[-1])
+    names = [name for name in asked if f"{name}, back" in asked]
+    assert len({asked[name]["model_type"] for name in names}) >= 10
+    assert [name for name in names if real[name] != pytest.approx(real[f"{name}, back"])] == []
 
 
 def test_what_the_table_names_there_is() -> None:
