@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 from ..mapper.translate.read_back import require_said
 from ..mapper.translate.starting import obstacles
 from ..mapper.translate.translation import translate
 from ..mapper.translate.writing import text_of
 from ..schemas.border.outgoing import composed, emit, json_text, tell
 from ..schemas.border.writing import one_file, rewrite, write_texts
+from ..schemas.huggingface.reading import FILE
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import require_training
 from ..schemas.refused import require_accepted
@@ -51,6 +54,8 @@ def run(
     require_training(config)
     require_accepted(config)
     _require_target(config, to)
+    if to == "huggingface" or (to is None and os.path.basename(output or "") == FILE):
+        return _model_alone(config, output, report, accepted, lang, strict=strict, force=force, other=update or base)
     if base is not None:
         config, translation, text = _based(
             config, base, options, to, lang, held=not no_read_back, comments=not no_comments
@@ -73,6 +78,35 @@ def run(
     print_report(translation, lang)
     code = close_report(translation.rows, accepted, lang, strict=strict)
     return BAD if stops or config.purpose is not None else code
+
+
+def _model_alone(
+    config: Config,
+    output: str | None,
+    report: str | None,
+    accepted: Sequence[str],
+    language: Language,
+    *,
+    strict: bool,
+    force: bool,
+    other: str | None,
+) -> int:
+    """Write the `config.json` of a run's network."""
+    from ..mapper.translate.model_file import model_file
+
+    if other is not None or config.framework == "huggingface":
+        raise UsageError(say.a_model_is_written_alone())
+    made = model_file(config)
+    text = json_text(made.keys, 2)
+    files = {} if output is None else {output: text}
+    if report is not None:
+        files[report] = json_text(made.translation.to_json(language), 2)
+    write_texts(files, force=force)
+    if output is None:
+        emit(composed(text))
+    print_problems(config, language)
+    print_report(made.translation, language)
+    return close_report(made.translation.rows, accepted, language, strict=strict)
 
 
 def _require_places(output: str | None, report: str | None, update: str | None, base: str | None) -> None:

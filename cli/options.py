@@ -229,9 +229,9 @@ COMMANDS: dict[str, Command] = {
             (
                 Option(
                     ("--to",),
-                    "The framework to write, the other one if not given.",
-                    "目标框架；默认为另一个。",
-                    choices=("mindformers", "megatron"),
+                    "The framework to write, the other one if not given; huggingface for the model's config.json.",
+                    "目标框架；默认为另一个；huggingface 写出模型的 config.json。",
+                    choices=("mindformers", "megatron", "huggingface"),
                 ),
                 Option(("--output", "-o"), "Write to a new file.", "写入新文件。", metavar="FILE"),
                 Option(

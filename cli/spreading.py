@@ -34,8 +34,8 @@ def spread(
 ) -> Report | None:
     """The report over all files; None where they are too few to be worth a process each.
 
-    What the processes read is noted in `reader`; how far they are is told in `language`. Where JSON of the findings alone
-    is wanted, `ahead`, each process writes its own, and keeps the texts of its files to itself.
+    What the processes read is noted in `reader`; how far they are is told in `language`. Where JSON of the findings
+    alone is wanted, `ahead`, each process writes its own, and keeps the texts of its files to itself.
     """
     from functools import partial
     from multiprocessing import get_context

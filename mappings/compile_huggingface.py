@@ -11,6 +11,7 @@ from ..schemas.version_sets import versions_in
 from . import huggingface_functions
 
 SOURCE = Path(__file__).with_name("huggingface.yaml")
+WRITTEN = Path(__file__).with_name("huggingface_written.yaml")
 NAME = "mappings/huggingface.yaml"
 CONTEXT = ("rope",)
 BUILTINS = ("float", "int")
@@ -41,6 +42,10 @@ _COMMON = {"head_dim", "hidden_size", "num_hidden_layers"}
 """What the code asks a class for that may have no such argument (`getattr(config, "head_dim", None)`)."""
 
 
+_OF_ALL = {"torch_dtype", "use_cache", "tie_word_embeddings", "rope_scaling", "rope_theta", "partial_rotary_factor"}
+"""What the class of all configurations takes, and what 5 has nested in another key."""
+
+
 def products() -> dict[str, str]:
     """The compiled module."""
     facts, written = read(), sections()
@@ -61,8 +66,34 @@ def products() -> dict[str, str]:
                     raise TableError(NAME, one, f"{family}: {field}: {error}") from error
                 lines.append(f"        ({field!r}, {tuple(held)!r}, {value}),")
         lines.append("    ),")
-    lines += ["}", f"REASONS: Any = {_reasons()!r}", f"SOURCES = {_sources(written)!r}", ""]
+    lines += ["}", *_written(facts), f"REASONS: Any = {_reasons()!r}", f"SOURCES = {_sources(written)!r}", ""]
     return {"mappings/huggingface_compiled.py": "\n".join(lines)}
+
+
+def _written(facts: dict[str, Any]) -> list[str]:
+    """The keys of every family that can be written, as functions of the recipe's fields."""
+    content = read_table(str(WRITTEN))
+    taken: dict[str, dict[str, str]] = {family: {} for family in content["families"]}
+    place = Names(huggingface_functions, (), BUILTINS, lambda name: name if "." in name else None)
+    for one in content["sections"]:
+        for family in one["families"]:
+            for key, text in plain(one["keys"]).items():
+                if key not in _known(facts, family):
+                    raise TableError(WRITTEN.name, one, f"{family} has no {key}")
+                try:
+                    taken[family][key] = place.compiled(str(text))
+                except ValueError as error:
+                    raise TableError(WRITTEN.name, one, f"{family}: {key}: {error}") from error
+    lines = ["WRITTEN: Any = {"]
+    for family, keys in taken.items():
+        lines += [f"    {family!r}: (", *(f"        ({key!r}, {text})," for key, text in keys.items()), "    ),"]
+    return [*lines, "}"]
+
+
+def _known(facts: dict[str, Any], family: str) -> set[str]:
+    """The keys that a class takes in some version, and those of every class."""
+    classes = [facts[version]["families"][family] for version in facts]
+    return {key for one in classes for key in (*one["defaults"], *one["renamed"].values())} | _OF_ALL | _COMMON
 
 
 def _reasons() -> dict[str, tuple[str, str, str]]:

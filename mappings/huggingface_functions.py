@@ -90,3 +90,55 @@ def latent_scale(kind: str | None, factor: float | None, weight: float | None) -
         return 1.0
     found: float = mscale(factor, weight) ** 2
     return found
+
+
+# What `huggingface_written.yaml` calls: from the recipe's values to those of a file.
+
+
+def activation_name(function: str | None, form: str | None) -> str | None:
+    """The name of `ACT2FN` for a function; of several the first."""
+    return next((name for name, one in _ACTIVATIONS.items() if one in ((function, form), (function, None))), None)
+
+
+def first(values: Sequence[int]) -> int:
+    """The first entry."""
+    return values[0]
+
+
+def whole(width: int | None, one: int | None) -> int:
+    """How many experts of `one` width are as wide as the shared one; undecided where it is no whole number of them."""
+    if not width or not one:
+        return 0
+    if width % one:
+        raise UndecidedError
+    return width // one
+
+
+def dense_layers(pattern: Sequence[int] | None) -> list[int]:
+    """The numbers of the layers without experts."""
+    return [number for number, held in enumerate(pattern or ()) if not held]
+
+
+def leading_dense(pattern: Sequence[int] | None) -> int:
+    """How many layers without experts come first."""
+    found = list(pattern or ())
+    return found.index(1) if 1 in found else len(found)
+
+
+def longest(kind: str | None, length: int, factor: float | None) -> int:
+    """The length that positions reach: YaRN stretches the one that the recipe keeps."""
+    return int(length * factor) if kind == "yarn" and factor else length
+
+
+def scaled(
+    kind: str | None, length: int, yarn: Sequence[float | None], divided: float | None, llama3: Sequence[float] | None
+) -> dict[str, object] | None:
+    """`rope_scaling`; None for plain positions. transformers 4.57.1 modeling_rope_utils.py:ROPE_INIT_FUNCTIONS."""
+    if kind == "yarn":
+        names = ("factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim")
+        known = {name: value for name, value in zip(names, yarn, strict=True) if value is not None}
+        return {"rope_type": "yarn", **known, "original_max_position_embeddings": length}
+    if llama3 is not None:
+        names = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
+        return {"rope_type": "llama3", **dict(zip(names, llama3, strict=True))}
+    return {"rope_type": "linear", "factor": divided} if divided is not None and divided != 1.0 else None

@@ -207,8 +207,13 @@ def _script(
         from .megatron.effective import megatron_config
 
         chosen, unknown = _megatron_version(launch, options, path, cwd, open_file, source.name)
+        words = () if launch is None else launch.arguments
+        if purpose is not None and launch is not None:
+            from .megatron.named_yaml import with_named_yaml
+
+            words = with_named_yaml(launch.script, words, lambda name: _opened(name, path, open_file))
         config = megatron_config(
-            () if launch is None else launch.arguments,
+            words,
             file=source.name,
             options=options,
             launch=launch,

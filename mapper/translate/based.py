@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ...mappings.names_compiled import FieldName
     from ..recipe.values import Recipe, RecipeValue
 
-_OF_ITS_FILE = frozenset(
+OF_ITS_FILE = frozenset(
     (
         "model.vocab_size", "model.vocab_divisor", "model.family", "model.architecture", "model.encoder_num_layers",
         "model.decoder_num_layers",
@@ -21,7 +21,7 @@ _OF_ITS_FILE = frozenset(
 def with_model(base: Recipe, model: Recipe) -> Recipe:
     """The run of `base` with the network of `model`; what the network is made of is known by both files' keys."""
     fields: dict[FieldName, RecipeValue] = {
-        name: entry for name, entry in base.fields.items() if not name.startswith(COMPUTED) and name not in _OF_ITS_FILE
+        name: entry for name, entry in base.fields.items() if not name.startswith(COMPUTED) and name not in OF_ITS_FILE
     }
     for name, entry in model.fields.items():
         replaced = base.fields.get(name)

@@ -53,17 +53,18 @@ def products() -> dict[str, str]:
 
 
 def _signs(content: dict[str, Any]) -> tuple[Any, ...]:
-    """Name, versions, programs, values, the words that no Megatron-LM takes, and which versions take what."""
+    """Name, versions, programs, values, the fork's own words, which versions take what, how many are read as others."""
     facts, order = stored.read(), list(content["versions"])
     given: dict[str, Any] = content.get("signs") or {}
     usual = _words(facts.of(str(content["base"])))
-    masks = _masks(content["arguments"], order, usual)
+    masks = _masks(content["arguments"], order, set() if "alone" in content else usual)
     options = {word for word in _words(facts.arguments) if " " not in word}
     choices = _words(content["arguments"]) - _words(facts.arguments)
     own = [word for word in masks if " " not in word and word not in options]
     own += sorted(word for word in choices if word.partition(" ")[0] in options)
     values = tuple(tuple(one) for one in given.get("values", ()))
-    return (str(content["name"]), tuple(order), tuple(given.get("scripts", ())), values, tuple(own), masks)
+    like = sum(1 for one in content["versions"].values() if "like" in one)
+    return (str(content["name"]), tuple(order), tuple(given.get("scripts", ())), values, tuple(own), masks, like)
 
 
 def _words(arguments: Iterable[dict[str, Any]]) -> set[str]:

@@ -74,17 +74,29 @@ def _value(node: Any) -> Any:
     raise ValueError
 
 
+def _truth(text: str, version: str) -> Value:
+    """A word for true or false; transformers hf_argparser.py:string_to_bool."""
+    del version
+    word = text.lower()
+    if word not in _TRUE | _FALSE:
+        raise ValueError(text)
+    return word in _TRUE
+
+
 def _integers(text: str, version: str) -> Value:
     """`(1,2)` or `1,2`; megatron/training/arguments.py:tuple_type."""
     del version
     return [int(part) for part in text.strip("()").split(",")]
 
 
+_TRUE = frozenset(("yes", "true", "t", "y", "1"))
+_FALSE = frozenset(("no", "false", "f", "n", "0"))
 _CONVERTERS: Mapping[str, Callable[[str, str], Value]] = {
     "str": lambda text, _: text,
     "int": lambda text, _: int(text),
     "float": lambda text, _: float(text),
     "bool": lambda text, _: bool(text),  # every word but the empty one is true, "False" too
+    "truth": _truth,
     "name": lambda text, _: text,
     "frequency": _frequency,
     "integers": _integers,
@@ -95,5 +107,6 @@ EXPECTED: Mapping[str, str] = {
     "float": "float",
     "frequency": "int | ([0]*3+[1]*58)",
     "integers": "1,2,3",
+    "truth": "true | false",
 }
 """What to say that a kind of value looks like."""

@@ -18,7 +18,7 @@ from ..rows import TOO_ODD, Row
 from ..version_sets import versions_in
 from ..version_text import names_a_file
 from . import validation_functions
-from .catalog import VERSIONS, ArgumentFact, catalog, with_arguments
+from .catalog import VERSIONS, ArgumentFact, catalog, catalog_of, with_arguments
 from .messages_compiled import say
 from .parsing import destination
 from .validation import OF_RUN, Beside, Said
@@ -39,7 +39,7 @@ _FUNCTIONS = {
     **{name: value for name, value in vars(validation_functions).items() if callable(value) and name[0] != "_"},
     **_BUILTINS,
 }
-_TYPES = ("str", "int", "float", "bool", "frequency", "integers", "name", None)
+_TYPES = ("str", "int", "float", "bool", "truth", "frequency", "integers", "name", None)
 
 
 class Reason(NamedTuple):
@@ -88,7 +88,9 @@ class Dialect(NamedTuple):
     own: frozenset[str]
     """The destinations that only the fork's arguments write."""
     known: Catalog
-    """Megatron-LM's arguments and the fork's."""
+    """Megatron-LM's arguments and the fork's; the fork's where they stand alone."""
+    alone: frozenset[str] | None
+    """The groups of Megatron-LM's arguments that its program decides in other ways, where it takes none but its own."""
 
     def written(self, values: Mapping[str, Any]) -> list[Written]:
         """Megatron-LM's arguments as this fork's scripts say them, in their order."""
@@ -254,6 +256,7 @@ _MEMBERS = {
     "writing",
     "note",
     "replaced",
+    "alone",
 }
 
 
@@ -276,7 +279,7 @@ class _Reading:
         name = str(content["name"]) + (f"-{self.version}" if self.version else "")
         note = self.more.get("note") or content.get("note")
         known, reads = catalog(base), set[str]()
-        arguments = self._arguments()
+        arguments, alone = self._arguments(), content.get("alone")
         beside = self._beside(reads)
         return Dialect(
             name,
@@ -290,7 +293,8 @@ class _Reading:
             note and (str(note[0]), str(note[1])),
             frozenset(map(str, content.get("replaced") or ())),
             frozenset(fact.dest for fact in arguments if not known.knows(fact.dest)),
-            with_arguments(known, arguments),
+            with_arguments(known, arguments) if alone is None else catalog_of(base, arguments),
+            None if alone is None else frozenset(map(str, alone)),
         )
 
     def _all(self, member: str) -> list[Mapping[str, Any]]:
@@ -312,7 +316,7 @@ class _Reading:
                 lifted.add(str(one["lift"]))
             else:
                 (before if one.get("stage") == "before" else after).append(self._row(one, reads))
-        return Beside(tuple(before), tuple(after), frozenset(lifted))
+        return Beside(tuple(before), tuple(after), frozenset(lifted), self.content.get("alone") is not None)
 
     def _counts(self, one: Mapping[str, Any]) -> bool:
         versions = one.get("versions")
@@ -404,15 +408,15 @@ def recognised(parsed: Parsed, launch: Launch | None, arguments: Sequence[Argume
 
     words = [word.text for word in arguments]
     flags = dict.fromkeys(word.partition("=")[0] for word in words if word.startswith("--"))
-    spoken = [*flags, *(f"{flag} {value}" for flag, value in zip(words, [*words[1:], ""], strict=True))]
+    spoken = [*flags, *(f"{flag} {value}" for flag, value in zip(words, [*words, ""][1:], strict=True))]
     script = "" if launch is None or launch.script is None else launch.script.replace("\\", "/").rpartition("/")[2]
     # Megatron-DeepSpeed's words are not all its own: forks took some over, and none of them is started by DeepSpeed
     other = launch is not None and launch.launcher == "deepspeed"
-    for fork, versions, scripts, values, alone, masks in SIGNS:
+    for fork, versions, scripts, values, alone, masks, like in SIGNS:
         sure = [*(one for one in scripts if one == script), *_signs(parsed, values)]
         own = [word for word in spoken if word in alone]
         if sure or (not other and _most_are(own, parsed)):
-            at = _lowest([masks[word] for word in spoken if word in masks], len(versions))
+            at = _lowest([masks[word] for word in spoken if word in masks], len(versions), like)
             return _named_by(f"{fork}-{versions[at]}", [*sure, *own])
     return None
 
@@ -440,8 +444,8 @@ def _named_by(name: str, signs: Sequence[str]) -> Recognised:
     return Recognised(found, say.dialect_of(label=found.label, signs=", ".join(signs[:_SHOWN]) + more))
 
 
-def _lowest(masks: Sequence[int], versions: int) -> int:
-    """The lowest version that takes as many as any, of those whose own facts are known before the others."""
+def _lowest(masks: Sequence[int], versions: int, like: int) -> int:
+    """The lowest version that takes as many as any; the first `like` ones, read with other facts, only if no other."""
     counts = [sum(mask >> at & 1 for mask in masks) for at in range(versions)]
     best = max(counts)
-    return next((at for at, count in enumerate(counts) if count == best and at), 0)
+    return next((at for at, count in enumerate(counts) if count == best and at >= like), 0)

@@ -54,13 +54,12 @@ def megatron_config(
             purpose = _unknown_program(parsed, settings, launch, file)
         if purpose is not None and not purpose.reads_arguments:
             return _as_written(arguments, file, options, launch, unresolved, purpose)
-    settings = {**settings, **_defaults(known), **settings}  # what is given first, then what is left
+    settings = {**settings, **_beside(version, fork), **_defaults(known), **settings}  # first what is given
     _settle_length(settings, options.steps)
     beside = None if fork is None else fork.rows
     validated = validate(settings, version, file=file, options=options, launch=launch, fork=beside)
     settings, outside = with_overridable(validated.settings, file)
-    if parsed.overridable is not None:
-        settings = {key: _overridden(entry, parsed.overridable) for key, entry in settings.items()}
+    settings = _replaceable(settings, fork, parsed.overridable)
     origin = _origin(options, chosen)
     said = summed_up(parsed, version, file, certain=origin != "assumed", own=_is_unnamed(launch))
     refused = _depending(validated.problems, launch, unresolved)
@@ -165,6 +164,15 @@ def _unknown_program(parsed: Parsed, settings: dict[str, Setting], launch: Launc
     return purpose_of_unknown_program(launch, found, settings, file)
 
 
+def _replaceable(
+    settings: dict[str, Setting], fork: Dialect | None, decided: frozenset[str] | None
+) -> dict[str, Setting]:
+    """The settings with those marked that something may replace: a later word, or what a program reads elsewhere."""
+    if fork is not None and fork.alone is not None:
+        settings = {key: one if one.decided else one._replace(overridable=True) for key, one in settings.items()}
+    return settings if decided is None else {key: _overridden(entry, decided) for key, entry in settings.items()}
+
+
 def _overridden(entry: Setting, decided: frozenset[str]) -> Setting:
     """A value that a later word may override that nobody can decide."""
     return entry if entry.key in decided else entry._replace(overridable=True)
@@ -267,6 +275,18 @@ def _settle_length(settings: dict[str, Setting], steps: int | None) -> None:
     if steps is None or known is None or any(settings[name].value for name in _LENGTH if name in settings):
         return
     settings["train_iters"] = known._replace(value=steps, origin="derived", derived_from=("--steps",), decided=True)
+
+
+def _beside(version: str, fork: Dialect | None) -> dict[str, Setting]:
+    """Megatron-LM's arguments where a program takes none of them: what it decides in other ways is open."""
+    if fork is None or fork.alone is None:
+        return {}
+    return {
+        fact.dest: Setting(fact.dest, None, "default", decided=False)
+        if fact.group in fork.alone
+        else Setting(fact.dest, fact.default, "default")
+        for fact in reversed(catalog(version, OWN).arguments)
+    }
 
 
 _LENGTH = ("train_iters", "train_samples")

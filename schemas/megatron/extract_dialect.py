@@ -4,6 +4,9 @@
 prints what its parser has that the dialect's file does not say and the other way round; `--write` puts it into the
 file. MEGATRON is the source tree that the fork stands on, the TREEs hold the fork and its own packages. What is exactly
 Megatron-LM's own is left out; a version that is `like` another keeps only what that one does not know.
+
+A program of its own (`alone`) whose arguments are a dataclass is asked with `--dataclass MODULE:CLASS` and the real
+transformers, `--package swift TREE`; `--keep` names what else of the package is imported.
 """
 
 from __future__ import annotations
@@ -24,17 +27,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PROGRAM = os.path.join(os.path.dirname(os.path.realpath(__file__)), "dialect_extraction.py")
+OF_DATACLASSES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "dataclass_extraction.py")
 _TIME = 300
 
 
 def parser_of(megatron: str, package: str, trees: Sequence[str]) -> list[dict[str, Any]]:
     """Every argument of the fork's parser."""
-    words = [sys.executable, "-I", "-B", PROGRAM, *map(os.path.abspath, (megatron,)), package]
-    ran = subprocess.run(
-        [*words, *map(os.path.abspath, trees)], capture_output=True, text=True, check=False, timeout=_TIME
-    )
+    return _told([PROGRAM, os.path.abspath(megatron), package, *map(os.path.abspath, trees)])
+
+
+def parser_of_dataclass(package: str, target: str, tree: str, kept: Sequence[str]) -> list[dict[str, Any]]:
+    """Every argument of a parser that transformers makes of a dataclass."""
+    return _told([OF_DATACLASSES, package, target, os.path.abspath(tree), *kept])
+
+
+def _told(words: Sequence[str]) -> list[dict[str, Any]]:
+    command = [sys.executable, "-I", "-B", *words]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIME)
     if ran.returncode:
-        raise ExtractionError(f"{trees}: {ran.stderr.strip()[-2000:]}")
+        raise ExtractionError(f"{words}: {ran.stderr.strip()[-2000:]}")
     return json.loads(ran.stdout)
 
 
@@ -56,6 +67,8 @@ def _without_group(one: Mapping[str, Any]) -> dict[str, Any]:
 
 def extracted(content: Mapping[str, Any], version: str, found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """What a version's facts are, of all that its parser has."""
+    if "alone" in content:
+        return [stored.without_nothing(one) for one in found]
     base = stored.read().of(str(content["base"]))
     like = content["versions"][version].get("like")
     if like is None:
@@ -68,8 +81,10 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m accmap.schemas.megatron.extract_dialect", description=__doc__)
     parser.add_argument("name")
     parser.add_argument("version")
-    parser.add_argument("--megatron", required=True)
+    parser.add_argument("--megatron")
     parser.add_argument("--package", required=True)
+    parser.add_argument("--dataclass")
+    parser.add_argument("--keep", action="append", default=[])
     parser.add_argument("trees", nargs="+")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args(words)
@@ -77,7 +92,11 @@ def main(words: Sequence[str]) -> int:
     order = list(content["versions"])
     path = str(FOLDER / content["facts"])
     facts = stored.read(path) if os.path.exists(path) else stored.Facts([], [], {})
-    found = extracted(content, given.version, parser_of(given.megatron, given.package, given.trees))
+    if given.dataclass is None:
+        taken = parser_of(given.megatron, given.package, given.trees)
+    else:
+        taken = parser_of_dataclass(given.package, given.dataclass, given.trees[0], given.keep)
+    found = extracted(content, given.version, taken)
     before = {json.dumps(one, sort_keys=True) for one in facts.of(given.version)}
     after = {json.dumps(one, sort_keys=True) for one in found}
     for sign, changed in (("-", before - after), ("+", after - before)):

@@ -139,7 +139,7 @@ def with_overridable(settings: dict[str, Setting], file: str) -> tuple[dict[str,
     problems: list[Diagnostic] = []
     for dest, outside in OUTSIDE.items():
         setting = settings.get(dest)
-        if setting is None or (setting.decided and not setting.value):
+        if setting is None or setting.origin == "default" or (setting.decided and not setting.value):
             continue
         problems.append(finding(say.outside_values(flag=setting.flag, where=outside.where()), file, setting.span))
         settings = {

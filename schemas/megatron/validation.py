@@ -75,6 +75,8 @@ class Beside(NamedTuple):
     after: tuple[Row, ...]
     lifted: frozenset[str]
     """Conditions that Megatron-LM asks for and the fork does not."""
+    alone: bool = False
+    """Whether none of Megatron-LM's own validation runs."""
 
 
 def validate(
@@ -91,6 +93,7 @@ def validate(
     run = Run(dict(settings), version, file, options, launch)
     own = [row for row in _rows(version) if row.more.stage in stages]
     if fork is not None:
+        own = () if fork.alone else own
         own = [*fork.before, *(row for row in own if row.target or row.more.to not in fork.lifted), *fork.after]
     run.follow(own)
     return Validated(run.settings, tuple(run.problems))

@@ -297,8 +297,19 @@ class _Start:
         """`megatron sft ...`: a tool's command, which starts a module of its own."""
         module = SUBCOMMANDS[base].get(words[1].known() or "") if len(words) > 1 else None
         if module is not None:
-            self._record(course.past(words[:2]), module, words[2:])
+            self._record(course.past(words[:2])._replace(size=self._processes()), module, words[2:])
         return module is not None
+
+    def _processes(self) -> int | None:
+        """How many processes ms-swift starts: cli/main.py:get_torchrun_args reads them from the environment."""
+        size = 1
+        for name in ("NPROC_PER_NODE", "NNODES"):
+            variable = self.extra.get(name) or self.shell.state.variables.get(name)
+            count = 1 if variable is None or variable.value is None else whole_number(known(variable.value))
+            if count is None:
+                return None
+            size *= count
+        return size
 
     # Python and its launchers
 

@@ -34,6 +34,9 @@ def configs(model: dict[str, Any]) -> list[Config]:
     words = model["megatron"].replace("(", "\\(").replace(")", "\\)").replace("*", "\\*")
     script = f"torchrun --nproc_per_node 1 pretrain_gpt.py {SHARED} {words}\n"
     found = [config_of(SourceText("n.sh", script), ReadOptions(megatron="0.19"), path="n.sh")]
+    if "mindspeed_llm" in model:
+        script = f"torchrun --nproc_per_node 1 pretrain_gpt.py {SHARED} {model['mindspeed_llm']}\n"
+        found.append(config_of(SourceText("m.sh", script), ReadOptions(megatron="mindspeed-llm-26.1"), path="m.sh"))
     if "mindformers" in model:
         text = f"use_legacy: False\nrun_mode: train\nmodel: {{model_config: {{{model['mindformers']}}}}}\n"
         found.append(config_of(SourceText("n.yaml", text), ReadOptions(mindformers="1.9"), path="n.yaml"))

@@ -15,10 +15,10 @@ from accmap.schemas.megatron import facts
 from accmap.schemas.megatron.compile_dialects import FOLDER
 from accmap.schemas.megatron.compile_validation import read_rows
 from accmap.schemas.megatron.dialects import dialect_named, known_dialects
-from accmap.schemas.megatron.extract_dialect import extracted, parser_of
+from accmap.schemas.megatron.extract_dialect import extracted, parser_of, parser_of_dataclass
 
 TREES = os.environ.get("ACCMAP_DIALECT_TREES")
-"""A folder with `megatron`, and `<version>/fork` and `<version>/own` for each version of MindSpeed-LLM."""
+"""A folder with `megatron`, `<version>/fork` and `<version>/own` of MindSpeed-LLM, and `ms-swift/<version>`."""
 NAMES = [row.keys for one in table().rows for row in one.megatron]
 
 
@@ -91,3 +91,15 @@ def test_what_is_no_expression(text: str) -> None:
 def test_what_would_grow_without_bound(text: str) -> None:
     with pytest.raises(ValueError, match=r"entries|% of a text"):
         Expression(text, {}, frozenset())({})
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("version", ["4.0", "4.1", "4.2", "4.3", "4.4", "4.5", "4.6"])
+def test_the_facts_are_those_of_the_dataclass(version: str) -> None:
+    if TREES is None or not Path(TREES, "ms-swift", version).is_dir():
+        pytest.skip("ACCMAP_DIALECT_TREES names no source of ms-swift")
+    pytest.importorskip("transformers")
+    content: dict[str, Any] = house_yaml((FOLDER / "ms-swift.yaml").read_text("utf-8"))
+    target = "swift.megatron.arguments.sft_args:MegatronSftArguments"
+    found = parser_of_dataclass("swift", target, str(Path(TREES, "ms-swift", version)), ["arguments"])
+    assert extracted(content, version, found) == facts.read(str(FOLDER / content["facts"])).of(version)
