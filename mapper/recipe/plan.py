@@ -79,7 +79,7 @@ def _made(side: SideName, version: str, network: Network) -> Plan:
     planned = tuple(_planned(row, row.side(side, version), network) for row in rows)
     known = [one for one in planned if one is not None]
     names = [name for one in known for name in one.names]
-    environment = {
+    environment: dict[FieldName, str] = {
         one.fields[0]: one.side.environment for one in known if one.fixed is None and one.side.environment is not None
     }
     return Plan(
