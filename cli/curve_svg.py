@@ -306,15 +306,18 @@ def percent(share: float) -> str:
     return f"{share * 100:.3g}%" if share >= 1e-4 else f"{share:.1e}"
 
 
+def _surroundings(report: Report, comparison: Comparison, first: int) -> tuple[int, int]:
+    """From where to where the difference grows to what the eye sees."""
+    grown = (step for step in steps_drawn(report) if distance_at(report, step, comparison) >= 0.02)
+    reach = max(12, 2 * abs(next(grown, comparison.at_step) - first))
+    start = max(0, first - reach // 3)
+    return start, min(report.steps - 1, max(first + reach, start + 12))
+
+
 def _closer(report: Report, comparison: Comparison, box: tuple[float, float, float, float]) -> list[str]:
     """The steps around the first difference, wide enough to see it grow."""
     first = comparison.first_difference or 0
-    visible = next(
-        (step for step in steps_drawn(report) if distance_at(report, step, comparison) >= 0.02), comparison.at_step
-    )
-    reach = max(12, 2 * abs(visible - first))
-    start = max(0, first - reach // 3)
-    end = min(report.steps - 1, max(first + reach, start + 12))
+    start, end = _surroundings(report, comparison, first)
     shown = range(start, end + 1)
     steps = list(shown) if len(shown) <= 400 else [start + (end - start) * index // 399 for index in range(400)]
     curves = [[(step, series.value(step)) for step in steps] for series in report.series]

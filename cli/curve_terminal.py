@@ -12,7 +12,7 @@ from ..schemas.border.outgoing import composed, painted
 from ..schemas.border.outgoing import page as as_page
 from ..schemas.light_typing import TYPE_CHECKING
 from .curve_scale import rate_label, ticks
-from .dot_plot import STYLES, can_draw, drawn, plain, stroke
+from .dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
 from .terminal import wants_colour
 from .wide_text import wrapped
 
@@ -69,12 +69,9 @@ def _plot(report: Report, colour: bool, unicode: bool) -> list[str]:
         top = bottom + 1.0
     marks = [mark for mark in ticks(bottom, top, 4) if bottom <= mark <= top + (top - bottom) * 1e-3]
     cells = drawn(values, bottom, top, ROWS, colour=colour, unicode=unicode)
-    rows = {round((top - mark) / (top - bottom) * (ROWS - 1)): mark for mark in marks}
-    side, corner, bar = ("│", "┼", "─") if unicode else ("|", "+", "-")
-    lines: list[str] = []
-    for index, row in enumerate(cells):
-        label = rate_label(rows[index], top) if index in rows else ""
-        lines.append(f"{label:>{MARGIN - 2}} {'┤' if unicode and label else side}{row}")
+    labels = {round((top - mark) / (top - bottom) * (ROWS - 1)): rate_label(mark, top) for mark in marks}
+    corner, bar = ("┼", "─") if unicode else ("+", "-")
+    lines = beside(labels, cells, MARGIN, unicode=unicode)
     lines.append(" " * (MARGIN - 1) + corner + bar * COLUMNS)
     lines.append(_step_labels(report))
     if len(values) == 2:

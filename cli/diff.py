@@ -123,13 +123,18 @@ def _summary(rows: Sequence[Difference]) -> dict[str, int]:
     return dict(Counter(row.status for row in rows))
 
 
+def _name(letter: str, side: Recipe, language: Language, *, colour: bool) -> None:
+    """The file behind a letter, its version, and what it does where that is not to train a model."""
+    basis = side.basis
+    say(f"{letter} {painted(side.file, 'bold', colour)}  {'' if basis is None else basis.text(language)}")
+    if basis is not None and basis.purpose is not None:
+        say(f"  {basis.purpose.problem.message(language)}")
+
+
 def _page(rows: Sequence[Difference], sides: Sequence[Recipe], language: Language, *, everything: bool) -> None:
     colour = wants_colour()
     for letter, side in zip("AB", sides, strict=True):
-        version = "" if side.basis is None else side.basis.text(language)
-        say(f"{letter} {painted(side.file, 'bold', colour)}  {version}")
-        if side.basis is not None and side.basis.purpose is not None:
-            say(f"  {side.basis.purpose.problem.message(language)}")
+        _name(letter, side, language, colour=colour)
     say()
     for row in rows:
         if not everything and (row.status == "equal" or row.impact == "none"):

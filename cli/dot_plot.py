@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..schemas.border.outgoing import painted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 STYLES = ("cyan", "yellow", "magenta", "green", "blue", "red")
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -45,6 +45,15 @@ def drawn(
 ) -> list[str]:
     """Curves with two values a column, as so many rows of text."""
     return (_braille if unicode else _letters)(curves, bottom, top, rows, colour)
+
+
+def beside(labels: Mapping[int, str], cells: Sequence[str], width: int, *, unicode: bool) -> list[str]:
+    """The rows of a plot with the axis before them, and the labels of some."""
+    side, marked = ("│", "┤") if unicode else ("|", "|")
+    return [
+        f"{labels.get(index, ''):>{width - 2}} {marked if labels.get(index) else side}{row}"
+        for index, row in enumerate(cells)
+    ]
 
 
 def _height(value: float, bottom: float, top: float, size: int) -> int | None:

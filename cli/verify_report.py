@@ -8,7 +8,7 @@ from .advisories import title
 from .terminal import wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
     from ..schemas.border.outgoing import Outgoing
@@ -232,12 +232,7 @@ def html_page(answer: Answer, language: Language) -> Outgoing:
         + "</p>",
     ]
     for failure in answer["failures"]:
-        place = f" <code>{markup(failure['where'])}</code>" if failure["where"] else ""
-        parts.append(f"<p><b>{markup(failure['side'])}</b>: {markup(failure['reason'])}{place}</p>")
-        if failure["explanation"]:
-            parts.append(f"<p>{markup(failure['explanation'])}</p>")
-        log = "\n".join(map(markup, failure["log"]))
-        parts.append(f"<details><summary>{word('log')}</summary><pre>{log}</pre></details>")
+        parts += _html_failure(failure, word)
     parts += [f"<p>{word('ran')}: <code>{markup(line)}</code></p>" for line in _ran_lines(answer)]
     parts += [f"<p>{markup(str(entry['reason']))}</p>" for entry in answer["not_compared"] if _is_version(entry)]
     told = (*_unexercised_lines(answer, word), *_divergence_lines(answer, word, language))
@@ -246,34 +241,35 @@ def html_page(answer: Answer, language: Language) -> Outgoing:
         rows = _rows(answer, table)
         if rows:
             parts.append(_html_table(rows, word(table), answer, word))
-    parts.append(
-        _plain_table(
-            word("shrunk"), [(field, _short(sizes[0]), _short(sizes[1])) for field, sizes in answer["shrunk"].items()]
-        )
-    )
-    parts.append(
-        _plain_table(
-            word("inputs"),
-            [
-                (
-                    f"seed {one['seed']}",
-                    f"{one['batch']} × {one['sequence']}",
-                    "" if one["padding_token"] is None else f"pad {one['padding_token']}",
-                )
-                for one in answer["inputs"]
-            ],
-        )
-    )
-    parts.append(
-        _plain_table(
-            word("stand_ins"), [(entry["side"], entry["name"], entry["description"]) for entry in answer["stand_ins"]]
-        )
-    )
-    parts.append(
-        _plain_table(word("not_compared"), [(entry["field"], entry["reason"]) for entry in answer["not_compared"]])
-    )
-    parts.append(_plain_table(word("versions"), list(answer["versions"].items())))
+    parts += [_plain_table(word(name), rows) for name, rows in _conditions(answer).items()]
     return composed("\n".join(parts) + "\n")
+
+
+def _html_failure(failure: Mapping[str, Any], word: Callable[[str], str]) -> Iterator[str]:
+    place = f" <code>{markup(failure['where'])}</code>" if failure["where"] else ""
+    yield f"<p><b>{markup(failure['side'])}</b>: {markup(failure['reason'])}{place}</p>"
+    if failure["explanation"]:
+        yield f"<p>{markup(failure['explanation'])}</p>"
+    log = "\n".join(map(markup, failure["log"]))
+    yield f"<details><summary>{word('log')}</summary><pre>{log}</pre></details>"
+
+
+def _conditions(answer: Answer) -> dict[str, list[tuple[str, ...]]]:
+    """What the models were given and run with, by the title of its table."""
+
+    def padding(token: object) -> str:
+        return "" if token is None else f"pad {token}"
+
+    return {
+        "shrunk": [(field, _short(sizes[0]), _short(sizes[1])) for field, sizes in answer["shrunk"].items()],
+        "inputs": [
+            (f"seed {one['seed']}", f"{one['batch']} × {one['sequence']}", padding(one["padding_token"]))
+            for one in answer["inputs"]
+        ],
+        "stand_ins": [(entry["side"], entry["name"], entry["description"]) for entry in answer["stand_ins"]],
+        "not_compared": [(entry["field"], entry["reason"]) for entry in answer["not_compared"]],
+        "versions": list(answer["versions"].items()),
+    }
 
 
 def _html_table(rows: Sequence[dict[str, Any]], title: str, answer: Answer, word: Callable[[str], str]) -> str:

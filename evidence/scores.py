@@ -128,8 +128,7 @@ def check_scores(
 
     rows = tuple(judged(name, score, known) for name, score, known in pairs)
     mean = judged("mean", *(sum(values) / len(rows) for values in zip(*(row[1:3] for row in rows), strict=True)))
-    ratios = [row.score / row.benchmark for row in rows if row.benchmark and math.isfinite(row.score)]
-    if ratios and (all(80 < ratio < 125 for ratio in ratios) or all(0.008 < ratio < 0.0125 for ratio in ratios)):
+    if _is_in_percent(rows):
         notes.append(say.one_side_looks_like_percent())
     return ScoreCheck(rows, mean, tolerance, absolute, only_scores, only_benchmark, tuple(notes))
 
@@ -146,19 +145,26 @@ def _percent(score: float, known: float) -> float:
     return 0.0 if score == known else math.inf if score > 0 else -math.inf
 
 
+def _is_in_percent(rows: Sequence[ScoreRow]) -> bool:
+    """Whether one side looks as if it gave hundredths and the other did not."""
+    ratios = [row.score / row.benchmark for row in rows if row.benchmark and math.isfinite(row.score)]
+    return bool(ratios) and any(all(low < ratio < high for ratio in ratios) for low, high in _HUNDREDFOLD)
+
+
+_HUNDREDFOLD = ((80, 125), (0.008, 0.0125))
+
+
 def _paired(
     scores: Mapping[str, float], benchmark: Mapping[str, float], notes: list[Words]
 ) -> tuple[list[tuple[str, float, float]], tuple[str, ...], tuple[str, ...]]:
     if len(scores) == len(benchmark) == 1 and ALONE in (*scores, *benchmark):
         name = next((name for name in (*scores, *benchmark) if name != ALONE), ALONE)
         return [(name, next(iter(scores.values())), next(iter(benchmark.values())))], (), ()
-    for one, other, side in ((scores, benchmark, "benchmark"), (benchmark, scores, "scores")):
-        if list(one) == [ALONE] and len(other) > 1:
-            count = len(other)
-            notes.append(say.one_number_is_compared_with(count=count))
-            mean = sum(other.values()) / len(other)
-            pair = (one[ALONE], mean) if side == "benchmark" else (mean, one[ALONE])
-            return [("mean", *pair)], (), ()
+    both = scores, benchmark
+    if min(map(len, both)) == 1 and any(list(one) == [ALONE] for one in both):
+        notes.append(say.one_number_is_compared_with(count=max(map(len, both))))
+        score, known = (one[ALONE] if list(one) == [ALONE] else sum(one.values()) / len(one) for one in both)
+        return [("mean", score, known)], (), ()
     known = {_plain(name): name for name in benchmark}
     pairs: list[tuple[str, float, float]] = []
     alone: list[str] = []

@@ -33,16 +33,22 @@ def at_fault(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
     ]
 
 
-def _moved(subject: Subject, entry: Diagnostic, differing: set[str]) -> Diagnostic:
-    side = next((one for one in subject.sides if one.config.file == entry.file), None)
-    if side is None:
-        return entry
+def _named(side: Side, entry: Diagnostic) -> set[str]:
+    """The settings that a sentence names, and what those are worked out from."""
     values = dict(entry.values)
     names = set(_NAME.findall(" ".join(str(values.get(key, "")) for key in _SAID)))
     for name in tuple(names):
         made = side.setting(name)
         if made is not None and made.origin == "derived":
             names.update(made.derived_from)
+    return names
+
+
+def _moved(subject: Subject, entry: Diagnostic, differing: set[str]) -> Diagnostic:
+    side = next((one for one in subject.sides if one.config.file == entry.file), None)
+    if side is None:
+        return entry
+    names = _named(side, entry)
     other: list[Setting] = []
     for setting in side.config.settings.values():
         if setting.span is None:

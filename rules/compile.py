@@ -81,12 +81,11 @@ def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str
             taken.add(name)
             if "check" not in rule:
                 owners[name] = code
-    for code, rule in rules.items():
-        for name in fields:
-            if name not in taken and name.partition(".")[0] in rule.get("rest", ()):
-                owners[name] = code
-                taken.add(name)
-    assert taken == set(fields), f"no rule compares {sorted(set(fields) - taken)}"
+    topics = {topic: code for code, rule in reversed(rules.items()) for topic in rule.get("rest", ())}
+    left = [name for name in fields if name not in taken]
+    owners.update({name: topics[name.partition(".")[0]] for name in left if name.partition(".")[0] in topics})
+    without = sorted(set(left) - owners.keys())
+    assert not without, f"no rule compares {without}"
     return {name: owners[name] for name in fields if name in owners}
 
 

@@ -81,16 +81,21 @@ def stops_when_built(subject: Subject) -> Iterator[Found]:
     for condition, when, names in lacking(side.config):
         names = sorted(names, key=lambda name: name not in condition)
         written = next((name for name in names if side.explicit(name) is not None), None)
-        values = {
-            "version": side.config.framework_version,
-            "condition": condition,
-            "when": f" when {when.split(' and script_default')[0]}" if not when.startswith("script_default") else "",
-        }
-        values["when_zh"] = f"（当{values['when'].removeprefix(' when')} 时）" if values["when"] else ""
+        so, so_zh = _when(when)
+        version = side.config.framework_version
+        values = {"version": version, "condition": condition, "when": so, "when_zh": so_zh}
         missing = next((name for name in names if side.config.value(name) is None), names[0])
         launch = side.config.launch
         depends = launch is not None and launch.not_given is not None and written is None
         yield Found(at_key("megatron", written or missing), values, severity="warning" if depends else None)
+
+
+def _when(condition: str) -> tuple[str, str]:
+    """When a requirement counts, in both languages; nothing where that is the training script's affair."""
+    if condition.startswith("script_default"):
+        return "", ""
+    so = f" {condition.split(' and script_default')[0]}"
+    return f" when{so}", f"（当{so} 时）"
 
 
 def placeholders_left(subject: Subject) -> Iterator[Found]:

@@ -13,6 +13,8 @@ from .rule import Found, Note, at_key, on
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..mappings.names_compiled import FieldName
+    from ..mappings.tables import SideName
     from .subject import Subject
 
 
@@ -94,7 +96,6 @@ def decided_by_class(subject: Subject) -> Iterator[Found]:
     """A key that says one thing where the model class always does another."""
     from ..mapper.families import family_of
     from ..mapper.recipe.reading import side_of
-    from ..mappings.tables import rows_of
 
     side = subject.mindformers
     if side is None or side.config.dialect == "legacy":
@@ -103,14 +104,22 @@ def decided_by_class(subject: Subject) -> Iterator[Found]:
     kind = side.config.value(MODEL_TYPE[dialect])
     family = family_of(kind, dialect)
     for name in () if family is None else family.fixes:
-        for row in rows_of(name):
-            wanted = row.side(dialect, side.config.framework_version)
-            if wanted is None or wanted.lens != "same" or len(wanted.keys) != 1:
-                continue
-            given, effective = side.explicit(wanted.keys[0]), side.value(name)
+        effective = side.value(name)
+        for key in _alone(name, dialect, side.config.framework_version):
+            given = side.explicit(key)
             if given is not None and given.acceptance == "accepted" and (given.value or None) != (effective or None):
-                key, value = _last(given.key), shown(effective or False)
-                yield Found(at_key("mindformers", given.key), {"key": key, "class": kind, "value": value})
+                values = {"key": _last(given.key), "class": kind, "value": shown(effective or False)}
+                yield Found(at_key("mindformers", given.key), values)
+
+
+def _alone(name: FieldName, dialect: SideName, version: str) -> Iterator[str]:
+    """The keys that say a field as it is, each by itself."""
+    from ..mappings.tables import rows_of
+
+    for row in rows_of(name):
+        wanted = row.side(dialect, version)
+        if wanted is not None and wanted.lens == "same" and len(wanted.keys) == 1:
+            yield wanted.keys[0]
 
 
 def two_names(subject: Subject) -> Iterator[Found]:

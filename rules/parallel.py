@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ..mappings.keys_compiled import INTERLEAVED_COPIES, SEQUENCE_FLAG, SEQUENCE_PARALLEL, UNEVEN_STAGES
 from ..schemas.light_typing import TYPE_CHECKING
 from .naming import key_of, shown
@@ -49,9 +51,7 @@ def devices_do_not_divide(subject: Subject) -> Iterator[Found]:
         known: dict[FieldName, int] = {
             name: value for name, value in degrees.items() if isinstance(value, int) and value > 0
         }
-        product = 1
-        for value in known.values():
-            product *= value
+        product = prod(known.values())
         if world % product:
             above: list[tuple[FieldName, int]] = [(name, value) for name, value in known.items() if value > 1]
             spelled = " × ".join(f"{key_of(side, name)} {value}" for name, value in above)

@@ -316,14 +316,7 @@ class Places:
 def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
     """What does nothing where it stands: by section and name, and by the name alone for what may be misplaced."""
     if side.framework == "megatron":
-        from ..schemas.megatron.forks import catalog
-        from ..schemas.megatron.suggestions import meant
-
-        for setting in side.config.settings.values():
-            if setting.acceptance == "unknown" and setting.flag is not None:
-                dest = meant(setting.flag, catalog(side.config.framework_version, side.config.dialect))
-                if dest is not None:
-                    yield ("", dest), setting
+        yield from _misspelt(side)
         return
     unread = {entry.key for entry in side.recipe.unmapped if not entry.sure}
     unused = unread | {
@@ -335,6 +328,17 @@ def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
             if setting.acceptance != "accepted" or setting.key in unused:
                 yield ("", name), setting
                 yield (section, name), setting
+
+
+def _misspelt(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
+    from ..schemas.megatron.forks import catalog
+    from ..schemas.megatron.suggestions import meant
+
+    for setting in side.config.settings.values():
+        if setting.acceptance == "unknown" and setting.flag is not None:
+            dest = meant(setting.flag, catalog(side.config.framework_version, side.config.dialect))
+            if dest is not None:
+                yield ("", dest), setting
 
 
 _ODD = frozenset(("MAP011", "MAP072", "MAP078", "MAP118", "SYN050", "SYN051", "SYN053", "SYN054"))

@@ -101,9 +101,7 @@ def _edit(change: Change, side: Side, document: YamlDocument) -> Edit | None:
     node = document.find(key)
     file = side.source.name
     if node is not None:
-        if not (node.kind == "scalar" or _short(node)) or node.anchor is not None or node.anchor_span is not None:
-            return None
-        return Edit(file, node.span, change.text)
+        return Edit(file, node.span, change.text) if _replaceable(node) else None
     if change.kind != "set":
         return None
     section = document.find(key.rpartition(".")[0]) if "." in key else document.root
@@ -118,6 +116,11 @@ def _edit(change: Change, side: Side, document: YamlDocument) -> Edit | None:
     place = Span(last.end_line, len(line) + 1, last.end_line, len(line) + 1)
     newline = "\r\n" if "\r\n" in side.source.text else "\n"
     return Edit(file, place, f"{newline}{indent}{key.rpartition('.')[2]}: {change.text}")
+
+
+def _replaceable(node: Node) -> bool:
+    """Whether nothing else is lost with a value."""
+    return (node.kind == "scalar" or _short(node)) and node.anchor is None and node.anchor_span is None
 
 
 def _short(node: Node) -> bool:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    Evaluated = Callable[[Any], Any]
-
 LONGEST = 100_000
 """Of a list or a text that an expression makes."""
 _CONSTANTS = (int, float, str, bool, type(None))

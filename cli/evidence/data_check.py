@@ -19,10 +19,16 @@ from ..parsing import UsageError, counts_from_one
 from ..running import report as report_unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Language
+
+
+def _require_counts(given: Mapping[str, int | None]) -> None:
+    for option, number in given.items():
+        if number is not None and number < 1:
+            raise counts_from_one(option, number)
 
 
 def run(
@@ -44,14 +50,7 @@ def run(
     from ...evidence.data.dataset import SAMPLES, Asked
     from ...evidence.data.problems import MissingPackageError
 
-    for option, number in (
-        ("--samples", samples),
-        ("--quick", quick),
-        ("--vocabulary", vocabulary),
-        ("--decode", decode),
-    ):
-        if number is not None and number < 1:
-            raise counts_from_one(option, number)
+    _require_counts({"--samples": samples, "--quick": quick, "--vocabulary": vocabulary, "--decode": decode})
     if decode is not None and tokenizer is None:
         raise UsageError(say.decode_needs_tokenizer_the_tokenizer())
     prefixes, configs, failed = sorted_out(files, options, stdin_name)

@@ -63,10 +63,8 @@ def run(
     configs = [config_of(source, options, path=source.name) for source in sources]
     sides = _sides(configs)
     if print_env or print_seed_code:
-        lines = export_lines(sides, lang) if print_env else []
-        if print_seed_code:
-            lines.extend(seeding_code(print_seed_code, lang).rstrip("\n").split("\n"))
-        emit(page(lines))
+        seeding = seeding_code(print_seed_code, lang).rstrip("\n").split("\n") if print_seed_code else []
+        emit(page([*(export_lines(sides, lang) if print_env else ()), *seeding]))
         return FINE
     here, problems = installed()
     sets, findings = judged(here, configs)
@@ -80,9 +78,7 @@ def run(
             "sets": [entry.to_json() for entry in sets],
             "table": [entry.to_json() for entry in version_sets()],
             "findings": [found.to_json(lang) for found in findings],
-            "environment": {
-                side: {variable.name: variable.value for variable in deterministic_variables(side)} for side in sides
-            },
+            "environment": {side: _settled(side) for side in sides},
             "verdict": verdict,
             "defects": [as_record(code, row, lang) for code, row in known.items()],
         }
@@ -174,3 +170,8 @@ def _page(
         say(word("none"))
     elif not any(found.kind.severity == "error" for found in findings):
         say(word("fine"))
+
+
+def _settled(side: str) -> dict[str, str]:
+    """The variables that make a side's run repeatable."""
+    return {variable.name: variable.value for variable in deterministic_variables(side)}

@@ -59,14 +59,10 @@ def run(
         raise UsageError(usage.dump_config_needs_the_directory())
     if len(scope) > MOST_ENDS:
         raise UsageError(usage.scope_takes_one_module_or(count=len(scope)))
-    if kind != "msprobe" and (level != "L0" or precheck or msprobe != "26"):
-        raise UsageError(
-            usage.level_precheck_and_msprobe_belong(kind=kind),
-        )
-    if summary != "statistics" and task != "statistics":
-        raise UsageError(
-            usage.summary_says_what_the_statistics(summary=summary),
-        )
+    if kind != "msprobe" and (level, precheck, msprobe) != ("L0", False, "26"):
+        raise UsageError(usage.level_precheck_and_msprobe_belong(kind=kind))
+    if "statistics" not in (summary, task):
+        raise UsageError(usage.summary_says_what_the_statistics(summary=summary))
     request = Request(
         kind,
         level,

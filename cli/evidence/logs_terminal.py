@@ -14,7 +14,7 @@ from ...schemas.border.outgoing import composed, painted
 from ...schemas.border.outgoing import page as as_page
 from ..advisories import title
 from ..curve_scale import ticks
-from ..dot_plot import STYLES, can_draw, drawn, plain, stroke
+from ..dot_plot import STYLES, beside, can_draw, drawn, plain, stroke
 from ..terminal import wants_colour
 from ..wide_text import columns as columns_of
 from ..wide_text import wrapped
@@ -117,12 +117,10 @@ def _plot(curves: list[list[float]], rows: int, colour: bool, unicode: bool, *, 
         low, high = low - 0.5, high + 0.5
     wanted = [high, 0.0, low] if zero else ticks(low, high, max(2, rows // 3))
     marks = {round((high - mark) / (high - low) * (rows - 1)): mark for mark in wanted if low <= mark <= high}
-    side = "│" if unicode else "|"
-    lines: list[str] = []
-    for index, row in enumerate(drawn(curves, low, high, rows, colour=colour, unicode=unicode)):
-        label = f"{0.0 if abs(marks[index]) < (high - low) * 1e-9 else marks[index]:.3g}" if index in marks else ""
-        lines.append(f"{label:>{MARGIN - 2}} {'┤' if unicode and label else side}{row}")
-    return lines
+    nothing = (high - low) * 1e-9
+    labels = {index: f"{0.0 if abs(mark) < nothing else mark:.3g}" for index, mark in marks.items()}
+    cells = drawn(curves, low, high, rows, colour=colour, unicode=unicode)
+    return beside(labels, cells, MARGIN, unicode=unicode)
 
 
 def _losses(report: Report, colour: bool, unicode: bool) -> list[str]:

@@ -39,14 +39,12 @@ def blend_of(words: Sequence[object]) -> Blend:
     if not words:
         raise RefusedError(say.the_list_of_data_paths())
     texts = [str(word) for word in words]
-    if len(texts) % 2:
-        return Blend(tuple(text.strip() for text in texts), None)
-    weights = [_number(text) for text in texts[::2]]
-    if all(weight is None for weight in weights):
-        return Blend(tuple(text.strip() for text in texts), None)
-    if any(weight is None for weight in weights):
-        raise RefusedError(say.some_prefixes_have_a_weight(listed=" ".join(texts)))
+    weights = [] if len(texts) % 2 else [_number(text) for text in texts[::2]]
     known = tuple(weight for weight in weights if weight is not None)
+    if not known:
+        return Blend(tuple(text.strip() for text in texts), None)
+    if len(known) < len(weights):
+        raise RefusedError(say.some_prefixes_have_a_weight(listed=" ".join(texts)))
     if min(known) <= 0 or not math.isfinite(sum(known)):
         raise RefusedError(say.every_weight_must_be_above(listed=" ".join(texts)))
     return Blend(tuple(text.strip() for text in texts[1::2]), known)

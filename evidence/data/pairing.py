@@ -156,17 +156,13 @@ def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
                 b.plan.place("samples").span,
             )
         )
-    if agreement.placement in ("devices", "micro-batches") and agreement.parted is None:
-        what = say.on_other_devices() if agreement.placement == "devices" else say.in_other_micro_batches()
-        found.append(
-            told(
-                say.samples(what=what),
-                b.plan.file,
-                b.plan.place("ranks").span,
-                "info",
-            )
-        )
+    place = _OTHER_PLACES.get(agreement.placement)
+    if place is not None and agreement.parted is None:
+        found.append(told(say.samples(what=place()), b.plan.file, b.plan.place("ranks").span, "info"))
     return found
+
+
+_OTHER_PLACES = {"devices": say.on_other_devices, "micro-batches": say.in_other_micro_batches}
 
 
 def piece_of(drawn: Drawn) -> Words:

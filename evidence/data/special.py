@@ -81,11 +81,10 @@ def _ended(plan: Plan, name: str, scan: Scan, eod: int | None) -> tuple[Words, S
 
 def _masked(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, others: Sequence[Plan]) -> list[Diagnostic]:
     found: list[Diagnostic] = []
+    padding = {_pads(other, tokenizer) for other in others}
     for token, where in plan.unseen.items():
         count = scan.counts.get(token, 0)
-        if not count:
-            continue
-        if where == "loss" and any(_pads(other, tokenizer) == token for other in others):
+        if not count or (where == "loss" and token in padding):
             continue
         key = plan.place("pad" if where == "loss" else "pad_token_id")
         text = say.in_the_loss() if where == "loss" else say.in_attention()

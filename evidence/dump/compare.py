@@ -93,11 +93,7 @@ def compare_trees(
     work = _Work(judge, jobs, progress, len(paired.pairs))
     for one, other in paired.pairs:
         path = unit_path(one)
-        skipped = "fused" if _is_identity(one) != _is_identity(other) else ""
-        if crossing and _ARRANGED.search(path):
-            skipped = "arranged"
-        if crossing and path in _OWN_RESULT:
-            skipped = "other-result"
+        skipped = _skipped(one, other, path, crossing=crossing)
         if skipped:
             found.append(UnitResult(one, other, path, (), skipped=skipped))
             continue
@@ -203,6 +199,15 @@ class PairedTensors(NamedTuple):
     only_b: tuple[str, ...]
     routed: tuple[tuple[Tensor, Tensor], ...] = ()
     """The weights of two routers, which are arranged differently."""
+
+
+def _skipped(a: Unit, b: Unit, path: str, *, crossing: bool) -> str:
+    """Why the tensors of two units are not compared, where they are not."""
+    if crossing and path in _OWN_RESULT:
+        return "other-result"
+    if crossing and _ARRANGED.search(path):
+        return "arranged"
+    return "fused" if _is_identity(a) != _is_identity(b) else ""
 
 
 def pair_tensors(a: Unit, b: Unit, *, crossing: bool, routes: bool = False) -> PairedTensors:

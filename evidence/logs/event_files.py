@@ -176,6 +176,10 @@ def _value(data: bytes) -> tuple[str, float | None]:
     return tag, scalar
 
 
+_PACKED = {5: ("<f", 4), 6: ("<d", 8)}
+"""The fields of a tensor that hold numbers of one kind each."""
+
+
 def _tensor(data: bytes) -> float | None:
     """The number of a tensor that has one; None for any other."""
     form, size = "", 0
@@ -185,10 +189,9 @@ def _tensor(data: bytes) -> float | None:
             form, size = _TENSOR_FORMS.get(value, ("", 0))
         elif number == 4 and isinstance(value, bytes) and form and len(value) == size:
             numbers.append(float(struct.unpack(form, value)[0]))
-        elif number in (5, 6) and isinstance(value, bytes):
-            width = 4 if number == 5 else 8
-            if kind in (1, 5) or len(value) == width:
-                numbers.append(float(struct.unpack("<f" if number == 5 else "<d", value)[0]))
-            else:
+        elif number in _PACKED and isinstance(value, bytes):
+            packed, width = _PACKED[number]
+            if kind not in (1, 5) and len(value) != width:
                 return None
+            numbers.append(float(struct.unpack(packed, value)[0]))
     return numbers[0] if len(numbers) == 1 else None

@@ -172,7 +172,8 @@ def _fused(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explained]:
     """One weight on one list and its parts on the other."""
     for fused, parts, kind, said in _PARTS:
         groups: list[Entry] = []
-        split_side: str | None = None
+        split_side: Missing = "weights"
+        fewest = 1 if kind == "stacked-experts" else 2
         candidates: dict[tuple[Missing, str | None, str], list[Entry]] = {}
         for (name, side), entry in left.items():
             candidates.setdefault((side, _module(name, parts), _ending(name)), []).append(entry)
@@ -183,9 +184,9 @@ def _fused(left: dict[tuple[str, Missing], Entry]) -> Iterator[Explained]:
             other: Missing = "weights" if missing == "network" else "network"
             standing = candidates.get((other, place, _ending(name)), ())
             matches = [one for one in standing if (one.name, one.missing) in left]
-            if len(matches) < 1 or (kind != "stacked-experts" and len(matches) < 2):
+            if len(matches) < fewest:
                 continue
-            split_side = "weights" if missing == "network" else "network"
+            split_side = other
             for one in (entry, *matches):
                 groups.append(one)
                 del left[(one.name, one.missing)]

@@ -66,28 +66,32 @@ def plan_of(side: SideName, version: str, family: str | None, network: Network =
     key = side, version, family, network
     found = _plans.get(key)
     if found is None:
-        rows = table().rows
-        row_of: dict[FieldName, int] = {}
-        for number, row in enumerate(rows):
-            for field in row.fields:
-                row_of.setdefault(field, number)
-        planned = tuple(_planned(row, row.side(side, version), network) for row in rows)
-        names = [name for one in planned if one is not None for name in one.names]
-        found = _plans[key] = Plan(
-            planned,
-            row_of,
-            frozenset(range(len(rows))),
-            frozenset(name for name in names if "{" not in name),
-            tuple(name for name in names if "{" in name),
-            {
-                one.fields[0]: one.side.environment
-                for one in planned
-                if one is not None and one.fixed is None and one.side.environment is not None
-            },
-            Dependencies(),
-            [],
-        )
+        found = _plans[key] = _made(side, version, network)
     return found
+
+
+def _made(side: SideName, version: str, network: Network) -> Plan:
+    rows = table().rows
+    row_of: dict[FieldName, int] = {}
+    for number, row in enumerate(rows):
+        for field in row.fields:
+            row_of.setdefault(field, number)
+    planned = tuple(_planned(row, row.side(side, version), network) for row in rows)
+    known = [one for one in planned if one is not None]
+    names = [name for one in known for name in one.names]
+    environment: dict[FieldName, str] = {
+        one.fields[0]: one.side.environment for one in known if one.fixed is None and one.side.environment is not None
+    }
+    return Plan(
+        planned,
+        row_of,
+        frozenset(range(len(rows))),
+        frozenset(name for name in names if "{" not in name),
+        tuple(name for name in names if "{" in name),
+        environment,
+        Dependencies(),
+        [],
+    )
 
 
 def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None:

@@ -16,14 +16,13 @@ from .comparison import Comparison, compare
 from .curve import Schedule, UndecidedError
 from .explanation import explain
 from .megatron import MegatronParameters, megatron_schedule
-from .messages_compiled import say
 from .mindformers import MindFormersParameters, mindformers_schedule
-from .problems import Note, note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .curve import Curve, Traits
+    from .curve import Traits
+    from .problems import Note
 
 
 class Equivalent(NamedTuple):
@@ -39,16 +38,6 @@ class Equivalent(NamedTuple):
     def exact(self) -> bool:
         """Whether the curves are the same up to rounding over the whole run."""
         return self.comparison.same
-
-
-class QuantityEquivalent(NamedTuple):
-    """Settings for a weight decay or a loss scale, with the largest error and the step where it lies."""
-
-    settings: dict[str, object]
-    exact: bool
-    max_difference_of_peak: float
-    at_step: int
-    notes: tuple[Note, ...]
 
 
 # To MindSpore Transformers -------------------------------------------------------------------------------------------
@@ -105,13 +94,17 @@ def _of_shape(
         yield {"type": "PolynomialWithWarmUpLR", **common, "lr_end": final, "power": 1.0, "total_steps": total}
     if traits.shape in ("cosine", "linear") and hold <= warmup:
         return
+    reached = schedule.learning_rate.ideal(max(0, total - 1))
+    yield from _of_any_shape(common, final, max(final, min(reached, peak * 0.999)), total)
+
+
+def _of_any_shape(common: dict[str, object], final: float, reached: float, total: int) -> Iterator[dict[str, object]]:
+    """What may lie near to a curve that no class draws."""
     yield {"type": "ConstantWarmUpLR", **common, "total_steps": total}
     yield {"type": "CosineWithWarmUpLR", **common, "lr_end": final, "total_steps": total}
-    reached = schedule.learning_rate.ideal(max(0, total - 1))
-    for end in sorted({final, max(final, min(reached, peak * 0.999))}):
+    for end in sorted({final, reached}):
         for power in (1.0, 0.5, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0):
-            settings = {"type": "PolynomialWithWarmUpLR", **common, "lr_end": end, "power": power, "total_steps": total}
-            yield settings
+            yield {"type": "PolynomialWithWarmUpLR", **common, "lr_end": end, "power": power, "total_steps": total}
 
 
 def _held(
@@ -208,41 +201,3 @@ def _best(
     if best is None:
         raise ValueError(f"no candidate for {schedule.type}")
     return best
-
-
-def mindformers_weight_decay(schedule: Schedule, steps: int | None = None) -> QuantityEquivalent | None:
-    """`optimizer.weight_decay` for Megatron's; a growing one has no equal, so the middle is the nearest."""
-    curve = schedule.weight_decay
-    if curve is None:
-        return None
-    low, high, at = _span(curve, horizon_of(schedule, steps))
-    if low == high:
-        return QuantityEquivalent({"weight_decay": high}, True, 0.0, 0, ())
-    middle = (low + high) / 2
-    error = (high - low) / 2 / high
-    return QuantityEquivalent({"weight_decay": middle}, False, error, at, (note(say.no_growing_weight_decay),))
-
-
-def _span(curve: Curve, steps: int) -> tuple[float, float, int]:
-    """The least and the greatest value of a curve that does not fall, and the step of the greatest."""
-    return curve.value(0), curve.value(steps - 1), steps - 1
-
-
-def mindformers_loss_scale(parameters: MegatronParameters) -> QuantityEquivalent:
-    """`runner_wrapper.scale_sense` for Megatron's loss scale; equal as long as nothing overflows."""
-    if parameters.loss_scale:
-        return QuantityEquivalent({"scale_sense": parameters.loss_scale}, True, 0.0, 0, ())
-    if not parameters.fp16:
-        return QuantityEquivalent({"scale_sense": 1.0}, True, 0.0, 0, ())
-    notes: list[Note] = []
-    if parameters.hysteresis != 1:
-        notes.append(note(say.hysteresis, hysteresis=parameters.hysteresis))
-    if parameters.min_loss_scale != 1.0:
-        notes.append(note(say.minimum_scale, minimum=parameters.min_loss_scale))
-    sense = {
-        "type": "DynamicLossScaleUpdateCell",
-        "loss_scale_value": parameters.initial_loss_scale,
-        "scale_factor": 2,
-        "scale_window": int(parameters.loss_scale_window),
-    }
-    return QuantityEquivalent({"scale_sense": sense}, not notes, 0.0, 0, tuple(notes))

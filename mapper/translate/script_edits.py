@@ -175,6 +175,14 @@ class ScriptEditor:
         after = at + len(launch.script)
         return after if at >= 0 and self.source.text[after : after + 1].isspace() else None
 
+    def _behind(self, place: int) -> tuple[str, int]:
+        """What else a line has behind a place, and where it ends."""
+        text = self.source.text
+        stop = text.find("\n", place)
+        if stop < 0:
+            return text[place:].strip(), len(text)
+        return text[place:stop].strip(), stop - (text[stop - 1] == "\r")
+
     def _next_to(self, argument: Argument, place: int, new: str, key: str) -> Edit:
         start, end = self._outer(argument.span)
         following = self.arguments[place + 1 :]
@@ -184,16 +192,14 @@ class ScriptEditor:
         line = self.source.line(argument.span.line)
         indent = line[: argument.span.column - 1]
         above = self.source.line(argument.span.line - 1).rstrip() if argument.span.line > 1 else ""
-        stop = self.source.text.find("\n", end)
-        rest = self.source.text[end : len(self.source.text) if stop < 0 else stop].strip()
+        rest, stop = self._behind(end)
         if indent.strip() or (following and end == self._outer(argument.span)[1]):
             return Edit(start, start, f"{new} ", key)
         continued = above.endswith("\\")
         if rest == "\\" or (not rest and continued):
             return Edit(end, end, f" \\\n{indent}{new}", key)
         if (not rest or rest.startswith("#")) and not continued:
-            place_after = len(self.source.text) if stop < 0 else stop - (self.source.text[stop - 1] == "\r")
-            return Edit(place_after, place_after, f"\n{indent}{new}", key)
+            return Edit(stop, stop, f"\n{indent}{new}", key)
         return Edit(start, start, f"{new} ", key)
 
     def _taken_out(self, start: int, end: int, key: str) -> Edit:

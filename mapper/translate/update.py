@@ -208,10 +208,10 @@ class _Updating:
                 known = config.settings.get(key)
                 if known is None or known.origin != "explicit" or known.acceptance != "accepted" or not known.decided:
                     continue
-                if _is_text_for(known.value, wanted.value):
+                # Some keys take no whole number.
+                whole = type(known.value) is int and isinstance(wanted.value, float) and known.span in faults
+                if whole or _is_text_for(known.value, wanted.value):
                     return True
-                if type(known.value) is int and isinstance(wanted.value, float) and known.span in faults:
-                    return True  # some keys take no whole number
         return False
 
     def _callbacks(self, config: Config) -> list[TargetSetting]:

@@ -62,11 +62,9 @@ class YamlEditor:
         path = self.real(key)
         node = None if "{" in path else self.document.find(path)
         parent = None if "." not in path else self.document.find(path.rpartition(".")[0])
-        if node is None or node.key_span is None or node.anchor is not None or node.anchor_span is not None:
+        if node is None or node.key_span is None or not _of_one_line(node):
             return
         if parent is not None and (parent.flow or len(parent.items) < 2):
-            return
-        if node.key_span.line != node.span.end_line or (node.kind != "scalar" and not node.flow):
             return
         line = self.source.line(node.key_span.line)
         if line[: node.key_span.column - 1].strip():
@@ -87,14 +85,15 @@ class YamlEditor:
     def _replace(self, node: Node, key: str, value: Value) -> Iterator[Edit]:
         if node.anchor is not None and not self.shared:
             return
-        if isinstance(value, (list, tuple)) and node.kind == "sequence" and node.anchor_span is None:
+        kind = "scalar" if node.anchor_span is not None else node.kind
+        if isinstance(value, (list, tuple)) and kind == "sequence":
             yield from self._sequence(node, key, list(value))
             return
-        if isinstance(value, dict) and node.kind == "mapping" and node.anchor_span is None:
+        if isinstance(value, dict) and kind == "mapping":
             for name, part in value.items():
                 yield from self.put(f"{self.real(key)}.{name}", part)
             return
-        if node.kind != "scalar" and node.anchor_span is None and not node.flow:
+        if kind != "scalar" and not node.flow:
             return  # a block would lose its comments
         start, end = self._range(node.span)
         text = self._styled(node, value)
@@ -225,3 +224,10 @@ def _equal(one: Any, other: Any) -> bool:
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
         return type(one) is type(other) and one == other
     return bool(one == other)
+
+
+def _of_one_line(node: Node) -> bool:
+    """Whether a value stands beside its key as a whole, and nothing else refers to it."""
+    if node.anchor is not None or node.anchor_span is not None or node.key_span is None:
+        return False
+    return node.key_span.line == node.span.end_line and (node.kind == "scalar" or node.flow)

@@ -31,8 +31,6 @@ MAX_ARGUMENTS = 1_000_000
 """Characters of an argument list, a recipe or a log's arguments block; a real one has some ten thousand."""
 
 
-ENCODINGS = ("utf-8", "gb18030", "gbk")
-"""What `--encoding` may ask for."""
 _PIPES = ("/dev/fd/", "/proc/self/fd/")
 
 

@@ -101,6 +101,17 @@ def _double_quoted(source: SourceText, start: int) -> tuple[str, int]:
     return "".join(parts), at + 1
 
 
+def _number_at(source: SourceText, at: int) -> tuple[str, int]:
+    """A number as it is written, and where it ends."""
+    text, end = source.text, at
+    while end < len(text) and text[end] not in ",]" + _BLANK:
+        end += 1
+    value = text[at:end]
+    if not value or value[0] in "[{}" or not _is_number(value):
+        _refuse(source, at, say.neither_string_nor_number(shown=value[:20] or text[at : at + 1]))
+    return value, end
+
+
 def json_words(source: SourceText) -> tuple[Argument, ...]:
     """The strings of a JSON list, each with its place; a number counts as the text it is written as."""
     from json import decoder
@@ -118,13 +129,7 @@ def json_words(source: SourceText) -> tuple[Argument, ...]:
             except decoder.JSONDecodeError as error:
                 _refuse(source, min(error.pos, len(text) - 1), Words(error.msg, "字符串有误"))
         else:
-            end = at
-            while end < len(text) and text[end] not in ",]" + _BLANK:
-                end += 1
-            value = text[at:end]
-            if not value or value[0] in "[{}" or not _is_number(value):
-                shown = value[:20] or text[at : at + 1]
-                _refuse(source, at, say.neither_string_nor_number(shown=shown))
+            value, end = _number_at(source, at)
         words.append(Argument(value, source.span(at, end)))
         at = _skip(text, end)
         if text[at : at + 1] == ",":

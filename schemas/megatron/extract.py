@@ -20,7 +20,7 @@ from .. import compile_versions
 from . import facts as stored
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 PROGRAM = os.path.join(HERE, "extraction.py")
@@ -83,12 +83,15 @@ def changes(before: Extracted, after: Extracted) -> list[Change]:
         if differing:
             pair = ({key: side.get(key) for key in differing} for side in (was, now))
             found.append(Change("changed", option, *pair))
-    for name in sorted({*before.functions, *after.functions}):
-        was, now = before.functions.get(name), after.functions.get(name)
+    return [*found, *_changed_functions(before.functions, after.functions)]
+
+
+def _changed_functions(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
+    for name in sorted({*before, *after}):
+        was, now = before.get(name), after.get(name)
         if was != now:
             kind = "new" if was is None else "gone" if now is None else "changed"
-            found.append(Change(f"function-{kind}", name, {"digest": was}, {"digest": now}))
-    return found
+            yield Change(f"function-{kind}", name, {"digest": was}, {"digest": now})
 
 
 def known(facts: stored.Facts, version: str) -> Extracted:

@@ -211,6 +211,9 @@ def build_wrapper(run: Trainer) -> None:
         reading.resolve(f"resolved.wrapper.{name}", one.value, *one.sources, decided=one.decided)
 
 
+_OF_EVERY_ENTRY = ("type", "auto_register")
+
+
 def build_callbacks(run: Trainer) -> None:
     """The callbacks in effect, and the arguments that their constructors do not take."""
     reading = run.reading
@@ -225,13 +228,11 @@ def build_callbacks(run: Trainer) -> None:
                 say.value_type(key=path, value="null", expected=say.name_of_a_class(), version=reading.version), path
             )
         taken = classes.get(kind) if isinstance(kind, str) else None
-        arguments = [] if taken is None else taken.split()
-        if taken is None or "**" in arguments:
-            continue
-        for key in entry:
-            if key not in ("type", "auto_register") and key not in arguments:
-                facts = {"class": kind, "args": arguments, "open": False}
-                foreign_argument(reading, facts, f"callbacks[{place}].{key}", str(key))
+        arguments = ["**"] if taken is None else taken.split()
+        foreign = [] if "**" in arguments else [key for key in entry if key not in (*_OF_EVERY_ENTRY, *arguments)]
+        for key in foreign:
+            facts = {"class": kind, "args": arguments, "open": False}
+            foreign_argument(reading, facts, f"callbacks[{place}].{key}", str(key))
     kinds: list[Any] = in_effect("callbacks", reading.catalog, entries)
     sources = ["callbacks"]
     if reading.get("monitor_config.monitor_on") and "TrainingStateMonitor" not in kinds:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING
-from ..purpose import may_be_mindformers
 from .catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, known_version, minor_version
 from .messages_compiled import say
 from .only_in_compiled import ONLY_IN
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from ..config import ReadOptions, VersionOrigin
     from ..message import Words
-    from ..source import SourceText
 
 _ONLY_DYNAMIC = frozenset(("lr_scheduler", "parallelism", "training"))
 _ONLY_STATIC = frozenset(("runner_config", "parallel_config", "lr_schedule", "use_legacy", "trainer"))
@@ -31,11 +29,6 @@ class Chosen(NamedTuple):
     version: str
     origin: VersionOrigin
     reason: Words = NOTHING
-
-
-def looks_like_mindformers(source: SourceText) -> bool:
-    """Whether the text's top-level keys are those of a MindSpore Transformers configuration."""
-    return may_be_mindformers(source)
 
 
 def dialect_of(value: Mapping[Any, Any], options: ReadOptions) -> tuple[str, str]:

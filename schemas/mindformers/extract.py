@@ -203,12 +203,11 @@ def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, str, Any,
             else:
                 yield from changes(old[key], new[key], here)
     elif repr(old) != repr(new):
-        if is_list(old) and is_list(new):
+        lists = is_list(old) and is_list(new)
+        if lists:
             yield from (("gone", path, one, None) for one in old if one not in new)
             yield from (("new", path, None, one) for one in new if one not in old)
-            if sorted(map(repr, old)) == sorted(map(repr, new)):
-                yield "changed", path, old, new
-        else:
+        if not lists or sorted(map(repr, old)) == sorted(map(repr, new)):
             yield "changed", path, old, new
 
 

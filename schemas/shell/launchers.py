@@ -169,16 +169,15 @@ class _Start:
             self.follow(_with_unknown(command, mark, self.place), course)
             return True
         self.shell.spend(len(found))
-        size = 1 if mark is not None else most or max(len(found), 1)
-        batches = [found[first : first + size] for first in range(0, len(found), size)]
-        if not found and mark is None and not most:
-            batches = [found]
-        for number, batch in enumerate(batches):
+        if mark is not None:
+            lines = [[_with_mark(word, mark, one, None) for word in command] for one in found]
+        else:
+            size = most or max(len(found), 1)
+            starts = range(0, len(found) or int(not most), size)
+            more = [Field(plain(one, self.place)) for one in found]
+            lines = [[*command, *more[first : first + size]] for first in starts]
+        for number, made in enumerate(lines):
             self.depth = 0
-            if mark is not None:
-                made = [_with_mark(word, mark, batch[0], None) for word in command]
-            else:
-                made = [*command, *[Field(plain(one, self.place)) for one in batch]]
             with Holding(self.shell, rounds=self.shell.rounds + (number > 0)):
                 self.follow(made, course)
         return True

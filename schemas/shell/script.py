@@ -112,9 +112,9 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
     _sweeps(shell, [one.place for one in kept], options)
     _branches(shell, source, options)
     words = [(word, launch.arguments[number], number) for number, word in enumerate(chosen.launch.arguments)]
-    words += [(word, None, None) for word in chosen.launch.before]
+    words += [(word, _argument(word, chosen, home), None) for word in chosen.launch.before]
     unresolved = [
-        _unresolved(word, argument or _argument(word, chosen, home), doubt_reason(word), number)
+        _unresolved(word, argument, doubt_reason(word), number)
         for word, argument, number in words
         if word.known() is None
     ]

@@ -115,6 +115,12 @@ def _joined_pair(one: State, other: State, doubt: Doubt) -> State:
     return result
 
 
+def _joined_value(one: Text | None, other: Text | None, doubt: Doubt) -> Text | None:
+    if one is None and other is None:
+        return None
+    return hole(doubt.reason, doubt.place) if one is None or other is None else joined_text(one, other, doubt)
+
+
 def joined_variable(left: Variable | None, right: Variable | None, doubt: Doubt) -> Variable:
     """A variable that is one of the two; None stands for an unset one."""
     a, b = left or Variable(), right or Variable()
@@ -126,11 +132,7 @@ def joined_variable(left: Variable | None, right: Variable | None, doubt: Doubt)
         place=a.place or b.place,
     )
     if a.items is None and b.items is None:
-        if a.value is None and b.value is None:
-            return shape
-        if a.value is None or b.value is None:
-            return shape._replace(value=hole(doubt.reason, doubt.place))
-        return shape._replace(value=joined_text(a.value, b.value, doubt))
+        return shape._replace(value=_joined_value(a.value, b.value, doubt))
     ours, theirs = a.entries(), b.entries()
     if shape.keyed:
         items = {key: _joined_entry(ours.get(key), theirs.get(key), doubt) for key in {**ours, **theirs}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,7 @@ def test_guide_row_is_executed(identity: str) -> None:
     assert executed or all(not side.keys for row in rows for side in row.megatron + row.static), identity
 
 
+@cache  # rows that several lines of the guide speak of
 def _megatron_case(dest: str, version: str) -> int:
     facts = catalog(version).by_dest
     words = [word for name, value in BASE.items() if name != dest for word in (facts[name].options[0], value)]
@@ -124,6 +126,7 @@ def _megatron_case(dest: str, version: str) -> int:
     return 1
 
 
+@cache
 def _mindformers_case(key: str) -> int:
     name = key.rsplit(".", 1)[1]
     source = SourceText("run.yaml", YAML % f"{name}: 1")

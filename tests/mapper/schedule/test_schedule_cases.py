@@ -11,8 +11,6 @@ import pytest
 from accmap.mapper.schedule.comparison import compare
 from accmap.mapper.schedule.curve import Curve, Schedule, UndecidedError, shared_steps
 from accmap.mapper.schedule.equivalents import (
-    mindformers_loss_scale,
-    mindformers_weight_decay,
     nearest_megatron,
     nearest_mindformers,
 )
@@ -121,31 +119,6 @@ def test_equivalent(case: dict[str, Any]) -> None:
     if not found.exact:
         assert found.comparison.max_difference_of_peak == pytest.approx(case["error"], rel=0.02)
         assert found.reasons
-
-
-def test_the_other_quantities_have_equivalents_too() -> None:
-    growing = megatron(
-        {
-            "lr": 1e-3,
-            "train_iters": 100,
-            "weight_decay_incr_style": "linear",
-            "start_weight_decay": 0.0,
-            "end_weight_decay": 0.1,
-        }
-    )
-    found = mindformers_weight_decay(growing)
-    assert found is not None
-    assert not found.exact
-    assert found.settings["weight_decay"] == pytest.approx(0.05, rel=0.02)
-    scale = mindformers_loss_scale(MegatronParameters(1e-3, fp16=True, loss_scale_window=500, hysteresis=1))
-    assert scale.exact
-    assert scale.settings["scale_sense"] == {
-        "type": "DynamicLossScaleUpdateCell",
-        "loss_scale_value": 2.0**32,
-        "scale_factor": 2,
-        "scale_window": 500,
-    }
-    assert "2 overflows" in mindformers_loss_scale(MegatronParameters(1e-3, fp16=True)).notes[0].message()
 
 
 def test_a_layer_wise_rate_is_a_share_of_another_one() -> None:

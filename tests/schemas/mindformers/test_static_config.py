@@ -16,9 +16,10 @@ from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.diagnostic import Kind, UnreadableError, finding
 from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.mindformers.catalog import STATIC_VERSIONS, static_catalog, static_version
-from accmap.schemas.mindformers.detect import dialect_of, looks_like_mindformers
+from accmap.schemas.mindformers.detect import dialect_of
 from accmap.schemas.mindformers.effective import Override, mindformers_config
 from accmap.schemas.mindformers.messages_compiled import say
+from accmap.schemas.purpose import may_be_mindformers
 from accmap.schemas.source import SourceText, Span
 
 HERE = os.path.dirname(__file__)
@@ -195,8 +196,8 @@ def test_dialects_and_versions() -> None:
         "1.6",
     ]
     assert "version-stand-in" in names(read(SMALL, "2.0"))
-    assert looks_like_mindformers(SourceText("a", SMALL))
-    assert not looks_like_mindformers(SourceText("a", "MODEL_ARGS:\n  --x: 1\nENV_VARS:\n  A: 1\n"))
+    assert may_be_mindformers(SourceText("a", SMALL))
+    assert not may_be_mindformers(SourceText("a", "MODEL_ARGS:\n  --x: 1\nENV_VARS:\n  A: 1\n"))
 
 
 def test_a_legacy_file_is_read() -> None:
