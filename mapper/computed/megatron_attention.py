@@ -127,7 +127,11 @@ def _yarn(args: Values) -> Rotary:
         ramp = min(max((place - low) / (high - low), 0.0), 1.0)
         plain = 1.0 / base ** (2 * place / dim)
         found.append(plain / factor * ramp + plain * (1 - ramp))
-    return Rotary(tuple(found), _mscale(factor, args.mscale) / _mscale(factor, args.mscale_all_dim))
+    powers = args.mscale, args.mscale_all_dim
+    if args.rope_scaling_type == "yarn":
+        # MindSpeed-LLM 2.2–26.1 rotary_pos_embedding.py:apply_rotary_pos_emb_bshd has coefficients of its own
+        powers = args.rope_scaling_mscale, args.rope_scaling_mscale_all_dim
+    return Rotary(tuple(found), _mscale(factor, powers[0]) / _mscale(factor, powers[1]))
 
 
 def _mscale(factor: float, power: float) -> float:

@@ -16,7 +16,6 @@ from ...mappings.keys_compiled import (
     RESOLVED_RANKS,
 )
 from ...schemas.light_typing import TYPE_CHECKING
-from . import dynamic_objective
 from .facts_compiled import BALANCING
 from .objective import (
     AS_CHOSEN,
@@ -43,6 +42,8 @@ if TYPE_CHECKING:
 def weighting(config: Values, dialect: str) -> str:
     """1.6–2.1 `loss_func.py:CrossEntropyLoss.construct`, `wrapper.py:MFTrainOneStepCell.grads_for_mcore`."""
     if dialect == "dynamic":
+        from . import dynamic_objective
+
         return dynamic_objective.weighting(config)
     _require_static(config, dialect)
     if _by_token(config) or not _masked(config):
@@ -86,6 +87,8 @@ def _by_token(config: Values) -> bool:
 def terms(config: Values, made_by: Callable[[], ModelClass], dialect: str) -> dict[str, Value]:
     """1.6–2.1 `router.py:TopKRouter._expert_load_balancing`, `multi_token_prediction.py`; no router has a z loss."""
     if dialect == "dynamic":
+        from . import dynamic_objective
+
         return dynamic_objective.terms(config, made_by)
     _require_static(config, dialect)
     by_token = _by_token(config)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...mappings.keys_compiled import RESOLVED_GLOBAL_BATCH, RUN_LENGTH
 from ...schemas.light_typing import TYPE_CHECKING
-from . import dynamic_objective
 
 if TYPE_CHECKING:
     from .values import Values
@@ -13,6 +12,8 @@ if TYPE_CHECKING:
 def samples(config: Values, dialect: str) -> int:
     """1.6–2.1 `trainer/base_trainer.py:BaseTrainer.training_process`: what every update takes, to the run's end."""
     if dialect == "dynamic":
+        from . import dynamic_objective
+
         return dynamic_objective.samples(config)
     return int(config.get(RUN_LENGTH)) * int(config.get(RESOLVED_GLOBAL_BATCH))
 

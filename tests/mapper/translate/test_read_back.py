@@ -243,6 +243,21 @@ def test_a_quantity_of_a_rewritten_fork_follows_from_the_fork_s_own_words() -> N
     assert pair.megatron.unsaid == ()
 
 
+def test_coefficients_of_a_fork_that_are_unequal_by_default_are_no_silence() -> None:
+    # MindSpeed-LLM 2.3.0 rotary_pos_embedding.py:apply_rotary_pos_emb_bshd: the quotient of 1.0 and 0.0 is no 1.
+    latent = "--multi-latent-attention --q-lora-rank 8 --kv-lora-rank 8 --qk-head-dim 8 --qk-pos-emb-head-dim 8"
+    yarn = (
+        "--v-head-dim 8 --rope-scaling-type yarn --beta-fast 32 --beta-slow 1 --num-experts 4 --moe-ffn-hidden-size 8"
+    )
+    words = FORK.replace("--rope-scaling-type llama3", f"{latent} {yarn}")
+    words += " --rope-scaling-original-max-position-embeddings 4096"
+    for more, is_lost in (("", True), (" --rope-scaling-mscale 1.0 --rope-scaling-mscale-all-dim 1.0", False)):
+        found = translated({"arguments": words + more, "megatron": "mindspeed-llm-2.3"})
+        lost = {key for row in found.rows if row.status == "dropped" for key in row.source}
+        assert ("rope_scaling_type" in lost) is is_lost
+        assert found.unsaid == ()
+
+
 def test_a_share_that_no_float_gives_back_is_rounding_alone() -> None:
     # megatron 0.12 training/training.py:get_optimizer_param_scheduler: lr_warmup_fraction * lr_decay_steps
     case = {
