@@ -235,6 +235,12 @@ def _unseen(parts: Sequence[dict[str, Any]]) -> list[Unseen]:
         place = "" if part["step"] is None else f"step {part['step']} rank {part['rank']}"
         if part["gaps"]:
             found.append(Unseen(place or "dump", "one dump lacks a part of the model", "一份 dump 缺少模型的一部分"))
+        apart = sum(unit["skipped"] == "operation" for unit in part["units"])
+        if apart and not any(unit["level"] == "module" for unit in part["units"]):
+            found.append(Unseen(place or "dump", *say.operations_apart(count=apart).both()))
+        if part["compared"]["checksums"]:
+            said = say.checksums_apart(count=part["compared"]["checksums"])
+            found.append(Unseen(place or "dump", *said.both()))
         if part["unreadable"]:
             found.append(Unseen(place or "dump", "tensors that cannot be read", "有张量无法读取"))
     return found
@@ -320,6 +326,7 @@ def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]], langu
             "tensors": sum(tensor.agrees is not None for tensor in tensors),
             "different": sum(tensor.agrees is False for tensor in tensors),
             "missing": sum(tensor.why == "missing" for tensor in tensors),
+            "checksums": sum(tensor.why == "rounding" for tensor in tensors),
         },
         "first_divergence": _divergence_json(
             found.divergence, found.a.level, found.a.content, (found.a.step, found.a.rank), configs, language
@@ -496,6 +503,7 @@ def _unit_json(unit: UnitResult) -> dict[str, Any]:
         "a": unit.a.name,
         "b": unit.b.name,
         "module": unit.module,
+        "level": unit.a.level,
         "direction": unit.a.direction,
         "agrees": unit.agrees,
         "skipped": unit.skipped,

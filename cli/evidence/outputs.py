@@ -195,7 +195,8 @@ class DumpUnitJson(Open):
     module: str
     direction: Literal["forward", "backward", ""]
     agrees: bool | None
-    skipped: Literal["fused", "arranged", "other-result", ""]
+    skipped: Literal["fused", "arranged", "other-result", "operation", ""]
+    level: Literal["module", "api", "operator"] | None = None
     tensors: list[DumpTensorJson]
     only_a: list[str]
     only_b: list[str]

@@ -93,8 +93,7 @@ def compare_trees(
     work = _Work(judge, jobs, progress, len(paired.pairs))
     for one, other in paired.pairs:
         path = unit_path(one)
-        skipped = _skipped(one, other, path, crossing=crossing)
-        if skipped:
+        if skipped := _skipped(one, other, path, crossing=crossing):
             found.append(UnitResult(one, other, path, (), skipped=skipped))
             continue
         mine, theirs = (one, other) if norms is None else norms.unfused(one, other)
@@ -112,11 +111,22 @@ def compare_trees(
         count = answers["tensor"]
         why = say.tensors_have_neither_elements_nor(count=count)
         raise UnreadableError(finding(say.empty(path=a.path, why=why), a.path))
+    if crossing:
+        units = tuple(unit._replace(skipped="operation", tensors=()) if unit.is_another else unit for unit in units)
     missing = (
         *gaps_of("a", a.units, paired.only_a, unit_path, crossing=crossing),
         *gaps_of("b", b.units, paired.only_b, unit_path, crossing=crossing),
     )
     return Comparison(a, b, units, paired.only_a, paired.only_b, first_divergence(units), judge, missing)
+
+
+def _skipped(one: Unit, other: Unit, path: str, *, crossing: bool) -> str:
+    """Why nothing of a pair is compared; empty where it is."""
+    if crossing and path in _OWN_RESULT:
+        return "other-result"
+    if crossing and _ARRANGED.search(path):
+        return "arranged"
+    return "fused" if _is_identity(one) != _is_identity(other) else ""
 
 
 def inside(tree: Tree, modules: Sequence[str]) -> Tree:

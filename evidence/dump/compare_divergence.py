@@ -40,7 +40,8 @@ class UnitResult(NamedTuple):
     only_b: tuple[str, ...] = ()
     skipped: str = ""
     """Why nothing is compared: `fused` where one side does it in another module, `arranged` where tokens stand in the
-    order of their experts, which is each framework's own, `other-result` where the results are of different kinds."""
+    order of their experts, which is each framework's own, `other-result` where the results are of different kinds,
+    `operation` where single operations of two frameworks bear one name and are not the same."""
 
     def error(self, role: str) -> float | None:
         """The largest error among the tensors of a role that were compared; infinite for a NaN or another shape."""
@@ -69,6 +70,19 @@ class UnitResult(NamedTuple):
         """Whether all that was compared agrees; None where nothing was."""
         known = [tensor.agrees for tensor in self.tensors if tensor.agrees is not None and tensor.how != "value"]
         return all(known) if known else None
+
+    @property
+    def is_another(self) -> bool:
+        """Whether single operations of two frameworks that bear one name are not the same one after all.
+
+        Each framework composes its modules of operations of its own: torch.baddbmm is no BatchMatMul of rotated heads.
+        Equal models part there under msprobe's L1 and mix, so that only modules decide; a NaN is one anywhere.
+        """
+        return (
+            self.a.level == "api"
+            and self.agrees is False
+            and not any(tensor.why in ("nan", "infinite") for tensor in self.tensors)
+        )
 
 
 class Divergence(NamedTuple):

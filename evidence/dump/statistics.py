@@ -43,7 +43,8 @@ class TensorResult(NamedTuple):
     how: str
     """`elements`, `statistics`, `checksum`, `value` or empty: what was compared."""
     why: str
-    """`equal`, `close`, `far`, `element`, `nan`, `infinite`, `shape`, `unreadable`, `missing`."""
+    """`equal`, `close`, `far`, `element`, `nan`, `infinite`, `shape`, `unreadable`, `missing`,
+    `rounding` where only checksums of two frameworks are there, and they differ."""
     error: float | None = None
     """Relative distance of the elements, or the largest relative difference of the statistics."""
     measured: Measured | None = None
@@ -193,10 +194,17 @@ def _without_elements(a: Tensor, b: Tensor, judge: Judge, blank: TensorResult) -
         if ours.checksum == theirs.checksum:
             return blank._replace(agrees=True, how="checksum", why="equal", error=0.0)
         if judge.exact or not judge.crossing or ours.norm is None or theirs.norm is None:
+            if _rounded(a, b, judge):
+                return blank._replace(how="checksum", why="rounding")
             return blank._replace(agrees=False, how="checksum", why=_not_finite(a, b) or "far")
     precision = coarser(a.dtype, b.dtype)
     allowed = judge.tolerance if judge.tolerance is not None else TOLERANCES.get(precision, TOLERANCES["float32"])
     return _statistics(a, b, allowed, blank._replace(how="statistics"))
+
+
+def _rounded(a: Tensor, b: Tensor, judge: Judge) -> bool:
+    """Whether checksums may differ by rounding alone, as those of two frameworks do; whole numbers are not rounded."""
+    return judge.crossing and not judge.exact and not (a.dtype == b.dtype and a.dtype in EXACT)
 
 
 def _same_size(a: Tensor, b: Tensor, judge: Judge) -> bool:

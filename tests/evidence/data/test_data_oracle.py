@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from data_oracle import NoTokenizer, compile_helpers, megatron_dataset, mindformers_dataset, sample_of
-from data_writer import write_data, write_text, yaml
+from data_writer import script, write_data, write_text, yaml
 
 from accmap.evidence.data.blend import blend_of
 from accmap.evidence.data.draws import Draws
@@ -246,3 +246,28 @@ def test_a_yaml_reads_what_its_loader_reads(
             mine = [ours.tokens(slot.sample).tolist() for slot in ours.step(step) if slot.rank == rank]
             assert [tokens[:-1] for tokens in mine] == batch["input_ids"].tolist()
             assert [tokens[1:] for tokens in mine] == batch["labels"].tolist()
+
+
+@pytest.mark.parametrize("words", ["0.3 one 0.7 two", "2 one 1 two 5 three", "one two three"])
+@pytest.mark.procedure("proc.data.same")
+def test_a_script_and_a_yaml_blend_as_both_builders_do(
+    words: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """`--data-path W P W P` and a `data_path` list, each against its own framework's builder, sample by sample."""
+    pytest.importorskip("megatron.core.datasets.gpt_dataset")
+    pytest.importorskip("mindformers")
+    compile_helpers(tmp_path_factory.mktemp("helper"))
+    for number, name in enumerate(("one", "two", "three")):
+        write_text(tmp_path / name, seed=number, count=60)
+    given = [str(tmp_path / word) if word.isalpha() else word for word in words.split()]
+    (tmp_path / "a.sh").write_text(script(" ".join(given), split="8,1,1"), "utf-8")
+    (tmp_path / "b.yaml").write_text(yaml(", ".join(f'"{word}"' for word in given), split="8,1,1"), "utf-8")
+    for file, build in (("a.sh", megatron_dataset), ("b.yaml", mindformers_dataset)):
+        plan = plan_of(read_config(str(tmp_path / file)))
+        assert plan.blend is not None
+        ours = Draws(plan, {prefix: read_indexed(prefix) for prefix in plan.blend.prefixes})
+        theirs = build(given, "8,1,1", 40, 16, 1234)
+        assert ours.size == len(theirs)
+        for at in range(ours.size):
+            tokens = ours.tokens(at).tolist()
+            assert (tokens[:-1], tokens[1:]) == sample_of(theirs[at])

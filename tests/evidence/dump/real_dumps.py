@@ -1,7 +1,9 @@
 """Runs the real models of pairs under the real msprobe, one process a framework: `real_dumps.py FRAMEWORK OUT NAME...`.
 
 A name is one of `tests/verifier/pairs/pairs.yaml`: `equal/dense`, `faults/norm_epsilon`; `--module` behind it makes the
-output of that module of Megatron-Core's model 1% larger. Models, weights and tokens are the verifier's.
+output of that module of Megatron-Core's model 1% larger; `--swiglu.MODULE` gives the MLP MODULE a
+SwiGLU whose backward computes in bfloat16. `__TASK-LEVEL-SUMMARY` asks msprobe for another dump than
+`tensor-L0-statistics`. Models, weights and tokens are the verifier's.
 
 MindSpore's CPU target has no kernel for `mint.norm`, which msprobe takes statistics with: numpy stands in for it here.
 """
@@ -21,34 +23,38 @@ from accmap.verifier import draw
 from accmap.verifier.verify import Options, _job, _prepare
 
 
-def main(framework: str, out: Path, names: list[str], task: str = "tensor") -> None:
+def main(framework: str, out: Path, names: list[str]) -> None:
     backend, debugger = (_megatron if framework == "megatron" else _mindformers)()
     for name in names:
-        plain, _, module = name.partition("--")
+        pair_name, _, asked = name.partition("__")
+        task, level, summary = (asked or "tensor-L0-statistics").split("-")
+        plain, _, module = pair_name.partition("--")
         kind, _, key = plain.partition("/")
         folder = out / name
         folder.mkdir(parents=True)
         script, config = write_pair(TABLE[kind][key], folder)
         pair = _prepare(read_config(str(script)), read_config(str(config)), Options())
         blueprint = pair.blueprints[framework == "mindformers"]
+        settings = folder / f"{framework}.json"
+        block = {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": summary}
+        settings.write_text(
+            json.dumps({
+                "task": task, "dump_path": str(folder / framework), "rank": [], "step": [], "level": level,
+                "tensor": block, "statistics": block,
+            })
+        )  # fmt: skip
+        _fresh(debugger)
+        # Before the model, as the written lines have it: a model keeps the functions that it finds.
+        taken = debugger(config_path=str(settings))
         model = backend.build(blueprint, 0)
         model.load(
             {weight: draw.weight(weight, array.shape, 0, rounded=False) for weight, array in model.weights().items()}
         )
         if module and framework == "megatron":
-            _enlarge(model.model.get_submodule(module))
+            worked_on = model.model.get_submodule(module.removeprefix("swiglu."))
+            (_coarsen if module.startswith("swiglu.") else _enlarge)(worked_on)
         plan = _job(pair, blueprint, Options(), 0).inputs[0]
         batch = draw.tokens(plan.seed, plan.batch, plan.sequence, plan.vocabulary, plan.avoid, plan.include)
-        settings = folder / f"{framework}.json"
-        block = {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": "statistics"}
-        settings.write_text(
-            json.dumps({
-                "task": task, "dump_path": str(folder / framework), "rank": [], "step": [], "level": "L0",
-                "tensor": block, "statistics": block,
-            })
-        )  # fmt: skip
-        _fresh(debugger)
-        taken = debugger(config_path=str(settings))
         taken.start(model.model)
         model.backward(batch)
         taken.stop()
@@ -71,6 +77,29 @@ def _enlarge(module: Any) -> None:
         return (found[0] * 1.01, *found[1:]) if isinstance(found, tuple) else found * 1.01
 
     module.forward = forward
+
+
+def _coarsen(mlp: Any) -> None:
+    """The guide's case: another SwiGLU on one side, the same forward and a coarser backward."""
+    import copy
+
+    import torch
+
+    class Silu(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return torch.nn.functional.silu(x)
+
+        @staticmethod
+        def backward(ctx: Any, slope: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            share = torch.sigmoid(x)
+            return (slope * share * (1 + x * (1 - share))).bfloat16().to(slope.dtype)
+
+    mlp.config = copy.copy(mlp.config)
+    mlp.config.bias_activation_fusion = False
+    mlp.config.activation_func = mlp.activation_func = Silu.apply
 
 
 def _megatron() -> tuple[Any, Any]:

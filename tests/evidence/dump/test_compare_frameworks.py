@@ -66,13 +66,29 @@ ENLARGED = (
 """Modules of Megatron-Core's model whose output is made 1% larger."""
 
 
+PLANTED = "decoder.layers.1.mlp.linear_fc2"
+KINDS = [
+    f"{task}-{level}-{summary}"
+    for task, summary in (("tensor", "statistics"), ("statistics", "statistics"), ("statistics", "md5"))
+    for level in ("L0", "L1", "mix")
+]
+"""Every task and level of msprobe that keeps what a model computed."""
+SWIGLU = "swiglu.decoder.layers.1.mlp"
+"""The guide's own case of msprobe: one side composes SwiGLU of operations, the other has it in one, whose backward is
+coarser."""
+
+
 @pytest.fixture(scope="module")
 def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Every pair dumped on both sides: the folder of each framework."""
     plain = [f"equal/{name}" for name in EQUAL] + [f"faults/{name}" for name in FAULTS]
     enlarged = [f"equal/dense--{module}" for module in ENLARGED]
+    equal = [f"equal/dense__{kind}" for kind in KINDS]
+    planted = [f"equal/dense--{PLANTED}__{kind}" for kind in KINDS]
+    guides = [f"equal/dense--{SWIGLU}", f"equal/dense--{SWIGLU}__tensor-mix-statistics"]
     found: dict[str, Path] = {}
-    for framework, names in (("megatron", [*plain, *enlarged]), ("mindformers", plain)):
+    asked = {"megatron": [*plain, *enlarged, *guides, *equal, *planted], "mindformers": [*plain, *equal]}
+    for framework, names in asked.items():
         root = tmp_path_factory.mktemp(framework)
         done = subprocess.run(
             [sys.executable, str(HERE / "real_dumps.py"), framework, str(root), *names],
@@ -137,6 +153,70 @@ def test_a_fault_in_a_module_is_named(module: str, dumps: dict[str, Path]) -> No
     assert not divergence.gradual
     assert divergence.before is not None
     assert divergence.before.agrees
+
+
+def within(dumps: dict[str, Path], ours: str, theirs: str) -> Comparison:
+    """Two dumps of one framework."""
+    return compare_trees(
+        *(read_tree(find_places(str(dumps["megatron"] / name / "megatron"))[0]) for name in (ours, theirs))
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_dump_is_read(kind: str, dumps: dict[str, Path]) -> None:
+    """Equal models agree, and the planted module is named, by whatever the dump holds."""
+    equal, planted = f"equal/dense__{kind}", f"equal/dense--{PLANTED}__{kind}"
+    across = compared(dumps, equal, equal)
+    assert across.divergence is None, across.divergence.unit.a.name if across.divergence else ""
+    found = compared(dumps, planted, equal).divergence
+    if "L1" not in kind and "md5" not in kind:  # no names in common, and no checksums: what is said is `partial`
+        assert found is not None
+        assert found.unit.module == PLANTED
+    own = within(dumps, planted, equal).divergence
+    assert own is not None
+    # Where operations are dumped, the planted multiplication itself is one of them.
+    assert own.unit.module == PLANTED if "L0" in kind else own.unit.a.level == "api"
+
+
+def test_operations_alone_decide_nothing_across_frameworks(
+    dumps: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = [str(dumps[side] / "equal/dense__tensor-L1-statistics" / side) for side in ("megatron", "mindformers")]
+    assert main(["dump", "compare", *sides, "--quiet", "--format", "json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["verdict"] == "partial"
+    assert "single operations" in answer["not_compared"][0]["reason"]
+
+
+@pytest.mark.procedure("proc.dump.first_divergence")
+@pytest.mark.parametrize("kind", ["", "__tensor-mix-statistics"])
+def test_the_guides_case_of_msprobe(kind: str, dumps: dict[str, Path], tmp_path: Path) -> None:
+    """The gradient that reaches linear_fc1 differs, the one that leaves linear_fc2 does not: SwiGLU stands between."""
+    found = compared(dumps, f"equal/dense--{SWIGLU}{kind}", f"equal/dense{kind}").divergence
+    assert found is not None
+    assert found.cause == "between"
+    assert (found.unit.module, found.unit.a.direction) == ("decoder.layers.1.mlp.linear_fc1", "backward")
+    assert found.tensors[0].place.startswith("input.0")
+    assert found.before is not None
+    assert (found.before.module, found.before.agrees) == ("decoder.layers.1.mlp.linear_fc2", True)
+    assert "activation.function" in settings_behind(found)
+    if kind:
+        return
+    # msprobe's own comparison, by the layer mapping that `dump config` writes, begins at the same place.
+    folder = dumps["megatron"] / "equal" / "dense"
+    given = [str(folder / file) for file in ("pretrain.sh", "train.yaml")]
+    assert main(["dump", "config", *given, "-d", str(tmp_path / "next")]) == 0
+    sides = [
+        next((dumps["mindformers"] / "equal/dense/mindformers").rglob("dump.json")),
+        next((dumps["megatron"] / f"equal/dense--{SWIGLU}" / "megatron").rglob("dump.json")),
+    ]
+    words = [sys.executable, "-m", "msprobe.msprobe", "compare", "-tp", str(sides[0]), "-gp", str(sides[1])]
+    words += ["-o", str(tmp_path / "out"), "-lm", str(tmp_path / "next" / "layer_mapping.yaml")]
+    given = {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
+    subprocess.run(words, capture_output=True, check=False, timeout=300, env=given)
+    with open(next((tmp_path / "out").glob("*.csv")), encoding="utf-8-sig") as stream:
+        wrong = [row["NPU Name"] for row in csv.DictReader(stream) if row["Result"] == "error"]
+    assert any(name.endswith("layers.1.mlp.linear_fc1.ColumnParallelLinear.backward.0.input.0") for name in wrong[:2])
 
 
 @pytest.mark.procedure("proc.dump.msprobe_compare")

@@ -1,0 +1,102 @@
+"""The guide's 92 rows, walked with two real runs of one pair: every command of `docs/guide-coverage.md` is run."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accmap.cli.lean import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE = Path(__file__).parent
+NEEDED = ("msprobe", "torch", "megatron", "mindspore", "mindformers", "tokenizers")
+pytestmark = [
+    pytest.mark.frameworks,
+    pytest.mark.skipif(
+        any(find_spec(name) is None for name in NEEDED), reason="the frameworks, msprobe or tokenizers are missing"
+    ),
+]
+PAGE = HERE.parents[2] / "docs" / "guide-coverage.md"
+FIRST = {
+    "lint": r"(A\.sh \+ B\.yaml|2-preparation/pair): (depends on|no findings)",
+    "lr": r"Equal over 100 steps",
+    "weights check --log": r"6-acceptance/inference\.log",
+    "weights check": r"A 2-preparation/weights/megatron",
+    "data check": r"good$",
+    "data show": r"Steps 3 to [34]: both sides feed the same tokens",
+    "doctor": r"Installed here",
+    "logs": r"Within the standard over",
+    "dump config B.yaml": r"(written: |B\.yaml: EVD029)",
+    "dump config": r"written: ",
+    "dump compare": r"match ",
+    "dump scan": r"finite ",
+    "check tokenizers": r"same",
+    "check npy": r"(close|equal) ",
+    "check scores": r"within 0\.4% of the benchmark",
+    "diff": r"A B\.yaml",
+}
+"""How the answer to each command begins: the verdict of two equal runs."""
+
+
+def commands() -> dict[str, list[str]]:
+    """Every command of the page, and the rows that it serves."""
+    found: dict[str, list[str]] = {}
+    for line in PAGE.read_text("utf-8").splitlines():
+        if line.startswith("| `"):
+            for words in re.findall(r"`accmap ([^`]+)`", line):
+                found.setdefault(words, []).append(line.split("`")[1])
+    return found
+
+
+def spelt_out(words: str, rung: str, out: str) -> Iterator[str]:
+    """The words of a row, with its stand-ins filled in."""
+    for stands, value in (("N-NAME", rung), ("--step K", "--step 3"), ("--steps N", "--steps 2")):
+        words = words.replace(stands, value)
+    given = words.split()
+    for at, word in enumerate(given):
+        if given[at - 1] == "-d":
+            yield out
+        elif "*" in word:
+            yield from sorted(map(str, Path().glob(word)))
+        else:
+            yield word
+
+
+@pytest.fixture(scope="module")
+def road(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What two real runs left, laid where the playbook looks for it."""
+    import subprocess
+
+    folder = tmp_path_factory.mktemp("road")
+    done = subprocess.run(
+        [sys.executable, str(HERE / "walked_road.py"), str(folder)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+def test_every_row_of_the_guide_is_walked(
+    road: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(road)
+    rung = min(path.name for path in Path("5-scale-up").iterdir() if path.is_dir())
+    wrong: list[Any] = []
+    rows: set[str] = set()
+    for number, (words, served) in enumerate(commands().items()):
+        given = list(spelt_out(words, rung, f"out{number}"))
+        code = main(given)
+        answer = capsys.readouterr()
+        first = next(iter(answer.out.splitlines() or answer.err.splitlines()), "")
+        begins = next(form for start, form in FIRST.items() if words.startswith(start))
+        if code or not re.match(begins, first):
+            wrong.append((code, words, first, answer.err[:200]))
+        rows.update(served)
+    assert len(rows) == 41 + 51
+    assert not wrong, "\n".join(map(str, wrong))
