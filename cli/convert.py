@@ -62,7 +62,7 @@ def run(
         )
     else:
         translation = _translated(config, options, to, update, lang, held=not no_read_back)
-        text = text_of(translation, comments=not no_comments)
+        text = text_of(translation, comments=not no_comments, language=lang)
     stops = obstacles(translation, text)
     new_files: dict[str, str] = {}
     if output is not None:
@@ -178,7 +178,7 @@ def _based(
     if held:
         require_said(translation)
     if to != config.framework:
-        return config, translation, text_of(translation, comments=comments)
+        return config, translation, text_of(translation, comments=comments, language=language)
     found = update(source.text, translation, config, options)
     for refusal in found.refused + found.remarks:
         tell(f"{base}: {', '.join(refusal.keys) or refusal.field}: {refusal.reason(language)}")
