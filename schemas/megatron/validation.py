@@ -49,6 +49,8 @@ _SHOWN = 60
 
 OF_RUN = frozenset(("env", "devices", "given", "raw", "script_default", "tokenizer_vocabulary", "undecided"))
 """The functions of expressions that are methods of `Run`."""
+ALL_DEVICES = "all_devices"
+"""What a fork's row calls the number of devices where its own arguments say it."""
 _NO_OPTIONS = ReadOptions()
 
 
@@ -159,6 +161,10 @@ class Run(rows.Run):
         """The number of devices, where the file or the user says it."""
         launch = self.launch
         stated = self.options.world_size
+        told = self.locals.get(ALL_DEVICES)
+        if stated is None and told is not None:
+            self.reads.update(dict.fromkeys(told[1]))
+            return int(told[0])
         if stated is None and launch is not None:
             stated = launch.world_size
             if stated is None:
