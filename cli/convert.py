@@ -54,7 +54,7 @@ def run(
     require_training(config)
     require_accepted(config)
     _require_target(config, to)
-    if to == "huggingface" or (to is None and os.path.basename(output or "") == FILE):
+    if _writes_a_model(to, output):
         return _model_alone(config, output, report, accepted, lang, strict=strict, force=force, other=update or base)
     if base is not None:
         config, translation, text = _based(
@@ -78,6 +78,11 @@ def run(
     print_report(translation, lang)
     code = close_report(translation.rows, accepted, lang, strict=strict)
     return BAD if stops or config.purpose is not None else code
+
+
+def _writes_a_model(to: Framework | None, output: str | None) -> bool:
+    """Whether a `config.json` is asked for: by name, or by the name of the file."""
+    return to == "huggingface" or (to is None and os.path.basename(output or "") == FILE)
 
 
 def _model_alone(

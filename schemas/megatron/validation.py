@@ -49,6 +49,8 @@ _SHOWN = 60
 
 OF_RUN = frozenset(("env", "devices", "given", "raw", "script_default", "tokenizer_vocabulary", "undecided"))
 """The functions of expressions that are methods of `Run`."""
+ALL_DEVICES = "all_devices"
+"""What a fork's row calls the number of devices where its own arguments say it."""
 _NO_OPTIONS = ReadOptions()
 
 
@@ -158,13 +160,10 @@ class Run(rows.Run):
         """The number of devices, where the file or the user says it."""
         launch = self.launch
         stated = self.options.world_size
+        if stated is None:
+            stated = self._of_a_fork()
         if stated is None and launch is not None:
-            stated = launch.world_size
-            if stated is None:
-                text = launch.env.get("WORLD_SIZE") or ""
-                stated = int(text) if is_whole_number(text) else None
-            elif launch.nodes_open and stated % model_size:
-                stated = None  # one node does not hold the model: there are more, and the job says how many
+            stated = _of_launch(launch, model_size)
         if stated is not None:
             return stated
         plain = launch is None or launch.launcher is None or launch.launcher.startswith("python")
@@ -173,6 +172,14 @@ class Run(rows.Run):
         span = None if launch is None else launch.span
         self.problems.append(finding(say.no_world_size(size=model_size), self.file, span))
         raise UndecidedError
+
+    def _of_a_fork(self) -> int | None:
+        """The number of devices that a fork's own arguments say."""
+        told = self.locals.get(ALL_DEVICES)
+        if told is None:
+            return None
+        self.reads.update(dict.fromkeys(told[1]))
+        return int(told[0])
 
     def given(self, dest: str) -> bool:
         """Whether the user gave an argument."""
@@ -330,6 +337,15 @@ class Run(rows.Run):
                 if dest is not None and dest in row.more.to and dest in self.reads:
                     return setting.span
         return None
+
+
+def _of_launch(launch: Launch, model_size: int) -> int | None:
+    """The number of devices that a launch says."""
+    if launch.world_size is None:
+        text = launch.env.get("WORLD_SIZE") or ""
+        return int(text) if is_whole_number(text) else None
+    # where one node does not hold the model there are more, and the job says how many
+    return None if launch.nodes_open and launch.world_size % model_size else launch.world_size
 
 
 _NEUTRAL = (None, False, 1, 0)
