@@ -47,7 +47,9 @@ _OF_THE_LAUNCH = frozenset(("world_size", "rank"))
 _SHOWN = 60
 
 
-OF_RUN = frozenset(("env", "devices", "given", "raw", "script_default", "tokenizer_vocabulary", "undecided"))
+OF_RUN = frozenset((
+    "env", "devices", "given", "launched", "raw", "script_default", "tokenizer_vocabulary", "undecided",
+))  # fmt: skip
 """The functions of expressions that are methods of `Run`."""
 ALL_DEVICES = "all_devices"
 """What a fork's row calls the number of devices where its own arguments say it."""
@@ -185,6 +187,11 @@ class Run(rows.Run):
         """Whether the user gave an argument."""
         setting = self.settings.get(dest)
         return setting is not None and setting.raw is not None
+
+    def launched(self, ending: str) -> bool:
+        """Whether the program is of this name, or a module that ends in it."""
+        script = self.launch.script if self.launch is not None else None
+        return script is not None and f".{script}".endswith(f".{ending}")
 
     def raw(self, dest: str) -> str:
         """What the user wrote for an argument, before anything was made of it."""
