@@ -51,6 +51,7 @@ LEFT_OUT: tuple[LeftOut, ...] = (
         ),
     ),
     LeftOut(say.not_run_float32(), ("precision.compute_dtype", "precision.params_dtype")),
+    LeftOut(say.not_run_float32(), ("precision.norm_dtype",), "where set"),
     LeftOut(say.not_run_loss_scale(), ("precision.loss_scale.mode",)),
     LeftOut(
         say.not_run_kernel(), ("attention.flash", "fusion.norm", "fusion.rope", "moe.grouped_gemm", "optimizer.fused")

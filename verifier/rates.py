@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..mapper.schedule.comparison import FLOAT32_TOLERANCE
 from ..mapper.schedule.curve import UndecidedError, shared_steps
 from ..mapper.schedule.from_config import megatron_parameters, mindformers_parameters, schedule_of
-from ..mapper.schedule.megatron import scheduler_arguments
+from ..mapper.schedule.megatron import constructed
 from .blueprint import RatePlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..mapper.schedule.curve import Curve
+    from ..mapper.schedule.megatron import MegatronParameters
     from ..schemas.config import Config
 
 _SAMPLES = 9
@@ -57,8 +58,27 @@ def _steps(curves: Sequence[Curve], count: int) -> tuple[int, ...]:
 
 def _plan(config: Config, steps: tuple[int, ...]) -> RatePlan:
     if config.framework == "megatron":
-        arguments, consumption = scheduler_arguments(megatron_parameters(config))
-        return RatePlan(arguments, tuple(consumption.samples(step) for step in steps))
+        return _plan_of_samples(megatron_parameters(config), steps)
     given = mindformers_parameters(config)
     # A fused optimizer asks for the rate of the step before.
     return RatePlan({"type": given.type, **given.arguments}, tuple(step - given.use_fused for step in steps))
+
+
+def _plan_of_samples(given: MegatronParameters, steps: tuple[int, ...]) -> RatePlan:
+    """What `get_optimizer_param_scheduler` gives to `OptimizerParamScheduler`; the weight decay is not asked for."""
+    lengths, consumption = constructed(given)
+    arguments = {
+        "init_lr": given.lr_warmup_init,
+        "max_lr": given.lr,
+        "min_lr": given.min_lr,
+        "lr_warmup_steps": lengths.warmup,
+        "lr_decay_steps": lengths.decay,
+        "lr_decay_style": given.lr_decay_style,
+        "start_wd": given.weight_decay,
+        "end_wd": given.weight_decay,
+        "wd_incr_steps": lengths.weight_decay,
+        "wd_incr_style": "constant",
+        "wsd_decay_steps": lengths.wsd,
+        "lr_wsd_decay_style": given.lr_wsd_decay_style,
+    }
+    return RatePlan(arguments, tuple(consumption.samples(step) for step in steps))

@@ -369,6 +369,7 @@ def _table_json(found: Table, configs: list[tuple[Config, Any]], language: Langu
             "tensors": sum(tensor.agrees is not None for tensor in tensors),
             "different": sum(tensor.agrees is False for tensor in tensors),
             "missing": sum(tensor.why == "missing" for tensor in tensors),
+            "checksums": sum(tensor.why == "rounding" for tensor in tensors),
         },
         "first_divergence": _divergence_json(found.divergence, level, content, (None, None), configs, language),
         "units": [_unit_json(unit) for unit in found.units],

@@ -7,6 +7,7 @@ beside a loss that is a mean over tokens.
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import BALANCING_TYPE
 from ...schemas.light_typing import TYPE_CHECKING, cast
 from .facts_compiled import BALANCING
 from .objective import (
@@ -75,7 +76,7 @@ _ALIKE = ("aux_loss", "pai_megatron_aux_loss")
 
 
 def _of_router(args: Values) -> Iterator[tuple[str, float]]:
-    own = args.written("moe_router_load_balancing_type")
+    own = args.written(BALANCING_TYPE)
     if args.moe_aux_loss_coeff and own and own[-1] not in _ALIKE:
         raise UndecidedError  # a fork's own balancing, over tokens and with divisions of its own
     kinds, coefficients = _listed(args.moe_router_load_balancing_type), _listed(args.moe_aux_loss_coeff)

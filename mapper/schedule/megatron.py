@@ -78,7 +78,7 @@ class MegatronParameters(NamedTuple):
         return number_of(self.version) >= (0, 18)
 
 
-class _Counted(NamedTuple):
+class Counted(NamedTuple):
     """The scheduler's constructor arguments, in samples."""
 
     warmup: float
@@ -116,27 +116,12 @@ def megatron_schedule(parameters: MegatronParameters) -> Schedule:
     )
 
 
-def scheduler_arguments(parameters: MegatronParameters) -> tuple[dict[str, object], Consumption]:
-    """What `get_optimizer_param_scheduler` gives to `OptimizerParamScheduler`, and the samples by iteration."""
+def constructed(parameters: MegatronParameters) -> tuple[Counted, Consumption]:
+    """What the scheduler's constructor is given in samples, and the samples by iteration; as `megatron_schedule`."""
     consumption, _steps = _batches(parameters)
-    counted = _count(parameters)
-    _check(parameters, counted)
-    start, end = _weight_decay_ends(parameters)
-    arguments: dict[str, object] = {
-        "init_lr": parameters.lr_warmup_init,
-        "max_lr": parameters.lr,
-        "min_lr": parameters.min_lr,
-        "lr_warmup_steps": counted.warmup,
-        "lr_decay_steps": counted.decay,
-        "lr_decay_style": parameters.lr_decay_style,
-        "start_wd": start,
-        "end_wd": end,
-        "wd_incr_steps": counted.weight_decay,
-        "wd_incr_style": parameters.weight_decay_incr_style,
-        "wsd_decay_steps": counted.wsd,
-        "lr_wsd_decay_style": parameters.lr_wsd_decay_style,
-    }
-    return arguments, consumption
+    found = _count(parameters)
+    _check(parameters, found)
+    return found, consumption
 
 
 def _refuse(why: Words) -> UndecidedError:
@@ -204,7 +189,7 @@ def _ramped(
     return consumption, reached + max(0, samples - nominal.samples(reached)) // last
 
 
-def _count(p: MegatronParameters) -> _Counted:
+def _count(p: MegatronParameters) -> Counted:
     """Everything in samples, as `get_optimizer_param_scheduler` does it."""
     batch = p.global_batch_size
     if p.train_iters:
@@ -218,10 +203,10 @@ def _count(p: MegatronParameters) -> _Counted:
         wsd, warmup, growth = p.lr_wsd_decay_samples, p.lr_warmup_samples, samples
     if p.lr_warmup_fraction is not None:
         warmup = p.lr_warmup_fraction * decay
-    return _Counted(warmup, decay, wsd, growth)
+    return Counted(warmup, decay, wsd, growth)
 
 
-def _check(p: MegatronParameters, counted: _Counted) -> None:
+def _check(p: MegatronParameters, counted: Counted) -> None:
     """The assertions of `validate_args` and of the scheduler's constructor."""
     by_iterations = bool(p.train_iters)
     given_warmup = p.lr_warmup_iters if by_iterations else p.lr_warmup_samples
@@ -279,14 +264,14 @@ def _wsd_styles(version: str) -> tuple[str, ...]:
 # Learning rate -------------------------------------------------------------------------------------------------------
 
 
-def _learning_rate(p: MegatronParameters, counted: _Counted, consumption: Consumption) -> Curve:
+def _learning_rate(p: MegatronParameters, counted: Counted, consumption: Consumption) -> Curve:
     def value(step: int) -> float:
         return _rate(p, counted, consumption.samples(step))
 
     return Curve(value, _pieces(_regions(p, counted), consumption), "float64")
 
 
-def _rate(p: MegatronParameters, counted: _Counted, samples: int) -> float:
+def _rate(p: MegatronParameters, counted: Counted, samples: int) -> float:
     """The rate after so many samples, in the scheduler's own order of operations."""
     warmup, decay = counted.warmup, counted.decay
     if warmup > 0 and samples <= warmup:
@@ -307,7 +292,7 @@ def _rate(p: MegatronParameters, counted: _Counted, samples: int) -> float:
     return p.min_lr + coefficient * (p.lr - p.min_lr)
 
 
-def _wsd_coefficient(style: str, samples: int, counted: _Counted) -> float:
+def _wsd_coefficient(style: str, samples: int, counted: Counted) -> float:
     length = counted.wsd or 0
     start = counted.decay - length
     if samples <= start:
@@ -322,7 +307,7 @@ def _wsd_coefficient(style: str, samples: int, counted: _Counted) -> float:
     return 1.0 - math.sqrt(ratio)
 
 
-def _regions(p: MegatronParameters, counted: _Counted) -> list[_Region]:
+def _regions(p: MegatronParameters, counted: Counted) -> list[_Region]:
     """The curve as regions of samples."""
     regions: list[_Region] = []
     peak, low, start, end = float(p.lr), p.min_lr, counted.warmup, counted.decay
@@ -403,7 +388,7 @@ def _weight_decay_ends(p: MegatronParameters) -> tuple[float, float]:
     return p.start_weight_decay, p.end_weight_decay
 
 
-def _weight_decay(p: MegatronParameters, counted: _Counted, consumption: Consumption) -> Curve:
+def _weight_decay(p: MegatronParameters, counted: Counted, consumption: Consumption) -> Curve:
     start, end = _weight_decay_ends(p)
     style, length = p.weight_decay_incr_style, counted.weight_decay
     if style == "constant" or length == 0:
@@ -451,7 +436,7 @@ def _steps_at(consumption: Consumption, samples: float) -> float:
     return found.step_of(samples)
 
 
-def _traits(p: MegatronParameters, counted: _Counted, consumption: Consumption) -> Traits:
+def _traits(p: MegatronParameters, counted: Counted, consumption: Consumption) -> Traits:
     warmup = max(0.0, _steps_at(consumption, counted.warmup))
     end = _steps_at(consumption, counted.decay)
     constant = p.lr_decay_style == "constant"
@@ -475,7 +460,7 @@ def _traits(p: MegatronParameters, counted: _Counted, consumption: Consumption) 
     )
 
 
-def _notes(p: MegatronParameters, counted: _Counted, consumption: Consumption, curve: Curve) -> tuple[Note, ...]:
+def _notes(p: MegatronParameters, counted: Counted, consumption: Consumption, curve: Curve) -> tuple[Note, ...]:
     found: list[Note] = []
     if p.use_checkpoint_opt_param_scheduler:
         found.append(note(say.from_checkpoint))

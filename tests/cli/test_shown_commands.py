@@ -20,6 +20,7 @@ for part in ("weights", "data", "dump", "logs"):
 from data_writer import script as data_script  # noqa: E402
 from data_writer import write_data  # noqa: E402
 from data_writer import yaml as data_yaml  # noqa: E402
+from record_writer import write_rows  # noqa: E402
 from small_network import run as dump_of  # noqa: E402
 from weight_files import arrays, pair, write_megatron  # noqa: E402
 from writing_logs import falling, megatron_run, static_run  # noqa: E402
@@ -100,13 +101,20 @@ def ready(bench: Path, page: Path, words: list[str]) -> None:
         (bench / "my-fork.yaml").write_text(shown_file[1])
         for name, source in (("run.sh", "megatron.sh"), ("run.yaml", "mindformers.yaml")):
             shutil.copy(ROOT / "examples" / "qwen3_dense" / source, bench / name)
-    if page.name.startswith("huggingface"):
+        (bench / "swift.sh").write_text("megatron sft --model Qwen3-8B --dataset d --train_iters 20\n")
+    if page.name.startswith(("huggingface", "dialects")):
         (bench / "Qwen3-8B").mkdir(exist_ok=True)
         sizes = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 96, "head_dim": 16}
         model = {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "intermediate_size": 128, **sizes}
         (bench / "Qwen3-8B" / "config.json").write_text(json.dumps(model))
         for name, source in (("run.sh", "megatron.sh"), ("run.yaml", "mindformers.yaml")):
             shutil.copy(ROOT / "examples" / "qwen3_dense" / source, bench / name)
+    if words[:2] == ["check", "tokenizers"]:
+        names = "--tokenizer-type GPT2BPETokenizer --vocab-file megatron_tokenizer/vocab.json"
+        (bench / "megatron.sh").write_text(f"torchrun pretrain_gpt.py --num-layers 2 {names}\n")
+        model = "model: {model_config: {model_type: qwen3, architectures: Qwen3ForCausalLM}}"
+        folder = "pretrained_model_dir: mindformers_tokenizer"
+        (bench / "mindformers.yaml").write_text(f"use_legacy: False\nrun_mode: train\n{folder}\n{model}\n")
     for option in ("-d", "-o"):
         if option in words:
             target = bench / words[words.index(option) + 1]
@@ -114,6 +122,9 @@ def ready(bench: Path, page: Path, words: list[str]) -> None:
     if page.name.startswith("data") and not words[2].endswith("text_document"):
         (bench / "megatron.sh").write_text(data_script("corpus_text_document"))
         (bench / "mindformers.yaml").write_text(data_yaml("corpus_text_document"))
+        (bench / "rows").mkdir(exist_ok=True)
+        for path in (bench / "rows.mindrecord0", bench / "rows" / "a.mindrecord"):
+            write_rows(path, [[1, 2, 3, 4]] * 4)
     if words[0] == "weights" and not (bench / "checkpoints").exists():
         (bench / "small").mkdir()
         script, config = pair("grouped", bench / "small")
