@@ -57,6 +57,7 @@ NEUTRAL: dict[str, Any] = {
     "data_parallel_size": 1,
     "tensor_model_parallel_size": 1,
     "pipeline_model_parallel_size": 1,
+    "offset": 0,
     "context_parallel_size": 1,
     "expert_model_parallel_size": 1,
     "sequence_parallel": False,

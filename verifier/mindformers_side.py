@@ -48,7 +48,7 @@ _NUMBERS = ("optimizer.eps", "optimizer.weight_decay", "schedule.learning_rate",
 def obstacle(config: Config) -> str | None:
     """Why no model can be built from this file; None where one can."""
     if config.dialect not in ("static", ""):
-        return f"a {config.dialect} configuration: what is built is the training graph of MindSpore Transformers 1.9"
+        return f"a {config.dialect} configuration: what is built is the static training graph alone"
     for key in _NUMBERS:
         value = config.value(f"resolved.{key}")
         if isinstance(value, str):

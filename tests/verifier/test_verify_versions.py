@@ -253,6 +253,22 @@ def test_every_version_runs_from_its_own_folder(
 
 
 @pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+@pytest.mark.parametrize("place", HERE["mindformers"], ids=str)
+def test_an_uneven_pipeline_is_built_as_one_stage(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deep = {"num_hidden_layers": 4, "offset": [1, -1]}
+    pair = {"family": "grouped", "megatron": {"num-layers": 4}, "model": deep}
+    script, config = write_pair({**pair, "mindformers": {"parallel_config": {"pipeline_stage": 2}}}, tmp_path)
+    version = installations.named("mindformers", str(place)).name
+    words = [str(script), str(config), "--mindformers", str(version), "--mindformers-source", str(place)]
+    _code, found = answer([*words, "--stage", "step1"], capsys)
+    assert found["loss"], found["failures"]
+
+
+@pytest.mark.frameworks
 @pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
 def test_the_nearest_version_gives_a_match_in_part(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     code, found = answer([*pair, "--megatron", "0.13", "--closest"], capsys)
