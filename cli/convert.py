@@ -54,7 +54,7 @@ def run(
     require_training(config)
     require_accepted(config)
     _require_target(config, to)
-    if to == "huggingface" or (to is None and os.path.basename(output or "") == FILE):
+    if _writes_a_model(to, output):
         return _model_alone(config, output, report, accepted, lang, strict=strict, force=force, other=update or base)
     if base is not None:
         config, translation, text = _based(
@@ -62,7 +62,7 @@ def run(
         )
     else:
         translation = _translated(config, options, to, update, lang, held=not no_read_back)
-        text = text_of(translation, comments=not no_comments)
+        text = text_of(translation, comments=not no_comments, language=lang)
     stops = obstacles(translation, text)
     new_files: dict[str, str] = {}
     if output is not None:
@@ -78,6 +78,11 @@ def run(
     print_report(translation, lang)
     code = close_report(translation.rows, accepted, lang, strict=strict)
     return BAD if stops or config.purpose is not None else code
+
+
+def _writes_a_model(to: Framework | None, output: str | None) -> bool:
+    """Whether a `config.json` is asked for: by name, or by the name of the file."""
+    return to == "huggingface" or (to is None and os.path.basename(output or "") == FILE)
 
 
 def _model_alone(
@@ -178,7 +183,7 @@ def _based(
     if held:
         require_said(translation)
     if to != config.framework:
-        return config, translation, text_of(translation, comments=comments)
+        return config, translation, text_of(translation, comments=comments, language=language)
     found = update(source.text, translation, config, options)
     for refusal in found.refused + found.remarks:
         tell(f"{base}: {', '.join(refusal.keys) or refusal.field}: {refusal.reason(language)}")

@@ -76,7 +76,7 @@ def run(
     )
     if not no_read_back:
         require_said(pair.megatron, pair.mindformers)
-    texts = pair.texts(comments=not no_comments)
+    texts = pair.texts(comments=not no_comments, language=lang)
     texts.update({name: readme(pair, language) for language, name in FILES.items()})
     written = {os.path.join(directory, name): text for name, text in texts.items()}
     write_folder(directory, written, force=force)

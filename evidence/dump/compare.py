@@ -211,15 +211,6 @@ class PairedTensors(NamedTuple):
     """The weights of two routers, which are arranged differently."""
 
 
-def _skipped(a: Unit, b: Unit, path: str, *, crossing: bool) -> str:
-    """Why the tensors of two units are not compared, where they are not."""
-    if crossing and path in _OWN_RESULT:
-        return "other-result"
-    if crossing and _ARRANGED.search(path):
-        return "arranged"
-    return "fused" if _is_identity(a) != _is_identity(b) else ""
-
-
 def pair_tensors(a: Unit, b: Unit, *, crossing: bool, routes: bool = False) -> PairedTensors:
     """Match the tensors of two units: by place, then across frameworks by role, size and order."""
     routed = _routed(a, b) if crossing and routes and a.direction == "forward" else ()

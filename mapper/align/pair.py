@@ -57,14 +57,14 @@ class Pair(NamedTuple):
             devices *= part if isinstance(part, int) and part > 0 else 1
         return devices
 
-    def texts(self, *, comments: bool = True) -> dict[str, str]:
-        """The configuration files by name."""
+    def texts(self, *, comments: bool = True, language: Language = "en") -> dict[str, str]:
+        """The configuration files by name, their comments in a language."""
         found = {
-            SCRIPT: megatron_text(self.megatron, comments=comments),
-            CONFIGURATION: mindformers_text(self.mindformers, comments=comments),
+            SCRIPT: megatron_text(self.megatron, comments=comments, language=language),
+            CONFIGURATION: mindformers_text(self.mindformers, comments=comments, language=language),
         }
         if self.initial is not None:
-            found[INITIAL] = mindformers_text(self.initial, comments=comments)
+            found[INITIAL] = mindformers_text(self.initial, comments=comments, language=language)
         return found
 
     def to_json(self, language: Language = "en") -> dict[str, object]:

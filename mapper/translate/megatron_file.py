@@ -6,12 +6,14 @@ from ...mappings.keys_compiled import TOKENIZER_FLAGS
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked
+from .messages_compiled import say
 from .target import TOKENIZER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...schemas.config import Value
+    from ...schemas.diagnostic import Language
     from ...schemas.megatron.catalog import ArgumentFact
     from ...schemas.megatron.dialects import Dialect
     from .target import TargetSetting, Translation
@@ -34,22 +36,22 @@ GPUS_PER_NODE = 8
 
 def megatron_words(translation: Translation) -> list[str]:
     """The argument vector, unquoted."""
-    arguments = sorted(_arguments(translation), key=lambda entry: _ORDER.index(entry[0]))
+    arguments = sorted(_arguments(translation, "en"), key=lambda entry: _ORDER.index(entry[0]))
     return [word for _, words, _ in arguments for word in words]
 
 
-def megatron_text(translation: Translation, *, comments: bool = True) -> str:
-    """The script."""
+def megatron_text(translation: Translation, *, comments: bool = True, language: Language = "en") -> str:
+    """The script, its comments in a language."""
     arrays: dict[str, list[str]] = {}
-    for array, words, note in _arguments(translation):
+    for array, words, note in _arguments(translation, language):
         line = "    " + " ".join(_quoted(word) for word in words)
         arrays.setdefault(array, []).append(f"{line}  # {visible(note)}" if comments and note else line)
     world = _world_size(translation)
     nodes, each = _nodes(world)
     lines = ["#!/bin/bash"]
     if comments:
-        name = visible(translation.source.rsplit("/", 1)[-1]) or "standard input"
-        lines.append(f"# {_title(translation)}; written by accmap from {name}.")
+        name = visible(translation.source.rsplit("/", 1)[-1]) or say.standard_input().text(language)
+        lines.append(f"# {say.written_script(title=_title(translation), source=name).text(language)}")
     lines += ["", "export CUDA_DEVICE_MAX_CONNECTIONS=1"]
     if translation.recipe.value("run.deterministic"):
         lines += [
@@ -72,7 +74,7 @@ def megatron_text(translation: Translation, *, comments: bool = True) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _arguments(translation: Translation) -> list[tuple[str, list[str], str]]:
+def _arguments(translation: Translation, language: Language) -> list[tuple[str, list[str], str]]:
     fork = _fork(translation)
     known = catalog(translation.version, translation.dialect).by_dest
     found: list[tuple[str, list[str], str]] = []
@@ -82,9 +84,8 @@ def _arguments(translation: Translation) -> list[tuple[str, list[str], str]]:
             found.append((_array(setting), _words(fact, setting.value), ", ".join(setting.notes[:2])))
     if translation.source_framework != "megatron":
         # MindSpore Transformers reads token ids; Megatron-LM asks for the tokenizer they were made with.
-        found.append(
-            ("DATA_ARGS", [TOKENIZER_FLAGS[0], "HuggingFaceTokenizer"], "the tokenizer the data were made with")
-        )
+        note = say.tokenizer_of_the_data().text(language)
+        found.append(("DATA_ARGS", [TOKENIZER_FLAGS[0], "HuggingFaceTokenizer"], note))
         found.append(("DATA_ARGS", [TOKENIZER_FLAGS[1], TOKENIZER], ""))
     return found
 

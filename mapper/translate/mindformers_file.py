@@ -6,6 +6,7 @@ from ...mappings.keys_compiled import DATASET, DATASET_TASK
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.versions import number_of
+from .messages_compiled import say
 from .yaml_text import Alias, Anchored, block
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
+    from ...schemas.diagnostic import Language
     from .target import Translation
 
 
@@ -38,16 +40,15 @@ def mindformers_settings(translation: Translation) -> dict[str, Value]:
     return settings
 
 
-def mindformers_text(translation: Translation, *, comments: bool = True) -> str:
-    """The YAML."""
+def mindformers_text(translation: Translation, *, comments: bool = True, language: Language = "en") -> str:
+    """The YAML, its comments in a language."""
     content, names = mindformers_document(translation)
     said = _comments(translation, names) if comments else {}
     lines: list[str] = []
     if comments:
-        lines.append(
-            f"# MindSpore Transformers {translation.version}, {translation.dialect} graph; written by accmap from "
-            f"{_file_name(translation.source)}."
-        )
+        graph = say.dynamic_graph() if translation.dialect == "dynamic" else say.static_graph()
+        source = visible(translation.source.rsplit("/", 1)[-1]) or say.standard_input()
+        lines.append(f"# {say.written_yaml(version=translation.version, graph=graph, source=source).text(language)}")
     for section, value in content.items():
         if lines and not isinstance(value, (str, int, float, type(None))):
             lines.append("")
@@ -131,7 +132,3 @@ def _comments(translation: Translation, names: Mapping[str, str]) -> dict[str, s
             shown = ", ".join(setting.notes[:3]) + (", ..." if len(setting.notes) > 3 else "")
             found[names[setting.key]] = shown
     return found
-
-
-def _file_name(path: str) -> str:
-    return visible(path.rsplit("/", 1)[-1]) or "standard input"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
+    from ...mappings.tables import Status
     from ...schemas.config import Config
     from ..differences import Difference
     from ..recipe.values import Recipe
@@ -116,32 +117,47 @@ def _candidate(recipe: Recipe, family: str, rows: tuple[tuple[str, Callable[[Any
 
 def _rows(config: Config, recipe: Recipe, made: _Candidate) -> Iterator[ReportRow]:
     """What became of every field of the network, then of what is no part of it."""
-    said: set[str] = set()
-    for one in made.rows:
-        if one.field is None or one.field.startswith(COMPUTED):
-            continue
-        entry, back = recipe.fields.get(one.field), made.recipe.fields.get(one.field)
-        keys = () if entry is None else entry.keys
-        target = () if back is None else back.keys
-        value = None if back is None else back.value
-        said.update(keys)
-        given = entry is not None and entry.origin == "explicit"
-        if one.status == "equal":
-            yield ReportRow(one.field, keys, target, value, "exact", one.impact, True, explicit=given)
-        elif one.status == "undecided":
-            text = say.model_undecided().both()
-            yield ReportRow(one.field, keys, target, value, "unresolved", one.impact, False, *text, explicit=given)
-        elif one.status == "different":
-            text = say.family_says_otherwise(family=made.family, value=value).both()
-            yield ReportRow(one.field, keys, target, value, "dropped", one.impact, False, *text, explicit=given)
-    telling = {name for row in table().rows if meaningful(row, recipe) is not False for name in row.fields}
-    for name, entry in recipe.fields.items():
-        if name in OF_ITS_FILE or name in made.recipe.fields:
-            said.update(entry.keys)
-        elif entry.origin == "explicit" and defines_model(name) and entry.value and name in telling:
-            said.update(entry.keys)
-            text = say.family_has_no_field().both()
-            yield ReportRow(name, entry.keys, (), entry.value, "dropped", "numerics", False, *text)
+    rows = [row for one in made.rows if (row := _row(recipe, made, one)) is not None]
+    rows += _lost(recipe, made)
+    yield from rows
+    said = {key for row in rows for key in row.source}
+    said.update(key for name in OF_ITS_FILE | set(made.recipe.fields) for key in _keys_of(recipe, name))
     left = tuple(key for key, one in config.settings.items() if one.origin == "explicit" and key not in said)
     if left:
         yield ReportRow(None, left, (), None, "dropped", "none", False, *say.no_part_of_a_model().both())
+
+
+def _keys_of(recipe: Recipe, name: str) -> tuple[str, ...]:
+    entry = recipe.fields.get(cast("Any", name))
+    return () if entry is None else entry.keys
+
+
+def _row(recipe: Recipe, made: _Candidate, one: Difference) -> ReportRow | None:
+    """What became of one field; None for one that only the run has, and for what follows from others."""
+    name = one.field
+    if name is None or name.startswith(COMPUTED) or one.status not in _STATUS:
+        return None
+    value = None if one.b is None else one.b.value
+    said = {
+        "undecided": say.model_undecided(),
+        "different": say.family_says_otherwise(family=made.family, value=value),
+    }.get(one.status)
+    texts = ("", "") if said is None else said.both()
+    entry = recipe.fields.get(name)
+    given = entry is not None and entry.origin == "explicit"
+    keys, target = _keys_of(recipe, name), _keys_of(made.recipe, name)
+    status = _STATUS[one.status]
+    return ReportRow(name, keys, target, value, status, one.impact, status == "exact", *texts, explicit=given)
+
+
+_STATUS: Mapping[str, Status] = {"equal": "exact", "undecided": "unresolved", "different": "dropped"}
+
+
+def _lost(recipe: Recipe, made: _Candidate) -> Iterator[ReportRow]:
+    """What says of the network something that no key of a `config.json` says."""
+    telling = {name for row in table().rows if meaningful(row, recipe) is not False for name in row.fields}
+    for name, entry in recipe.fields.items():
+        known = name in OF_ITS_FILE or name in made.recipe.fields or name not in telling
+        if not known and entry.origin == "explicit" and entry.value and defines_model(name):
+            texts = say.family_has_no_field().both()
+            yield ReportRow(name, entry.keys, (), entry.value, "dropped", "numerics", False, *texts)

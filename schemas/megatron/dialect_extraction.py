@@ -3,6 +3,8 @@
 `python -I -B dialect_extraction.py MEGATRON PACKAGE TREE...` calls Megatron-LM's own `parse_args` as PACKAGE's
 `training/arguments.py` wraps it, so that every feature registers its arguments, and asks the parser that it has built
 by then. The TREEs hold PACKAGE and what it stands on. All else that is imported is a stand-in, as in `extraction.py`.
+A PACKAGE of the form `slime.utils.arguments:get_slime_extra_args_provider` names what makes the function that adds a
+program's arguments to Megatron-LM's own parser.
 """
 
 from __future__ import annotations
@@ -66,10 +68,36 @@ def parser_of(megatron: str, package: str, trees: Sequence[str]) -> argparse.Arg
     return built[0]
 
 
+class ProviderFinder(extraction.Finder):
+    """Lets one package through."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def find_spec(self, fullname: str, *given: object) -> importlib.machinery.ModuleSpec | None:
+        """See the class."""
+        return None if fullname.partition(".")[0] == self.package else super().find_spec(fullname, *given)
+
+
+def with_provider(megatron: str, target: str, tree: str) -> argparse.ArgumentParser:
+    """Megatron-LM's parser with the arguments that a program's own function adds."""
+    module, _, name = target.partition(":")
+    extraction.prepare(megatron, ProviderFinder(module.partition(".")[0]))
+    sys.path.insert(0, tree)
+    arguments = importlib.import_module("megatron.training.arguments")
+    parser = arguments.add_megatron_arguments(argparse.ArgumentParser(allow_abbrev=False))
+    built: argparse.ArgumentParser = getattr(importlib.import_module(module), name)()(parser)
+    for action in built._actions:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if getattr(action.type, "__name__", "") in AS_TEXT:
+            action.type = str
+    return built
+
+
 def main(megatron: str, package: str, *trees: str) -> None:
     """Print the facts."""
     with contextlib.redirect_stdout(io.StringIO()):
-        answer = list(extraction.facts_of(parser_of(megatron, package, trees)))
+        given = with_provider(megatron, package, trees[0]) if ":" in package else parser_of(megatron, package, trees)
+        answer = list(extraction.facts_of(given))
     json.dump(answer, sys.stdout)
 
 

@@ -35,6 +35,7 @@ ACTIONS = {
     "_StoreTrueAction": "true",
     "_StoreFalseAction": "false",
     "BooleanOptionalAction": "switch",
+    "_AppendAction": "store",
 }
 CALLABLES = {
     "moe_freq_type": "frequency",

@@ -47,8 +47,12 @@ _OF_THE_LAUNCH = frozenset(("world_size", "rank"))
 _SHOWN = 60
 
 
-OF_RUN = frozenset(("env", "devices", "given", "raw", "script_default", "tokenizer_vocabulary", "undecided"))
+OF_RUN = frozenset((
+    "env", "devices", "given", "launched", "raw", "script_default", "tokenizer_vocabulary", "undecided",
+))  # fmt: skip
 """The functions of expressions that are methods of `Run`."""
+ALL_DEVICES = "all_devices"
+"""What a fork's row calls the number of devices where its own arguments say it."""
 _NO_OPTIONS = ReadOptions()
 
 
@@ -158,13 +162,10 @@ class Run(rows.Run):
         """The number of devices, where the file or the user says it."""
         launch = self.launch
         stated = self.options.world_size
+        if stated is None:
+            stated = self._of_a_fork()
         if stated is None and launch is not None:
-            stated = launch.world_size
-            if stated is None:
-                text = launch.env.get("WORLD_SIZE") or ""
-                stated = int(text) if is_whole_number(text) else None
-            elif launch.nodes_open and stated % model_size:
-                stated = None  # one node does not hold the model: there are more, and the job says how many
+            stated = _of_launch(launch, model_size)
         if stated is not None:
             return stated
         plain = launch is None or launch.launcher is None or launch.launcher.startswith("python")
@@ -174,10 +175,23 @@ class Run(rows.Run):
         self.problems.append(finding(say.no_world_size(size=model_size), self.file, span))
         raise UndecidedError
 
+    def _of_a_fork(self) -> int | None:
+        """The number of devices that a fork's own arguments say."""
+        told = self.locals.get(ALL_DEVICES)
+        if told is None:
+            return None
+        self.reads.update(dict.fromkeys(told[1]))
+        return int(told[0])
+
     def given(self, dest: str) -> bool:
         """Whether the user gave an argument."""
         setting = self.settings.get(dest)
         return setting is not None and setting.raw is not None
+
+    def launched(self, ending: str) -> bool:
+        """Whether the program is of this name, or a module that ends in it."""
+        script = self.launch.script if self.launch is not None else None
+        return script is not None and f".{script}".endswith(f".{ending}")
 
     def raw(self, dest: str) -> str:
         """What the user wrote for an argument, before anything was made of it."""
@@ -330,6 +344,15 @@ class Run(rows.Run):
                 if dest is not None and dest in row.more.to and dest in self.reads:
                     return setting.span
         return None
+
+
+def _of_launch(launch: Launch, model_size: int) -> int | None:
+    """The number of devices that a launch says."""
+    if launch.world_size is None:
+        text = launch.env.get("WORLD_SIZE") or ""
+        return int(text) if is_whole_number(text) else None
+    # where one node does not hold the model there are more, and the job says how many
+    return None if launch.nodes_open and launch.world_size % model_size else launch.world_size
 
 
 _NEUTRAL = (None, False, 1, 0)

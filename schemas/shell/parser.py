@@ -79,6 +79,7 @@ _UNPLAIN = frozenset(";&|<>()$`\"'\\#[")
 """What a line of nothing but plain words lacks: all that ends or quotes a word, comments, subscripts."""
 _make_word, _make_bare, _make_element = Word._make, Bare._make, Element._make
 _CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", "in"))
+_DOUBLE = ("&&", "||", ";;", ";&", "|&", "&>", "<<", ">>", "<&", ">&", "<>", ">|")
 _SHOWN = 40
 """As much of a word as a message shows."""
 _SPECIAL = frozenset("@*#?-$!")
@@ -1173,6 +1174,8 @@ class Parser:
 
     def _token(self, at: int) -> str:
         """What bash names where it stops: a word, or a sign that ends one."""
+        if self.text[at : at + 2] in _DOUBLE:
+            return self.text[at : at + 2]
         end = at
         while end < min(self.size, at + _SHOWN) and self.text[end] not in _METACHARACTERS:
             end += 1

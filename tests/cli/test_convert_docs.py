@@ -86,3 +86,20 @@ def test_schemas_of_what_people_write(accmap, name: str) -> None:
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({"profil": "align"}, schema)
     assert name in accmap("schema").out.split()
+
+
+@pytest.mark.parametrize("example", ["megatron.sh", "mindformers.yaml"])
+def test_comments_of_a_written_file_are_in_the_language_asked_for(accmap, example: str) -> None:
+    path = str(ROOT / "examples" / "qwen3_dense" / example)
+    chinese, english = accmap("convert", path, "--lang", "zh").out, accmap("convert", path).out
+    assert f"由 accmap 根据 {example} 写出。" in chinese
+    assert f"written by accmap from {example}." in english
+    remarks = [line.partition("# ")[2] for line in chinese.splitlines()]
+    assert not [remark for remark in remarks if re.search(r"\b(the|with|written|of)\b", remark)]
+
+
+def test_comments_of_a_written_pair(accmap, tmp_path: Path) -> None:
+    path = str(ROOT / "examples" / "qwen3_dense" / "megatron.sh")
+    assert accmap("pair", path, "-d", "pair", "--lang", "zh").code == 0
+    for name in ("example.sh", "example.yaml"):
+        assert "由 accmap 根据 megatron.sh 写出。" in (tmp_path / "pair" / name).read_text("utf-8")

@@ -92,7 +92,7 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         root = tmp_path_factory.mktemp(framework)
         done = subprocess.run(
             [sys.executable, str(HERE / "real_dumps.py"), framework, str(root), *names],
-            capture_output=True, text=True, check=False, timeout=600, cwd=root,
+            capture_output=True, text=True, check=False, timeout=1800, cwd=root,
             env={**os.environ, "PYTHONWARNINGS": "ignore"},
         )  # fmt: skip
         assert all((root / name / framework).exists() for name in names), done.stderr[-3000:]

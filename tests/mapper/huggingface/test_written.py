@@ -37,14 +37,18 @@ def written_as_script(model: Config) -> Config:
     return read("run.sh", text_of(translate(model, "megatron", "0.19", None, None), comments=False))
 
 
+def parted_of(model: Config, keys: dict[str, object]) -> set[str]:
+    rows = differences(recipe_of(model), recipe_of(read("config.json", json.dumps(keys))))
+    return {str(one.field) for one in rows if one.field and one.status == "different" and one.impact == "numerics"}
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_model_comes_back_from_a_script_of_it(name: str) -> None:
     model = read("config.json", json.dumps({**CASES[name], "transformers_version": "4.57.1"}))
     made = translate(model, "megatron", "0.19", None, None)
     script = written_as_script(model)
     back = model_file(script)
-    rows = differences(recipe_of(model), recipe_of(read("config.json", json.dumps(dict(back.keys)))))
-    parted = {str(one.field) for one in rows if one.field and one.status == "different" and one.impact == "numerics"}
+    parted = parted_of(model, dict(back.keys))
     # What the script itself cannot say is named where it is written, and comes back as the script says it.
     lost = {str(row.field) for row in made.rows if row.changes_numbers or row.status == "conditional"}
     lost |= {str(row.field) for row in back.translation.rows if row.changes_numbers}
@@ -68,9 +72,9 @@ def test_the_real_class_builds_the_same_network() -> None:
     pytest.importorskip("transformers")
     asked: dict[str, Any] = {}
     for name, keys in CASES.items():
-        script = written_as_script(read("config.json", json.dumps({**keys, "transformers_version": "4.57.1"})))
-        back = dict(model_file(script).keys)
-        if back["model_type"] == keys["model_type"] and name not in EXPECTED["parted"]:
+        model = read("config.json", json.dumps({**keys, "transformers_version": "4.57.1"}))
+        back = dict(model_file(written_as_script(model)).keys)
+        if not parted_of(model, back):
             asked[name] = keys
             asked[f"{name}, back"] = back
     answer = subprocess.run(
@@ -80,7 +84,7 @@ def test_the_real_class_builds_the_same_network() -> None:
     real: dict[str, dict[str, Any]] = json.loads(answer.stdout.splitlines()[-1])
     names = [name for name in asked if f"{name}, back" in asked]
     assert len({asked[name]["model_type"] for name in names}) >= 10
-    assert [name for name in names if real[name] != pytest.approx(real[f"{name}, back"])] == []
+    assert [name for name in names if real[name] != real[f"{name}, back"]] == []
 
 
 def test_what_the_table_names_there_is() -> None:

@@ -40,6 +40,10 @@ def missing(path: str) -> SourceText:
         "echo a; in\n",
         "f() { in; }\n",
         "a && do\n",
+        "&& a\n",
+        "a | || b\n",
+        "f() && b\n",
+        "a &&\n;; b\n",
         "{ :; } }\n",
     ],
 )
