@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
 
-_PACKAGES = {"megatron": "NVIDIA/Megatron-LM", "mindformers": "mindspore/mindformers"}
+_PACKAGES = {
+    "megatron": "NVIDIA/Megatron-LM",
+    "mindformers": "mindspore/mindformers",
+    "mindspeed-llm": "Ascend/MindSpeed-LLM",
+}
 
 
 def advisories_of(framework: str | None = None, version: str | None = None) -> Mapping[str, Mapping[str, Any]]:

@@ -9,6 +9,7 @@ from ..mappings.tables import table
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.megatron.dialects import dialect_versions
 from ..schemas.reader import config_of
 from ..schemas.usage import UsageError
 from ..schemas.version_text import minor_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..schemas.source import SourceText
 
 _FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
+_FORKS = ("mindspeed-llm",)
 _HEADINGS = {
     "lost": ("It leaves behind", "不再涉及"),
     "gained": ("It meets", "新涉及"),
@@ -84,10 +86,10 @@ def _chosen(
     """The advisories that the options leave; UsageError where a version is not one of the framework's."""
     asked = [one for one in (version, since, *(upgrade or ())) if one is not None]
     minors = {minor_of(one) or one for one in asked}
-    orders: dict[str, tuple[str, ...]] = {one: names(one) for one in _FRAMEWORKS if framework in (None, one)}
-    orders = {one: order for one, order in orders.items() if minors <= set(order)}
+    every = _orders()
+    orders = {one: order for one, order in every.items() if framework in (None, one) and minors <= set(order)}
     if not orders:
-        known = "; ".join(f"{one}: {', '.join(names(one))}" for one in _FRAMEWORKS)
+        known = "; ".join(f"{one}: {', '.join(order)}" for one, order in every.items())
         raise UsageError(usage.no_framework_has(listed=", ".join(asked), listed2=known))
 
     def chosen(row: Mapping[str, Any]) -> bool:
@@ -100,6 +102,11 @@ def _chosen(
         return bool(set(row["in"]) & set(later)) and (version is None or has(row, version))
 
     return {code: row for code, row in advisories_of().items() if chosen(row)}
+
+
+def _orders() -> dict[str, tuple[str, ...]]:
+    """The versions of every framework and fork that has advisories, oldest first."""
+    return {**{one: names(one) for one in _FRAMEWORKS}, **{one: dialect_versions(one) for one in _FORKS}}
 
 
 class _At(NamedTuple):

@@ -479,9 +479,9 @@ COMMANDS: dict[str, Command] = {
                 output_format("text", "json"),
                 Option(
                     ("--framework",),
-                    "Only defects of this framework.",
-                    "仅列出该框架的缺陷。",
-                    choices=("megatron", "mindformers"),
+                    "Only defects of this framework or fork.",
+                    "仅列出该框架或分支版本的缺陷。",
+                    choices=("megatron", "mindformers", "mindspeed-llm"),
                 ),
                 Option(
                     ("--version",), "Only those that this version has.", "仅列出该版本具有的缺陷。", metavar="VERSION"

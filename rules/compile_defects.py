@@ -10,6 +10,7 @@ from ..mapper.conditions import COMPARISONS
 from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
+from ..schemas.megatron.dialects import dialect_named, dialect_versions
 from ..schemas.version_sets import versions_in
 from ..schemas.versions import names
 from .defect_model import Alternatives, Defect
@@ -22,20 +23,28 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent / "defects"
 VALIDATION = Path(__file__).resolve().parents[1] / "schemas" / "megatron" / "validation.yaml"
-FRAMEWORKS: dict[str, Framework] = {"megatron": "megatron", "mindformers": "mindformers"}
-_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
+FRAMEWORKS: dict[str, Framework] = {"megatron": "megatron", "mindformers": "mindformers", "mindspeed-llm": "megatron"}
+"""Whose an advisory is, by its folder: a framework's, or a fork's, which is read as the framework it stands on."""
+_NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers", "mindspeed-llm": "MindSpeed-LLM"}
 _PACKAGES = {"transformer-engine": "Transformer Engine"}
 _UNMENDED = ("not mended so far", "尚未修复")
 
 
 @cache
-def defects() -> dict[str, tuple[Framework, Defect]]:
+def defects() -> dict[str, tuple[str, Defect]]:
     """Every advisory by its code, with whose it is."""
-    found: dict[str, tuple[Framework, Defect]] = {}
-    for folder, framework in FRAMEWORKS.items():
+    found: dict[str, tuple[str, Defect]] = {}
+    for folder in FRAMEWORKS:
         for path in sorted((FOLDER / folder).glob("*.yaml")):
-            found[path.stem] = framework, _read(path)
+            if path.stem in found:
+                raise ValueError(f"{path}: {found[path.stem][0]} has an advisory of this code")
+            found[path.stem] = folder, _read(path)
     return found
+
+
+def _order(owner: str) -> tuple[str, ...]:
+    """The versions of a framework or a fork, oldest first."""
+    return dialect_versions(owner) or names(FRAMEWORKS[owner])
 
 
 def _read(path: Path) -> Defect:
@@ -67,11 +76,11 @@ def _page(defect: Defect) -> dict[str, Any]:
     }
 
 
-def _rule(code: str, framework: Framework, defect: Defect) -> tuple[Any, ...]:
+def _rule(code: str, owner: str, defect: Defect) -> tuple[Any, ...]:
     """What a `Rule` is made of."""
     fixed = defect.affected.fixed
     until = (f"mended by {fixed}", f"由 {fixed} 修复") if fixed else _UNMENDED
-    concerned = f"{_NAMES[framework]} {defect.affected.versions}"
+    concerned = f"{_NAMES[owner]} {defect.affected.versions}"
     package = _package_words(defect.affected.package)
     beside = (f" with {package[0]}", f"，{package[1]}") if package else ("", "")
     english = f"{defect.title[0]} ({concerned}{beside[0]}; {until[0]}) {defect.effect[0]} {defect.do[0]}"
@@ -86,7 +95,7 @@ def _rule(code: str, framework: Framework, defect: Defect) -> tuple[Any, ...]:
         code,
         defect.name,
         defect.severity,
-        framework,
+        FRAMEWORKS[owner],
         messages,
         "defects:advisories",
         ("align", "train"),
@@ -122,21 +131,28 @@ def _named(conditions: Iterable[Condition | Alternatives]) -> Iterator[str]:
 
 
 def products() -> dict[str, str]:
-    """The table that a lint looks at: by framework and version, the code, what leaves it open, when, and where."""
-    table: dict[str, dict[str, list[Any]]] = {}
+    """The table that a lint looks at: by framework and version, the code, what leaves it open, when, and where.
+
+    Of a fork's version, beside each row: whether it has the defect, and whether it and every later one does.
+    """
+    table: dict[str, dict[str, list[Any]]] = {framework: {} for framework in FRAMEWORKS.values()}
+    forks: dict[str, list[Any]] = {}
     listed: dict[str, Any] = {}
-    for code, (framework, defect) in defects().items():
-        when = tuple(_condition(code, framework, row) for row in defect.when)
-        place = _place(code, framework, defect.at)
-        affected = defect.affected
-        for version in versions_in(affected.versions, names(framework)):
-            patched, beside = affected.patched.get(version, ""), _package_words(affected.package)
-            row = (code, patched, tuple(defect.dialects), when, place, tuple(defect.cancels), beside)
-            table.setdefault(framework, {}).setdefault(version, []).append(row)
-        listed[code] = defect.model_dump(mode="json") | {
-            "framework": framework,
-            "in": versions_in(affected.versions, names(framework)),
-        }
+    for code, (owner, defect) in defects().items():
+        affected, order = defect.affected, _order(owner)
+        versions = versions_in(affected.versions, order)
+        when = tuple(_condition(code, owner, row) for row in defect.when)
+        place, beside = _place(code, owner, defect.at), _package_words(affected.package)
+        told = (tuple(defect.dialects), when, place, tuple(defect.cancels), beside)
+        if owner in table:
+            for version in versions:
+                table[owner].setdefault(version, []).append((code, affected.patched.get(version, ""), *told))
+        else:
+            for version, rest in ((version, set(order[at:])) for at, version in enumerate(order)):
+                if rest & set(versions):
+                    row = ((code, "", *told), version in versions, rest <= set(versions))
+                    forks.setdefault(f"{owner}-{version}", []).append(row)
+        listed[code] = defect.model_dump(mode="json") | {"framework": owner, "in": versions}
     compiled: dict[str, dict[str, tuple[Any, ...]]] = {
         framework: {key: tuple(rows) for key, rows in found.items()} for framework, found in table.items()
     }
@@ -144,40 +160,47 @@ def products() -> dict[str, str]:
         "rules/defects_compiled.py": literal_module(
             "When a known defect concerns a file, compiled from defects/*/*.yaml.",
             DEFECTS=compiled,
+            FORKS={name: tuple(rows) for name, rows in forks.items()},
         ),
         "rules/defects_listed_compiled.py": literal_module(
             "The known defects as they are listed and explained, compiled from defects/*/*.yaml.",
             LISTED=listed,
-            RULES={code: _rule(code, framework, defect) for code, (framework, defect) in defects().items()},
+            RULES={code: _rule(code, owner, defect) for code, (owner, defect) in defects().items()},
         ),
     }
 
 
-def _condition(code: str, framework: Framework, row: Condition | Alternatives) -> tuple[object, ...]:
+def _condition(code: str, owner: str, row: Condition | Alternatives) -> tuple[object, ...]:
     if isinstance(row, Alternatives):
-        ways = tuple(tuple(_condition(code, framework, each) for each in every) for every in row.any)
+        ways = tuple(tuple(_condition(code, owner, each) for each in every) for every in row.any)
         return "any", "any", ways
     name, comparison, operand = row
     if comparison not in COMPARISONS:
         raise ValueError(f"{code}: there is no comparison {comparison}")
     compared = tuple(cast("list[object]", operand)) if isinstance(operand, list) else operand
-    return (*_place(code, framework, name), comparison, compared)
+    return (*_place(code, owner, name), comparison, compared)
 
 
-def _place(code: str, framework: Framework, name: str) -> tuple[str, str]:
+def _place(code: str, owner: str, name: str) -> tuple[str, str]:
     """Whether a name is a recipe field or a key of the framework; one that is neither stops the maker."""
     if name in vocabulary():
         return "field", name
     if name.isupper():
         return "environment", name
-    if name not in _own_keys(framework):
-        raise ValueError(f"{code}: {name} is no recipe field and no key of {framework}")
+    if name not in _own_keys(owner):
+        raise ValueError(f"{code}: {name} is no recipe field and no key of {owner}")
     return "key", name
 
 
 @cache
-def _own_keys(framework: Framework) -> frozenset[str]:
-    return _arguments() if framework == "megatron" else _paths()
+def _own_keys(owner: str) -> frozenset[str]:
+    return _paths() if owner == "mindformers" else _arguments() | _of_fork(owner)
+
+
+def _of_fork(owner: str) -> frozenset[str]:
+    """The arguments that a fork adds, in any of its versions."""
+    known = (dialect_named(f"{owner}-{version}") for version in dialect_versions(owner))
+    return frozenset(dest for one in known if one is not None for dest in one.own)
 
 
 def _arguments() -> frozenset[str]:

@@ -3,8 +3,9 @@
 A finding is certain where the file's version is known and every release of it has the defect. It `may` concern the run,
 and speaks one severity lower, where the version is assumed and another one lacks the defect, where a patch release
 mended it and nobody says which one runs (a tree's own number may be ahead of its code), where a package beside the
-framework decides, of which a file says nothing, where the program is a fork, or where a condition rests on what cannot
-be read and another one is met: of a file whose model stands elsewhere nothing is said.
+framework decides, of which a file says nothing, where the program is a fork (of the fork's own defects: where a version
+of it that its words allow is without), or where a condition rests on what cannot be read and another one is met: of a
+file whose model stands elsewhere nothing is said.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ..mapper.conditions import COMPARISONS, all_hold
 from ..mapper.gates import says_something
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.megatron.forks import fork_of
-from .defects_compiled import DEFECTS
+from .defects_compiled import DEFECTS, FORKS
 from .rule import Found, Place, Rule
 
 if TYPE_CHECKING:
@@ -21,20 +22,21 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..mappings.names_compiled import Comparison, FieldName
-    from ..schemas.config import Value
+    from ..schemas.config import Config, Value
     from ..schemas.diagnostic import Severity
     from .subject import Side, Subject
 
 _BELOW: Mapping[Severity, Severity] = {"error": "warning", "warning": "info", "info": "info"}
 CANCELLED = "cancelled"
 """Among the values of a finding whose defect both sides have: it explains no difference between them."""
-_FORKS = frozenset(("MAP002", "MAP042"))
+_UNKNOWN = frozenset(("MAP002", "MAP042"))
+_IN_A_FORK = ("which runs a fork", "其程序为分支版本")
 
 
 def codes() -> tuple[str, ...]:
     """Every advisory's code."""
-    found = {row[0]: None for versions in DEFECTS.values() for rows in versions.values() for row in rows}
-    return tuple(sorted(found))
+    own = {row[0] for versions in DEFECTS.values() for rows in versions.values() for row in rows}
+    return tuple(sorted(own | {row[0] for rows in FORKS.values() for row, *_ in rows}))
 
 
 def rule_of(code: str) -> Rule:
@@ -65,15 +67,34 @@ def advisories(subject: Subject) -> Iterator[tuple[str, Found]]:
 
 def _concerning(side: Side) -> Iterator[tuple[str, tuple[str, str], list[tuple[str, str]], tuple[str, ...]]]:
     config = side.config
-    versions: Mapping[str, Any] = DEFECTS.get(side.framework, {})
-    for code, patched, dialects, when, place, cancels, beside in versions.get(config.framework_version, ()):
+    for (code, patched, dialects, when, place, cancels, beside), doubtful in _candidates(config):
         if (not dialects or config.dialect in dialects) and not mended(config.release, patched):
             met = _all_met(when, side)
             if met or (met is None and any(_met(condition, side) for condition in when)):
-                doubts = list(_doubts(side, patched, met, always=_always(side.framework, code)))
+                doubts = [*_doubts(side, patched, met), *doubtful]
                 if beside is not None:
                     doubts.append((f"if it runs with {beside[0]}", f"前提是其 {beside[1]}"))
                 yield code, place, doubts, cancels
+
+
+def _candidates(config: Config) -> Iterator[tuple[tuple[Any, ...], list[tuple[str, str]]]]:
+    """The defects of a file's version, and of its fork's, with why the run may be of another one."""
+    versions: Mapping[str, Any] = DEFECTS.get(config.framework, {})
+    fork = fork_of(config)
+    for row in versions.get(config.framework_version, ()):
+        doubts: list[tuple[str, str]] = []
+        if config.version_origin == "assumed" and not _always(config.framework, row[0]):
+            version = config.framework_version
+            doubts.append((f"whose version is assumed to be {version}", f"其版本假定为 {version}"))
+        if fork is not None:
+            doubts.append(_IN_A_FORK)
+        yield row, doubts
+    for row, has, stays in FORKS.get(config.dialect, ()):
+        # What is not given is the lowest version that takes every argument: a later one may run.
+        if config.version_origin != "given" and not stays:
+            yield row, [(f"whose version is {config.dialect} or a later one", f"其版本不低于 {config.dialect}")]
+        elif has:
+            yield row, []
 
 
 def _always(framework: str, code: str) -> bool:
@@ -89,20 +110,15 @@ def mended(release: str | None, patched: str) -> bool:
     return ours >= theirs
 
 
-def _doubts(side: Side, patched: str, met: bool | None, *, always: bool) -> Iterator[tuple[str, str]]:
+def _doubts(side: Side, patched: str, met: bool | None) -> Iterator[tuple[str, str]]:
     """Why a defect may, and need not, be met."""
     config = side.config
     if met is None:
         yield "which depends on what cannot be read here", "取决于此处无法读出的设置"
-    if config.version_origin == "assumed" and not always:
-        yield (
-            f"whose version is assumed to be {config.framework_version}",
-            f"其版本假定为 {config.framework_version}",
-        )
     if patched and config.release is None:
         yield f"unless its version is {patched} or a later patch", f"除非其版本为 {patched} 或其后的补丁版本"
-    if fork_of(config) is not None or any(problem.kind.code in _FORKS for problem in config.problems):
-        yield "which runs a fork", "其程序为分支版本"
+    if any(problem.kind.code in _UNKNOWN for problem in config.problems):
+        yield _IN_A_FORK
 
 
 def _all_met(when: tuple[tuple[Any, ...], ...], side: Side) -> bool | None:

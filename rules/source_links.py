@@ -16,6 +16,8 @@ ROOM = Path(__file__).resolve().parent
 _FILE = re.compile(r"([\w./-]+\.py)")
 _MEGATRON_TOP = ("pretrain_gpt.py", "gpt_builders.py", "model_provider.py", "megatron/")
 _MINDFORMERS_TOP = ("run_mindformer.py", "mindformers/")
+_PACKAGES = {"transformer_engine": "engine", "mindspeed_llm": "mindspeed_llm"}
+_OWNERS = {"MindSpore Transformers": "mindformers", "MindSpeed-LLM": "mindspeed_llm"}
 _COMMIT = re.compile(r"\bcommit ([0-9a-f]{7,40})\b")
 
 
@@ -42,9 +44,9 @@ def link_of(source: str) -> str | None:
     first, _, rest = source.partition(" ")
     if first in ("megatron", "mindformers"):
         return _framework(first, rest)
-    if first == "transformer_engine":
+    if first in _PACKAGES:
         version, _, path = rest.partition(" ")
-        return _links()["engine"]["file"].format(version=version, path=path.partition(":")[0])
+        return _links()[_PACKAGES[first]]["file"].format(version=version, path=path.partition(":")[0])
     if first == "transformers":
         version, _, path = rest.partition(" ")
         return _links()["transformers"].format(version=version, path=path.partition(":")[0])
@@ -70,8 +72,8 @@ def _request_of(source: str) -> str | None:
     commit = _COMMIT.search(source)
     if not commit:
         return None
-    framework = "mindformers" if source.startswith("MindSpore Transformers") else "megatron"
-    return _links()[framework]["commit"].format(commit=commit[1])
+    owner = next((key for name, key in _OWNERS.items() if source.startswith(name)), "megatron")
+    return _links()[owner]["commit"].format(commit=commit[1])
 
 
 def _framework(framework: str, rest: str) -> str | None:

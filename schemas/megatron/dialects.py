@@ -190,6 +190,13 @@ def known_dialects() -> tuple[str, ...]:
     return tuple(f"{sign[0]}-{version}" for sign in SIGNS for version in sign[1])
 
 
+def dialect_versions(fork: str) -> tuple[str, ...]:
+    """The versions of a fork that come with accmap, oldest first; none where there is no such fork."""
+    from .dialect_signs_compiled import SIGNS
+
+    return next((sign[1] for sign in SIGNS if sign[0] == fork), ())
+
+
 def dialect_named(text: str, where: str = "--megatron") -> Dialect | None:
     """The dialect of a name, `mindspeed-llm-2.3` or its newest version `mindspeed-llm`, or of a user's file."""
     if names_a_file(text):

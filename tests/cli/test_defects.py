@@ -265,3 +265,10 @@ def test_comments_and_baselines_are_for_them_too(accmap: Any, tmp_path: Path) ->
     assert accmap(*words, "--baseline", "known.json").code == 0
     text = UNDER_CONTEXT.replace("torchrun", "# accmap: ignore-file[DEF001] measured\ntorchrun", 1)
     assert accmap(*words, files={"a.sh": text}).code == 0
+
+
+def test_a_fork_has_defects_of_its_own_by_its_own_versions(accmap: Any) -> None:
+    of_23 = listed(accmap, "--framework", "mindspeed-llm", "--version", "2.3")
+    assert {"DEF820", "DEF828"} <= set(of_23)
+    assert "DEF804" not in of_23
+    assert {row["affected"][0]["package"]["name"] for row in of_23.values()} == {"Ascend/MindSpeed-LLM"}

@@ -50,6 +50,7 @@ def test_page(code: str) -> None:
             "https://github.com/NVIDIA/TransformerEngine/blob/v2.3/transformer_engine/pytorch/fp8.py",
         ),
         ("commit f6e0d425a5", "https://github.com/NVIDIA/Megatron-LM/commit/f6e0d425a5"),
+        ("MindSpeed-LLM commit dcee434d", "https://github.com/Ascend/MindSpeed-LLM/commit/dcee434d"),
         ("Megatron-LM merge request 2800", None),
     ],
 )
