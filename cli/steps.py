@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from ..schemas.diagnostic import Language
 
-_QUIET = 1.0
+QUIET = 1.0
+"""Seconds in which nothing is told."""
 _COLUMNS = 70
 
 
@@ -25,13 +26,13 @@ class Steps:
 
     def __init__(self, total: int) -> None:
         self._total = total
-        self._next = monotonic() + _QUIET
+        self._next = monotonic() + QUIET
         self._heard = sys.stderr.isatty()
 
     def tell(self, number: int, what: str, language: Language) -> None:
         """Say at which step the work is, where nothing was said for a second."""
         if self._heard and monotonic() >= self._next:
-            self._next = monotonic() + _QUIET
+            self._next = monotonic() + QUIET
             tell(say.step_of(number=number, total=self._total, what=verbatim(what)).text(language))
 
 
@@ -63,7 +64,7 @@ class Clock:
         except ValueError:  # only the main thread hears it
             self._heard = False
         else:
-            signal.setitimer(signal.ITIMER_REAL, _QUIET, _QUIET)
+            signal.setitimer(signal.ITIMER_REAL, QUIET, QUIET)
 
     def __exit__(self, *_: object) -> None:
         """Stop, and take the line away."""

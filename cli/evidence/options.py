@@ -394,6 +394,7 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                 ),
                 Option(("--all",), "Show the equal weights too.", "同时显示相同的权重。", kind="flag"),
                 output_format("text", "json"),
+                _QUIET,
                 LANGUAGE,
             ),
         ),

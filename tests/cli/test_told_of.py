@@ -32,7 +32,7 @@ def slow(accmap, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..
         return 0
 
     monkeypatch.setattr(logs, "run", run)
-    monkeypatch.setattr(steps, "_QUIET", 0.01)
+    monkeypatch.setattr(steps, "QUIET", 0.01)
     (tmp_path / "a.log").write_text("")
 
     def told(*words: str, terminal: bool = True) -> str:
@@ -57,7 +57,7 @@ def test_it_is_quiet_where_that_is_asked_for(slow: Callable[..., str], word: str
 
 
 def test_nothing_is_said_in_the_first_second(slow: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "_QUIET", 1.0)
+    monkeypatch.setattr(steps, "QUIET", 1.0)
     assert not slow("logs", "a.log")
 
 
