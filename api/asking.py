@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 
 from accmap.cli.messages_compiled import say
-from accmap.loading import as_config
+from accmap.loading import LANGUAGES, as_config, require_word
 from accmap.notebook import MOST_ROWS, table, text
 from accmap.schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from accmap.schemas.suggestion import suggestion
 from accmap.schemas.usage import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from accmap.mapper.align.pair import Change
     from accmap.mapper.translate.report import ReportRow
     from accmap.schemas.config import ReadOptions
-    from accmap.schemas.diagnostic import Diagnostic
+    from accmap.schemas.diagnostic import Diagnostic, Language
     from accmap.verifier.verify import Verification
 
     Name = str | os.PathLike[str]
@@ -80,7 +79,7 @@ def lint(
     from accmap.schemas.config import ReadOptions as Options
 
     if profile is not None:
-        _require("profile", profile, PROFILES)
+        require_word("profile", profile, PROFILES)
     found = Configuration() if config is None else find_configuration("", given=os.fspath(config))
     settings = settings_of(found, options or Options(), profile, select, ignore)
     names = found_files([os.fspath(name) for name in files] or ["."])
@@ -99,13 +98,24 @@ class Paired(NamedTuple):
         return "".join(text(name, content) for name, content in self.texts.items())
 
 
-def pair(source: Source, *, align: bool = False, options: ReadOptions | None = None, read_back: bool = True) -> Paired:
-    """A launch script and a YAML that are one run; with `align` reduced for precision alignment. Nothing is written."""
+def pair(
+    source: Source,
+    *,
+    align: bool = False,
+    options: ReadOptions | None = None,
+    read_back: bool = True,
+    language: Language = "en",
+) -> Paired:
+    """A launch script and a YAML that are one run, their comments in a language; nothing is written.
+
+    With `align` the run is reduced for precision alignment.
+    """
     from accmap.mapper.align.pair import pair_of
     from accmap.mapper.translate.read_back import require_said
     from accmap.schemas.purpose import require_training
     from accmap.schemas.refused import require_accepted
 
+    require_word("language", language, LANGUAGES)
     config = as_config(source, options)
     require_training(config)
     require_accepted(config)
@@ -115,7 +125,7 @@ def pair(source: Source, *, align: bool = False, options: ReadOptions | None = N
     )
     if read_back:
         require_said(made.megatron, made.mindformers)
-    return Paired(made.texts(comments=True), made.changes, made.rows)
+    return Paired(made.texts(language=language), made.changes, made.rows)
 
 
 class Rates(NamedTuple):
@@ -169,7 +179,7 @@ def verify(
     from accmap.schemas.config import ReadOptions as Options
     from accmap.verifier.verify import MissingFrameworkError
 
-    _require("stage", stage, STAGES)
+    require_word("stage", stage, STAGES)
     try:
         chosen = {"stage": stage, "seeds": seeds}
         return verified((os.fspath(a), os.fspath(b)), options or Options(), chosen)[0]
@@ -197,7 +207,7 @@ def logs(*files: Name, benchmark: Sequence[Name] = (), experiment: Experiment = 
     from accmap.cli.evidence.logs_report import report_of
     from accmap.evidence.logs.reading import read_run
 
-    _require("experiment", experiment, EXPERIMENTS)
+    require_word("experiment", experiment, EXPERIMENTS)
     if len(benchmark) not in (0, 2):
         raise UsageError(say.benchmark_takes_two_runs_run1())
     names = [os.fspath(name) for name in files]
@@ -224,18 +234,12 @@ class Explanation(NamedTuple):
         return self.markdown
 
 
-def explain(word: str, language: Literal["en", "zh"] = "en") -> Explanation:
+def explain(word: str, language: Language = "en") -> Explanation:
     """What a finding's code, a flag, a key or a recipe field is."""
     from accmap.cli.explain import explained, unknown
 
-    _require("language", language, ("en", "zh"))
+    require_word("language", language, LANGUAGES)
     found = explained(word, language, "markdown")
     if found is None:
         raise UsageError(unknown(word))
     return Explanation(word, cast("str", found))
-
-
-def _require(what: str, given: str, known: Sequence[str]) -> None:
-    if given not in known:
-        listed = ", ".join(known)
-        raise UsageError(say.is_one_of(option=what, listed=listed, given=given, hint=suggestion(given, known)))

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from accmap.mapper.differences import Difference
     from accmap.mapper.recipe.values import Recipe
     from accmap.mapper.translate.report import ReportRow
+    from accmap.schemas.diagnostic import Language
 
     Source = str | os.PathLike[str] | Config
 
 FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
 _TELLING = ("approximate", "conditional", "dropped", "unresolved")
 
 
@@ -113,6 +115,13 @@ def as_config(source: Source, options: ReadOptions | None = None) -> Config:
     return source if isinstance(source, Config) else load(source, options)
 
 
+def require_word(what: str, given: str, known: Sequence[str]) -> None:
+    """UsageError for a word that is none of the known ones."""
+    if given not in known:
+        listed = ", ".join(known)
+        raise UsageError(say.is_one_of(option=what, listed=listed, given=given, hint=suggestion(given, known)))
+
+
 def convert(
     source: Source,
     to: Framework | None = None,
@@ -121,8 +130,9 @@ def convert(
     dialect: str | None = None,
     options: ReadOptions | None = None,
     read_back: bool = True,
+    language: Language = "en",
 ) -> Converted:
-    """Translate a file, or what `load` answered, to the other framework.
+    """Translate a file, or what `load` answered, to the other framework, its comments in a language.
 
     What is written is read back; ReadBackError where it is something else than the rows say, unless `read_back` is off.
     """
@@ -130,15 +140,15 @@ def convert(
     from accmap.mapper.translate.translation import translate
     from accmap.mapper.translate.writing import text_of
 
-    if to is not None and to not in FRAMEWORKS:
-        listed = ", ".join(FRAMEWORKS)
-        raise UsageError(say.is_one_of(option="to", listed=listed, given=to, hint=suggestion(to, FRAMEWORKS)))
+    if to is not None:
+        require_word("to", to, FRAMEWORKS)
+    require_word("language", language, LANGUAGES)
     config = as_config(source, options)
     translation = translate(with_own_settings(config), to, version, dialect)
     if read_back:
         require_said(translation)
     return Converted(
-        text_of(translation),
+        text_of(translation, language=language),
         own(translation.rows),
         translation.target_framework,
         translation.version,

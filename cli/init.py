@@ -19,7 +19,7 @@ from .messages_compiled import say
 from .parsing import UsageError
 from .proposing import candidate, proposals
 from .searching import below
-from .steps import Steps
+from .steps import Clock, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,8 @@ def _candidates(folder: str, options: ReadOptions, language: Language) -> tuple[
     """The training files of a tree by framework, and how many others only looked like it."""
     sides: dict[str, list[Candidate]] = {"megatron": [], "mindformers": []}
     others = 0
-    paths = sorted(below(folder))
+    with Clock(language):
+        paths = sorted(below(folder))
     steps = Steps(len(paths))
     for number, path in enumerate(paths):
         steps.tell(number, path, language)

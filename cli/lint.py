@@ -98,7 +98,7 @@ def run(
     # What a search finds, or git says, may be something else the next time.
     searched = not files or not is_plain(files)
     repeatable = wishes.repeatable and not searched
-    files = _asked_for(files, wishes, searched=searched)
+    files = _asked_for(files, wishes, lang, searched=searched)
     reader = Reader(stdin_name, digests=repeatable, encoding=options.encoding)
     found = (
         Configuration()
@@ -140,12 +140,14 @@ def _start(files: Sequence[str], stdin_name: str | None) -> str:
     return os.path.join(first, "") if os.path.isdir(first) else first
 
 
-def _asked_for(files: Sequence[str], wishes: Wishes, *, searched: bool) -> Sequence[str]:
+def _asked_for(files: Sequence[str], wishes: Wishes, language: Language, *, searched: bool) -> Sequence[str]:
     """The files that are looked at; without any word about them, those of this folder."""
     if searched:
         from .searching import found_files
+        from .steps import Clock
 
-        files = found_files(files or (".",))
+        with Clock(language, quiet=wishes.quiet):
+            files = found_files(files or (".",))
     if wishes.since is not None and files:
         from .changed import changed_since
 
@@ -179,11 +181,19 @@ def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wi
         # A baseline is compared with the lines of the files.
         alone = wishes.needs_findings_alone and settings.configuration.text("baseline") is None
         report = spread(
-            files, settings, jobs, reader, with_subjects=wishes.needs_subjects, language=language, ahead=alone
+            files,
+            settings,
+            jobs,
+            reader,
+            with_subjects=wishes.needs_subjects,
+            language=language,
+            quiet=wishes.quiet,
+            ahead=alone,
         )
         if report is not None:
             return report
-    return lint(settings, files, reader, with_subjects=wishes.needs_subjects)
+    told_in = None if wishes.quiet else language
+    return lint(settings, files, reader, with_subjects=wishes.needs_subjects, told_in=told_in)
 
 
 def _mended(

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from ..rules.subject import Side, Subject
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.config import Basis
-    from ..schemas.diagnostic import Diagnostic
+    from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
     from .lint_inputs import Reader, Settings
 
 
+_FEW = 4
+"""Files that never take a second."""
 _COMMENT = "accmap:"
 """What every comment that silences findings has in it (`rules/suppressions.py`)."""
 
@@ -71,14 +73,31 @@ def _by_severity(entries: Iterable[Diagnostic]) -> dict[str, int]:
     return found
 
 
-def lint(settings: Settings, files: Sequence[str], reader: Reader, *, with_subjects: bool = False) -> Report:
-    """Every finding about the files, in their pairs; what was read from them only `with_subjects`."""
+def lint(
+    settings: Settings,
+    files: Sequence[str],
+    reader: Reader,
+    *,
+    with_subjects: bool = False,
+    told_in: Language | None = None,
+) -> Report:
+    """Every finding about the files, in their pairs; what was read from them only `with_subjects`.
+
+    How far it is with many files is `told_in` a language.
+    """
     gathering = Gathering(files, settings, reader)
+    steps = None
+    if told_in is not None and len(files) > _FEW:
+        from .steps import Steps
+
+        steps = Steps(len(files))
     found: list[Diagnostic] = []
     subjects: list[Subject] = []
     crashed = False
     versions: dict[str, Basis] = {}
     for group in gathering.groups():
+        if steps is not None and told_in is not None:
+            steps.tell(len(gathering.files), group[0].config.file, told_in)
         versions.update({side.config.file: side.config.basis for side in group})
         outcome, failed = checked(group, settings)
         found += outcome

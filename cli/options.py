@@ -50,6 +50,8 @@ class Command(NamedTuple):
     reads: bool = True
     takes_flags: bool = False
     """Whether an operand may be a flag of another program: `accmap explain --num-layers`."""
+    told_of: bool = False
+    """Whether it may take long without saying anything: how long it has taken is told then, unless `--quiet`."""
 
 
 READING = (

@@ -19,6 +19,7 @@ from .parsing import Parsed, UsageError, counts_from_one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
 
 _NOT_BUILT = (
@@ -47,6 +48,8 @@ def _run(command: Command, parsed: Parsed) -> int:
             values["options"] = check_versions(read_options(reading, parsed.files))
             values["stdin_name"] = reading["stdin_filename"]
         module = named_module(command.module, __package__)
+        if command.told_of:
+            return _told_of(module, parsed.files, values)
         return module.run(parsed.files, **values)
     except UnreadableError as error:
         report(error, values["lang"])  # pyright: ignore[reportArgumentType]
@@ -70,6 +73,15 @@ def _run(command: Command, parsed: Parsed) -> int:
         return UNUSABLE
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes exit code 3
         return _bug(error, str(values["lang"]))
+
+
+def _told_of(module: Any, files: Sequence[str], values: dict[str, Any]) -> int:
+    """Run a command that may take long; one that goes on until it is interrupted shows its answers instead."""
+    from .steps import Clock
+
+    quiet = values.pop("quiet")
+    with Clock(values["lang"], quiet=quiet or bool(values.get("follow"))):
+        return module.run(files, **values)
 
 
 def report(error: UnreadableError, language: Language) -> None:

@@ -30,12 +30,13 @@ def spread(
     *,
     with_subjects: bool,
     language: Language,
+    quiet: bool = False,
     ahead: bool = False,
 ) -> Report | None:
     """The report over all files; None where they are too few to be worth a process each.
 
-    What the processes read is noted in `reader`; how far they are is told in `language`. Where JSON of the findings
-    alone is wanted, `ahead`, each process writes its own, and keeps the texts of its files to itself.
+    What the processes read is noted in `reader`; how far they are is told in `language`, unless `quiet`. Where JSON of
+    the findings alone is wanted, `ahead`, each process writes its own, and keeps the texts of its files to itself.
     """
     from functools import partial
     from multiprocessing import get_context
@@ -51,7 +52,8 @@ def spread(
         steps, few = Steps(len(groups)), max(1, min(16, len(groups) // (jobs * 4)))
         for answer in pool.imap(work, groups[1:], chunksize=few):
             answers.append(answer)
-            steps.tell(len(answers), groups[len(answers) - 1][0], language)
+            if not quiet:
+                steps.tell(len(answers), groups[len(answers) - 1][0], language)
     for _, read, names in answers:
         reader.read.update(read)
         for name in names:

@@ -39,6 +39,17 @@ def _same_names(a: object, b: object) -> bool:
     return equal(_last_parts(a), _last_parts(b))
 
 
+def _same_folder(a: object, b: object) -> bool:
+    """Weights of one name, or side by side, each in a folder that its framework has the name of."""
+    return _same_names(a, b) or (
+        isinstance(a, str)
+        and isinstance(b, str)
+        and a.rstrip("/").endswith("/megatron")
+        and b.rstrip("/").endswith("/mindformers")
+        and a.rstrip("/").removesuffix("megatron") == b.rstrip("/").removesuffix("mindformers")
+    )
+
+
 def _last_parts(value: object) -> object:
     if isinstance(value, str):
         name = value.rstrip("/").rpartition("/")[2]
@@ -93,6 +104,7 @@ COMPARATORS: Mapping[str, Callable[[object, object], bool]] = {
     "words": _same_words,
     "names": _same_names,
     "paths": _same_names,
+    "folder": _same_folder,
     "blend": _same_blend,
     "count": _same_count,
     "degree": _same_or_one,

@@ -171,7 +171,13 @@ def idle_keys() -> dict[str, Any]:
     """Keys that say nothing: by the kind of reason."""
     authored: dict[str, Any] = house_yaml((ROOM / "keys.yaml").read_text("utf-8"))
     switched = (
-        (row["switch"], row["flag"], tuple(row.get("is_off", (None, False))), tuple(row["keys"]))
+        (
+            row["switch"],
+            row["flag"],
+            tuple(row.get("is_off", (None, False))),
+            tuple(row["keys"]),
+            tuple(row.get("not_with", (None, ""))),
+        )
         for row in authored["switched"]
     )
     later = {name: (row["since"], tuple(row["alike"])) for name, row in authored["read_since"].items()}

@@ -7,6 +7,7 @@ from ..mappings.tables import within
 from ..schemas.light_typing import TYPE_CHECKING
 from .catalog_compiled import KEYS
 from .comparators import equal
+from .messages_compiled import say
 from .naming import shown
 from .rule import Found, Note, at_key, on
 
@@ -18,19 +19,19 @@ if TYPE_CHECKING:
     from .subject import Subject
 
 
-_WHY = ("{flag} is not given", "未给出 {flag}")
-_REMEDY = ("Add {flag}, or remove it.", "请加上 {flag}，或删除它。")
-
-
 def switched_off(subject: Subject) -> Iterator[Found]:
     """A Megatron-LM argument whose switch is off."""
     side = subject.megatron
     if side is None:
         return
-    for switched_by, flag, off, keys in KEYS["switched"]:
+    for switched_by, flag, off, keys, (rival, rival_flag) in KEYS["switched"]:
         switch = side.setting(switched_by)
         if switch is None or not switch.decided or switch.value not in off:
             continue
+        gate = say.switch_is_not_given(flag=flag)
+        other = None if rival is None else side.setting(rival)
+        lacks = other is None or not other.value
+        remedy = say.add_the_switch_or_remove(flag=flag) if lacks else say.remove_what_does_not_go_with(flag=rival_flag)
         for key in keys:
             given = side.explicit(key)
             if given is not None and given.span is not None and given.value not in (None, False):
@@ -38,10 +39,10 @@ def switched_off(subject: Subject) -> Iterator[Found]:
                     at_key("megatron", key),
                     {
                         "flag": given.flag or key,
-                        "gate": _WHY[0].format(flag=flag),
-                        "gate_zh": _WHY[1].format(flag=flag),
-                        "remedy_en": _REMEDY[0].format(flag=flag),
-                        "remedy_zh": _REMEDY[1].format(flag=flag),
+                        "gate": gate.en,
+                        "gate_zh": gate.zh,
+                        "remedy_en": remedy.en,
+                        "remedy_zh": remedy.zh,
                     },
                     fields=_field_of(switched_by),
                 )

@@ -2,11 +2,12 @@
 
     python tests/release_check.py [--pythons 3.10 3.12] [--extras evidence verify] [--keep FOLDER]
 
-Wheel and source distribution are built from the committed files and checked by twine; the SBOM is made by the very
-command of the publishing workflow and held against CycloneDX's schema. Then, for each Python: the wheel into an empty
-environment, where `tests/wheel_check.py` looks at it from far away; the source distribution, which has to install the
-same files; and every extra, each in an environment of its own, with the command that needs it. A Python for which an
-extra's packages have no wheel is named, with the package. Interpreters are found on PATH and below `~/.pyenv`.
+Wheel and source distribution are built from the committed files and checked by twine, with the locked tools of the
+publishing workflow; the SBOM is made by that workflow's very command and held against CycloneDX's schema. Then, for
+each Python: the wheel into an empty environment, where `tests/wheel_check.py` looks at it from far away; the source
+distribution, which has to install the same files; and every extra, each in an environment of its own, with the command
+that needs it. A Python for which an extra's packages have no wheel is named, with the package. Interpreters are found
+on PATH and below `~/.pyenv`.
 
 `ACCMAP_TORCH` names the torch of the extra `verify` where a build of one's own is wanted; only the Python that it is
 for gets that extra then.
@@ -92,11 +93,11 @@ def environment(python: str, folder: Path) -> Environment:
 def built(folder: Path) -> tuple[Path, Path]:
     """The wheel and the source distribution of the committed files, checked; the SBOM beside them."""
     tools = environment(sys.executable, folder / "tools")
-    tools.install("build", "twine", "cyclonedx-bom[json-validation]")
+    tools.install("--require-hashes", "--no-deps", "--requirement", str(ROOT / "requirements" / "release.txt"))
     source = folder / "source"
     source.mkdir()
     subprocess.run(["tar", "-x", "-C", str(source)], input=archive(), check=True)
-    call(tools.python, "-m", "build", "--quiet", "--outdir", str(folder / "dist"), str(source))
+    call(tools.python, "-m", "build", "--no-isolation", "--quiet", "--outdir", str(folder / "dist"), str(source))
     (wheel,), (sdist,) = (tuple((folder / "dist").glob(pattern)) for pattern in ("*.whl", "*.tar.gz"))
     print(call(tools.python, "-m", "twine", "check", "--strict", str(wheel), str(sdist)).strip())
     bill_of_materials(tools, source)

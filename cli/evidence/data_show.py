@@ -176,11 +176,14 @@ def _batch(batch: Batch, tokenizer: Tokenizer | None) -> dict[str, Any]:
 def _lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
     from ...evidence.data.messages_compiled import say as told
 
-    first, last = answer.first, answer.first + answer.length - 1
+    first, last, file = answer.first, answer.first + answer.length - 1, answer.sides[0].plan.file
+    alone = first == last
     heads = {
-        "same": told.steps_same(first=first, last=last),
+        "same": told.step_same(step=first) if alone else told.steps_same(first=first, last=last),
         "different": told.steps_differ(step=answer.other),
-        "shown": told.steps_of_one(first=first, last=last, file=answer.sides[0].plan.file),
+        "shown": told.step_of_one(step=first, file=file)
+        if alone
+        else told.steps_of_one(first=first, last=last, file=file),
         "undecided": told.steps_undecided(),
     }
     yield heads[answer.verdict].text(language)

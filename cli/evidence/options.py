@@ -18,6 +18,8 @@ _WEIGHTS_CONFIG = Option(
 _VERSIONS = tuple(option for option in READING if option.names[0] in ("--megatron", "--mindformers"))
 """Of a command whose own options would stand in the way of the other reading options."""
 
+_QUIET = Option(("--quiet", "-q"), "No progress on stderr.", "不在 stderr 显示进度。", kind="flag")
+
 EVIDENCE_COMMANDS: dict[str, Command] = {
     command.name: command
     for command in (
@@ -81,9 +83,11 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                 Option(("--follow",), "Go on while the logs grow.", "日志增长时持续更新。", kind="flag"),
                 Option(("--output", "-o"), "Write to a file.", "写入文件。", metavar="FILE"),
                 Option(("--force",), "Overwrite the output file.", "覆盖输出文件。", kind="flag"),
+                _QUIET,
                 LANGUAGE,
             ),
             reads=False,
+            told_of=True,
         ),
         Command(
             "dump config",
@@ -214,7 +218,7 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                 ),
                 Option(("--output", "-o"), "Write the answer to a file.", "将结果写入文件。", metavar="FILE"),
                 Option(("--force",), "Overwrite a file that stands there.", "覆盖已存在的文件。", kind="flag"),
-                Option(("--quiet", "-q"), "No progress on stderr.", "不在 stderr 显示进度。", kind="flag"),
+                _QUIET,
                 LANGUAGE,
             ),
         ),
@@ -238,9 +242,11 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     metavar="N",
                 ),
                 Option(("--all",), "Every tensor with NaN or infinity.", "列出所有含 NaN 或无穷的张量。", kind="flag"),
+                _QUIET,
                 LANGUAGE,
             ),
             reads=False,
+            told_of=True,
         ),
         Command(
             "weights convert",
@@ -388,6 +394,7 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                 ),
                 Option(("--all",), "Show the equal weights too.", "同时显示相同的权重。", kind="flag"),
                 output_format("text", "json"),
+                _QUIET,
                 LANGUAGE,
             ),
         ),
@@ -434,8 +441,10 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     ("--eod",), "The id that should end each document.", "应作为文档结尾的 id。", type=int, metavar="ID"
                 ),
                 output_format("text", "json"),
+                _QUIET,
                 LANGUAGE,
             ),
+            told_of=True,
         ),
         Command(
             "data show",
@@ -467,8 +476,10 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     kind="flag",
                 ),
                 output_format("text", "json"),
+                _QUIET,
                 LANGUAGE,
             ),
+            told_of=True,
         ),
         Command(
             "doctor",
@@ -529,9 +540,11 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     "按指南的精度检查工具判定：余弦 > 0.999、绝对值之和相差 < 1%、KL < 0.005。",
                     kind="flag",
                 ),
+                _QUIET,
                 LANGUAGE,
             ),
             reads=False,
+            told_of=True,
         ),
         Command(
             "check scores",
@@ -564,9 +577,11 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     kind="list",
                     metavar="PATTERN",
                 ),
+                _QUIET,
                 LANGUAGE,
             ),
             reads=False,
+            told_of=True,
         ),
         Command(
             "check tokenizers",
@@ -584,8 +599,10 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     "文本文件，每行一条，代替内置文本。",
                     metavar="FILE",
                 ),
+                _QUIET,
                 LANGUAGE,
             ),
+            told_of=True,
         ),
         Command(
             "playbook",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
 _opened: set[tuple[int, int]] = set()
+_latest: list[str] = [""]
 
 
 class NotRegularError(OSError):
@@ -37,6 +38,7 @@ def open_regular(path: str, *, remember: bool = True) -> BufferedReader:
         _require_regular(status, path)
         if remember:
             _opened.add((status.st_dev, status.st_ino))
+            _latest[0] = path
         return open(handle, "rb")
     except BaseException:
         os.close(handle)
@@ -60,9 +62,15 @@ def remember_input(path: str | int) -> None:
     _opened.add((status.st_dev, status.st_ino))
 
 
+def latest_input() -> str:
+    """The file that was opened last: what a long command is busy with."""
+    return _latest[0]
+
+
 def exchange_inputs(others: frozenset[tuple[int, int]] = frozenset()) -> frozenset[tuple[int, int]]:
     """What counts as read from here on, in place of what did: each command of a process has inputs of its own."""
     before = frozenset(_opened)
+    _latest[0] = ""
     _opened.clear()
     _opened.update(others)
     return before

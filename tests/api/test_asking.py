@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html.parser
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,23 @@ def test_pairs_and_rates() -> None:
     assert max(rate for _, rate in next(iter(alone.points.values()))) == pytest.approx(1e-4)
 
 
+def test_comments_in_a_language() -> None:
+    source = EXAMPLES / "qwen3_dense" / "megatron.sh"
+    for texts in (
+        lambda **more: [accmap.convert(source, **more).text],
+        lambda **more: accmap.pair(source, **more).texts.values(),
+    ):
+        english, chinese = "".join(texts()), "".join(texts(language="zh"))
+        assert english.isascii()
+        assert re.search("#.*[一-鿿]", chinese)
+        assert _without_comments(english) == _without_comments(chinese)
+
+
+def _without_comments(text: str) -> list[str]:
+    kept = [re.sub(r"(^|\s)\s*#.*", "", line) for line in text.splitlines() if not line.startswith("#!")]
+    return [line for line in kept if line.strip()]
+
+
 def test_logs(tmp_path: Path) -> None:
     for name in ("a.log", "b.log"):
         (tmp_path / name).write_text(megatron_run(falling(40)))
@@ -75,6 +93,8 @@ def test_explaining() -> None:
         (lambda: accmap.lint(SCRIPT, profile="fast"), "profile is one of align, train"),
         (lambda: accmap.lint(SCRIPT, select=["NETX"]), "there is no code NETX"),
         (lambda: accmap.explain("NET9999"), "neither a code nor a key"),
+        (lambda: accmap.convert(SCRIPT, language="cn"), "language is one of en, zh"),
+        (lambda: accmap.pair(SCRIPT, language="cn"), "language is one of en, zh"),
         (lambda: accmap.explain("NET016", "de"), "language is one of en, zh"),
         (lambda: accmap.verify(SCRIPT, YAML, stage="none"), "stage is one of step1"),
         (lambda: accmap.logs("a.log", experiment="long"), "experiment is one of"),

@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_pairs_are_found_written_and_linted(accmap, folder: Path) -> None:
     answer = accmap("init")
     assert answer.code == 0
-    assert "4 Megatron-LM scripts and 4 MindSpore Transformers YAMLs" in answer.out
+    assert "Megatron-LM scripts 4, MindSpore Transformers YAMLs 4;" in answer.out
     assert "8 of 8 sizes equal; the names share planted; the only script" in answer.out
     assert "--yes" in answer.out
     assert not (folder / "accmap.toml").exists()
@@ -74,7 +74,7 @@ def test_nothing_to_pair(accmap, folder: Path, tmp_path_factory: pytest.TempPath
     empty = tmp_path_factory.mktemp("empty")
     answer = accmap("init", str(empty), "--yes")
     assert answer.code == 1
-    assert "0 Megatron-LM scripts" in answer.out
+    assert "Megatron-LM scripts 0," in answer.out
     assert not list(empty.iterdir())
     assert accmap("init", "setup.sh").code == 2
     assert accmap("init", "nowhere").code == 2

@@ -135,3 +135,20 @@ def test_a_second_passes_before_anything_is_told(monkeypatch: pytest.MonkeyPatch
     work.tell(1, "a.sh", "en")
     work.tell(2, "b.sh", "zh")
     assert lines == ["2/3：b.sh"]
+
+
+def test_one_process_tells_too_unless_it_shall_be_quiet(
+    accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[int, str]] = []
+    monkeypatch.setattr("accmap.cli.steps.Steps.tell", lambda _, number, what, _language: told.append((number, what)))
+    names = [str(tmp_path / f"{number}.sh") for number in range(6)]
+    for name in names:
+        Path(name).write_text("python pretrain_gpt.py --num-layers 2\n")
+    accmap("lint", *names, "--no-cache", "--no-config")
+    assert [what for _, what in told] == names
+    assert [number for number, _ in told] == sorted(number for number, _ in told)
+    told.clear()
+    for jobs in ("1", "2"):
+        accmap("lint", *names, "--no-cache", "--no-config", "--quiet", "-j", jobs)
+    assert not told

@@ -45,6 +45,19 @@ def test_equal_checkpoints(accmap: Callable[..., Any], files: Any, tmp_path: Pat
     assert "Transformer Engine 的附加状态" in accmap("weights", "check", "a", "b", "--lang", "zh").out
 
 
+def test_a_long_comparison_is_told_of(
+    accmap: Callable[..., Any], files: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, config, found = files
+    write_megatron(tmp_path / "a", script, found)
+    write_mindformers(tmp_path / "b", config, found)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert not accmap("weights", "check", "a", "b").err
+    monkeypatch.setattr("accmap.cli.evidence.weights_check.QUIET", 0.0)
+    assert "\r" in accmap("weights", "check", "a", "b").err
+    assert not accmap("weights", "check", "a", "b", "--quiet").err
+
+
 def test_a_difference_is_shown_with_both_sides(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
     script, config, found = files
     write_megatron(tmp_path / "a", script, found)

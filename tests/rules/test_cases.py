@@ -80,6 +80,10 @@ def test_case(case: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixtur
     assert any(case.get("at", "") in line for line in lines), lines
     if "severity" in case:
         assert case["severity"] in {entry["severity"] for entry in own}
+    if "only" in case:
+        assert {entry["severity"] for entry in own} == {case["only"]}
+    if "says" in case:
+        assert any(case["says"] in entry["message"] for entry in own)
     if "fix" in case:
         lint(files, capsys, *arguments, "--fix", "--unsafe")
         text = files["mindformers"].read_text("utf-8")

@@ -30,7 +30,7 @@ FIRST = {
     "weights check --log": r"6-acceptance/inference\.log",
     "weights check": r"A 2-preparation/weights/megatron",
     "data check": r"good$",
-    "data show": r"Steps 3 to [34]: both sides feed the same tokens",
+    "data show": r"Step 3: both sides feed the same tokens|Steps 3 to 4: both sides feed the same tokens",
     "doctor": r"Installed here",
     "logs": r"Within the standard over",
     "dump config B.yaml": r"(written: |B\.yaml: EVD029)",
