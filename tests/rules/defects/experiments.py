@@ -529,12 +529,6 @@ def def163() -> dict[str, Any]:
     return {"norm": _summed("self_attention.out_norm.weight"), "query": _summed("self_attention.q_layernorm.weight")}
 
 
-def def171() -> dict[str, Any]:
-    """The gradient of the norms of latent attention, which every rank holds whole."""
-    layer = "self_attention"
-    return {"query": _summed(f"{layer}.q_layernorm.weight"), "others": _summed(f"{layer}.kv_layernorm.weight")}
-
-
 def def091() -> dict[str, Any]:
     """The parameter groups of a stage without experts, where another stage has some."""
     from megatron.core import optimizer
