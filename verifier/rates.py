@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..mapper.schedule.comparison import FLOAT32_TOLERANCE
+from ..mapper.schedule.comparison import FLOAT32_TOLERANCE, compare
 from ..mapper.schedule.curve import UndecidedError, shared_steps
 from ..mapper.schedule.from_config import megatron_parameters, mindformers_parameters, schedule_of
 from ..mapper.schedule.megatron import constructed
@@ -49,11 +49,13 @@ def rates_of(a: Config, b: Config) -> Rates | None:
 
 
 def _steps(curves: Sequence[Curve], count: int) -> tuple[int, ...]:
-    """The ends of each curve's pieces, and some between."""
+    """The ends of each curve's pieces, some between, and where the formulas of the curves part, first and most."""
     last = count - 1
+    apart = compare(*curves, count)
     turns = {piece.start for curve in curves for piece in curve.pieces[1 : _TURNS + 1] if piece.start <= last}
     between = (last * index // (_SAMPLES - 1) for index in range(_SAMPLES))
-    return tuple(sorted({*between, *turns, *(start - 1 for start in turns)}))
+    parting = {apart.at_step, apart.at_step if apart.first_difference is None else apart.first_difference}
+    return tuple(sorted({*between, *turns, *(start - 1 for start in turns), *parting}))
 
 
 def _plan(config: Config, steps: tuple[int, ...]) -> RatePlan:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.mapper.modules import fields_of
+from accmap.mapper.schedule.from_config import schedule_of
 from accmap.schemas.reader import read_config
 from accmap.verifier import exercise, megatron_side
 from accmap.verifier.rates import rates_of
@@ -115,3 +116,18 @@ def test_what_a_module_depends_on_is_exercised_and_the_optimizer_by_its_steps() 
 def test_a_layer_specification_that_is_not_known_is_said_by_name(tmp_path: Path) -> None:
     config, _ = configs({"family": "dense", "megatron": {"spec": "mine.layers narrow_spec"}}, tmp_path)
     assert "mine.layers narrow_spec" in (megatron_side.obstacle(config) or "")
+
+
+def test_a_parting_behind_many_turns_is_asked_for(tmp_path: Path) -> None:
+    flags = {"global-batch-size": 80, "train-iters": None, "train-samples": 80000, "lr-warmup-iters": None}
+    flags |= {"lr-decay-style": "WSD", "lr-wsd-decay-samples": 4000}
+    sides: list[Config] = []
+    for style in ("linear", "cosine"):
+        script, _ = write_pair({"family": "dense", "megatron": {**flags, "lr-wsd-decay-style": style}}, tmp_path)
+        script.write_text(f"{script.read_text('utf-8').rstrip()} --rampup-batch-size 4 4 8000\n", "utf-8")
+        sides.append(read_config(str(script)))
+    asked = rates_of(*sides)
+    assert asked is not None
+    curves = [schedule_of(side).learning_rate for side in sides]
+    assert len(curves[0].pieces) > 15
+    assert max(abs(curves[0].value(step) - curves[1].value(step)) for step in asked.steps) > 0.05 * asked.peak
