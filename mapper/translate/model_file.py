@@ -90,11 +90,15 @@ class _Fields:
         return None if entry is None else entry.value
 
     def answer(self, expression: Callable[[Any], Any]) -> object:
-        """What an expression makes of the fields."""
+        """What an expression makes of the fields; nothing where JSON has no such number, as `nan`."""
+        from json import dumps
+
         try:
-            return expression(self)
+            found = expression(self)
+            dumps(found, allow_nan=False)
         except (UndecidedError, *TOO_ODD):
             return _OPEN
+        return found
 
 
 def _candidate(recipe: Recipe, family: str, rows: tuple[tuple[str, Callable[[Any], Any]], ...]) -> _Candidate:
