@@ -52,7 +52,7 @@ class _Candidate(NamedTuple):
 
     @property
     def lost(self) -> int:
-        """How much of the network it says otherwise, or does not say."""
+        """How much of the network it says otherwise, or leaves open."""
         parted = ("different", "undecided")
         own = (one for one in self.rows if one.field is not None and not one.field.startswith(COMPUTED))
         return sum(one.status in parted and one.impact == "numerics" for one in own)
@@ -64,7 +64,8 @@ def model_file(config: Config) -> ModelFile:
 
     recipe = recipe_of(config)
     written = cast("Mapping[str, tuple[tuple[str, Callable[[Any], Any]], ...]]", WRITTEN)
-    found = min((_candidate(recipe, family, written[family]) for family in written), key=lambda one: one.lost)
+    candidates = [_candidate(recipe, family, written[family]) for family in written]
+    found = min(candidates, key=lambda one: one.lost + sum(1 for _ in _lost(recipe, one)))
     rows = tuple(_rows(config, recipe, found))
     translation = Translation(
         config.file, config.framework, "huggingface", VERSION, found.family, (), rows, recipe, written=found.written,
