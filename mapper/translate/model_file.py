@@ -124,12 +124,21 @@ def _rows(config: Config, recipe: Recipe, made: _Candidate) -> Iterator[ReportRo
     """What became of every field of the network, then of what is no part of it."""
     rows = [row for one in made.rows if (row := _row(recipe, made, one)) is not None]
     rows += _lost(recipe, made)
+    rows += _without_field(recipe)
     yield from rows
     said = {key for row in rows for key in row.source}
     said.update(key for name in OF_ITS_FILE | set(made.recipe.fields) for key in _keys_of(recipe, name))
     left = tuple(key for key, one in config.settings.items() if one.origin == "explicit" and key not in said)
     if left:
         yield ReportRow(None, left, (), None, "dropped", "none", False, *say.no_part_of_a_model().both())
+
+
+def _without_field(recipe: Recipe) -> Iterator[ReportRow]:
+    """Keys that no field takes up and that may change what is computed: nobody knows that they leave the network be."""
+    for entry in recipe.unmapped:
+        if entry.impact != "none":
+            status: Status = "dropped" if entry.decided else "unresolved"
+            yield ReportRow(None, (entry.key,), (), entry.value, status, entry.impact, False, entry.en, entry.zh)
 
 
 def _keys_of(recipe: Recipe, name: str) -> tuple[str, ...]:
