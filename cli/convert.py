@@ -55,7 +55,8 @@ def run(
     require_accepted(config)
     _require_target(config, to)
     if _writes_a_model(to, output):
-        return _model_alone(config, output, report, accepted, lang, strict=strict, force=force, other=update or base)
+        other = bool(update or base or no_read_back or no_comments)
+        return _model_alone(config, output, report, accepted, lang, strict=strict, force=force, other=other)
     if base is not None:
         config, translation, text = _based(
             config, base, options, to, lang, held=not no_read_back, comments=not no_comments
@@ -94,12 +95,12 @@ def _model_alone(
     *,
     strict: bool,
     force: bool,
-    other: str | None,
+    other: bool,
 ) -> int:
     """Write the `config.json` of a run's network."""
     from ..mapper.translate.model_file import model_file
 
-    if other is not None or config.framework == "huggingface":
+    if other or config.framework == "huggingface":
         raise UsageError(say.a_model_is_written_alone())
     made = model_file(config)
     text = json_text(made.keys, 2)
@@ -111,7 +112,8 @@ def _model_alone(
         emit(composed(text))
     print_problems(config, language)
     print_report(made.translation, language)
-    return close_report(made.translation.rows, accepted, language, strict=strict)
+    code = close_report(made.translation.rows, accepted, language, strict=strict)
+    return code if config.purpose is None else BAD
 
 
 def _require_places(output: str | None, report: str | None, update: str | None, base: str | None) -> None:

@@ -52,7 +52,7 @@ class _Candidate(NamedTuple):
 
     @property
     def lost(self) -> int:
-        """How much of the network it says otherwise, or does not say."""
+        """How much of the network it says otherwise, or leaves open."""
         parted = ("different", "undecided")
         own = (one for one in self.rows if one.field is not None and not one.field.startswith(COMPUTED))
         return sum(one.status in parted and one.impact == "numerics" for one in own)
@@ -64,7 +64,8 @@ def model_file(config: Config) -> ModelFile:
 
     recipe = recipe_of(config)
     written = cast("Mapping[str, tuple[tuple[str, Callable[[Any], Any]], ...]]", WRITTEN)
-    found = min((_candidate(recipe, family, written[family]) for family in written), key=lambda one: one.lost)
+    candidates = [_candidate(recipe, family, written[family]) for family in written]
+    found = min(candidates, key=lambda one: one.lost + sum(1 for _ in _lost(recipe, one)))
     rows = tuple(_rows(config, recipe, found))
     translation = Translation(
         config.file, config.framework, "huggingface", VERSION, found.family, (), rows, recipe, written=found.written,
@@ -90,11 +91,15 @@ class _Fields:
         return None if entry is None else entry.value
 
     def answer(self, expression: Callable[[Any], Any]) -> object:
-        """What an expression makes of the fields."""
+        """What an expression makes of the fields; nothing where JSON has no such number, as `nan`."""
+        from json import dumps
+
         try:
-            return expression(self)
+            found = expression(self)
+            dumps(found, allow_nan=False)
         except (UndecidedError, *TOO_ODD):
             return _OPEN
+        return found
 
 
 def _candidate(recipe: Recipe, family: str, rows: tuple[tuple[str, Callable[[Any], Any]], ...]) -> _Candidate:
@@ -119,12 +124,21 @@ def _rows(config: Config, recipe: Recipe, made: _Candidate) -> Iterator[ReportRo
     """What became of every field of the network, then of what is no part of it."""
     rows = [row for one in made.rows if (row := _row(recipe, made, one)) is not None]
     rows += _lost(recipe, made)
+    rows += _without_field(recipe)
     yield from rows
     said = {key for row in rows for key in row.source}
     said.update(key for name in OF_ITS_FILE | set(made.recipe.fields) for key in _keys_of(recipe, name))
     left = tuple(key for key, one in config.settings.items() if one.origin == "explicit" and key not in said)
     if left:
         yield ReportRow(None, left, (), None, "dropped", "none", False, *say.no_part_of_a_model().both())
+
+
+def _without_field(recipe: Recipe) -> Iterator[ReportRow]:
+    """Keys that no field takes up and that may change what is computed: nobody knows that they leave the network be."""
+    for entry in recipe.unmapped:
+        if entry.impact != "none":
+            status: Status = "dropped" if entry.decided else "unresolved"
+            yield ReportRow(None, (entry.key,), (), entry.value, status, entry.impact, False, entry.en, entry.zh)
 
 
 def _keys_of(recipe: Recipe, name: str) -> tuple[str, ...]:

@@ -67,7 +67,10 @@ def _values(node: Node, source: SourceText) -> Iterator[Argument]:
     if node.kind == "mapping":
         from json import dumps
 
-        text = dumps(node.value, ensure_ascii=False)
+        try:
+            text = dumps(node.value, ensure_ascii=False)
+        except (TypeError, ValueError) as error:  # a date, bytes, a set: ms-swift stops at them, too
+            raise UnreadableError(unread_yaml(source.name).problem._replace(span=node.span)) from error
     yield Argument(text, _placed(node.span, source))
 
 

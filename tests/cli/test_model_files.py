@@ -15,6 +15,9 @@ import pytest
         (("convert", "run.sh", "--to", "huggingface", "--report", "r.json"), 0),
         (("convert", "run.sh", "--to", "huggingface", "--update", "x.yaml"), 2),
         (("convert", "run.sh", "--to", "huggingface", "--base", "run.sh"), 2),
+        (("convert", "run.sh", "--to", "huggingface", "--no-read-back"), 2),
+        (("convert", "run.sh", "--to", "huggingface", "--no-comments"), 2),
+        (("convert", "rl.sh", "--to", "huggingface"), 1),
         (("convert", "m", "--to", "huggingface"), 2),
         (("convert", "t5.sh", "--to", "huggingface"), 2),
     ],
@@ -29,6 +32,7 @@ def test_a_runs_network_as_config_json(accmap, words: tuple[str, ...], code: int
     files = {
         "run.sh": script,
         "t5.sh": script.replace("pretrain_gpt", "pretrain_t5"),
+        "rl.sh": script.replace("pretrain_gpt", "train_rl"),
         "m/config.json": json.dumps({"model_type": "llama"}),
     }
     answer = accmap(*words, files=files)

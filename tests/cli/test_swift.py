@@ -62,6 +62,14 @@ def test_a_yaml_that_holds_no_options(accmap, text: str) -> None:
     assert answer.err.startswith("a.yaml")
 
 
+@pytest.mark.parametrize("value", ["{a: 2024-01-01}", "{a: !!binary aGk=}", "{a: !!set {b}}"])
+def test_a_value_that_json_has_not(accmap, value: str) -> None:
+    files = {"run.sh": "megatron sft a.yaml\n", "a.yaml": f"model: m\nmodel_kwargs: {value}\n"}
+    answer = accmap("show", "run.sh", "--format", "json", files=files)
+    assert answer.code == 2
+    assert answer.err.startswith("a.yaml:2:")
+
+
 def test_a_model_beside_it_makes_a_run(accmap) -> None:
     files = {"run.sh": RUN, "m/config.json": json.dumps(MODEL)}
     answer = accmap("convert", "m", "--base", "run.sh", "--to", "mindformers", "-o", "run.yaml", files=files)
