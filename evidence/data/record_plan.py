@@ -83,7 +83,7 @@ def _rows(reader: Reader, base: str, *, shuffled: bool, dynamic: bool) -> Rows |
     named = folder or reader.value(f"{base}.dataset_files", "blend")
     listed = isinstance(named, (list, tuple))
     names: tuple[Any, ...] = tuple(named) if isinstance(named, (list, tuple)) else (named,)
-    if not all(isinstance(name, str) and name for name in names):
+    if not names or not all(isinstance(name, str) and name for name in names):
         reader.undecide(f"{base}.dataset_files" if dynamic else f"{base}.dataset_dir", say.no_rows_are_named(base=base))
         return None
     columns = reader.value(f"{base}.column_names" if dynamic else "train_dataset.input_columns")

@@ -132,6 +132,14 @@ def test_a_folder_without_rows(accmap: Run, tmp_path: Path) -> None:
     assert "EVD107" in found.out
 
 
+@pytest.mark.parametrize("loader", [{"dataset_files": []}, {"dataset_dir": []}, {"dataset_files": [""]}, {}])
+def test_a_loader_that_names_no_file(accmap: Run, loader: dict[str, Any]) -> None:
+    found = accmap("data", "check", "b.yaml", files={"b.yaml": rows_yaml({**loader, "shuffle": False})})
+    assert found.code == 1
+    assert "EVD074" in found.out
+    assert "names no MindRecord files" in found.out
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
