@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"mindrecord\d*$")
 """mindformers 1.9 `dataset/causal_language_model_dataset.py:CausalLanguageModelDataset._process_mindrecord_data`."""
+_HALF = re.compile("[\\ud800-\\udfff]")
 _PACKED = {"int32": 4, "int64": 8}
 _VERSION = "3.0"
 """The only one that MindSpore 2.9 reads arrays of."""
@@ -334,7 +335,8 @@ def _whole(value: object, most: int) -> int:
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
+    # JSON can write a NUL or half a character, and no file system or terminal takes either.
+    if not isinstance(value, str) or not value or "\0" in value or _HALF.search(value):
         raise ValueError(f"{str(value)[:40]!r} where a name belongs")
     return value
 

@@ -147,6 +147,8 @@ def test_a_loader_that_names_no_file(accmap: Run, loader: dict[str, Any]) -> Non
         (b"\xff" * 64, "no header's length"),
         (record([row([1, 2])], version="2.0"), "version 2.0"),
         (record([row([1, 2])], shard_addresses=[]), "ValueError"),
+        (record([row([1, 2])], shard_addresses=["a\0b"]), "where a name belongs"),
+        (record([row([1, 2])], shard_addresses=["a\ud800b"]), "where a name belongs"),
         (record([row([1, 2])], schema=None), "TypeError"),
         (record([row([1, 2])], columns=("other",)), "no column input_ids"),
         (record([row([1, 2])])[:-3], "truncated"),

@@ -433,6 +433,11 @@ for name, content in {
     "names-steer": record(record_header(schema=[{"blob_fields": [EVIL], "schema": {EVIL: {"type": "int32"}}}])),
     "shards-lead-out": record(record_header(shard_addresses=["../../../../etc/passwd", "/dev/zero"])),
     "shards-many": record(record_header(shard_addresses=["x.mindrecord"] * 10_000)),
+    "shard-with-nul": record(record_header(shard_addresses=["x\0.mindrecord"])),
+    "shard-half-a-character": record(record_header(shard_addresses=["x\ud800.mindrecord"])),
+    "column-half-a-character": record(
+        record_header(schema=[{"blob_fields": ["\ud800"], "schema": {"\ud800": {"type": "int32"}}}])
+    ),
     "row-of-all-memory": record(record_header(), struct.pack("<Q", 1 << 62) + bytes(13)),
     "count-of-all-memory": record(record_header(), struct.pack("<QI", 13, 0xFFFFFFFF) + bytes(9)),
     "count-is-wrong": record(record_header(), ROW[:-2] + b"\0\0"),
