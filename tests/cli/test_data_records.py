@@ -65,6 +65,12 @@ def test_rows_that_are_megatrons_samples(ask: Run, samples: list[list[int]], lab
     assert found["agreement"]["first_difference"] is None
 
 
+def test_no_rows_asked_for_are_all_rows(ask: Run, samples: list[list[int]]) -> None:
+    found = ask(samples, rows_yaml({**PLAIN, "num_samples": 0}))
+    assert (found["exit"], found["verdict"], found["sides"][1]["samples"]) == (0, "good", COUNT)
+    assert found["sides"][1]["steps"] == COUNT // 4
+
+
 def test_one_row_that_is_another(ask: Run, samples: list[list[int]]) -> None:
     samples[9] = [*samples[9][:-1], samples[9][-1] ^ 1]
     found = ask(samples, rows_yaml(PLAIN))
