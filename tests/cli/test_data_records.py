@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "data"))
 from data_writer import script, write_text
-from record_writer import record, row, rows_yaml, write_rows
+from record_writer import page, record, row, rows_yaml, write_rows
 
 from accmap.evidence.data.draws import Draws
 from accmap.evidence.data.indexed import read_indexed
@@ -160,6 +160,11 @@ def test_a_loader_that_names_no_file(accmap: Run, loader: dict[str, Any]) -> Non
         (record([row([1, 2])])[:-3], "truncated"),
         (record([row([1, 2]), b"\xff" * 8]), "a row is said to take"),
         (record([b"\x08" + bytes(7) + b"\0\0\0\x09" + bytes(4)]), "9 packed numbers do not fill 8 bytes"),
+        (record([row([1, 2])], page=[page(15, 0, 1)] * 2), "page 0 is listed twice"),
+        (record([row([1, 2])] * 2, page_size=15, page=[page(15, 0, 1), page(15, 0, 1, 1)]), "where row 1 is next"),
+        (record([row([1, 2])], page=[page(15, 5, 6)]), "where row 0 is next"),
+        (record([row([1, 2])], page=[page(15, 1, 0)]), "where row 0 is next"),
+        (record([row([1, 2])], header_size=64), "where header_size is 64"),
         (record([row([1, 2]), row([3])], page=[]), None),
     ],
 )

@@ -425,6 +425,9 @@ for name, content in {
     "page-beyond": record(record_header(page(page_id=1 << 40))),
     "page-of-all-memory": record(record_header(page(page_size=1 << 60), page_size=1 << 60)),
     "page-negative": record(record_header(page(page_id=-1))),
+    "page-listed-often": record(
+        record_header(page=None) | {"page": [page(page_size=21 * 200, end_row_id=200)] * 100}, ROW * 200
+    ),
     "page-size-zero": record(record_header(page(page_size=0, end_row_id=0), page_size=0)),
     "pages-are-text": record(record_header(page="xyz")),
     "type-is-an-object": record(
