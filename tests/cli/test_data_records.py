@@ -65,6 +65,44 @@ def test_rows_that_are_megatrons_samples(ask: Run, samples: list[list[int]], lab
     assert found["agreement"]["first_difference"] is None
 
 
+@pytest.mark.parametrize("column", ["loss_mask", "position_ids", "attention_mask"])
+def test_a_column_that_is_not_read_leaves_the_verdict_partial(
+    accmap: Run, samples: list[list[int]], tmp_path: Path, column: str
+) -> None:
+    rows = [row(one, [0] * len(one)) for one in samples]
+    (tmp_path / "0.mindrecord").write_bytes(record(rows, "0.mindrecord", ("input_ids", column)))
+    (tmp_path / "0.mindrecord.db").write_bytes(b"")
+    yaml = rows_yaml({"dataset_dir": "0.mindrecord", "shuffle": False}, columns=f"input_ids, {column}")
+    files = {"a.sh": script("data"), "b.yaml": yaml}
+    found = accmap("data", "check", "a.sh", "b.yaml", "--format", "json", files=files)
+    answer = json.loads(found.out)
+    assert (found.code, answer["verdict"]) == (1, "partial")
+    assert [one["what"] for one in answer["not_compared"]] == [f"b.yaml: {column}"]
+
+
+@pytest.mark.parametrize(
+    ("masked", "expected"), [("shifted", "bad"), ("same", "bad"), ("last", "bad"), ("none", "good")]
+)
+def test_labels_that_are_masked_are_no_equal_samples(
+    accmap: Run, samples: list[list[int]], tmp_path: Path, masked: str, expected: str
+) -> None:
+    def labels(one: list[int]) -> list[int]:
+        return {
+            "shifted": [-100] * (len(one) - 1), "same": [*one[:-2], -100], "last": [*one[1:-1], -100], "none": one[1:]
+        }[masked]  # fmt: skip
+
+    write_rows(tmp_path / "0.mindrecord", [one[:-1] for one in samples], [labels(one) for one in samples])
+    write_rows(tmp_path / "1.mindrecord", [one[:-1] for one in samples], [one[1:] for one in samples])
+    yamls = [
+        rows_yaml({"dataset_dir": f"{number}.mindrecord", "shuffle": False}, columns="input_ids, labels")
+        for number in range(2)
+    ]
+    files = {"a.sh": script("data"), "b.yaml": yamls[0], "c.yaml": yamls[1]}
+    for other in ("a.sh", "c.yaml"):
+        found = accmap("data", "check", other, "b.yaml", "--format", "json", files=files)
+        assert json.loads(found.out)["verdict"] == expected, other
+
+
 def test_no_rows_asked_for_are_all_rows(ask: Run, samples: list[list[int]]) -> None:
     found = ask(samples, rows_yaml({**PLAIN, "num_samples": 0}))
     assert (found["exit"], found["verdict"], found["sides"][1]["samples"]) == (0, "good", COUNT)
