@@ -164,8 +164,12 @@ def _naming(a: AnyDraws, b: AnyDraws, contents: Contents) -> Callable[[AnyDraws,
 
 
 def named_by_tokens(side: AnyDraws, number: int) -> bytes:
-    """A name that samples of the same tokens share."""
-    return hashlib.blake2b(side.tokens(number).astype("<i8").tobytes(), digest_size=16).digest()
+    """A name that samples of the same tokens share, and of the same labels where tokens do not say them."""
+    found = hashlib.blake2b(side.tokens(number).astype("<i8").tobytes(), digest_size=16)
+    labels = side.own_labels(number) if isinstance(side, RowDraws) else None
+    if labels is not None:
+        found.update(b"labels" + labels.astype("<i8").tobytes())
+    return found.digest()
 
 
 def _drawn(side: AnyDraws, step: int, name: Callable[[AnyDraws, int], Any]) -> list[_Placed]:

@@ -61,9 +61,20 @@ class Report(NamedTuple):
 
     @property
     def unseen(self) -> tuple[Unseen, ...]:
+        """What decides the training beside the samples that were compared: columns that are not read, later steps."""
+        if self.agreement is None:
+            return ()
+        columns = [
+            Unseen(f"{side.plan.file}: {column}", *say.column_is_not_read().both())
+            for side in self.sides
+            if isinstance(side.draws, RowDraws)
+            for column in side.draws.columns_not_compared()
+        ]
+        return (*columns, *self._later(self.agreement))
+
+    def _later(self, agreement: Agreement) -> tuple[Unseen, ...]:
         """The steps of the run behind those whose samples were compared, unless the orders are one to the end."""
-        agreement = self.agreement
-        if agreement is None or agreement.whole_run or agreement.parting is not None:
+        if agreement.whole_run or agreement.parting is not None:
             return ()
         steps = [side.plan.steps for side in self.sides]
         if all(one is not None and one <= agreement.steps for one in steps):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"mindrecord\d*$")
 """mindformers 1.9 `dataset/causal_language_model_dataset.py:CausalLanguageModelDataset._process_mindrecord_data`."""
+_HALF = re.compile("[\\ud800-\\udfff]")
 _PACKED = {"int32": 4, "int64": 8}
 _VERSION = "3.0"
 """The only one that MindSpore 2.9 reads arrays of."""
@@ -297,12 +298,12 @@ def _read_layout(stream: BufferedReader, size: int, path: str) -> _Layout:
         _refuse(path, say.no_record_header(length=length, size=size))
     try:
         header = parse_json(stream.read(length), _JSON_GROWTH)
-        return _described(header, size, path)
+        return _described(header, length, size, path)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
         return _refuse(path, say.nonsense_in_header(what=verbatim(f"{type(error).__name__}: {error}"[:200])))
 
 
-def _described(header: dict[str, Any], size: int, path: str) -> _Layout:
+def _described(header: dict[str, Any], length: int, size: int, path: str) -> _Layout:
     """The header's own words; ValueError and its like where they are none of a writer's."""
     if header["version"] != _VERSION:
         raise ValueError(f"version {str(header['version'])[:20]}")
@@ -314,17 +315,34 @@ def _described(header: dict[str, Any], size: int, path: str) -> _Layout:
     if len(set(shards)) != len(shards):
         raise ValueError("one file is named twice")
     number = _whole(header["shard_id"], len(shards) - 1)
-    pages: list[_Page] = []
-    for entry in header["page"]:
+    if length > begin - 8:
+        raise ValueError(f"{length} bytes of header where header_size is {begin}")
+    pages = _pages(header["page"], begin, page, size, path)
+    types = tuple(_text(fields[name]["type"]) for name in columns)
+    return _Layout(columns, types, pages, shards, number)
+
+
+def _pages(entries: Sequence[dict[str, Any]], begin: int, page: int, size: int, path: str) -> tuple[_Page, ...]:
+    """The pages of arrays: each has a place of its own, and its rows follow those of the one before it."""
+    found: list[_Page] = []
+    taken: set[int] = set()
+    rows = 0
+    for entry in entries:
         if entry["page_type"] != "BLOB_DATA":
             continue
-        used = _whole(entry["page_size"], page)
-        start = begin + _whole(entry["page_id"], size // max(page, 1) + 1) * page
+        used, place = _whole(entry["page_size"], page), _whole(entry["page_id"], size // max(page, 1) + 1)
+        if place in taken:
+            raise ValueError(f"page {place} is listed twice")
+        taken.add(place)
+        start = begin + place * page
         if start + used > size:
             _refuse(path, say.record_cut(size=size, needed=start + used))
-        pages.append(_Page(start, used, _whole(entry["end_row_id"], size) - _whole(entry["start_row_id"], size)))
-    types = tuple(_text(fields[name]["type"]) for name in columns)
-    return _Layout(columns, types, tuple(pages), shards, number)
+        first, end = _whole(entry["start_row_id"], size), _whole(entry["end_row_id"], size)
+        if first != rows or end < first:
+            raise ValueError(f"page {place} holds the rows {first} to {end} where row {rows} is next")
+        found.append(_Page(start, used, end - first))
+        rows = end
+    return tuple(found)
 
 
 def _whole(value: object, most: int) -> int:
@@ -334,7 +352,8 @@ def _whole(value: object, most: int) -> int:
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
+    # JSON can write a NUL or half a character, and no file system or terminal takes either.
+    if not isinstance(value, str) or not value or "\0" in value or _HALF.search(value):
         raise ValueError(f"{str(value)[:40]!r} where a name belongs")
     return value
 

@@ -83,7 +83,7 @@ def _rows(reader: Reader, base: str, *, shuffled: bool, dynamic: bool) -> Rows |
     named = folder or reader.value(f"{base}.dataset_files", "blend")
     listed = isinstance(named, (list, tuple))
     names: tuple[Any, ...] = tuple(named) if isinstance(named, (list, tuple)) else (named,)
-    if not all(isinstance(name, str) and name for name in names):
+    if not names or not all(isinstance(name, str) and name for name in names):
         reader.undecide(f"{base}.dataset_files" if dynamic else f"{base}.dataset_dir", say.no_rows_are_named(base=base))
         return None
     columns = reader.value(f"{base}.column_names" if dynamic else "train_dataset.input_columns")
@@ -125,7 +125,11 @@ def settled(plan: Plan, data: RecordFile) -> Plan:
     """The plan with what the rows themselves decide: how many there are, their length, the steps of the run."""
     rows = plan.rows
     assert rows is not None
-    samples = data.sequences if rows.most is None else min(rows.most, data.sequences)
+    most = rows.most
+    if most is not None and most >= 0 and plan.ranks:
+        most = most // plan.ranks * plan.ranks  # `_reset_num_samples`: each device takes its share
+    # MindDataset takes all rows where it is to take none.
+    samples = min(most, data.sequences) if most else data.sequences
     lengths = {int(length) for length in (data.lengths.min(), data.lengths.max())} if data.sequences else set[int]()
     length = lengths.pop() - (not has_labels(data, plan)) if len(lengths) == 1 else None
     steps = plan.steps

@@ -64,14 +64,29 @@ class RowDraws:
         """
         import numpy as np
 
-        row = number % self.size
-        ids = self.data.read(row)
-        if not self._labels:
-            return ids
-        labels = self.data.array(row, self.data.columns[1])
-        if labels.size == ids.size and ids.size and np.array_equal(labels[:-1], ids[1:]):
+        ids, labels = self._row(number)
+        if labels is not None and labels.size == ids.size and ids.size and np.array_equal(labels[:-1], ids[1:]):
             return np.concatenate([ids, labels[-1:]])
         return ids
+
+    def own_labels(self, number: int) -> Any | None:
+        """The labels of a sample that are neither the next inputs nor the inputs themselves."""
+        import numpy as np
+
+        ids, labels = self._row(number)
+        if labels is None or np.array_equal(labels, ids):
+            return None
+        return None if labels.size == ids.size and ids.size and np.array_equal(labels[:-1], ids[1:]) else labels
+
+    def _row(self, number: int) -> tuple[Any, Any | None]:
+        row = number % self.size
+        return self.data.read(row), self.data.array(row, self.data.columns[1]) if self._labels else None
+
+    def columns_not_compared(self) -> tuple[str, ...]:
+        """What the model is fed with beside ids and labels: masks and positions, which are not read."""
+        assert self.plan.rows is not None
+        read = {column.name for column in self.data.columns}
+        return tuple(name for name in self.plan.rows.columns or self.data.names if name not in read)
 
     def step(self, step: int) -> list[Slot]:
         """The samples of a step, each with its data-parallel device and micro batch."""

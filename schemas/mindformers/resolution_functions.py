@@ -238,7 +238,9 @@ def batches(
     if most is not None:
         if loader != "MindDataset":
             raise UndecidedError
-        share = min(share, count(most) // shards)  # `_reset_num_samples`: the number is of all shards
+        # `_reset_num_samples`: the number is of all shards; MindSpore 2.9 takes all rows where it is to take none
+        none = most == 0 and most is not False
+        share = share if none else min(share, count(most) // shards or share)
     batch = whole // shards
     return (share // batch if drops else -(-share // batch)) * times
 

@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "data"))
 from data_writer import script, write_text
-from record_writer import record, row, rows_yaml, write_rows
+from record_writer import page, record, row, rows_yaml, write_rows
 
 from accmap.evidence.data.draws import Draws
 from accmap.evidence.data.indexed import read_indexed
@@ -63,6 +63,50 @@ def test_rows_that_are_megatrons_samples(ask: Run, samples: list[list[int]], lab
     assert (found["exit"], found["verdict"], found["codes"]) == (0, "good", [])
     assert found["agreement"]["equal_steps"] == COUNT // 4
     assert found["agreement"]["first_difference"] is None
+
+
+@pytest.mark.parametrize("column", ["loss_mask", "position_ids", "attention_mask"])
+def test_a_column_that_is_not_read_leaves_the_verdict_partial(
+    accmap: Run, samples: list[list[int]], tmp_path: Path, column: str
+) -> None:
+    rows = [row(one, [0] * len(one)) for one in samples]
+    (tmp_path / "0.mindrecord").write_bytes(record(rows, "0.mindrecord", ("input_ids", column)))
+    (tmp_path / "0.mindrecord.db").write_bytes(b"")
+    yaml = rows_yaml({"dataset_dir": "0.mindrecord", "shuffle": False}, columns=f"input_ids, {column}")
+    files = {"a.sh": script("data"), "b.yaml": yaml}
+    found = accmap("data", "check", "a.sh", "b.yaml", "--format", "json", files=files)
+    answer = json.loads(found.out)
+    assert (found.code, answer["verdict"]) == (1, "partial")
+    assert [one["what"] for one in answer["not_compared"]] == [f"b.yaml: {column}"]
+
+
+@pytest.mark.parametrize(
+    ("masked", "expected"), [("shifted", "bad"), ("same", "bad"), ("last", "bad"), ("none", "good")]
+)
+def test_labels_that_are_masked_are_no_equal_samples(
+    accmap: Run, samples: list[list[int]], tmp_path: Path, masked: str, expected: str
+) -> None:
+    def labels(one: list[int]) -> list[int]:
+        return {
+            "shifted": [-100] * (len(one) - 1), "same": [*one[:-2], -100], "last": [*one[1:-1], -100], "none": one[1:]
+        }[masked]  # fmt: skip
+
+    write_rows(tmp_path / "0.mindrecord", [one[:-1] for one in samples], [labels(one) for one in samples])
+    write_rows(tmp_path / "1.mindrecord", [one[:-1] for one in samples], [one[1:] for one in samples])
+    yamls = [
+        rows_yaml({"dataset_dir": f"{number}.mindrecord", "shuffle": False}, columns="input_ids, labels")
+        for number in range(2)
+    ]
+    files = {"a.sh": script("data"), "b.yaml": yamls[0], "c.yaml": yamls[1]}
+    for other in ("a.sh", "c.yaml"):
+        found = accmap("data", "check", other, "b.yaml", "--format", "json", files=files)
+        assert json.loads(found.out)["verdict"] == expected, other
+
+
+def test_no_rows_asked_for_are_all_rows(ask: Run, samples: list[list[int]]) -> None:
+    found = ask(samples, rows_yaml({**PLAIN, "num_samples": 0}))
+    assert (found["exit"], found["verdict"], found["sides"][1]["samples"]) == (0, "good", COUNT)
+    assert found["sides"][1]["steps"] == COUNT // 4
 
 
 def test_one_row_that_is_another(ask: Run, samples: list[list[int]]) -> None:
@@ -132,6 +176,14 @@ def test_a_folder_without_rows(accmap: Run, tmp_path: Path) -> None:
     assert "EVD107" in found.out
 
 
+@pytest.mark.parametrize("loader", [{"dataset_files": []}, {"dataset_dir": []}, {"dataset_files": [""]}, {}])
+def test_a_loader_that_names_no_file(accmap: Run, loader: dict[str, Any]) -> None:
+    found = accmap("data", "check", "b.yaml", files={"b.yaml": rows_yaml({**loader, "shuffle": False})})
+    assert found.code == 1
+    assert "EVD074" in found.out
+    assert "names no MindRecord files" in found.out
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -139,11 +191,18 @@ def test_a_folder_without_rows(accmap: Run, tmp_path: Path) -> None:
         (b"\xff" * 64, "no header's length"),
         (record([row([1, 2])], version="2.0"), "version 2.0"),
         (record([row([1, 2])], shard_addresses=[]), "ValueError"),
+        (record([row([1, 2])], shard_addresses=["a\0b"]), "where a name belongs"),
+        (record([row([1, 2])], shard_addresses=["a\ud800b"]), "where a name belongs"),
         (record([row([1, 2])], schema=None), "TypeError"),
         (record([row([1, 2])], columns=("other",)), "no column input_ids"),
         (record([row([1, 2])])[:-3], "truncated"),
         (record([row([1, 2]), b"\xff" * 8]), "a row is said to take"),
         (record([b"\x08" + bytes(7) + b"\0\0\0\x09" + bytes(4)]), "9 packed numbers do not fill 8 bytes"),
+        (record([row([1, 2])], page=[page(15, 0, 1)] * 2), "page 0 is listed twice"),
+        (record([row([1, 2])] * 2, page_size=15, page=[page(15, 0, 1), page(15, 0, 1, 1)]), "where row 1 is next"),
+        (record([row([1, 2])], page=[page(15, 5, 6)]), "where row 0 is next"),
+        (record([row([1, 2])], page=[page(15, 1, 0)]), "where row 0 is next"),
+        (record([row([1, 2])], header_size=64), "where header_size is 64"),
         (record([row([1, 2]), row([3])], page=[]), None),
     ],
 )

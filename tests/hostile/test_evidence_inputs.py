@@ -425,6 +425,9 @@ for name, content in {
     "page-beyond": record(record_header(page(page_id=1 << 40))),
     "page-of-all-memory": record(record_header(page(page_size=1 << 60), page_size=1 << 60)),
     "page-negative": record(record_header(page(page_id=-1))),
+    "page-listed-often": record(
+        record_header(page=None) | {"page": [page(page_size=21 * 200, end_row_id=200)] * 100}, ROW * 200
+    ),
     "page-size-zero": record(record_header(page(page_size=0, end_row_id=0), page_size=0)),
     "pages-are-text": record(record_header(page="xyz")),
     "type-is-an-object": record(
@@ -433,6 +436,11 @@ for name, content in {
     "names-steer": record(record_header(schema=[{"blob_fields": [EVIL], "schema": {EVIL: {"type": "int32"}}}])),
     "shards-lead-out": record(record_header(shard_addresses=["../../../../etc/passwd", "/dev/zero"])),
     "shards-many": record(record_header(shard_addresses=["x.mindrecord"] * 10_000)),
+    "shard-with-nul": record(record_header(shard_addresses=["x\0.mindrecord"])),
+    "shard-half-a-character": record(record_header(shard_addresses=["x\ud800.mindrecord"])),
+    "column-half-a-character": record(
+        record_header(schema=[{"blob_fields": ["\ud800"], "schema": {"\ud800": {"type": "int32"}}}])
+    ),
     "row-of-all-memory": record(record_header(), struct.pack("<Q", 1 << 62) + bytes(13)),
     "count-of-all-memory": record(record_header(), struct.pack("<QI", 13, 0xFFFFFFFF) + bytes(9)),
     "count-is-wrong": record(record_header(), ROW[:-2] + b"\0\0"),

@@ -33,17 +33,22 @@ def row(*arrays: Sequence[int]) -> bytes:
     return struct.pack("<Q", len(whole)) + whole
 
 
+def page(size: int, start: int, end: int, place: int = 0) -> dict[str, Any]:
+    """What a header says of one page."""
+    return {
+        "page_id": place, "page_type": "BLOB_DATA", "page_size": size, "start_row_id": start, "end_row_id": end,
+        "page_type_id": place, "row_group_ids": [{"id": 0, "offset": 0}], "shard_id": 0,
+    }  # fmt: skip
+
+
 def record(
     rows: Sequence[bytes], name: str = "a.mindrecord", columns: Sequence[str] = ("input_ids",), **changes: Any
 ) -> bytes:
     """A file of one page; `changes` are of its header."""
     body = b"".join(rows)
-    page = {
-        "page_id": 0, "page_type": "BLOB_DATA", "page_size": len(body), "start_row_id": 0, "end_row_id": len(rows),
-        "page_type_id": 0, "row_group_ids": [{"id": 0, "offset": 0}], "shard_id": 0,
-    }  # fmt: skip
     header: dict[str, Any] = {
-        "header_size": HEADER, "page_size": PAGE, "page": [page], "compression_size": 1, "shard_id": 0,
+        "header_size": HEADER, "page_size": PAGE, "page": [page(len(body), 0, len(rows))],
+        "compression_size": 1, "shard_id": 0,
         "shard_addresses": [name], "index_fields": None, "statistics": None, "version": "3.0",
         "schema": [
             {"desc": "", "blob_fields": list(columns),

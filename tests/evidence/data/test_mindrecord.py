@@ -119,7 +119,7 @@ def real_batches(loader: dict[str, Any], columns: Sequence[str], batch: int, ran
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-@pytest.mark.parametrize("form", ["folder", "file", "list", "list turned round", "some"])
+@pytest.mark.parametrize("form", ["folder", "file", "list", "list turned round", "some", "none", "one", "seven"])
 def test_the_rows_of_each_step_are_the_frameworks(form: str, ranks: int, tmp_path: Path) -> None:
     pytest.importorskip("mindformers")
     files = [str(file) for file in written(tmp_path / "data.mindrecord", SCHEMAS["ids alone"], rows_of(37), 3)]
@@ -129,6 +129,9 @@ def test_the_rows_of_each_step_are_the_frameworks(form: str, ranks: int, tmp_pat
         "list": {"dataset_files": files},
         "list turned round": {"dataset_files": files[::-1]},
         "some": {"dataset_files": files, "num_samples": 18},
+        "none": {"dataset_files": files, "num_samples": 0},
+        "one": {"dataset_files": files, "num_samples": ranks - 1},
+        "seven": {"dataset_files": files, "num_samples": 7},
     }[form]
     loader["shuffle"] = False
     text = rows_yaml(loader, ranks=ranks, micro=4 // ranks, parallel=ranks > 1, epochs=2)
