@@ -46,20 +46,23 @@ def beside(row: Mapping[str, Any], versions: Mapping[str, str]) -> bool:
     package = row["affected"]["package"]
     if package is None:
         return True
-    ours = _numbers(versions.get(package["name"], ""))
-    first, below = (_numbers(package[key] or "") for key in ("at_least", "below"))
-    return bool(ours) and first <= ours and (not below or ours < below)
+    ours = _rank(versions.get(package["name"], ""))
+    first, below = (_rank(package[key] or "") for key in ("at_least", "below"))
+    return ours is not None and (first is None or first <= ours) and (below is None or ours < below)
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    """`2.6.0` as numbers, as far as they are some: `2.6.0+cu12` is 2.6.0; nothing where there is no version."""
-    found: list[int] = []
-    for part in version.split("."):
-        digits = part[: len(part) - len(part.lstrip("0123456789"))]
-        if not digits:
-            break
-        found.append(int(digits))
-    return tuple(found)
+def _rank(version: str) -> tuple[tuple[int, ...], bool] | None:
+    """Where a version stands among the others: `2.8.0+cu12` as `2.8`, `2.8.0rc1` before it; None for no version."""
+    import re
+
+    found = re.match(r"v?(\d+(?:\.\d+)*)(.*)", version.strip(), re.ASCII | re.DOTALL)
+    if found is None:
+        return None
+    numbers = [int(part) for part in found[1].split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    early = re.match(r"[-_.]?(?:alpha|beta|preview|pre|rc|dev|a|b|c)[-_.]?\d*(?![a-z])", found[2].lower())
+    return tuple(numbers), early is None
 
 
 def met(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Diagnostic, ...]:

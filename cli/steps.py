@@ -48,7 +48,6 @@ class Clock:
         self._language: Language = language
         self._heard = not quiet and sys.stderr.isatty()
         self._began = monotonic()
-        self._told = False
 
     def __enter__(self) -> None:
         """Have the first line written in a second."""
@@ -56,7 +55,11 @@ class Clock:
             return
         import signal
 
-        self._heard = hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+        self._heard = (
+            hasattr(signal, "setitimer")
+            and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+            and signal.getitimer(signal.ITIMER_REAL)[0] == 0  # `alarm(2)` and then accmap: it ends the process
+        )
         if not self._heard:
             return
         try:
@@ -74,8 +77,7 @@ class Clock:
 
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        if self._told:
-            transient("", _COLUMNS)
+        transient("")
 
     def _tell(self, _number: int, _frame: FrameType | None) -> None:
         from .terminal import shortened
@@ -87,4 +89,7 @@ class Clock:
             sys.stderr.flush()
         except RuntimeError:  # the alarm went off amid another line
             return
-        self._told = True
+        except OSError:  # the terminal has hung up
+            import signal
+
+            signal.setitimer(signal.ITIMER_REAL, 0)

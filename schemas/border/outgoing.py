@@ -237,16 +237,19 @@ def composed(text: str) -> Outgoing:
 
 def emit(text: Outgoing) -> None:
     """Give an answer to standard output."""
+    _take_line_away()
     sys.stdout.write(text)
 
 
 def say(*words: str) -> None:
     """One line for a person on standard output."""
+    _take_line_away()
     sys.stdout.write(f"{visible(' '.join(words))}\n")
 
 
 def tell(*words: str) -> None:
     """One line for a person on standard error."""
+    _take_line_away()
     sys.stderr.write(f"{visible(' '.join(words))}\n")
 
 
@@ -259,8 +262,28 @@ def tell_crash(error: BaseException) -> None:
 
 
 def transient(line: str, columns: int = 70) -> None:
-    """A line of progress on standard error that the next one replaces."""
-    sys.stderr.write(f"\r{visible(line):<{columns}}" if line else f"\r{' ' * columns}\r")
+    """A line of progress on standard error that the next one, or an answer, replaces; an empty one takes it away."""
+    if not line:
+        _take_line_away()
+        return
+    sys.stderr.write(f"\r{visible(line):<{columns}}")
+    _standing[:] = [columns]
+
+
+def _take_line_away() -> None:
+    """No answer stands behind a line of progress."""
+    if not _standing:
+        return
+    columns = _standing.pop()
+    try:
+        sys.stderr.write(f"\r{' ' * columns}\r")
+        sys.stderr.flush()
+    except OSError:  # a terminal that has hung up shows no line; the answer may go elsewhere
+        return
+
+
+_standing: list[int] = []
+"""The columns of the line of progress that stands on the terminal."""
 
 
 def clear_screen() -> None:

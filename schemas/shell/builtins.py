@@ -226,6 +226,7 @@ def _set(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     shell.state.options = frozenset(options)
     if words or ended:
         shell.state.positional = tuple([field.settled() for field in words])
+        shell.state.own = shell.not_given
     return 0
 
 
@@ -383,7 +384,7 @@ def _eval(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if text and text[0].doubt is not None:
         # Without its first word nothing is known of a command.
         shell.note(say.effect_unknown(text=shown(text)), place)
-    with Holding(shell, calls=shell.calls):
+    with Holding(shell, calls=shell.calls, code_own=shell.not_given):
         shell.descend()
         return _run_text(shell, text, place)
 
@@ -550,7 +551,7 @@ def _set_array(shell: Shell, name: str, items: Mapping[int | str, Text], place: 
     found = shell.plain_name(name, place)
     if found is not None:
         old = shell.state.variables.get(found) or Variable()
-        shell.state.variables[found] = old._replace(value=None, items=items)
+        shell.state.variables[found] = old._replace(value=None, items=items, own=shell.not_given)
 
 
 def _split(line: str, separators: str, most: int) -> list[str]:

@@ -560,8 +560,11 @@ class Expander(Variables):
     def _own_arguments(self, place: Place, form: str) -> list[Text]:
         """The positional parameters; where the script itself is given none, the place is kept."""
         values = list(self.state.positional)
-        if not values and not self.calls and not self.options.positional and form != "length":
+        if form == "length":
+            return values
+        if not values and not self.calls and not self.options.positional:
             self.not_given = self.not_given or place
+        self.not_given = self.not_given or self.state.own
         return values
 
     def _elements(self, name: str, index: Word, part: Parameter) -> tuple[list[int | str], list[Text]]:

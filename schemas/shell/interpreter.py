@@ -100,6 +100,11 @@ class Shell(Expander):
 
     def perform(self, assignment: Assignment, *, export: bool = False) -> None:
         """Performs `name=value` and its like."""
+        outer, self.not_given = self.not_given, self.code_own
+        self._performed(assignment, export=export)
+        self.not_given = outer
+
+    def _performed(self, assignment: Assignment, *, export: bool) -> None:
         name, index, value = assignment.name, assignment.subscript, assignment.value
         if not isinstance(value, Word):
             self._assign_array(value, assignment)
@@ -125,7 +130,8 @@ class Shell(Expander):
             sure = self._take_elements(name, elements, items, following)
             self.spend(len(items) // 2)
         if sure:
-            self.state.variables[name] = old._replace(value=None, items=items, place=place)
+            own = self.not_given or (old.own if assignment.append else None)
+            self.state.variables[name] = old._replace(value=None, items=items, place=place, own=own)
         else:
             self.forget(name, place)
 
@@ -214,10 +220,13 @@ class Shell(Expander):
         self.place = command.place
         self.spend(1)
         kind = type(command)
+        outer, self.not_given = self.not_given, self.code_own
         if kind is Simple:
             self.simple(command)  # type: ignore[arg-type]
         else:
             _ACTIONS[kind](self, command)
+        # what a command prints may be a word of the one around it
+        self.not_given = outer if self.out is None else outer or self.not_given
         if (
             self.state.status
             and "errexit" in self.state.options
@@ -754,17 +763,17 @@ class Shell(Expander):
 
     def call(self, function: Function, arguments: list[Text]) -> None:
         """Calls a function."""
-        code, positional = function.code, self.state.positional
+        code, positional, own = function.code, self.state.positional, self.state.own
         source = self.name if code.source is self.home else code.source.name
         names = [*self.function_names, function.name]
-        with Holding(self, calls=self.calls, loops=0, left=[*self.left, []], function_names=names):
+        with Holding(self, calls=self.calls, loops=0, left=[*self.left, []], function_names=names, code_own=None):
             self.descend()
-            self.state.positional = tuple(arguments)
+            self.state.positional, self.state.own = tuple(arguments), self.not_given
             self.state.frames = (*self.state.frames, {})
             try:
                 self._returning(lambda: self.execute(function.body), source, function.name, function.place)
             finally:
-                self.state.positional = positional
+                self.state.positional, self.state.own = positional, own
                 if self.state.frames:
                     self.state.restore(self.state.frames[-1])
                     self.state.frames = self.state.frames[:-1]
@@ -841,6 +850,7 @@ class Shell(Expander):
         A shell `elsewhere`, on another machine, knows neither this one's variables nor its directory.
         """
         unsure = self.unsure
+        code_own = None if isinstance(code, str) else self.not_given
         if isinstance(code, str):
             source = self.opened(code, place)
             if source is None:
@@ -854,12 +864,12 @@ class Shell(Expander):
             if variable.exported or key in extra:
                 child.variables[key] = variable._replace(exported=True, readonly=False)
         fresh(child.variables, place)
-        child.positional = tuple(arguments)
+        child.positional, child.own = tuple(arguments), self.not_given
         ended = self.ended
         status: int | None = None
         with Holding(
             self, state=child, name=name, home=code.source, sources=[name], function_names=[], returned=[], left=[],
-            guarded=0, loops=0, calls=self.calls, unsure=unsure,
+            guarded=0, loops=0, calls=self.calls, unsure=unsure, code_own=code_own,
         ):  # fmt: skip
             self.descend()
             try:

@@ -388,7 +388,7 @@ class _Start:
         environment.update(self.extra)
         launcher, size, before = course
         rank = _rank(launcher, script, arguments)
-        started = Started(launcher, script, before, tuple(arguments), size, rank, environment)
+        started = Started(launcher, script, before, tuple(arguments), size, rank, environment, self.shell.not_given)
         self.shell.record(started, self.place)
 
 

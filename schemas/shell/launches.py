@@ -28,6 +28,8 @@ class Started(NamedTuple):
     world_size: int | None
     rank: int
     env: Mapping[str, Variable]
+    not_given: Place | None = None
+    """Where its words would have had the arguments that the script was not given."""
 
 
 class Found(NamedTuple):

@@ -106,7 +106,7 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
     kept = sorted([one for one in found if one.launch.rank == best], key=lambda one: _position(one, source))
     if not kept:
         _no_launch(shell, source)
-    launches = tuple([_launch(one, home, shell.not_given) for one in kept])
+    launches = tuple([_launch(one, home) for one in kept])
     taken = _taken(shell, kept, options, home)
     chosen, launch = kept[taken], launches[taken]
     _sweeps(shell, [one.place for one in kept], options)
@@ -215,7 +215,7 @@ def _line_order(question: str) -> tuple[bool, int, str]:
     return ":" in question, len(question), question
 
 
-def _launch(found: Found, home: str, not_given: Place | None) -> Launch:
+def _launch(found: Found, home: str) -> Launch:
     started = found.launch
     env: dict[str, str | None] = {}
     spans: dict[str, Span] = {}
@@ -234,7 +234,7 @@ def _launch(found: Found, home: str, not_given: Place | None) -> Launch:
         found.place.span(home),
         spans,
         found.directory,
-        not_given=None if not_given is None else not_given.span(home),
+        not_given=None if started.not_given is None else started.not_given.span(home),
     )
 
 

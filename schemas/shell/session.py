@@ -64,7 +64,9 @@ class Session:
         self.sources: list[str] = [path]
         self.function_names: list[str] = []
         self.not_given: Place | None = None
-        """Where the script's own arguments are named, all of them, and none are given."""
+        """Where the script's own arguments, none of which are given, came to the words of the command that is run."""
+        self.code_own: Place | None = None
+        """The same of the words that made the code which is run (`eval`, `bash -c`): all its commands have it."""
         self.directories: set[str] = set()
         self.files: set[str] = set()
         self._touched: set[str] = set()

@@ -32,6 +32,8 @@ class Variable(NamedTuple):
     case: str = ""
     reference: bool = False
     place: Place | None = None
+    own: Place | None = None
+    """Where it was given the script's own arguments, of which there are none."""
 
     def is_set(self) -> bool:
         """Whether it holds anything."""
@@ -57,12 +59,14 @@ class Variable(NamedTuple):
 class State:
     """Variables, functions, positional parameters, options and the working directory."""
 
-    __slots__ = ("cwd", "frames", "functions", "options", "positional", "status", "variables")
+    __slots__ = ("cwd", "frames", "functions", "options", "own", "positional", "status", "variables")
 
     def __init__(self) -> None:
         self.variables: dict[str, Variable] = {}
         self.functions: dict[str, Function] = {}
         self.positional: tuple[Text, ...] = ()
+        self.own: Place | None = None
+        """Where the positional parameters were given the script's own, of which there are none."""
         self.options: frozenset[str] = frozenset()
         self.cwd: str | None = None
         self.status: int | None = 0
@@ -74,6 +78,7 @@ class State:
         other.variables = dict(self.variables)
         other.functions = dict(self.functions)
         other.positional = self.positional
+        other.own = self.own
         other.options = self.options
         other.cwd = self.cwd
         other.status = self.status
@@ -107,6 +112,7 @@ def _joined_pair(one: State, other: State, doubt: Doubt) -> State:
         result.functions.setdefault(name, function)
     if one.positional != other.positional:
         result.positional = _joined_list(one.positional, other.positional, doubt)
+    result.own = one.own or other.own
     result.options = one.options & other.options
     if one.cwd != other.cwd:
         result.cwd = None
@@ -130,6 +136,7 @@ def joined_variable(left: Variable | None, right: Variable | None, doubt: Doubt)
         keyed=a.keyed or b.keyed,
         readonly=a.readonly and b.readonly,
         place=a.place or b.place,
+        own=a.own or b.own,
     )
     if a.items is None and b.items is None:
         return shape._replace(value=_joined_value(a.value, b.value, doubt))

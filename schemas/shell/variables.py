@@ -98,6 +98,8 @@ class Variables(Session):
         found = self.state.variables.get(name)
         if found is not None and found.reference and found.value:
             return self._behind(name, found.value)
+        if found is not None and found.own is not None:
+            self.not_given = self.not_given or found.own
         return found if found is not None and found.is_set() else None
 
     def _behind(self, name: str, value: Text) -> Variable | None:
@@ -337,7 +339,7 @@ class Variables(Session):
             self.spend(len(value) // 8)
         self.state.variables[name] = Variable(
             value, None, False, old.exported or export or "allexport" in self.state.options, old.integer, False,
-            old.case, old.reference, place,
+            old.case, old.reference, place, self.not_given or (old.own if append else None),
         )  # fmt: skip
 
     def _assign_item(
@@ -346,7 +348,7 @@ class Variables(Session):
         items, key = old.entries(), old.counted(key)
         items[key] = (*items[key], *value) if append and key in items else value
         self.spend(len(items) // 16)
-        self.state.variables[name] = old._replace(value=None, items=items, place=place)
+        self.state.variables[name] = old._replace(value=None, items=items, place=place, own=self.not_given or old.own)
 
     def _as_declared(self, variable: Variable, value: Text, place: Place) -> Text:
         """A value as `declare -i`, `-u` and `-l` make it."""

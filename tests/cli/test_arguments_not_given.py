@@ -38,6 +38,43 @@ def test_through_a_function_and_a_variable(accmap, tmp_path: Path) -> None:
     assert "MAP030" in found(accmap, tmp_path, f'main() {{\n  {LAUNCH} "$@"\n}}\nmain\n')
 
 
+HANDED_ON = (
+    'MORE=("$@")\n{launch} "${{MORE[@]}}"\n',
+    'MORE="--bf16"\nMORE+=" $@"\n{launch} $MORE\n',
+    'A="$@"\nB="--bf16 $A"\nCMD="{launch} $B"\neval $CMD\n',
+    'set -- --bf16 "$@"\n{launch} "$@"\n',
+    'main() {{\n  MORE=$(echo "$@")\n  {launch} $MORE\n}}\nmain "$@"\n',
+    'read -ra MORE <<< "$@"\n{launch} "${{MORE[@]}}"\n',
+    'run() {{\n  local more=("$@")\n  "${{more[@]}}"\n}}\nrun {launch} "$@"\n',
+    'bash -c "{launch} $*"\n',
+)
+KEPT = (
+    'echo "started: $@"\n{launch}\n',
+    'for a in "$@"; do echo "$a"; done\n{launch}\n',
+    'log() {{ echo "$@"; }}\nlog "$@"\n{launch}\n',
+    'main() {{\n  {launch}\n}}\nmain "$@"\n',
+    'MORE="$@"\nMORE=--bf16\n{launch} $MORE\n',
+    'A="$@" B=--bf16\n{launch} $B\n',
+    '[[ -n "$@" ]]\nMORE=--bf16\n{launch} $MORE\n',
+    '{launch} --bf16 && echo "$@"\n',
+)
+"""Scripts that name their arguments, where the launch gets them and where something else does."""
+
+
+@pytest.mark.parametrize("script", HANDED_ON)
+def test_handed_to_the_launch(accmap, tmp_path: Path, script: str) -> None:
+    severities = found(accmap, tmp_path, script.format(launch=LAUNCH))
+    assert severities["MAP117"] == ["warning"]
+    assert "MAP030" not in severities
+
+
+@pytest.mark.parametrize("script", KEPT)
+def test_handed_to_something_else(accmap, tmp_path: Path, script: str) -> None:
+    severities = found(accmap, tmp_path, script.format(launch=LAUNCH))
+    assert "MAP117" not in severities
+    assert "error" in severities["MAP030"]
+
+
 def test_something_is_given(accmap, tmp_path: Path) -> None:
     given = [f"--arg={word}" for word in OTHERS.split()]
     script = f'{LAUNCH} "$@"\n'

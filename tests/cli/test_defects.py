@@ -219,6 +219,13 @@ def test_a_package_of_which_no_file_speaks(accmap: Any) -> None:
         ("2.7", False, True, False),
         ("2.13.0", False, True, True),
         ("2.14", False, False, True),
+        ("2", False, False, False),
+        ("2.6", True, True, False),
+        ("2.7.0rc1", True, True, False),
+        ("2.7.0.dev0+0a1b2c", True, True, False),
+        ("2.7.0.post1", False, True, False),
+        ("2.6-cu12", True, True, False),
+        ("unknown", False, False, False),
     ],
 )
 def test_an_installed_package_decides(version: str | None, older: bool, bounded: bool, newer: bool) -> None:
@@ -226,6 +233,12 @@ def test_an_installed_package_decides(version: str | None, older: bool, bounded:
     rows = advisories_of()
     asked = {code: beside(rows[code], versions) for code in ("DEF076", "DEF108", "DEF048", "DEF001")}
     assert asked == {"DEF076": older, "DEF108": bounded, "DEF048": newer, "DEF001": True}
+
+
+@pytest.mark.parametrize(("version", "has"), [("2.2", True), ("2.2.0rc1", False), ("2.8", False), ("2.8.0rc1", True)])
+def test_zeros_at_the_end_of_a_version_are_none(version: str, has: bool) -> None:
+    package = {"name": "it", "at_least": "2.2.0", "below": "2.8.0"}
+    assert beside({"affected": {"package": package}}, {"it": version}) is has
 
 
 @pytest.mark.parametrize(

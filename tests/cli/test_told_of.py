@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import signal
 import time
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ import pytest
 from accmap.cli import steps
 from accmap.cli.commands import ALL_COMMANDS
 from accmap.cli.evidence import logs
+from accmap.schemas.border import outgoing
 from accmap.schemas.border.regular import open_regular
 
 if TYPE_CHECKING:
@@ -72,6 +75,43 @@ def test_an_alarm_of_somebody_else_stays(slow: Callable[..., str]) -> None:
         assert signal.getsignal(signal.SIGALRM) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGALRM, theirs)
+
+
+def test_an_alarm_that_is_set_stays(slow: Callable[..., str]) -> None:
+    signal.setitimer(signal.ITIMER_REAL, 60)
+    try:
+        assert not slow("logs", "a.log")
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
+        assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@pytest.mark.parametrize("answer", [lambda: outgoing.emit(outgoing.page(["it"])), lambda: outgoing.say("it")])
+def test_an_answer_takes_the_line_away(monkeypatch: pytest.MonkeyPatch, answer: Callable[[], None]) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setattr("sys.stderr", terminal)
+    outgoing.transient("1 s", 5)
+    answer()
+    outgoing.transient("")
+    assert terminal.getvalue() == "\r1 s  \r     \rit\n"
+
+
+def test_a_terminal_that_hangs_up_is_told_nothing_more(
+    accmap, monkeypatch: pytest.MonkeyPatch, slow: Callable[..., str]
+) -> None:
+    told: list[str] = []
+
+    def hung_up(line: str, _columns: int = 0) -> None:
+        told.append(line)
+        if line:
+            raise OSError(errno.EIO, "hung up")
+
+    monkeypatch.setattr(steps, "transient", hung_up)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert accmap("logs", "a.log").code == 0
+    assert [line[:3] for line in told] == ["0 s", ""]
 
 
 def test_which_commands_are_told_of() -> None:
