@@ -55,7 +55,7 @@ def run(
     require_accepted(config)
     _require_target(config, to)
     if _writes_a_model(to, output):
-        other = bool(update or base or no_read_back or no_comments)
+        other = any((update, base, no_read_back, no_comments))
         return _model_alone(config, output, report, accepted, lang, strict=strict, force=force, other=other)
     if base is not None:
         config, translation, text = _based(

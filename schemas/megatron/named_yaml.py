@@ -26,6 +26,8 @@ _TRAIN = "train"
 _GROUPS = frozenset(("colocate_groups", "sleep_level", "nnodes", "rollout", "teacher", "gpus"))
 """What Ray's driver takes out before the rest becomes options."""
 _PROGRAM = "swift.cli._megatron."
+_PREFERENCES = "swift.cli._megatron.rlhf"
+_RAY = "--use_ray"
 
 
 def with_named_yaml(
@@ -37,10 +39,19 @@ def with_named_yaml(
         return words
     if words[0].resolved and words[0].text.endswith(_ENDINGS):
         return (*_words(open_file(words[0].text), ray=False), *words[1:])
+    if not (script == _PREFERENCES and _starts_ray([word.text for word in words])):
+        return words
     for at, (word, named) in enumerate(pairwise(words)):
         if word.text == _CONFIG and named.resolved:
             return (*words[:at], *_words(open_file(named.text), ray=True), *words[at + 2 :])
     return words
+
+
+def _starts_ray(words: Sequence[str]) -> bool:
+    """`cli/_megatron/rlhf.py:_use_ray`: the option alone says yes; no other spelling is looked for."""
+    if _RAY not in words:
+        return False
+    return not any(word.lower() == "false" for word in words[words.index(_RAY) + 1 :][:1])
 
 
 def _words(source: SourceText, *, ray: bool) -> Iterator[Argument]:

@@ -304,7 +304,9 @@ class _Start:
         size = 1
         for name in ("NPROC_PER_NODE", "NNODES"):
             variable = self.extra.get(name) or self.shell.state.variables.get(name)
-            count = 1 if variable is None or variable.value is None else whole_number(known(variable.value))
+            if variable is None or variable.value is None or not (variable.exported or name in self.extra):
+                continue  # a variable that the script keeps to itself reaches no process
+            count = whole_number(known(variable.value))
             if count is None:
                 return None
             size *= count
