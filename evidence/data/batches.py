@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .messages_compiled import say
 from .problems import RefusedError
+from .row_draws import RowDraws
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .draws import Drawn
     from .pairing import Side
+    from .row_draws import AnyDraws
 
 Ids = tuple[int, ...]
 
@@ -29,6 +31,8 @@ class Fed(NamedTuple):
     drawn: Drawn
     ids: Ids
     """One more than the sample length: inputs and labels are cut from them."""
+    labels: Ids = ()
+    """Labels that are not cut from the ids."""
 
 
 class Batch(NamedTuple):
@@ -38,9 +42,9 @@ class Batch(NamedTuple):
     samples: tuple[Fed, ...]
 
     @property
-    def tokens(self) -> list[Ids]:
-        """The tokens of every sample, in an order that does not depend on the devices."""
-        return sorted(fed.ids for fed in self.samples)
+    def tokens(self) -> list[tuple[Ids, Ids]]:
+        """The tokens and own labels of every sample, in an order that does not depend on the devices."""
+        return sorted((fed.ids, fed.labels) for fed in self.samples)
 
 
 def batches(side: Side, first: int, count: int) -> list[Batch]:
@@ -57,7 +61,14 @@ def batches(side: Side, first: int, count: int) -> list[Batch]:
         Batch(
             step,
             tuple(
-                Fed(slot.sample, slot.rank, slot.micro, draws.sample(slot.sample), _ids(draws.tokens(slot.sample)))
+                Fed(
+                    slot.sample,
+                    slot.rank,
+                    slot.micro,
+                    draws.sample(slot.sample),
+                    _ids(draws.tokens(slot.sample)),
+                    _labels(draws, slot.sample),
+                )
                 for slot in draws.step(step - 1)
             ),
         )
@@ -68,6 +79,11 @@ def batches(side: Side, first: int, count: int) -> list[Batch]:
 def first_other(a: Sequence[Batch], b: Sequence[Batch]) -> int | None:
     """The first step whose tokens are not the same on both sides."""
     return next((one.step for one, two in zip(a, b, strict=True) if one.tokens != two.tokens), None)
+
+
+def _labels(draws: AnyDraws, sample: int) -> Ids:
+    labels = draws.own_labels(sample) if isinstance(draws, RowDraws) else None
+    return () if labels is None else _ids(labels)
 
 
 def _ids(tokens: Sequence[int]) -> Ids:

@@ -78,12 +78,16 @@ def _shuffled(reader: Reader, base: str) -> bool:
     return True
 
 
+def _are_names(names: tuple[Any, ...]) -> bool:
+    return bool(names) and all(isinstance(name, str) and name for name in names)
+
+
 def _rows(reader: Reader, base: str, *, shuffled: bool, dynamic: bool) -> Rows | None:
     folder = None if dynamic else reader.value(f"{base}.dataset_dir", "blend")
     named = folder or reader.value(f"{base}.dataset_files", "blend")
     listed = isinstance(named, (list, tuple))
     names: tuple[Any, ...] = tuple(named) if isinstance(named, (list, tuple)) else (named,)
-    if not names or not all(isinstance(name, str) and name for name in names):
+    if not _are_names(names):
         reader.undecide(f"{base}.dataset_files" if dynamic else f"{base}.dataset_dir", say.no_rows_are_named(base=base))
         return None
     columns = reader.value(f"{base}.column_names" if dynamic else "train_dataset.input_columns")
@@ -121,15 +125,18 @@ def _place(name: str, file: str, given: Mapping[str, DataFile]) -> str:
     raise RefusedError(say.there_is_nothing_at(path=name))
 
 
+def _taken(most: int | None, ranks: int, rows: int) -> int:
+    """How many rows a run takes: each device its share (`_reset_num_samples`), and all where that is none."""
+    if most is None or 0 <= most < ranks:
+        return rows
+    return min(most // ranks * ranks, rows)
+
+
 def settled(plan: Plan, data: RecordFile) -> Plan:
     """The plan with what the rows themselves decide: how many there are, their length, the steps of the run."""
     rows = plan.rows
     assert rows is not None
-    most = rows.most
-    if most is not None and most >= 0 and plan.ranks:
-        most = most // plan.ranks * plan.ranks  # `_reset_num_samples`: each device takes its share
-    # MindDataset takes all rows where it is to take none.
-    samples = min(most, data.sequences) if most else data.sequences
+    samples = _taken(rows.most, plan.ranks or 1, data.sequences)
     lengths = {int(length) for length in (data.lengths.min(), data.lengths.max())} if data.sequences else set[int]()
     length = lengths.pop() - (not has_labels(data, plan)) if len(lengths) == 1 else None
     steps = plan.steps

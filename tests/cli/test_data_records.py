@@ -101,6 +101,8 @@ def test_labels_that_are_masked_are_no_equal_samples(
     for other in ("a.sh", "c.yaml"):
         found = accmap("data", "check", other, "b.yaml", "--format", "json", files=files)
         assert json.loads(found.out)["verdict"] == expected, other
+        shown = accmap("data", "show", other, "b.yaml", "--step", "1", "--format", "json", files=files)
+        assert json.loads(shown.out)["verdict"] == {"good": "same", "bad": "different"}[expected], other
 
 
 def test_no_rows_asked_for_are_all_rows(ask: Run, samples: list[list[int]]) -> None:
