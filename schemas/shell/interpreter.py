@@ -576,6 +576,8 @@ class Shell(Expander):
             values = list(self.state.positional)
         else:
             values = [field.settled() for field in self.fields(command.words)]
+        if not values and self.not_given is not None:
+            self._would_fill(command)
         waiting = iter(values)
         sure = not command.select and not any(is_loose(value) for value in values)
 
@@ -595,6 +597,19 @@ class Shell(Expander):
             return True
 
         self._loop(rounds, command.body, command.place, finite=sure)
+
+    def _would_fill(self, command: For) -> None:
+        """What a loop over the script's own arguments would put them in, if there were any."""
+        inside: list[object] = [command.body]
+        while inside:
+            one = inside.pop()
+            if isinstance(one, Assignment):
+                written = one.place.shown()
+                if f"${command.name}" in written or f"${{{command.name}" in written:
+                    old = self.state.variables.get(one.name) or Variable()
+                    self.state.variables[one.name] = old._replace(own=self.not_given)
+            elif isinstance(one, (tuple, list)) and not isinstance(one, Word):
+                inside.extend(one)  # pyright: ignore[reportUnknownArgumentType]
 
     def _arithmetic_for(self, command: ArithmeticFor) -> None:
         self._arithmetic_step(command.first)

@@ -47,8 +47,11 @@ HANDED_ON = (
     'read -ra MORE <<< "$@"\n{launch} "${{MORE[@]}}"\n',
     'run() {{\n  local more=("$@")\n  "${{more[@]}}"\n}}\nrun {launch} "$@"\n',
     'bash -c "{launch} $*"\n',
+    'for a in "$@"; do case $a in -v) ;; *) MORE+=("$a") ;; esac; done\n{launch} "${{MORE[@]}}"\n',
+    'MORE=\nfor a in "$@"; do\n  MORE="$MORE ${{a}}"\ndone\n{launch} $MORE\n',
 )
 KEPT = (
+    'MORE=--bf16\nfor a in "$@"; do MORE=--fp16; done\n{launch} $MORE\n',
     'echo "started: $@"\n{launch}\n',
     'for a in "$@"; do echo "$a"; done\n{launch}\n',
     'log() {{ echo "$@"; }}\nlog "$@"\n{launch}\n',
