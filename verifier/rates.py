@@ -11,8 +11,6 @@ from ..mapper.schedule.megatron import constructed
 from .blueprint import RatePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..mapper.schedule.curve import Curve
     from ..mapper.schedule.megatron import MegatronParameters
     from ..schemas.config import Config
@@ -38,8 +36,8 @@ def rates_of(a: Config, b: Config) -> Rates | None:
     try:
         schedules = [schedule_of(config) for config in (a, b)]
         count = shared_steps(schedules)
-        curves = [schedule.learning_rate for schedule in schedules]
-        steps = _steps(curves, count)
+        curves = schedules[0].learning_rate, schedules[1].learning_rate
+        steps = _steps(*curves, count)
         plans = _plan(a, steps), _plan(b, steps)
     except UndecidedError:
         return None
@@ -48,11 +46,11 @@ def rates_of(a: Config, b: Config) -> Rates | None:
     return Rates(steps, plans, peak, FLOAT32_TOLERANCE + rounding)
 
 
-def _steps(curves: Sequence[Curve], count: int) -> tuple[int, ...]:
+def _steps(one: Curve, other: Curve, count: int) -> tuple[int, ...]:
     """The ends of each curve's pieces, some between, and where the formulas of the curves part, first and most."""
     last = count - 1
-    apart = compare(*curves, count)
-    turns = {piece.start for curve in curves for piece in curve.pieces[1 : _TURNS + 1] if piece.start <= last}
+    apart = compare(one, other, count)
+    turns = {piece.start for curve in (one, other) for piece in curve.pieces[1 : _TURNS + 1] if piece.start <= last}
     between = (last * index // (_SAMPLES - 1) for index in range(_SAMPLES))
     parting = {apart.at_step, apart.at_step if apart.first_difference is None else apart.first_difference}
     return tuple(sorted({*between, *turns, *(start - 1 for start in turns), *parting}))
