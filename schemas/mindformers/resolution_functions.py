@@ -239,7 +239,7 @@ def batches(
         if loader != "MindDataset":
             raise UndecidedError
         # `_reset_num_samples`: the number is of all shards; MindSpore 2.9 takes all rows where it is to take none
-        none = most == 0 and not isinstance(most, bool)
+        none = not isinstance(most, bool) and most == 0
         share = share if none else min(share, count(most) // shards or share)
     batch = whole // shards
     return (share // batch if drops else -(-share // batch)) * times
