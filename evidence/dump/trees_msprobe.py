@@ -33,6 +33,10 @@ _ROLES: tuple[tuple[str, str, Role], ...] = (
     ("output", "output", "output"),
 )
 """The lists of a unit in dump.json, what its tensors are called, and what they are to the unit."""
+_SCALED_BY_BETA = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
+"""Operations that add their first input times `beta` and do not read it where beta is 0 (torch 2.13,
+`torch/_torch_docs.py:baddbmm`): Megatron-Core's attention gives one an uninitialised buffer there
+(`megatron/core/transformer/dot_product_attention.py:forward`), whose numbers are chance."""
 _MOST_JSON = 1 << 29
 _NESTED = 100
 _NO_CALL = -1
@@ -150,6 +154,14 @@ def _framework_of(units: Iterable[Unit]) -> str:
     return ""
 
 
+def _as_read(tensors: list[Tensor]) -> list[Tensor]:
+    """The tensors of an operation that scales its first input, without the values of one that it does not read."""
+    if not any(tensor.place == "input.beta" and tensor.value == 0 for tensor in tensors):
+        return tensors
+    unread = {"statistics": Statistics(), "path": None}
+    return [tensor._replace(**unread) if tensor.place == "input.0" else tensor for tensor in tensors]
+
+
 class _MsprobeReader:
     """Turns the entries of a dump.json into units."""
 
@@ -221,6 +233,8 @@ class _MsprobeReader:
         tensors = [
             tensor for key, place, role in _ROLES if key in lists for tensor in self._leaves(lists[key], place, role)
         ]
+        if level == "api" and kind.rstrip("_") in _SCALED_BY_BETA:
+            tensors = _as_read(tensors)
         return Unit(name, scope, kind, direction, call, level, tuple(tensors), self._parents.get(name))
 
     def _leaves(self, entry: object, place: str, role: Role, depth: int = 0) -> Iterator[Tensor]:

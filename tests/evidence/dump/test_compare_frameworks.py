@@ -73,6 +73,9 @@ KINDS = [
     for level in ("L0", "L1", "mix")
 ]
 """Every task and level of msprobe that keeps what a model computed."""
+RATIO = "One Thousandth Err Ratio"
+"""The column of msprobe that decides across frameworks: its verdict is `error` in every row there, because the two
+frameworks spell their types (`Float32`, `torch.float32`) differently."""
 SWIGLU = "swiglu.decoder.layers.1.mlp"
 """The guide's own case of msprobe: one side composes SwiGLU of operations, the other has it in one, whose backward is
 coarser."""
@@ -215,7 +218,8 @@ def test_the_guides_case_of_msprobe(kind: str, dumps: dict[str, Path], tmp_path:
     given = {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
     subprocess.run(words, capture_output=True, check=False, timeout=300, env=given)
     with open(next((tmp_path / "out").glob("*.csv")), encoding="utf-8-sig") as stream:
-        wrong = [row["NPU Name"] for row in csv.DictReader(stream) if row["Result"] == "error"]
+        rows = [row for row in csv.DictReader(stream) if row[RATIO] != "unsupported"]
+    wrong = [row["NPU Name"] for row in rows if "unmatched" not in row[RATIO] and float(row[RATIO]) < 0.9]
     assert any(name.endswith("layers.1.mlp.linear_fc1.ColumnParallelLinear.backward.0.input.0") for name in wrong[:2])
 
 

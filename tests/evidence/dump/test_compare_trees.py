@@ -14,6 +14,7 @@ import pytest
 from accmap.evidence.dump.compare import Comparison, compare_trees, inside
 from accmap.evidence.dump.compare_mapping import read_mapping
 from accmap.evidence.dump.compare_next import next_dump, settings_behind
+from accmap.evidence.dump.overflow import scan
 from accmap.evidence.dump.places import find_places
 from accmap.evidence.dump.records import Statistics, Tensor
 from accmap.evidence.dump.statistics import Judge, compare_tensors
@@ -464,3 +465,34 @@ def test_two_micro_batches_have_gradients_of_their_own(tmp_path: Path, numbered:
     for unit in gradients:
         places = [one.place for one in unit.tensors]
         assert len(places) == len(set(places)), unit.name
+
+
+@pytest.mark.parametrize(
+    ("name", "beta", "differs"), [("baddbmm", 0.0, False), ("baddbmm", 1.0, True), ("bmm", 0.0, True)]
+)
+def test_an_input_that_is_multiplied_by_nothing_is_not_looked_at(
+    name: str, beta: float, differs: bool, tmp_path: Path
+) -> None:
+    """torch.baddbmm with beta 0 does not read its first input, an uninitialised buffer in Megatron-Core's attention."""
+
+    def tensor(norm: float) -> dict[str, Any]:
+        known = {"Max": norm, "Min": -norm, "Mean": 0.0, "Norm": norm}
+        return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2, 4, 4], **known}
+
+    for side, norm in (("a", 3.0), ("b", float("inf"))):
+        unit = {
+            "input_args": [tensor(norm), tensor(2.0), tensor(2.0)],
+            "input_kwargs": {"beta": {"type": "float", "value": beta}},
+            "output": [tensor(4.0)],
+        }
+        (tmp_path / side / "step0" / "rank0").mkdir(parents=True)
+        written = {
+            "task": "statistics",
+            "level": "L1",
+            "framework": "pytorch",
+            "data": {f"Torch.{name}.0.forward": unit},
+        }
+        (tmp_path / side / "step0" / "rank0" / "dump.json").write_text(json.dumps(written))
+    comparison = compared(tmp_path / "a", tmp_path / "b")
+    assert (comparison.divergence is not None) is differs
+    assert bool(scan(comparison.b).found) is differs
