@@ -30,6 +30,8 @@ _BELOW: Mapping[Severity, Severity] = {"error": "warning", "warning": "info", "i
 CANCELLED = "cancelled"
 """Among the values of a finding whose defect both sides have: it explains no difference between them."""
 _UNKNOWN = frozenset(("MAP002", "MAP042"))
+_EVERYWHERE: dict[str, frozenset[str]] = {}
+"""The defects of every version of a framework, once they were asked for."""
 _IN_A_FORK = ("which runs a fork", "其程序为分支版本")
 
 
@@ -99,7 +101,11 @@ def _candidates(config: Config) -> Iterator[tuple[tuple[Any, ...], list[tuple[st
 
 def _always(framework: str, code: str) -> bool:
     """Whether every version has a defect: which one is assumed then makes no difference."""
-    return all(any(row[0] == code for row in rows) for rows in DEFECTS[framework].values())
+    known = _EVERYWHERE.get(framework)
+    if known is None:
+        first, *others = (frozenset[str](row[0] for row in rows) for rows in DEFECTS[framework].values())
+        known = _EVERYWHERE[framework] = first.intersection(*others)
+    return code in known
 
 
 def mended(release: str | None, patched: str) -> bool:
