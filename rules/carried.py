@@ -40,7 +40,7 @@ def not_carried_over(subject: Subject) -> Iterator[Found]:
             given = side.explicit(place)
             values = {
                 "key": (given.flag if given is not None else None) or place,
-                "value": shown(row.value),
+                "value": shown(row.value if given is None else given.value),
                 "target": _NAMES[side.framework],
                 "why": row.en,
                 "why_zh": row.zh,

@@ -462,3 +462,14 @@ def test_a_reader_that_crashes_loses_nothing(
     assert "SYN990" in codes
     assert "SCH053" in codes
     assert folder
+
+
+def test_what_is_not_carried_over_is_shown_as_it_is_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not as what the translation makes of it: 1.25 is nowhere in the file."""
+    script = folder / "qwen3_dense" / "megatron.sh"
+    text = script.read_text("utf-8").replace("--train-iters 1000", "--train-samples 1000")
+    text = text.replace("--lr-decay-iters 1000", "--lr-decay-samples 1000").replace("BATCH=1", "BATCH=4")
+    script.write_text(text.replace("--lr-warmup-iters 50", "--lr-warmup-samples 5"), "utf-8")
+    _, out, _ = run(capsys, str(script), "--format", "json")
+    said = [entry["message"] for entry in json.loads(out)["diagnostics"] if entry["code"] == "MAP110"]
+    assert [one.partition(" has ")[0] for one in said] == ["--lr-warmup-samples (5)"]
