@@ -10,7 +10,7 @@ from ..mappings.keys_compiled import RUN_MODE
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING, cast
 from .naming import shown
-from .rule import Found, at_key
+from .rule import Found, at_key, at_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .subject import Side, Subject
 
 _NAMES = {"megatron": "MindSpore Transformers", "mindformers": "Megatron-LM"}
+"""The other framework of each."""
 _TRAINS = (None, "train", "finetune")
 _LOST = ("dropped", "approximate")
 
@@ -48,6 +49,25 @@ def not_carried_over(subject: Subject) -> Iterator[Found]:
             fields = () if row.field is None else (row.field,)
             severity = "error" if other is not None and _is_sure(side, row) else None
             yield Found(at_key(side.framework, place), values, fields=fields, severity=severity)
+
+
+def post_training_of_one_side(subject: Subject) -> Iterator[Found]:
+    """One file trains adapters, on dialogues or for a reward, and the other trains every weight on its text."""
+    sides = [side for side in subject.sides if side.config.purpose is not None]
+    if not subject.paired or len(sides) != 1:
+        return
+    (side,) = sides
+    config, purpose = side.config, side.config.purpose
+    if purpose is None or purpose.problem.span is None:
+        return
+    # A setting says it; of a program by its name alone it depends on what its own arguments mean.
+    by_program = config.launch is not None and purpose.problem.span == config.launch.span
+    why = purpose.problem.words()
+    yield Found(
+        at_span(side.framework, purpose.problem.span),
+        {"other": _NAMES[side.framework], "why": why.en, "why_zh": why.zh},
+        severity="warning" if by_program else None,
+    )
 
 
 def lost(subject: Subject, side: Side) -> tuple[ReportRow, ...]:

@@ -32,7 +32,7 @@ def fix_of(repair: Repair, sides: Mapping[str, Side]) -> Fix | None:
     documents: dict[str, YamlDocument] = {}
     for change in repair.changes:
         side = sides.get(change.at.side)
-        if side is None or side.framework != "mindformers":
+        if side is None or not _is_own_yaml(side):
             return None
         document = documents.get(side.config.file)
         if document is None:
@@ -44,10 +44,15 @@ def fix_of(repair: Repair, sides: Mapping[str, Side]) -> Fix | None:
     return Fix(repair.applicability, repair.en, repair.zh, tuple(edits)) if edits else None
 
 
+def _is_own_yaml(side: Side) -> bool:
+    """Whether the file is a YAML; what a launch script starts is mended by a person, there or in the YAML it names."""
+    return side.framework == "mindformers" and side.config.launch is None
+
+
 def mended(problem: Diagnostic, side: Side) -> Diagnostic:
     """A reader's problem with a fix where its message already says what to write."""
     code, span = problem.kind.code, problem.span
-    if problem.fix is not None or span is None or span.file is not None or side.framework != "mindformers":
+    if problem.fix is not None or span is None or span.file is not None or not _is_own_yaml(side):
         return problem
     if side.source.name != problem.file:
         return problem

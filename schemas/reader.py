@@ -15,15 +15,16 @@ from .diagnostic import UnreadableError, finding
 from .light_typing import TYPE_CHECKING
 from .messages_compiled import say
 from .purpose import may_be_mindformers, purpose_of_program, purpose_of_recipe
+from .source import SourceText
 from .tree_version import folders_of, tree_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Literal, TypeAlias
 
     from .diagnostic import Diagnostic
     from .megatron.versions import Chosen
-    from .source import SourceText, Span
+    from .source import Span
 
 Format: TypeAlias = "Literal['script', 'arguments', 'json', 'log', 'recipe', 'mindformers', 'huggingface']"
 
@@ -202,7 +203,8 @@ def _script(
     launch = reading.chosen
     purpose = purpose_of_program(launch, source.name)
     if purpose is None and launch is not None and is_mindformers_launch(launch):
-        config = _followed(launch, source, options, path, cwd, open_file)
+        as_left = _as_left(reading.written, cwd, open_file, (source.name, launch.span))
+        config = _followed(launch, source, options, path, cwd, as_left)
     else:
         from .megatron.effective import megatron_config
 
@@ -270,6 +272,23 @@ def _followed(
         unresolved=tuple(entry._replace(span=placed(entry.span) or entry.span) for entry in config.unresolved),
         problems=(*problems, *config.problems),
     )
+
+
+def _as_left(
+    written: Mapping[str, str | None], cwd: str, open_file: Callable[[str], SourceText], at: tuple[str, Span]
+) -> Callable[[str], SourceText]:
+    """Opens files as the script has left them where the launch begins, not as they lie on the disk now."""
+
+    def opened(name: str) -> SourceText:
+        full = os.path.normpath(os.path.join(cwd, name))
+        if full not in written:
+            return open_file(name)
+        text = written[full]
+        if not text:
+            raise UnreadableError(finding(say.written_by_the_script(path=name), *at))
+        return SourceText(name, text)
+
+    return opened if written else open_file
 
 
 def _opened(name: str, script: str, open_file: Callable[[str], SourceText]) -> SourceText:

@@ -13,6 +13,7 @@ from .scanning import BLANKS, is_digits, is_name, is_whole_number, name_end, run
 from .state import Variable
 from .syntax import Assignment, Bare, Word
 from .text import Code, cut, hole, is_loose, known, plain, shown, unknown
+from .writing import edited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -712,10 +713,12 @@ def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if name == "xargs" and len(fields) > 1:
         launchers.start(shell, fields, {}, shell.input, place)
         return None
-    if name == "sed":
+    words = _strings(fields[1:])
+    if name in ("sed", "awk"):
+        edited(shell, name, fields[1:], shell.input.text, place)
+    if name == "sed" and not (words and words[0].startswith(("s/", "s|", "s#", "s,"))):
         for field in fields[1:]:
             shell.touch(field.known() or "")
-    words = _strings(fields[1:])
     if shell.out is None:
         printed = programs.TABLE[name](words, None) if words is not None and name == "expr" else None
         return None if printed is None else printed[1]
@@ -728,6 +731,10 @@ def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 def _printed(shell: Shell, name: str, words: list[str], place: Place) -> int | None:
     given = shell.input.known()
+    if name == "sed" and len(words) > 1 and not words[-2].startswith("-"):
+        *words, file = words  # an expression and the one file that it is for
+        held = shell.content(file)
+        given = None if held is None else known(held)
     printed = None
     if given is None or len(given) <= MOST_GIVEN:
         shell.spend(5 + len(given or "") // 64)

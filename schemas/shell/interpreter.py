@@ -39,6 +39,7 @@ from .syntax import (
 )
 from .text import Code, hole, is_loose, known, passed_through, plain
 from .variables import fresh
+from .writing import filled, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,9 +50,11 @@ if TYPE_CHECKING:
     from .session import Start
     from .syntax import Command, Element, Item, Redirect, Substitution
     from .text import Place, Text
+    from .writing import Target
 
 MOST_ITERATIONS = 3_000
 _OPENING = frozenset(("<", ">", ">>", ">|", "&>", "&>>", "<>"))
+_FILLING = frozenset((">", ">>", ">|"))
 
 
 class Input:
@@ -661,13 +664,12 @@ class Shell(Expander):
 
     def _redirected(self, command: Redirected) -> None:
         found = self.given_input(command.redirects)
-        with Holding(self, input=found or self.input, out=self.out):
-            if self._cannot_open(command.redirects):
+        with Holding(self, input=found or self.input):
+            opens, target = self._opens(command.redirects)
+            if opens:
+                self._diverted(command.redirects, target, lambda: self.execute(command.body))
+            else:
                 self.state.status = 1
-                return
-            if _diverts(command.redirects):
-                self.out = None
-            self.execute(command.body)
 
     # Simple commands
 
@@ -705,8 +707,9 @@ class Shell(Expander):
             self.substitution_status = self.aside(lambda: self.run(part.body))
         return tuple([piece for text in printed for piece in text])
 
-    def _cannot_open(self, redirects: Sequence[Redirect]) -> bool:
-        """Whether a redirection certainly fails, so that bash does not run the command."""
+    def _opens(self, redirects: Sequence[Redirect]) -> tuple[bool, Target | None]:
+        """Whether no redirection certainly fails, so that bash runs the command, and the file that its output fills."""
+        target: Target | None = None
         for redirect in redirects:
             word = redirect.target
             if word is None or redirect.operator not in _OPENING:
@@ -717,13 +720,17 @@ class Shell(Expander):
             name = fields[0].known() if len(fields) == 1 else None
             if not name:
                 self.note(say.redirect_fails(text=word.place.shown()), word.place)
-                return True
+                return False, None
+            if redirect.operator in _FILLING and redirect.descriptor in ("", "1"):
+                target = target_of(self, name, redirect.operator)
             if redirect.operator != "<":
                 self.touch(name)
+                self.leave(name, None)
             if redirect.operator in ("<", "<>") and self.is_missing(name):
                 self.note(say.input_missing(path=name), word.place)
-                return redirect.operator == "<"
-        return False
+                if redirect.operator == "<":
+                    return False, None
+        return True, target
 
     def simple(self, command: Simple) -> None:
         """Runs a simple command."""
@@ -739,11 +746,24 @@ class Shell(Expander):
             for assignment in command.assignments:
                 self.perform(assignment)
             self.state.status = self.substitution_status
-        if redirects and not (words and not fields) and self._cannot_open(redirects):
+        opens, target = self._opens(redirects) if redirects and not (words and not fields) else (True, None)
+        if not opens:
             self.state.status = 1
         elif fields:
-            with Holding(self, out=None if _diverts(redirects) else self.out):
-                self.invoke(fields, command.assignments, redirects, command.place)
+            self._diverted(
+                redirects, target, lambda: self.invoke(fields, command.assignments, redirects, command.place)
+            )
+
+    def _diverted(self, redirects: Sequence[Redirect], target: Target | None, run: Callable[[], None]) -> None:
+        """Runs something with its output where redirections put it."""
+        if not _diverts(redirects):
+            run()
+            return
+        printed: list[Text] | None = None if target is None else []
+        with Holding(self, out=printed):
+            run()
+        if target is not None and printed is not None:
+            filled(self, target, printed)
 
     def invoke(
         self,
@@ -835,14 +855,14 @@ class Shell(Expander):
 
     def run_file(self, path: str, place: Place) -> bool:
         """Runs a file in this shell, as `source` does; False where it cannot be read."""
-        source = self.opened(path, place)
-        if source is None:
+        code = self.code_in(path, place)
+        if code is None:
             return False
 
         def run() -> None:
             with Holding(self, calls=self.calls):
                 self.descend()
-                self._returning(lambda: self.run_code(Code(source)), path, path, place)
+                self._returning(lambda: self.run_code(code), path, path, place)
 
         if self.state.cwd is None and not path.startswith("/"):
             self.either(place, run, None)
@@ -867,12 +887,12 @@ class Shell(Expander):
         unsure = self.unsure
         code_own = None if isinstance(code, str) else self.not_given
         if isinstance(code, str):
-            source = self.opened(code, place)
-            if source is None:
-                return
             if self.state.cwd is None and not code.startswith("/"):
                 unsure = [*unsure, place]
-            code = Code(source)
+            held = self.code_in(code, place)
+            if held is None:
+                return
+            code = held
         child = State()
         child.cwd = None if elsewhere else self.state.cwd
         for key, variable in ({} if elsewhere else {**self.state.variables, **extra}).items():
@@ -906,6 +926,7 @@ class Shell(Expander):
             directory=self.state.cwd or self.went_to,
             loop=self.rounds > 0,
             endless=self.repeating > 0,
+            written=dict(self.written),
         )
 
 

@@ -35,6 +35,7 @@ from .state import Variable
 from .syntax import Simple, Word
 from .text import Code, Doubt, Piece, cut, hole, known, plain, shown, written_at
 from .tree import INPUTS
+from .writing import coded, edited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -60,6 +61,8 @@ class Course(NamedTuple):
 
 def start(shell: Shell, fields: Sequence[Field], extra: Mapping[str, Variable], given: Input, place: Place) -> None:
     """Follows a command that is neither a function nor a builtin."""
+    if fields:
+        edited(shell, _base(fields[0]), fields[1:], given.text, place)
     gone = bool(fields) and _base(fields[0]) in REMOVERS
     for field in fields[1:]:
         shell.touch(field.known() or "", gone=gone)
@@ -329,6 +332,7 @@ class _Start:
                 at += 1
             elif word.startswith("-"):
                 if "c" in word:
+                    coded(self.shell, "" if at + 1 == len(words) else shown(words[at + 1].text()))
                     return
                 if "m" in word:
                     self._module(word.partition("m")[2], words, at + 1, course)
@@ -338,6 +342,8 @@ class _Start:
                 break
         if at < len(words):
             self._record(course.past(words[: at + 1]), shown(words[at].text()), words[at + 1 :])
+        elif self.given.text is not None:
+            coded(self.shell, shown(self.given.text))
 
     def _module(self, glued: str, words: list[Field], at: int, course: Course) -> None:
         """`python -m module`."""

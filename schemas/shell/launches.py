@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from .expansion import Field
     from .state import Variable
-    from .text import Place
+    from .text import Place, Text
 
 MOST_STARTS = 200
 """How many starts of one launch in a loop are kept; the others are counted."""
@@ -41,6 +41,12 @@ class Found(NamedTuple):
     why: Place | None
     directory: str | None
     again: bool
+    written: Mapping[str, Text | None]
+    """The files that the script has written before it."""
+
+    def left(self) -> dict[str, str | None]:
+        """What these files hold, where that is known."""
+        return {name: None if text is None else known(text) for name, text in self.written.items()}
 
 
 class Sweep:
@@ -64,7 +70,15 @@ class Launches:
         """The launches by their place, without those that a loop starts again."""
 
     def keep(
-        self, started: Started, place: Place, *, why: Place | None, directory: str | None, loop: bool, endless: bool
+        self,
+        started: Started,
+        place: Place,
+        *,
+        why: Place | None,
+        directory: str | None,
+        loop: bool,
+        endless: bool,
+        written: Mapping[str, Text | None],
     ) -> None:
         """Keeps a launch. `endless` is a loop of which nobody knows how often it runs."""
         spot = (id(place.source), place.start, place.end)
@@ -79,7 +93,7 @@ class Launches:
             if sweep.starts > MOST_STARTS:
                 return
         if len(self.found) < MOST_LAUNCHES:
-            made = Found(started, place, why is None, why, directory, bool(firsts))
+            made = Found(started, place, why is None, why, directory, bool(firsts), written)
             self.found.append(made)
             if not firsts:
                 self._firsts.setdefault(spot, []).append(made)

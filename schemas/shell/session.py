@@ -16,7 +16,7 @@ from . import tree
 from .flow import ExhaustedError
 from .messages_compiled import say
 from .state import State
-from .text import Piece, Place, doubt_of
+from .text import Code, Piece, Place, doubt_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,13 @@ class Start(NamedTuple):
     cwd: str
     home: SourceText
     list_directory: Callable[[str], list[str] | None] | None = None
+
+
+def _is_whole(text: Text) -> bool:
+    """Whether a file's text is known but for values of variables: no program's output stands in it."""
+    return sum([len(one.text) for one in text]) <= tree.LONGEST_CONTENT and all(
+        one.text or not one.doubt for one in text
+    )
 
 
 class Session:
@@ -69,6 +76,8 @@ class Session:
         """The same of the words that made the code which is run (`eval`, `bash -c`): all its commands have it."""
         self.directories: set[str] = set()
         self.files: set[str] = set()
+        self.written: dict[str, Text | None] = {}
+        """Files that the script itself has written by now, and what they hold; None where that is not known."""
         self._touched: set[str] = set()
         self._removed: set[str] = set()
         self._changed: list[tuple[str, str | None, bool]] = []
@@ -124,6 +133,17 @@ class Session:
         """A file that the script writes holds something else than it does now."""
         self._changed.append((name, self.state.cwd, gone))
 
+    def leave(self, name: str, text: Text | None) -> None:
+        """A file that the script writes holds this from now on; behind a test that cannot be decided nobody knows."""
+        full = self.absolute(name)
+        if full is None or tree.is_stream(full):
+            return
+        if text is not None and (self.unsure or not _is_whole(text)):
+            text = None
+        if not self.unsure:
+            self._know(full)
+        self.written[full] = text
+
     @property
     def touched(self) -> set[str]:
         """Files that the script itself may have changed by now."""
@@ -146,6 +166,8 @@ class Session:
     def content(self, path: str) -> Text | None:
         """The text of a file of the tree; None where it has none that is known."""
         full = None if self.state.cwd is None else posixpath.normpath(posixpath.join(self.state.cwd, path))
+        if full in self.written:
+            return self.written[full]
         if full is None or path in self.touched or full in self.touched or full in self.removed:
             return None
         if not tree.readable(full, self.roots):
@@ -172,8 +194,19 @@ class Session:
             return error.diagnostic.kind.code == _MISSING
         return False
 
-    def opened(self, path: str, place: Place) -> SourceText | None:
-        """A file of shell code; None, and a note, where it cannot be read."""
+    def code_in(self, path: str, place: Place) -> Code | None:
+        """The shell code in a file; None, and a note, where it cannot be read."""
+        full = self.absolute(path)
+        if full in self.written:
+            text = self.written[full]
+            if text is not None:
+                return Code(place.source, text, place)
+            self.note(say.source_written(path=path), place)
+            return None
+        source = self._opened(path, place)
+        return None if source is None else Code(source)
+
+    def _opened(self, path: str, place: Place) -> SourceText | None:
         full = "./" + path if path.startswith("-") else path
         # after a `cd` that may have failed the file may still be the one seen from here
         if not path.startswith("/") and self.state.cwd not in (None, self.start_cwd):

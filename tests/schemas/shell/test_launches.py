@@ -156,8 +156,12 @@ class TestFiles:
     @pytest.mark.parametrize(
         "script",
         [
-            "echo new > args; torchrun p.py --num-layers $(cat args)",
-            "sed -i s/1/2/ args; torchrun p.py --num-layers $(cat args)",
+            "date > args; torchrun p.py --num-layers $(cat args)",
+            "[ -d x ] && echo 2 > args; torchrun p.py --num-layers $(cat args)",
+            "sed -i '/1/d' args; torchrun p.py --num-layers $(cat args)",
+            "sed -i s/1/2/ args; yq -i .a=3 args; torchrun p.py --num-layers $(cat args)",
+            "echo 2 &> args; torchrun p.py --num-layers $(cat args)",
+            "cp $UNSET args; torchrun p.py --num-layers $(cat args)",
             "some-program --out args; torchrun p.py --num-layers $(<args)",
             "torchrun p.py --num-layers $(cat ../outside)",
             "torchrun p.py --num-layers $(cat link)",
@@ -185,6 +189,24 @@ class TestFiles:
         reading = read(folder)
         assert reading.chosen is not None
         assert not reading.chosen.arguments[1].resolved
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "envsubst < env.tpl > env.sh; source env.sh",
+            "perl -pi -e 's/1/2/' env.sh; . ./env.sh",
+            "python -c \"open('env.sh', 'w').write('A=2')\"; source env.sh",
+            "python - <<< \"open('env.sh', 'w').write('A=2')\"; source env.sh",
+            "[ -d x ] && echo A=2 > env.sh; source env.sh",
+        ],
+    )
+    def test_what_nobody_knows_of_is_not_read_as_it_lies(
+        self, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        files = {"env.sh": "A=1\n", "env.tpl": "A=$HOME\n"}
+        reading = read(written(tmp_path, {"script": f"{line}\ntorchrun p.py --num-layers 2\n", "files": files}))
+        assert [problem.kind.code for problem in reading.problems][:1] == ["SYN048"]
 
     @pytest.mark.parametrize(
         "script",
