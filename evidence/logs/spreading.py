@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _WORTH = 1 << 25
 """Bytes from which on processes pay for their start."""
-_PART = 8 * CHUNK
+_PART = 16 * CHUNK
 _MOST_PROCESSES = 8
 LEARNT = 1000
 """Lines after which the reader no longer asks for what stands at a log's beginning."""
@@ -56,6 +56,12 @@ class _Rows(NamedTuple):
     numbers: array[int]
     """The rows' lines, counted from the part's first, which is 0."""
     columns: dict[str, array[float]]
+    """Of a column that is the same throughout, one value."""
+
+    def whole(self) -> dict[str, array[float]]:
+        """The columns, each as long as there are rows."""
+        count = len(self.steps)
+        return {name: values if len(values) == count else values * count for name, values in self.columns.items()}
 
 
 class _Bounded:
@@ -102,7 +108,7 @@ def read_spread(reader: _Reader, path: str, workers: int, part: int = _PART) -> 
         # A worker takes each of its parts with a copy of its own: what is sent to it is the reader as it is now.
         for start, rows in zip(starts, pool.imap(partial(_part, reader.blank(), path, at, part), starts), strict=True):
             if rows is not None:
-                lines.add(rows.steps, array("q", map(line.__add__, rows.numbers)), rows.columns)
+                lines.add(rows.steps, array("q", map(line.__add__, rows.numbers)), rows.whole())
                 line += rows.lines
                 continue
             twice += 1
@@ -127,7 +133,7 @@ def _read_beginning(reader: _Reader, path: str) -> tuple[int, int]:
         for piece in pieces(stream):
             reader.take_piece(piece, path)
             at = stream.tell() - piece.rest
-            line = piece.first + piece.data.count(b"\n")
+            line = piece.first + piece.lines
             if piece.whole and _settled(reader) is not None:
                 break
     return at, line
@@ -153,7 +159,7 @@ def _take(reader: _Reader, path: str, start: int, stop: int, line: int) -> int:
         stream.seek(start)
         for piece in pieces(cast("BinaryIO", _Bounded(stream, stop - start)), first=line):
             reader.take_piece(piece, path)
-            line = piece.first + piece.data.count(b"\n")
+            line = piece.first + piece.lines
     return line
 
 
@@ -167,5 +173,11 @@ def _part(reader: _Reader, path: str, first: int, part: int, start: int) -> _Row
     count = _take(reader, path, _begun(path, start, first), stop, 0)
     if len(reader.lines) != 1 or not reader.is_blank or lines.layout() != layout:
         return None
-    columns = {name: values[before:] for name, values in lines.columns.items() if len(values) > before}
+    columns = {name: _short(values[before:]) for name, values in lines.columns.items() if len(values) > before}
     return _Rows(count, lines.steps[before:], lines.numbers[before:], columns)
+
+
+def _short(values: array[float]) -> array[float]:
+    """One value of those that are the same to the last bit, which is what then goes from process to process."""
+    first = values[:1]
+    return first if first.tobytes() * len(values) == values.tobytes() else values
