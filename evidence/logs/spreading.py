@@ -55,13 +55,8 @@ class _Rows(NamedTuple):
     steps: array[int]
     numbers: array[int]
     """The rows' lines, counted from the part's first, which is 0."""
-    columns: dict[str, array[float]]
-    """Of a column that is the same throughout, one value."""
-
-    def whole(self) -> dict[str, array[float]]:
-        """The columns, each as long as there are rows."""
-        count = len(self.steps)
-        return {name: values if len(values) == count else values * count for name, values in self.columns.items()}
+    columns: dict[str, tuple[array[float], int]]
+    """Values, and how many times they stand in the column."""
 
 
 class _Bounded:
@@ -108,7 +103,11 @@ def read_spread(reader: _Reader, path: str, workers: int, part: int = _PART) -> 
         # A worker takes each of its parts with a copy of its own: what is sent to it is the reader as it is now.
         for start, rows in zip(starts, pool.imap(partial(_part, reader.blank(), path, at, part), starts), strict=True):
             if rows is not None:
-                lines.add(rows.steps, array("q", map(line.__add__, rows.numbers)), rows.whole())
+                lines.add(
+                    rows.steps,
+                    array("q", map(line.__add__, rows.numbers)),
+                    {name: values * times for name, (values, times) in rows.columns.items()},
+                )
                 line += rows.lines
                 continue
             twice += 1
@@ -177,7 +176,7 @@ def _part(reader: _Reader, path: str, first: int, part: int, start: int) -> _Row
     return _Rows(count, lines.steps[before:], lines.numbers[before:], columns)
 
 
-def _short(values: array[float]) -> array[float]:
-    """One value of those that are the same to the last bit, which is what then goes from process to process."""
+def _short(values: array[float]) -> tuple[array[float], int]:
+    """One value of those that are the same to the last bit, so that less goes from process to process; and how many."""
     first = values[:1]
-    return first if first.tobytes() * len(values) == values.tobytes() else values
+    return (first, len(values)) if first.tobytes() * len(values) == values.tobytes() else (values, 1)
