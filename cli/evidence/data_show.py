@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas.border.outgoing import emit, json_text, page, tell
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
+from ...schemas.verdict import Unseen, unseen_json
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
 from ..parsing import UsageError, counts_from_one
@@ -127,13 +128,34 @@ class Answer(NamedTuple):
         return first_other(*known) if len(known) == 2 else None
 
     @property
+    def masked_otherwise(self) -> int | None:
+        """The first step of the same tokens whose masks or positions are not the same on two sides."""
+        from ...evidence.data.batches import masked_otherwise
+
+        known = [one for one in self.shown if one is not None]
+        return masked_otherwise(self.sides[0], self.sides[1], known[0]) if len(known) == 2 else None
+
+    @property
+    def unseen(self) -> tuple[Unseen, ...]:
+        """Columns that feed the models, too, and are not read."""
+        from ...evidence.data.batches import columns_not_compared
+        from ...evidence.data.messages_compiled import say as told
+
+        if len(self.sides) == 1 or None in self.shown:
+            return ()
+        columns = columns_not_compared(self.sides)
+        return tuple(Unseen(f"{file}: {column}", *told.column_is_not_read().both()) for file, column in columns)
+
+    @property
     def verdict(self) -> str:
         """`shown` of one side; of two, whether they are the same."""
         if None in self.shown:
             return "undecided"
         if len(self.sides) == 1:
             return "shown"
-        return "same" if self.other is None else "different"
+        if self.other is not None or self.masked_otherwise is not None:
+            return "different"
+        return "partial" if self.unseen else "same"
 
 
 def _json(answer: Answer, language: Language) -> dict[str, Any]:
@@ -141,7 +163,8 @@ def _json(answer: Answer, language: Language) -> dict[str, Any]:
         "verdict": answer.verdict,
         "first": answer.first,
         "count": answer.length,
-        "first_difference": answer.other,
+        "first_difference": answer.masked_otherwise if answer.other is None else answer.other,
+        "not_compared": unseen_json(answer.unseen, language),
         "sides": [
             {
                 "file": side.plan.file,
@@ -180,13 +203,18 @@ def _lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
     alone = first == last
     heads = {
         "same": told.step_same(step=first) if alone else told.steps_same(first=first, last=last),
-        "different": told.steps_differ(step=answer.other),
+        "partial": told.steps_in_part(),
+        "different": told.steps_differ(step=answer.other)
+        if answer.other is not None
+        else told.steps_masked_otherwise(step=answer.masked_otherwise),
         "shown": told.step_of_one(step=first, file=file)
         if alone
         else told.steps_of_one(first=first, last=last, file=file),
         "undecided": told.steps_undecided(),
     }
     yield heads[answer.verdict].text(language)
+    for entry in unseen_json(answer.unseen, language):
+        yield f"  {entry['what']}: {entry['reason']}"
     for entry in answer.problems:
         yield f"{entry.file}: {entry.kind.code} {entry.message(language)}"
     for at in range(answer.length):

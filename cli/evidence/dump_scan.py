@@ -63,7 +63,7 @@ def _scans(name: str, step: int | None, rank: int | None, jobs: int | None) -> l
 
     places = [place for place in find_places(name) if step in (None, place.step) and rank in (None, place.rank)]
     if not places:
-        raise UnreadableError(finding(told.no_dump(path=name), name))
+        raise UnreadableError(finding(told.no_dump(path=name, there=""), name))
 
     def look(place: Place) -> Scan:
         return scan(read_tree(place))

@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING
 from ...evidence.logs.reading import read_run
 from ...evidence.logs.sentences import Both
 from ...evidence.logs.verdict import Grounds
-from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.outgoing import clear_screen, composed, emit, flush, json_text
 from ...schemas.border.writing import standing_already, write_text
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.known_versions import check_versions
-from ...schemas.reader import config_of
-from ..advisories import met
 from ..exit_codes import BAD, FINE
 from ..inputs import opened
 from ..messages_compiled import say
@@ -33,9 +30,10 @@ if TYPE_CHECKING:
     from ...evidence.logs.following import Followed
     from ...evidence.logs.run import Run
     from ...evidence.logs.verdict import Experiment
+    from ...mapper.recipe.values import Recipe
     from ...schemas.border.outgoing import Outgoing
     from ...schemas.config import Config
-    from ...schemas.diagnostic import Language
+    from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText
     from .logs_report import Report
 
@@ -65,8 +63,7 @@ def run(
     if twins and experiment != "standard":
         raise UsageError(say.benchmark_judges_by_the_band(experiment=experiment))
     read = [_configuration(name, check_versions(ReadOptions(megatron, mindformers))) for name in configs]
-    recipes = [recipe_of(config) for config, _ in read]
-    defects = met([config for config, _ in read], [source for _, source in read])
+    recipes, defects = _known_of(read) if read else ([], ())
     grounds = _grounds(len(names), steps, shift or 0, weights)
     if output is not None and not force and os.path.lexists(output):
         raise standing_already(output)
@@ -123,8 +120,19 @@ def _is_log(name: str) -> bool:
 
 
 def _configuration(name: str, options: ReadOptions) -> tuple[Config, SourceText]:
+    from ...schemas.reader import config_of
+
     source, options = opened(name, options)
     return config_of(source, options, path=source.name), source
+
+
+def _known_of(read: Sequence[tuple[Config, SourceText]]) -> tuple[list[Recipe], Sequence[Diagnostic]]:
+    """The recipes of configurations and the defects that they meet; whoever gives none does not wait for the rules."""
+    from ...mapper.recipe.reading import recipe_of
+    from ..advisories import met
+
+    configs = [config for config, _ in read]
+    return [recipe_of(config) for config in configs], met(configs, [source for _, source in read])
 
 
 def _followed(answer: Callable[[Callable[[str], Run]], int], names: Sequence[str], language: Language) -> int:

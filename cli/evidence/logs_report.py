@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...evidence.logs.comparing import Comparison, compare
 from ...evidence.logs.verdict import NOTHING_MORE, usable_alone
-from ..advisories import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -61,7 +60,11 @@ def report_of(
     elif "partial" in answers:
         answer = "partial"
     off = {quantity for one in comparisons for quantity in _off(one.verdict.criteria)}
-    fit = fitting(defects, off)
+    fit: tuple[Diagnostic, ...] = ()
+    if defects:
+        from ..advisories import fitting
+
+        fit = fitting(defects, off)
     return Report(tuple(runs), comparisons, alone, "benchmark" if twins else experiment, answer, language, fit)
 
 

@@ -88,7 +88,9 @@ def _sampled(steps: Sequence[int], values: Sequence[float], first: int, last: in
     start = 0
     for index, edge in enumerate(edges):
         end = bisect_right(steps, edge + half)
-        known = [value for value in values[start:end] if math.isfinite(value)]
+        known = values[start:end]
+        if not math.isfinite(sum(known)):
+            known = [value for value in known if math.isfinite(value)]
         if known:
             mean = sum(known) / len(known)
             low, high = min(known), max(known)
@@ -125,10 +127,7 @@ def _plot(curves: list[list[float]], rows: int, colour: bool, unicode: bool, *, 
 
 def _losses(report: Report, colour: bool, unicode: bool) -> list[str]:
     first, last = _span(report)
-    curves = [
-        _sampled(run.steps, [math.nan if value == ABSENT else value for value in run.column(LOSS)], first, last)
-        for run in report.runs
-    ]
+    curves = [_sampled(run.steps, run.column(LOSS), first, last) for run in report.runs]
     lines = [" " * (MARGIN - 1) + _word(report, "loss"), *_plot(curves, ROWS, colour, unicode, zero=False)]
     corner, bar = ("┼", "─") if unicode else ("+", "-")
     return [*lines, " " * (MARGIN - 1) + corner + bar * COLUMNS, _labels(report, first, last)]
@@ -180,9 +179,9 @@ def _described(report: Report, run: Run) -> str:
     if run.interval > 1:
         words.append(_word(report, "every", run.interval))
     if len(report.runs) == 1:
-        losses = [value for value in run.column(LOSS) if value != ABSENT]
-        if losses and not bad_steps(run):
-            words.append(_word(report, "last", figure(losses[-1])))
+        last = next((value for value in reversed(run.column(LOSS)) if value != ABSENT), None)
+        if last is not None and not bad_steps(run):
+            words.append(_word(report, "last", figure(last)))
     return joint.join(words)
 
 

@@ -804,10 +804,12 @@ class DataShownJson(Open):
 class DataShowJson(Open):
     """`accmap data show`."""
 
-    verdict: Literal["same", "different", "shown", "undecided"]
+    verdict: Literal["same", "different", "partial", "shown", "undecided"]
     first: int
     count: int
     first_difference: int | None
+    """The first step of other tokens, or of the same ones under other masks or positions."""
+    not_compared: list[NotComparedJson]
     sides: list[DataShownJson]
     problems: list[DiagnosticJson]
 

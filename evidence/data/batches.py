@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from .draws import Drawn
     from .pairing import Side
+    from .plan import Plan
     from .row_draws import AnyDraws
 
 Ids = tuple[int, ...]
@@ -79,6 +80,38 @@ def batches(side: Side, first: int, count: int) -> list[Batch]:
 def first_other(a: Sequence[Batch], b: Sequence[Batch]) -> int | None:
     """The first step whose tokens are not the same on both sides."""
     return next((one.step for one, two in zip(a, b, strict=True) if one.tokens != two.tokens), None)
+
+
+def masked_otherwise(a: Side, b: Side, fed: Sequence[Batch]) -> int | None:
+    """The first step of equal tokens whose losses, positions or attention are masked or begun anew on one side only.
+
+    Both frameworks mask and begin anew at ids; where no sample of a step holds one of these, nothing differs in it.
+    """
+    one, two = a.plan, b.plan
+    ids: set[int | None] = {
+        token for token in {*one.unseen, *two.unseen} if one.unseen.get(token) != two.unseen.get(token)
+    }
+    # An end that no file names may be any id.
+    ids |= {end for _, end in _ends(one) ^ _ends(two)}
+    return next(
+        (step.step for step in fed if any(None in ids or ids.intersection(own.ids) for own in step.samples)), None
+    )
+
+
+def _ends(plan: Plan) -> set[tuple[str, int | None]]:
+    """What a run does at the end of a document, and by which id it knows one."""
+    done = {"masks": plan.masks_after_eod, "resets": plan.resets_at_eod}
+    return {(name, plan.eod) for name, does in done.items() if does}
+
+
+def columns_not_compared(sides: Sequence[Side]) -> list[tuple[str, str]]:
+    """The files of MindRecord rows, and the columns beside ids and labels that they feed their models with."""
+    return [
+        (side.plan.file, column)
+        for side in sides
+        if isinstance(side.draws, RowDraws)
+        for column in side.draws.columns_not_compared()
+    ]
 
 
 def _labels(draws: AnyDraws, sample: int) -> Ids:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...schemas.diagnostic import Diagnostic, UnreadableError, finding
 from ...schemas.verdict import Unseen, concluded
+from .batches import columns_not_compared
 from .cache import cached_indices
 from .dataset import Asked, DataSet, dataset_of
 from .draws import Draws
@@ -65,10 +66,8 @@ class Report(NamedTuple):
         if self.agreement is None:
             return ()
         columns = [
-            Unseen(f"{side.plan.file}: {column}", *say.column_is_not_read().both())
-            for side in self.sides
-            if isinstance(side.draws, RowDraws)
-            for column in side.draws.columns_not_compared()
+            Unseen(f"{file}: {column}", *say.column_is_not_read().both())
+            for file, column in columns_not_compared(self.sides)
         ]
         return (*columns, *self._later(self.agreement))
 

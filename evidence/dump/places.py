@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.system_reasons import system_reason
 from .messages_compiled import say
+from .other_files import told_of
 from .spelling import is_whole
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def find_places(root: str) -> tuple[Place, ...]:
         raise UnreadableError(finding(say.missing(path=root), root))
     above = len(os.path.abspath(root).split(os.sep)) - 3
     if os.path.isfile(root):
+        if there := told_of(root):
+            raise UnreadableError(finding(say.no_dump(path=root, there=there), root))
         form = "mindspore" if os.path.basename(root) == "statistic.csv" else "msprobe"
         path = os.path.dirname(root) or "." if form == "mindspore" else root
         inside = os.path.dirname(os.path.realpath(root))
@@ -55,7 +58,7 @@ def find_places(root: str) -> tuple[Place, ...]:
     if not found:
         if search.left_out:
             raise UnreadableError(finding(say.broken_table(path=root, why=outside(search.left_out[0])), root))
-        raise UnreadableError(finding(say.no_dump(path=root), root))
+        raise UnreadableError(finding(say.no_dump(path=root, there=told_of(root)), root))
     found = sorted(found, key=lambda place: (place.step or 0, place.rank or 0, place.path))
     found[0] = found[0]._replace(left_out=tuple(search.left_out))
     return tuple(_numbered(found))

@@ -189,6 +189,8 @@ class LogReader:
 
     def take(self, chunk: bytes, first: int, file: str) -> None:
         """Take some whole lines."""
+        if self._took_alike(chunk, first):
+            return
         if not self.lines:
             # Only a log without training lines is asked for these.
             self.count += chunk.count(b"\n") + (not chunk.endswith(b"\n"))
@@ -212,6 +214,13 @@ class LogReader:
             if lines is not None:
                 lines.take(chunk, first, file)
         self.norms.take(chunk, first)
+
+    def _took_alike(self, chunk: bytes, first: int) -> bool:
+        """Take what is nothing but lines of a shape that was read before; False where there may be more to it."""
+        if len(self.lines) != 1 or self._records is not None or self.norms.waits:
+            return False
+        (lines,) = self.lines.values()
+        return lines.take_alike(chunk, first)
 
     def _took_records(self, chunk: bytes, first: int, file: str) -> bool:
         """Take the records of another program's log; False where it is none."""

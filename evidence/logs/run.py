@@ -80,6 +80,8 @@ def segments_of(steps: Sequence[int], starts: Sequence[int] = ()) -> list[Segmen
 
 def interval_of(steps: Sequence[int], segments: Sequence[Segment]) -> int:
     """Every how many steps a line is printed: the usual distance of two lines."""
+    if len(segments) == 1 and len(steps) > 1 and steps[-1] - steps[0] == len(steps) - 1 and not _repeats(steps):
+        return 1
     distances: Counter[int] = Counter()
     for segment in segments:
         distances.update(map(sub, islice(steps, segment.start + 1, segment.end), islice(steps, segment.start, None)))

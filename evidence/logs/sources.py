@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader
 
-CHUNK = 1 << 20
+CHUNK = 1 << 19
 _LONGEST_LINE = 1 << 26
 _MOST_UNPACKED = 200
 """Logs are packed to a tenth or fiftieth."""
@@ -58,6 +58,8 @@ class Piece(NamedTuple):
     """False for a last line without a line end."""
     rest: int = 0
     """How many bytes were read beyond it."""
+    lines: int = 0
+    """How many line ends it has."""
 
 
 def streams(name: str) -> list[Stream]:
@@ -199,7 +201,8 @@ def pieces(stream: BinaryIO, size: int = CHUNK, first: int = 1) -> Iterator[Piec
             continue
         data = bytes(rest) + read[: end + 1] if rest else read[: end + 1]
         rest = bytearray(read[end + 1 :])
-        yield Piece(data, first, True, len(rest))
-        first += data.count(b"\n")
+        lines = data.count(b"\n")
+        yield Piece(data, first, True, len(rest), lines)
+        first += lines
     if rest:
         yield Piece(bytes(rest), first, False)

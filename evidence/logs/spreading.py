@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _WORTH = 1 << 25
 """Bytes from which on processes pay for their start."""
-_PART = 8 * CHUNK
+_PART = 16 * CHUNK
 _MOST_PROCESSES = 8
 LEARNT = 1000
 """Lines after which the reader no longer asks for what stands at a log's beginning."""
@@ -55,7 +55,8 @@ class _Rows(NamedTuple):
     steps: array[int]
     numbers: array[int]
     """The rows' lines, counted from the part's first, which is 0."""
-    columns: dict[str, array[float]]
+    columns: dict[str, tuple[array[float], int]]
+    """Values, and how many times they stand in the column."""
 
 
 class _Bounded:
@@ -102,7 +103,11 @@ def read_spread(reader: _Reader, path: str, workers: int, part: int = _PART) -> 
         # A worker takes each of its parts with a copy of its own: what is sent to it is the reader as it is now.
         for start, rows in zip(starts, pool.imap(partial(_part, reader.blank(), path, at, part), starts), strict=True):
             if rows is not None:
-                lines.add(rows.steps, array("q", map(line.__add__, rows.numbers)), rows.columns)
+                lines.add(
+                    rows.steps,
+                    array("q", map(line.__add__, rows.numbers)),
+                    {name: values * times for name, (values, times) in rows.columns.items()},
+                )
                 line += rows.lines
                 continue
             twice += 1
@@ -127,7 +132,7 @@ def _read_beginning(reader: _Reader, path: str) -> tuple[int, int]:
         for piece in pieces(stream):
             reader.take_piece(piece, path)
             at = stream.tell() - piece.rest
-            line = piece.first + piece.data.count(b"\n")
+            line = piece.first + piece.lines
             if piece.whole and _settled(reader) is not None:
                 break
     return at, line
@@ -153,7 +158,7 @@ def _take(reader: _Reader, path: str, start: int, stop: int, line: int) -> int:
         stream.seek(start)
         for piece in pieces(cast("BinaryIO", _Bounded(stream, stop - start)), first=line):
             reader.take_piece(piece, path)
-            line = piece.first + piece.data.count(b"\n")
+            line = piece.first + piece.lines
     return line
 
 
@@ -167,5 +172,11 @@ def _part(reader: _Reader, path: str, first: int, part: int, start: int) -> _Row
     count = _take(reader, path, _begun(path, start, first), stop, 0)
     if len(reader.lines) != 1 or not reader.is_blank or lines.layout() != layout:
         return None
-    columns = {name: values[before:] for name, values in lines.columns.items() if len(values) > before}
+    columns = {name: _short(values[before:]) for name, values in lines.columns.items() if len(values) > before}
     return _Rows(count, lines.steps[before:], lines.numbers[before:], columns)
+
+
+def _short(values: array[float]) -> tuple[array[float], int]:
+    """One value of those that are the same to the last bit, so that less goes from process to process; and how many."""
+    first = values[:1]
+    return (first, len(values)) if first.tobytes() * len(values) == values.tobytes() else (values, 1)

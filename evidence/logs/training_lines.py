@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .columns import ABSENT, LARGEST, is_loss, is_metric, own_name, told
 from .problems import Problem, excerpt, problem
 from .sentences import Both
+from .shape import Shape, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -84,6 +85,8 @@ class Lines:
         """The columns whose every value has to be a number."""
         self._last = ""
         self._dense = True
+        self._shape: Shape | None = None
+        """What most lines look like."""
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -112,8 +115,6 @@ class Lines:
         self._take(chunk, first, file)
 
     def _take(self, chunk: bytes, first: int, file: str) -> None:
-        if self._pattern is not None and self._dense and self._by_columns(chunk, first):
-            return
         marked = max(map(chunk.count, self.form.marks))
         if not marked:
             return
@@ -155,50 +156,35 @@ class Lines:
             rows, numbers = _with_lines(pattern, chunk, first)
         if len(rows) != marked or not rows:
             return False
-        return self._append(rows, numbers, one_by_one=bool(self.form.suspicious) and self.form.suspicious in chunk)
-
-    def _by_columns(self, chunk: bytes, first: int) -> bool:
-        """Take a chunk whose every line has every column, in one order, without a look at single lines.
-
-        What a pattern finds so is found by it, too; split at its separators such a chunk takes half the time. Nothing
-        is taken where anything is unusual.
-        """
-        separator = self.form.separator
-        lines = chunk.count(b"\n")
-        if len(separator) > 1:
+        if not self._append(rows, numbers, one_by_one=bool(self.form.suspicious) and self.form.suspicious in chunk):
             return False
-        parts = chunk.split(separator)
-        width = len(self._names) + 1
-        if len(parts) != lines * width + 1 or parts[-1] != b"\n":
-            return False
-        heads = separator.join(parts[:-1:width]) + separator
-        steps = self._head.findall(heads)
-        # With the last one, these are all line ends there are: none stands in a column.
-        if len(steps) != lines or self._groups != 1 or heads.count(separator + b"\n") != lines - 1:
+        self._shape = self._shape_of(chunk[chunk.rfind(b"\n", 0, -1) + 1 :]) if self._dense else None
+        return True
+
+    def take_alike(self, chunk: bytes, first: int) -> bool:
+        """Take a chunk of nothing but lines of the shape of one read before; False where there is more to it."""
+        taken = None if self._shape is None else self._shape.taken(chunk)
+        if taken is None:
             return False
         found: list[tuple[str, array[float]]] = []
-        for at, name in enumerate(self._names, 1):
-            column = parts[at::width]
-            begin = b" " + name + b":"
-            text = separator.join(column)
-            if not text.startswith(begin) or text.count(separator + begin) != lines - 1:
+        for name, (value, texts) in taken.columns.items():
+            values = self._values(texts, one_by_one=False) if texts else array("d", [value]) * taken.lines
+            if values is None or (texts and ABSENT in values):  # whether a column may be empty, the pattern knows
                 return False
-            called = self._called(name.decode("utf-8", "replace"))
-            if called is None:
-                continue
-            values = None
-            if text == separator.join([column[0]] * lines):
-                one = self._values([column[0][len(begin) :]], one_by_one=False)
-                values = None if one is None else one * lines
-            else:
-                bare = text.replace(begin, b"")
-                if len(bare) == len(text) - lines * len(begin):
-                    values = self._values(bare.split(separator), one_by_one=False)
-            if values is None or ABSENT in values:  # whether a column may be empty, the pattern knows
-                return False
-            found.append((called, values))
-        self._extend([steps], range(first, first + lines), found)
+            found.append((name, values))
+        self._extend(taken.heads, range(first, first + taken.lines), found)
         return True
+
+    def _shape_of(self, line: bytes) -> Shape | None:
+        """The shape of the line that was taken last."""
+        names = [name.decode("utf-8", "replace") for name in self._names]
+        last = next((name for name in self.form.last if name in names), "")
+
+        def called(name: bytes) -> tuple[str, float]:
+            own = self._called(name.decode("utf-8", "replace")) or ""
+            return own, self.columns[own][-1] if own in self.columns else ABSENT
+
+        return shape_of(line, self._head, self.form.separator.strip(), last.encode(), called)
 
     def _append(self, rows: list[tuple[bytes, ...]], numbers: Sequence[int], *, one_by_one: bool) -> bool:
         columns = list(zip(*rows, strict=True))
@@ -233,12 +219,12 @@ class Lines:
         """The numbers of a column; None where one of them is none."""
         if not one_by_one:
             try:
-                values = array("d", map(float, column))
+                values = list(map(float, column))
             except ValueError:
                 pass
             else:
                 usual = max(values) <= LARGEST and min(values) >= -LARGEST
-                return values if usual else array("d", map(told, values))
+                return array("d", values if usual else map(told, values))
         # Flags and the like are few words, over and over.
         numbers: dict[bytes, float] = {}
         for text in set(column):

@@ -348,7 +348,7 @@ def bad_steps(run: Run) -> list[int]:
                 if value != ABSENT and not math.isfinite(value)
             )
     counts = run.columns.get(NAN_ITERATIONS)
-    if counts is not None:
+    if counts is not None and counts.count(0.0) < len(counts):
         bad.update(step for step, count in zip(run.steps, counts, strict=True) if count > 0)
     return sorted(bad)
 
@@ -373,13 +373,15 @@ def _usable(*runs: Run) -> list[Criterion]:
 
 def _updated(runs: Sequence[Run], steps: Sequence[int]) -> list[Criterion]:
     """Whether each run updated its weights at all: where every step was skipped, there is no training to compare."""
-    wanted = set(steps)
     found: list[Criterion] = []
+    wanted = set(steps)
     for run in {run.name: run for run in runs}.values():
-        rows = [row for row, step in enumerate(run.steps) if step in wanted]
         skipped = run.column(SKIPPED)
-        if rows and all(skipped[row] >= run.windows[row] for row in rows):
-            said = say("updates-none", name=run.name, count=f"{len(rows):,}")
+        if any(step in wanted and not skipped[row] >= run.windows[row] for row, step in enumerate(run.steps)):
+            continue
+        count = sum(1 for step in run.steps if step in wanted)
+        if count:
+            said = say("updates-none", name=run.name, count=f"{count:,}")
             found.append(Criterion("updates", "undecided", said, 0.0, 1.0))
     return found
 

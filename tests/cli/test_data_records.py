@@ -78,6 +78,10 @@ def test_a_column_that_is_not_read_leaves_the_verdict_partial(
     answer = json.loads(found.out)
     assert (found.code, answer["verdict"]) == (1, "partial")
     assert [one["what"] for one in answer["not_compared"]] == [f"b.yaml: {column}"]
+    shown = accmap("data", "show", "a.sh", "b.yaml", "--step", "1", "--format", "json", files=files)
+    answer = json.loads(shown.out)
+    assert (shown.code, answer["verdict"]) == (1, "partial")
+    assert [one["what"] for one in answer["not_compared"]] == [f"b.yaml: {column}"]
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,29 @@ def test_the_first_step_that_differs_is_named(show: Run) -> None:
     assert other.code == 1
     assert "Step 2 is the first" in other.out
     one = (script("data"), yaml("data"), "--step", "1")
-    assert show(*one).out.startswith("Step 1: both sides feed the same tokens.")
+    assert show(*one).out.startswith("Step 1: both sides feed the same tokens, masked and placed alike.")
     assert show(*one, "--lang", "zh").out.startswith("第 1 步：两侧输入相同")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "first"),
+    [
+        (script("data", more="--eod-mask-loss", vocabulary=99), yaml("data"), 1),
+        (script("data", more="--reset-position-ids", vocabulary=99), yaml("data"), 1),
+        (script("data", vocabulary=99), yaml("data", more="eod_mask_loss: True"), 1),
+        (script("data", more="--eod-mask-loss", vocabulary=99), yaml("data", more="eod_mask_loss: True"), None),
+        # The id at which Megatron-LM masks is in no sample.
+        (script("data", more="--eod-mask-loss", vocabulary=127), yaml("data"), None),
+        (script("data", vocabulary=99), yaml("data", masked=5), 1),
+    ],
+)
+def test_equal_tokens_under_other_masks_are_not_the_same(show: Run, a: str, b: str, first: int | None) -> None:
+    """Only where a sample holds the id at which a side masks or begins anew."""
+    found = show(a, b, "--step", "1", "--steps", "4", "--format", "json")
+    answer = json.loads(found.out)
+    assert (answer["verdict"], answer["first_difference"]) == ("same" if first is None else "different", first)
+    assert found.code == (first is not None)
+    assert "not_compared" in answer
 
 
 def test_text_where_a_tokenizer_is_given(show: Run, tmp_path: Path) -> None:

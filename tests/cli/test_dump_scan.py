@@ -66,6 +66,25 @@ def test_no_dump(accmap: Run, tmp_path: Path, words: tuple[str, ...], said: str)
     assert said in found.err
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("grad_reduced_step0-9.csv", "monitor"), ("grad_reduced_0-9.csv", "monitor"), ("stack_info.csv", "monitor"),
+        ("random_20260101.csv", "random calls"), ("kernel_kbyk_dump.json", "kernel dump"),
+        ("kernel_graph_exception_check.json", "exception dump"), ("hyperparameters_static.json", "config_check"),
+        ("configurations.json", "accmap check npy"), ("accuracy_checking_result_1.csv", "accmap dump compare"),
+    ],
+)  # fmt: skip
+def test_other_files_of_msprobe_are_named(accmap: Run, tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "other" / "rank0").mkdir(parents=True)
+    (tmp_path / "other" / "rank0" / name).write_text("{}", "utf-8")
+    for path in ("other", f"other/rank0/{name}"):
+        found = accmap("dump", "scan", path)
+        assert found.code == 2
+        assert name in found.err.split("xlsx).")[1]
+        assert said in found.err
+
+
 def test_eight_ranks_are_merged(accmap: Run, tmp_path: Path) -> None:
     for rank in range(8):
         place = f"step0/rank{rank}"

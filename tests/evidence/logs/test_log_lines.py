@@ -199,32 +199,48 @@ def test_a_regular_log_is_read_without_looking_at_single_lines(form: str, monkey
     assert found.lines[-1] == len(lines) - (form == "static")
 
 
-@settings(max_examples=120, deadline=None)
+def lines_of(form: str, count: int, losses: list[float], first: int = 1) -> list[str]:
+    """Lines of one shape, but for what their losses are."""
+    write = {
+        "megatron": lambda step, loss: megatron_line(step, loss, norm=1.0 + step % 3, rate=1e-4 / (1 + step % 2)),
+        "static": lambda step, loss: static_line(step, loss, norm=1.0 + step % 3, epoch_length=9),
+        "dynamic": lambda step, loss: dynamic_line(step, loss, norm=1.0 + step % 3),
+    }[form]
+    return [write(step, losses[step % len(losses)]) for step in range(first, first + count)]
+
+
+@pytest.mark.parametrize("form", ["megatron", "static", "dynamic"])
+def test_lines_of_one_shape_are_taken_at_once(form: str) -> None:
+    reader = LogReader()
+    reader.take("".join(lines_of(form, 20, [2.0, 2.5])).encode(), 1, "x")
+    assert reader.lines[form].take_alike("".join(lines_of(form, 20, [10.25, 1.0], 21)).encode(), 21)
+    assert list(reader.lines[form].steps) == list(range(1, 41))
+
+
+@settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_columns_at_once_are_what_the_pattern_finds(data: st.DataObject) -> None:
+def test_lines_of_one_shape_give_what_the_pattern_finds(data: st.DataObject) -> None:
     """A chunk that is split at its separators gives what is found line by line; else it is left to the pattern."""
+    form = data.draw(st.sampled_from(["megatron", "static", "dynamic"]))
+    losses = data.draw(st.lists(st.sampled_from([2.0, 2.5, 12.0, math.nan, 1e200, -3.0]), min_size=1, max_size=3))
     count = data.draw(st.integers(1, 12))
-    lines = [
-        megatron_line(step, data.draw(st.sampled_from([2.0, 2.5, math.nan, 1e200, -3.0])), norm=1.0 + step % 3)
-        for step in range(1, count + 1)
-    ]
-    text = "".join(lines)
-    for _ in range(data.draw(st.integers(0, 2))):
+    lines = lines_of(form, count, losses)
+    text = "".join(lines_of(form, count, losses, count + 1))
+    words = ["", "|", "\n", " ", "x", " lm loss:", "| lm loss: 1 |", "iteration 7/ 9 |", ", loss: 1", "NaN", "[", "}"]
+    for _ in range(data.draw(st.integers(0, 3))):
         at = data.draw(st.integers(0, len(text) - 1))
-        piece = data.draw(
-            st.sampled_from(["", "|", "\n", " ", "x", " lm loss:", "| lm loss: 1 |", "1", "iteration 7/ 9 |"])
-        )
+        piece = data.draw(st.sampled_from([*words, *"  0179+--."]))
         text = text[:at] + piece + text[at + data.draw(st.integers(0, 3)) :]
 
-    def told(by_columns: bool) -> object:
+    def told(at_once: bool) -> object:
         with pytest.MonkeyPatch.context() as patch:
-            if not by_columns:
-                patch.setattr("accmap.evidence.logs.training_lines.Lines._by_columns", lambda *_: False)
+            if not at_once:
+                patch.setattr("accmap.evidence.logs.training_lines.Lines.take_alike", lambda *_: False)
             reader = LogReader()
-            reader.take("".join(lines).encode(), 1, "x")
-            reader.take(text.encode(), 1 + len(lines), "x")
-            found = reader.lines["megatron"]
+            for chunk, first in (("".join(lines), 1), (text, 1 + count), (text, 1 + count + text.count("\n"))):
+                reader.take(chunk.encode(), first, "x")
+            found = reader.lines[form]
             said = [one.diagnostic.message() for one in found.problems]
-            return repr((found.steps, found.numbers, sorted(found.finished().items()), said))
+            return repr((found.steps, found.numbers, sorted(found.finished().items()), said, reader.norms.is_blank))
 
     assert told(True) == told(False)

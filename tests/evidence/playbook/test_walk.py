@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib.util import find_spec
@@ -55,8 +56,10 @@ def commands() -> dict[str, list[str]]:
     return found
 
 
-def spelt_out(words: str, rung: str, out: str) -> Iterator[str]:
-    """The words of a row, with its stand-ins filled in."""
+def spelt_out(words: str, rung: str, out: str, version: str) -> Iterator[str]:
+    """The words of a row, with its stand-ins filled in; scripts of another version than 0.12 with that version."""
+    if version and ".sh" in words:
+        words = f"{words} --megatron {version}"
     for stands, value in (("N-NAME", rung), ("--step K", "--step 3"), ("--steps N", "--steps 2")):
         words = words.replace(stands, value)
     given = words.split()
@@ -69,28 +72,40 @@ def spelt_out(words: str, rung: str, out: str) -> Iterator[str]:
             yield word
 
 
+@pytest.fixture(scope="module", params=["", "0.16"], ids=["installed", "0.16"])
+def version(request: pytest.FixtureRequest) -> str:
+    """The version whose real program runs; that of the installed megatron-core, whose model does, where it is empty."""
+    if request.param and not os.path.isdir(tree(request.param)):
+        pytest.skip(f"ACCMAP_MEGATRON_TREES names no source tree of Megatron-LM {request.param}")
+    return request.param
+
+
+def tree(version: str) -> str:
+    """The source tree of a version."""
+    return os.path.join(os.environ.get("ACCMAP_MEGATRON_TREES", "/"), version)
+
+
 @pytest.fixture(scope="module")
-def road(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def road(version: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What two real runs left, laid where the playbook looks for it."""
     import subprocess
 
     folder = tmp_path_factory.mktemp("road")
-    done = subprocess.run(
-        [sys.executable, str(HERE / "walked_road.py"), str(folder)], capture_output=True, text=True, check=False
-    )
+    words = [sys.executable, str(HERE / "walked_road.py"), str(folder), *([tree(version)] if version else [])]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return folder
 
 
 def test_every_row_of_the_guide_is_walked(
-    road: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    road: Path, version: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(road)
     rung = min(path.name for path in Path("5-scale-up").iterdir() if path.is_dir())
     wrong: list[Any] = []
     rows: set[str] = set()
     for number, (words, served) in enumerate(commands().items()):
-        given = list(spelt_out(words, rung, f"out{number}"))
+        given = list(spelt_out(words, rung, f"out{number}", version))
         code = main(given)
         answer = capsys.readouterr()
         first = next(iter(answer.out.splitlines() or answer.err.splitlines()), "")

@@ -1,15 +1,19 @@
-"""The material of two real runs of one pair, laid where the playbook's commands look for it.
+"""The material of two real runs of one pair, laid where the playbook's commands look for it: `… FOLDER [TREE]`.
 
 Real: the pair's checkpoint as Megatron-Core saves it and the converter turns it round, the dumps that msprobe takes of
 both models (one step of each), Megatron's data, the training logs that `pretrain_gpt.py` printed (`tests/evidence/
 logs/real_runs`), and the tokenizers that the packages train. MindSpore Transformers trains on no CPU: where a log of it
 belongs, the second real run's numbers stand in lines as its own callback writes them (`test_logs_frameworks.py`).
+
+With a source tree of 0.16 the checkpoint and the first steps' logs are those of its real program, started by the files
+that the playbook wrote (`megatron_program.py` says what is stood in for); both sides of the first steps are runs of it.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,9 +33,15 @@ from accmap.cli.lean import main
 from accmap.evidence.logs.metrics import GRAD_NORM, LEARNING_RATE, LOSS
 from accmap.evidence.logs.reading import LogReader
 
-TESTS = Path(__file__).parents[2]
+HERE = Path(__file__).resolve().parent
+TESTS = HERE.parents[1]
 RUNS = TESTS / "evidence" / "logs" / "real_runs"
 LENGTH, STEPS, BATCH = 64, 100, 4
+TREE = sys.argv[2] if len(sys.argv) > 2 else ""
+"""A source tree of Megatron-LM 0.16: then its real program runs, where the installed megatron-core's model would."""
+PINNED = ("--megatron", "0.16") if TREE else ()
+NEEDED = {"eval-interval": 1000, "eval-iters": 0}
+"""From 0.16 on the program does not start without the one, and the other keeps it from evaluating samples of none."""
 FLAGS: dict[str, Any] = {
     "transformer-impl": "local", "mock-data": None, "data-path": "corpus", "split": "1,0,0", "seed": 1234,
     "vocab-size": 511, "global-batch-size": BATCH, "micro-batch-size": BATCH,
@@ -75,14 +85,18 @@ def accmap(*words: object) -> int:
 def laid_out(folder: Path) -> None:
     """The pair, its playbook, and what both runs left."""
     os.chdir(folder)
-    write_pair({"family": "dense", "megatron": FLAGS, "mindformers": YAML}, folder)
+    write_pair({"family": "dense", "megatron": {**FLAGS, **(NEEDED if TREE else {})}, "mindformers": YAML}, folder)
     os.rename("pretrain.sh", "A.sh")
     os.rename("train.yaml", "B.yaml")
     write_text(folder / "corpus", count=900, seed=1, longest=80)
-    assert accmap("playbook", "A.sh", "B.yaml", "-d", ".", "--force") == 0
+    assert accmap("playbook", "A.sh", "B.yaml", "-d", ".", "--force", *PINNED) == 0
+    if TREE:
+        _configured()
     _weights(folder)
     _dumps(folder)
     _logs(folder)
+    if TREE:
+        _first_steps(folder)
     _acceptance(folder)
 
 
@@ -96,7 +110,16 @@ def _weights(folder: Path) -> None:
     saved = folder / "saved"
     saved.mkdir()
     shutil.copy("A.sh", saved / "pretrain.sh")
-    done(program(TESTS / "evidence/weights/real/megatron_run.py", "save", saved), folder)
+    if TREE:
+        # Two steps of the real program from weights of its own, which it then saves.
+        text = Path("2-preparation/pair/example.sh").read_text("utf-8")
+        loaded = re.search(r"    --load .*\n    --finetune.*\n", text)
+        assert loaded is not None
+        saves = f"    --save {saved / 'torch'} --save-interval 1 --ckpt-format torch --no-save-optim\n"
+        Path("save.sh").write_text(text.replace(loaded[0], saves).replace("--train-iters 100", "--train-iters 1"))
+        done(["bash", folder / "save.sh"], Path(TREE), **_launching(folder))
+    else:
+        done(program(TESTS / "evidence/weights/real/megatron_run.py", "save", saved), folder)
     rung = _rung()
     for place, config in (("2-preparation", "2-preparation/pair"), (str(rung), str(rung))):
         target = Path(place, "weights")
@@ -104,6 +127,42 @@ def _weights(folder: Path) -> None:
         shutil.copytree(saved / "torch", target / "megatron", dirs_exist_ok=True)
         given = ("--config", f"{config}/example.sh", "--config", f"{config}/example.yaml")
         assert accmap("weights", "convert", target / "megatron", "-o", target / "mindformers", *given) == 0
+
+
+def _configured() -> None:
+    """The source tree and the form of the checkpoint, in the playbook's own file."""
+    text = Path("playbook.toml").read_text("utf-8")
+    text = text.replace("/path/to/Megatron-LM", TREE).replace('form = "torch_dist"', 'form = "torch"')
+    text = text.replace('"corpus" = "corpus"', f'"corpus" = "{Path.cwd() / "corpus"}"')
+    Path("playbook.toml").write_text(text, "utf-8")
+    assert accmap("playbook", "A.sh", "B.yaml", "-d", ".", "--force", *PINNED) == 0
+
+
+def _launching(folder: Path) -> dict[str, str]:
+    """The environment in which `torchrun` is one process on a CPU."""
+    place = folder / "bin"
+    place.mkdir(exist_ok=True)
+    (place / "torchrun").write_text(
+        f'#!/bin/bash\nexec {sys.executable} {TESTS / "framework_run.py"} {HERE / "megatron_program.py"} "$@"\n',
+        "utf-8",
+    )
+    (place / "torchrun").chmod(0o755)
+    return {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _first_steps(folder: Path) -> None:
+    """The page's own script with the real program, twice: one run's log stands on each side."""
+    place = folder / "3-first-steps"
+    for name in ("megatron", "optimizer_megatron"):
+        script = folder / "2-preparation/pair/example.sh"
+        short = folder / f"{name}.sh"
+        short.write_text(script.read_text("utf-8").replace("--train-iters 100", "--train-iters 3"), "utf-8")
+        given = {**os.environ, **_launching(folder)}
+        with (place / f"{name}.log").open("wb") as log:
+            code = subprocess.run(["bash", short], cwd=TREE, env=given, stdout=log, stderr=log, check=False).returncode
+        assert code == 0, (place / f"{name}.log").read_text("utf-8")[-3000:]
+    shutil.copy(place / "optimizer_megatron.log", place / "mindformers.log")
+    shutil.copy(place / "megatron.log", place / "optimizer_mindformers.log")
 
 
 def _dumps(folder: Path) -> None:
