@@ -28,6 +28,7 @@ _WORDS = {
     "gradients": ("gradient norm of each parameter", "各参数梯度范数"),
     "gradient_elements": ("largest element of each gradient", "各梯度的最大元素误差"),
     "norms": ("global gradient norm", "全局梯度范数"),
+    "training": ("the trainers' steps over two micro batches", "训练步骤（每步两个微批）"),
     "clipping": ("clipping, forced once", "梯度裁剪（强制一次）"),
     "updates": ("optimizer on given gradients", "给定梯度下的优化器更新"),
     "expert_bias": ("expert bias after the steps", "各步之后的专家偏置"),
@@ -65,8 +66,8 @@ _DIRECTIONS = {
     "initialisation": ("in the initial weights", "初始权重"),
 }
 _TABLES = (
-    "structure", "loss", "parts", "logits", "gradients", "gradient_elements", "norms", "clipping", "updates",
-    "expert_bias", "rates", "padding", "initialisation",
+    "structure", "loss", "parts", "logits", "gradients", "gradient_elements", "norms", "training", "clipping",
+    "updates", "expert_bias", "rates", "padding", "initialisation",
 )  # fmt: skip
 _STYLES = {"match": "green", "partial": "yellow", "mismatch": "red", "not-verifiable": "yellow"}
 _KEYS = ("parameter", "step", "name", "part")

@@ -144,6 +144,7 @@ MODULES: tuple[ModuleFields, ...] = (
             "schedule.cycles",
         ),
     ),
+    ModuleFields("accumulation", ("gradient.per_token_loss", "precision.loss_scale.mode")),
     ModuleFields("clipping", ("gradient.clip_norm",)),
     ModuleFields(
         "initialisation",

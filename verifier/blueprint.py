@@ -34,6 +34,8 @@ class InputPlan(NamedTuple):
     vocabulary: int
     avoid: int | None = None
     include: int | None = None
+    uncounted: int = 0
+    """How many of the last tokens of each sample do not count in the loss."""
 
 
 class RatePlan(NamedTuple):
@@ -42,6 +44,17 @@ class RatePlan(NamedTuple):
     arguments: Mapping[str, Any]
     at: tuple[int, ...]
     """As the scheduler counts: samples in Megatron-LM, steps in MindSpore Transformers."""
+    trained: tuple[int, ...] = (0, 1, 2)
+    """Where it stands at each step that is trained."""
+
+
+class TrainingPlan(NamedTuple):
+    """What the trainer does around the model and the optimizer."""
+
+    per_token: bool = False
+    """Losses are averaged over the tokens of the step and not of each micro batch."""
+    loss_scale: Any = 1.0
+    """A number, or a class of the framework and its arguments."""
 
 
 class Blueprint(NamedTuple):
@@ -54,6 +67,7 @@ class Blueprint(NamedTuple):
     rounded: bool = False
     """Weights are put on the bfloat16 grid before use, as a bfloat16 run loads them."""
     rates: RatePlan | None = None
+    training: TrainingPlan = TrainingPlan()
 
 
 class Job(NamedTuple):
@@ -81,6 +95,7 @@ class Job(NamedTuple):
             "blueprint": {
                 **self.blueprint._asdict(),
                 "optimizer": self.blueprint.optimizer._asdict(),
+                "training": self.blueprint.training._asdict(),
                 "rates": None if self.blueprint.rates is None else self.blueprint.rates._asdict(),
             },
             "inputs": [batch._asdict() for batch in self.inputs],
@@ -92,6 +107,7 @@ def job_from_json(written: dict[str, Any]) -> Job:
     """The job that `to_json` wrote."""
     blueprint: dict[str, Any] = {**written["blueprint"]}
     blueprint["optimizer"] = OptimizerPlan(**blueprint["optimizer"])
+    blueprint["training"] = TrainingPlan(**blueprint["training"])
     if blueprint["rates"] is not None:
         blueprint["rates"] = RatePlan(**blueprint["rates"])
     values: dict[str, Any] = {**written, "blueprint": Blueprint(**blueprint)}

@@ -54,6 +54,9 @@ class Comparison(NamedTuple):
     gradients: tuple[Row, ...] = ()
     elements: tuple[Row, ...] = ()
     norms: tuple[Row, ...] = ()
+    """The global gradient norm of each of the trainers' steps."""
+    training: tuple[Row, ...] = ()
+    """Loss and learning rate of each."""
     clipping: tuple[Row, ...] = ()
     optimizer: tuple[Row, ...] = ()
     expert_bias: tuple[Row, ...] = ()
@@ -87,10 +90,8 @@ def compare(
         logits=tuple(_logits(a, b, tolerance)),
         gradients=tuple(_gradients(a, b, floor, tolerance)),
         elements=tuple(_elements(a, b, floor, tolerance * ELEMENT_FACTOR)),
-        norms=tuple(
-            _row(f"step {step}", x, y, tolerance)
-            for step, (x, y) in enumerate(zip(a.values.get("norms", ()), b.values.get("norms", ()), strict=False), 1)
-        ),
+        norms=tuple(row._replace(name=row.name.removesuffix(" norm")) for row in _steps(a, b, ("norm",), tolerance)),
+        training=tuple(_steps(a, b, ("loss", "rate"), tolerance)),
         clipping=tuple(_clipping(a, b, tolerance)),
         optimizer=tuple(_updates(a, b)),
         expert_bias=tuple(_expert_bias(a, b)),
@@ -198,6 +199,12 @@ def _elements(a: WorkerAnswer, b: WorkerAnswer, floor: float, tolerance: float) 
         scale = max(largest, floor / math.sqrt(ours.size))
         difference = float(abs(ours - theirs).max()) / scale if scale else 0.0
         yield Row(name, float(abs(ours).max()), float(abs(theirs).max()), difference, agrees=difference <= tolerance)
+
+
+def _steps(a: WorkerAnswer, b: WorkerAnswer, parts: tuple[str, ...], tolerance: float) -> Iterable[Row]:
+    for step, (one, two) in enumerate(zip(a.values.get("steps", ()), b.values.get("steps", ()), strict=False), 1):
+        for part in parts:
+            yield _row(f"step {step} {part}", one[part], two[part], tolerance)
 
 
 def _clipping(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> Iterable[Row]:

@@ -14,6 +14,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .blueprint import InputPlan
+
 Array = Any
 
 _EMBEDDING_STD = 0.05
@@ -24,10 +26,11 @@ _MOST_EXPERT_BIAS = 0.15
 
 
 class Tokens(NamedTuple):
-    """One batch: tokens and the labels to predict, both [batch, sequence]."""
+    """One batch: tokens, the labels to predict, and 1 where a label counts in the loss; all [batch, sequence]."""
 
     tokens: Array
     labels: Array
+    counted: Array
 
 
 def weight(name: str, shape: Sequence[int], seed: int, *, rounded: bool = False) -> Array:
@@ -57,15 +60,17 @@ def gradient(name: str, shape: Sequence[int], seed: int, step: int) -> Array:
     return (sizes * signs).astype(np.float32)
 
 
-def tokens(seed: int, batch: int, sequence: int, vocabulary: int, avoid: int | None, include: int | None) -> Tokens:
+def tokens(plan: InputPlan) -> Tokens:
     """A batch without the token `avoid`; `include` stands at a few places of it."""
-    source = np.random.default_rng(seed)
-    allowed = np.setdiff1d(np.arange(vocabulary), [] if avoid is None else [avoid])
-    found = source.choice(allowed, (batch, sequence + 1)).astype(np.int32)
-    if include is not None:
-        found[:, 2] = include
-        found[-1, sequence // 2] = include
-    return Tokens(np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, 1:]))
+    source = np.random.default_rng(plan.seed)
+    allowed = np.setdiff1d(np.arange(plan.vocabulary), [] if plan.avoid is None else [plan.avoid])
+    found = source.choice(allowed, (plan.batch, plan.sequence + 1)).astype(np.int32)
+    if plan.include is not None:
+        found[:, 2] = plan.include
+        found[-1, plan.sequence // 2] = plan.include
+    counted = np.ones((plan.batch, plan.sequence), np.float32)
+    counted[:, plan.sequence - plan.uncounted :] = 0
+    return Tokens(np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, 1:]), counted)
 
 
 def to_bfloat16(array: Array) -> Array:

@@ -31,14 +31,15 @@ class LeftOut(NamedTuple):
 
     why: Words
     fields: tuple[FieldName, ...]
-    listed: Literal["always", "with a meaning", "where set", "without rates"] = "always"
+    listed: Literal["always", "with a meaning", "where set", "without rates", "without weighting"] = "always"
     """`with a meaning`: where one of the runs has what the field is about; `where set`: where one sets it;
-    `without rates`: where the schedulers could not be asked."""
+    `without rates`: where the schedulers could not be asked; `without weighting`: where tokens cannot be weighed."""
 
 
 _CURVE: tuple[FieldName, ...] = ("schedule.style",)
 """What the learning-rate curve is about; the schedulers themselves are asked where the files settle it."""
 
+_WEIGHTED: tuple[FieldName, ...] = ("gradient.per_token_loss",)
 LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(
         say.not_run_one_process(),
@@ -59,14 +60,14 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(say.not_run_dynamic(), ("environment.execution_mode",)),
     LeftOut(say.not_run_dropout(), ("attention.dropout", "model.hidden_dropout"), "where set"),
     LeftOut(say.not_run_schedule(), _CURVE, "without rates"),
+    LeftOut(say.not_run_token_weights(), _WEIGHTED, "without weighting"),
     LeftOut(say.not_run_accumulation(), ("batch.global_size",)),
     LeftOut(say.not_run_length(), ("data.sequence_length",)),
     LeftOut(say.not_run_seed(), ("run.seed",)),
     LeftOut(say.not_run_dispatcher(), ("moe.dispatcher",), "with a meaning"),
     LeftOut(say.not_run_router_dtype(), ("moe.router.dtype",), "with a meaning"),
-    LeftOut(say.not_run_jitter(), ("moe.input_jitter",), "where set"),
+    LeftOut(say.not_run_jitter(), ("moe.input_jitter", "moe.router.force_balance"), "where set"),
     LeftOut(say.not_run_window(), ("attention.window_size",), "where set"),
-    LeftOut(say.not_run_token_weights(), ("gradient.per_token_loss",), "where set"),
     LeftOut(
         say.not_run_documents(),
         ("data.reset_attention_mask", "data.document_attention", "data.mask_loss_after_eod"),
@@ -81,7 +82,6 @@ LEFT_OUT: tuple[LeftOut, ...] = (
             "position.scaling.enabled",
             "position.scaling.factor",
             "moe.probs_on_input",
-            "moe.router.force_balance",
             "optimizer.weight_decay_scope",
             "init.embedding_std",
         ),
@@ -91,12 +91,21 @@ LEFT_OUT: tuple[LeftOut, ...] = (
 
 _OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate")
 """Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
-_LEFT = frozenset(str(field) for row in LEFT_OUT if row.listed != "without rates" for field in row.fields)
+_LEFT = frozenset(str(field) for row in LEFT_OUT if not row.listed.startswith("without") for field in row.fields)
 _RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT))
 
 
-def exercised(field: str, stage: str, *, rates: bool) -> bool:
+def weighs_tokens(*configs: Config) -> bool:
+    """Whether the weighting of tokens is run: eager MindSpore cannot differentiate a loss per token."""
+    return not any(
+        config.framework == "mindformers" and recipe_of(config).value(_WEIGHTED[0]) is True for config in configs
+    )
+
+
+def exercised(field: str, stage: str, *, rates: bool, weighed: bool = True) -> bool:
     """Whether a difference in a field would have shown in what was run; `rates`: the schedulers were asked."""
+    if field in _WEIGHTED and not weighed:
+        return False
     stepped = stage in ("step2", "all") or not field.startswith(_OF_THE_STEPS)
     asked = rates or not field.startswith("schedule.") or field == "schedule.learning_rate"
     return field in _RUN and stepped and asked
@@ -125,7 +134,11 @@ def uncompared(a: Config, b: Config, language: str = "en", *, rates: bool = Fals
         {"field": field, "reason": row.why.text(language), **_values(field, recipes)}
         for row in LEFT_OUT
         for field in row.fields
-        if _is_listed(field, row, recipes, rates=rates)
+        if (
+            not weighs_tokens(a, b)
+            if row.listed == "without weighting"
+            else _is_listed(field, row, recipes, rates=rates)
+        )
     ]
 
 

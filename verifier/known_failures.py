@@ -29,6 +29,15 @@ KNOWN: tuple[KnownFailure, ...] = (
         "请写 routed_scaling_factor（无缩放则为 1.0）",
     ),
     KnownFailure(
+        "moe/token_dispatcher.py:token_unpermutation",
+        "Bias is not supported",
+        ("model.bias_linear", "moe.dispatcher"),
+        "Megatron-Core's alltoall dispatcher carries no biases of experts; write --disable-bias-linear or "
+        "--moe-token-dispatcher-type allgather",
+        "Megatron-Core 的 alltoall 分发器不支持专家偏置；"
+        "请写 --disable-bias-linear 或 --moe-token-dispatcher-type allgather",
+    ),
+    KnownFailure(
         "rotary_pos_embedding.py",
         "no attribute 'cat'",
         ("position.rotary_interleaved",),
@@ -36,7 +45,7 @@ KNOWN: tuple[KnownFailure, ...] = (
         "MindSpore Transformers 静态图无法运行 rotary_interleaved",
     ),
 )
-"""Source: mindformers 1.9.0, run; the last part of `where` is the function that raises."""
+"""Source: mindformers 1.9.0 and megatron-core 0.12, run; the last part of `where` is the function that raises."""
 
 
 def explained(failure: WorkerFailure) -> KnownFailure | None:

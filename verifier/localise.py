@@ -41,17 +41,24 @@ def without_trace(compared: Comparison) -> Divergence | None:
         return Divergence(_structural(wrong["structure"][0], compared), "structure")
     if _first_pass_differs(compared):
         return None
+    return _of_the_update(wrong)
+
+
+def _of_the_update(wrong: Mapping[str, tuple[Row, ...]]) -> Divergence | None:
+    """What differs between models whose first passes agree."""
     if "clipping" in wrong:
         return Divergence("clipping", "update")
     if "expert_bias" in wrong:
         return Divergence(_module_of(wrong["expert_bias"][0].name), "update")
-    if "optimizer" in wrong or "norms" in wrong or "loss" in wrong:
-        return Divergence("optimizer", "update")
-    if "rates" in wrong:
+    steps = {row.name for stage in ("norms", "training") for row in wrong.get(stage, ())}
+    if steps & {"step 1", "step 1 loss"}:
+        # One batch is trained alike, and two of unequal length together are not.
+        return Divergence("accumulation", "update")
+    if "optimizer" not in wrong and ("rates" in wrong or any(name.endswith("rate") for name in steps)):
         return Divergence("schedule", "update")
-    if "initialisation" in wrong:
-        return Divergence("initialisation", "initialisation")
-    return None
+    if "optimizer" in wrong or "loss" in wrong or steps:
+        return Divergence("optimizer", "update")
+    return Divergence("initialisation", "initialisation") if "initialisation" in wrong else None
 
 
 def _structural(row: Row, compared: Comparison) -> str:

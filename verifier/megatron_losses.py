@@ -23,6 +23,16 @@ def forget() -> None:
     MTPLossLoggingHelper.tracker.clear()
 
 
+def unscaled() -> None:
+    """One micro batch counts in full: what `schedules.py:forward_step` says before each backward pass."""
+    import torch
+    from megatron.core.transformer.moe.moe_utils import MoEAuxLossAutoScaler
+    from megatron.core.transformer.multi_token_prediction import MTPLossAutoScaler
+
+    for scaler in (MoEAuxLossAutoScaler, MTPLossAutoScaler):
+        scaler.set_loss_scale(torch.ones(1))
+
+
 def balance() -> Any:
     """The balancing loss of every layer; None where no router noted one."""
     entry = _noted().get(_BALANCE)
@@ -52,3 +62,16 @@ def _noted() -> dict[str, Any]:
     owner = parallel_state if hasattr(parallel_state, name) else moe_utils
     tracker: Callable[[], dict[str, Any]] = getattr(owner, name)
     return tracker()
+
+
+def weighted(config: Any) -> dict[str, Any]:
+    """What was noted since `forget` beside the loss itself, as it counts in what is trained."""
+    found: dict[str, Any] = {}
+    if config.mtp_num_layers:
+        found["mtp"] = further().sum() * (config.mtp_loss_scaling_factor or 0.0) / config.mtp_num_layers
+    noted = balance()
+    if noted is not None:
+        coefficient = config.moe_aux_loss_coeff
+        share = sum(coefficient) if isinstance(coefficient, (list, tuple)) else coefficient or 0.0
+        found["auxiliary"] = noted.sum() * share
+    return found

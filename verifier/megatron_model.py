@@ -26,10 +26,11 @@ import torch
 
 from . import megatron_losses
 from .megatron_stand_ins import LISTED, EagerCoreAttention, ZeroCenteredNorm, stand_ins
+from .megatron_training import MegatronTraining, scheduler_of
 from .module_trace import Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .blueprint import Blueprint, OptimizerPlan, RatePlan
     from .draw import Tokens
@@ -46,6 +47,7 @@ _RENAMED = {
 NEUTRAL: dict[str, Any] = {
     "tensor_model_parallel_size": 1,
     "pipeline_model_parallel_size": 1,
+    "pipeline_model_parallel_layout": None,
     "virtual_pipeline_model_parallel_size": None,
     "context_parallel_size": 1,
     "hierarchical_context_parallel_sizes": None,
@@ -81,6 +83,7 @@ NEUTRAL: dict[str, Any] = {
     "async_tensor_model_parallel_allreduce": False,
     "tp_comm_overlap": False,
     "overlap_p2p_comm": False,
+    "overlap_p2p_comm_warmup_flush": False,
     "batch_p2p_comm": True,
     "deallocate_pipeline_outputs": True,
     "defer_embedding_wgrad_compute": False,
@@ -92,8 +95,9 @@ NEUTRAL: dict[str, Any] = {
     "moe_grouped_gemm": False,
     "moe_use_legacy_grouped_gemm": False,
     "moe_permute_fusion": False,
-    "moe_token_dispatcher_type": "alltoall",
     "moe_enable_deepep": False,
+    "moe_router_force_load_balancing": False,
+    "calculate_per_token_loss": False,
     "moe_shared_expert_overlap": False,
     "moe_layer_recompute": False,
     "enable_cuda_graph": False,
@@ -157,12 +161,8 @@ class MegatronBackend:
 
     def rates(self, plan: RatePlan) -> list[float]:
         """The learning rates of the real scheduler after so many samples."""
-        from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
-
         group = {"max_lr": plan.arguments["max_lr"], "min_lr": plan.arguments["min_lr"], "lr_mult": 1.0, "wd_mult": 1.0}
-        # What a checkpoint would bring is not looked at; the class refuses both of its defaults together.
-        free = {"use_checkpoint_opt_param_scheduler": False, "override_opt_param_scheduler": False}
-        scheduler = OptimizerParamScheduler(SimpleNamespace(param_groups=[group]), **plan.arguments, **free)
+        scheduler = scheduler_of(SimpleNamespace(param_groups=[group]), plan)
         found: list[float] = []
         for samples in plan.at:
             scheduler.num_steps = samples
@@ -203,15 +203,17 @@ class MegatronBackend:
             rope_scaling=bool(args.get("use_rope_scaling")),
             mtp_block_spec=mtp,
         )
-        return MegatronModel(model, blueprint.optimizer)
+        return MegatronModel(model, blueprint.optimizer, per_token=blueprint.training.per_token)
 
 
 class MegatronModel:
     """A `GPTModel` with `FP32Optimizer` around torch's AdamW."""
 
-    def __init__(self, model: Any, optimizer: OptimizerPlan) -> None:
+    def __init__(self, model: Any, optimizer: OptimizerPlan, *, per_token: bool) -> None:
         self.model = model
         self.plan = optimizer
+        self._per_token = per_token
+        self._training: MegatronTraining | None = None
         model.train()
         self._optimizer: Any = None
         self._scheduler: Any = None
@@ -256,26 +258,24 @@ class MegatronModel:
     def backward(self, batch: Tokens) -> dict[str, float]:
         self.model.zero_grad(set_to_none=True)
         loss, parts = self._loss(batch)
+        megatron_losses.unscaled()
         loss.backward()
         return parts
 
     def _loss(self, batch: Tokens) -> tuple[Any, dict[str, float]]:
         megatron_losses.forget()
+        loss = self._each(batch).mean()
+        parts = {"loss": loss, **megatron_losses.weighted(self.model.config)}
+        return loss, {name: float(value.detach()) for name, value in parts.items()}
+
+    def _each(self, batch: Tokens) -> Any:
+        """The loss of every token."""
         tokens = torch.from_numpy(batch.tokens).long()
         labels = torch.from_numpy(batch.labels).long()
         size, length = tokens.shape
         positions = torch.arange(length)[None].expand(size, -1)
         mask = torch.ones(1, 1, length, length).triu(1).bool()
-        each = self.model(tokens, positions, mask, labels=labels, loss_mask=torch.ones(size, length))
-        config = self.model.config
-        parts = {"loss": each.mean()}
-        if config.mtp_num_layers:
-            share = (config.mtp_loss_scaling_factor or 0.0) / config.mtp_num_layers
-            parts["mtp"] = megatron_losses.further().sum() * share
-        balance = megatron_losses.balance()
-        if balance is not None:
-            parts["auxiliary"] = balance.sum() * _coefficient(config.moe_aux_loss_coeff)
-        return parts["loss"], {name: float(value.detach()) for name, value in parts.items()}
+        return self.model(tokens, positions, mask, labels=labels, loss_mask=torch.from_numpy(batch.counted))
 
     def gradients(self) -> dict[str, Array]:
         return {
@@ -288,27 +288,11 @@ class MegatronModel:
             parameter.grad = torch.from_numpy(gradients[name].copy()) if name in gradients else None
 
     def start_optimizer(self, rate_factor: float) -> None:
-        from megatron.core.distributed import DistributedDataParallelConfig
-        from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
         from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 
         plan = self.plan
         rate = plan.learning_rate * rate_factor
-        ends = None if plan.ends_learning_rate is None else plan.ends_learning_rate * rate_factor
-        self.model.ddp_config = DistributedDataParallelConfig()
-        config = OptimizerConfig(
-            optimizer=plan.type,
-            lr=rate,
-            min_lr=rate,
-            decoupled_lr=ends,
-            decoupled_min_lr=ends,
-            weight_decay=plan.weight_decay,
-            adam_beta1=plan.beta1,
-            adam_beta2=plan.beta2,
-            adam_eps=plan.epsilon,
-            clip_grad=plan.clip_norm,
-        )
-        self._optimizer = get_megatron_optimizer(config, [self.model])
+        self._optimizer = self._new_optimizer(rate_factor, rate)
         self._scheduler = OptimizerParamScheduler(
             self._optimizer,
             init_lr=rate,
@@ -322,6 +306,29 @@ class MegatronModel:
             wd_incr_steps=1000,
             wd_incr_style="constant",
         )
+
+    def _new_optimizer(self, rate_factor: float, lowest: float) -> Any:
+        """The real optimizer; its parameter groups keep the highest and the lowest rate for the scheduler."""
+        from megatron.core.distributed import DistributedDataParallelConfig
+        from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+
+        plan = self.plan
+        rate = plan.learning_rate * rate_factor
+        ends = None if plan.ends_learning_rate is None else plan.ends_learning_rate * rate_factor
+        self.model.ddp_config = DistributedDataParallelConfig()
+        config = OptimizerConfig(
+            optimizer=plan.type,
+            lr=rate,
+            min_lr=lowest,
+            decoupled_lr=ends,
+            decoupled_min_lr=None if ends is None else min(ends, lowest),
+            weight_decay=plan.weight_decay,
+            adam_beta1=plan.beta1,
+            adam_beta2=plan.beta2,
+            adam_eps=plan.epsilon,
+            clip_grad=plan.clip_norm,
+        )
+        return get_megatron_optimizer(config, [self.model])
 
     def clip(self) -> float:
         if self.plan.clip_norm > 0:
@@ -337,6 +344,21 @@ class MegatronModel:
             finalize.reset_model_temporary_tensors(self.model.config, [self.model])
         self._optimizer.step_with_ready_grads()
         self._scheduler.step(1)
+
+    def start_training(self, plan: RatePlan | None) -> None:
+        if plan is None:
+            self.start_optimizer(1.0)
+        else:
+            self._optimizer = self._new_optimizer(1.0, plan.arguments["min_lr"])
+            self._scheduler = scheduler_of(self._optimizer, plan)
+        places = (0, 1, 2) if plan is None else plan.trained
+        self._training = MegatronTraining(
+            self.model, self._optimizer, self._scheduler, places, per_token=self._per_token
+        )
+
+    def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
+        assert self._training is not None
+        return self._training.step(batches, self._each)
 
     def traced(self, batch: Tokens) -> dict[str, Array]:
         recorder = Recorder()
@@ -390,10 +412,6 @@ def _plain(value: Any) -> Array:
     return value.detach().numpy().copy() if torch.is_tensor(value) else None
 
 
-def _coefficient(value: Any) -> float:
-    return float(sum(value)) if isinstance(value, (list, tuple)) else float(value or 0.0)
-
-
 def _config(args: Mapping[str, Any]) -> Any:
     from megatron.core.transformer.transformer_config import MLATransformerConfig, TransformerConfig
     from torch.nn import functional
@@ -418,6 +436,10 @@ def _config(args: Mapping[str, Any]) -> Any:
         from megatron.core.activations import quick_gelu
 
         found.update(activation_func=quick_gelu, gated_linear_unit=True)
+    # Whatever else carries tokens between devices is not needed in one process; only this one refuses no bias.
+    found["moe_token_dispatcher_type"] = args.get("moe_token_dispatcher_type")
+    if found["moe_token_dispatcher_type"] != "allgather":
+        found["moe_token_dispatcher_type"] = "alltoall"
     if found.get("rope_type", "") is None:
         del found["rope_type"]  # the class's own default
     if args.get("init_method_xavier_uniform"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..mapper.lenses.network import SCALED_FROM
 from ..schemas.versions import within
 from . import dimensions as size
-from .blueprint import Blueprint, OptimizerPlan
+from .blueprint import Blueprint, OptimizerPlan, TrainingPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,6 +81,8 @@ def obstacle(config: Config) -> str | None:
     unknown = [name for name in _NEEDED if not isinstance(values.get(name), int)]
     if unknown:
         return f"the file leaves {', '.join(unknown)} unknown"
+    if values.get("num_experts") and values.get("moe_router_group_topk") and not values.get("moe_router_num_groups"):
+        return "the file limits routing to groups of experts and leaves their number unknown"
     given = next((name for name in _OTHER_MODELS if values.get(name)), None)
     return None if given is None else f"{_OTHER_MODELS[given]}: {_flag(given, values[given])}"
 
@@ -126,7 +128,9 @@ def blueprint(config: Config, sizes: size.Sizes) -> Blueprint:
     if not args.get("num_experts"):
         for name in [key for key in args if key.startswith("moe_")]:
             del args[name]
-    return Blueprint("megatron", args, _optimizer(values), rounded=_compute_type(values) == "bfloat16")
+    training = TrainingPlan(per_token=bool(values.get("calculate_per_token_loss")))
+    rounded = _compute_type(values) == "bfloat16"
+    return Blueprint("megatron", args, _optimizer(values), rounded=rounded, training=training)
 
 
 def _compute_type(values: Mapping[str, Any]) -> str:

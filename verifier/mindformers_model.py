@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..mapper.weights import Layout, WeightTable
+from .mindformers_training import LISTED as TRAINING_LISTED
+from .mindformers_training import MindFormersTraining, average_by_batch, later
 from .module_trace import Recorder
 from .patches import Patches
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from .blueprint import Blueprint, OptimizerPlan, RatePlan
     from .draw import Tokens
@@ -46,6 +48,7 @@ NEUTRAL: dict[str, Any] = {
     "bias_swiglu_fusion": False,
     "moe_grouped_gemm": True,
     "moe_token_dispatcher_type": "alltoall",
+    "moe_router_force_expert_balance": False,
     "use_pad_tokens": False,
     "moe_permute_fusion": False,
     "moe_shared_expert_overlap": False,
@@ -81,7 +84,7 @@ class MindFormersBackend:
 
         from .mindspore_stand_ins import LISTED, stand_ins
 
-        self._listed = LISTED
+        self._listed = {**LISTED, **TRAINING_LISTED}
         self._versions = {"mindspore": ms.__version__, "mindformers": mindformers.__version__}
         self._block = contextlib.ExitStack()
         self._used = self._block.enter_context(stand_ins())
@@ -116,7 +119,7 @@ class MindFormersBackend:
         ms.set_seed(seed)
         with _Building(blueprint.model), contextlib.redirect_stdout(None):
             network = _network(blueprint.model["keys"])
-        return MindFormersModel(network.get_gpt_model(), network.get_gpt_transformer_config(), blueprint.optimizer)
+        return MindFormersModel(network, blueprint, self._used)
 
 
 def _network(keys: Mapping[str, Any]) -> Any:
@@ -163,13 +166,18 @@ def _made_small(kind: Any, small: Mapping[str, Any]) -> Any:
 class MindFormersModel:
     """A `GPTModel` with MindSpore Transformers' AdamW."""
 
-    def __init__(self, model: Any, config: Any, optimizer: OptimizerPlan) -> None:
+    def __init__(self, network: Any, blueprint: Blueprint, used: set[str]) -> None:
         import mindspore as ms
         from mindspore import ParameterTuple
 
-        self.model = model
-        self.config = config
-        self.plan = optimizer
+        self.network = network
+        self.model = model = network.get_gpt_model()
+        self.config = config = network.get_gpt_transformer_config()
+        self.plan = blueprint.optimizer
+        self._trains = blueprint.training
+        self._training: MindFormersTraining | None = None
+        self._used = used
+        average_by_batch(network)
         self._table = WeightTable(_layout(config))
         self._parameters = {
             _plain_name(parameter.name): parameter
@@ -236,6 +244,11 @@ class MindFormersModel:
         for name, array in self._table.to_mindformers(weights).items():
             parameter = self._parameters[name]
             parameter.set_data(Tensor(np.ascontiguousarray(array.reshape(parameter.shape), dtype=np.float32)))
+        self._forget_loads()
+
+    def _forget_loads(self) -> None:
+        from mindspore import Tensor
+
         for parameter in self.model.get_parameters():
             if parameter.name.endswith(("expert_load", "fi_accu")):
                 parameter.set_data(Tensor(np.zeros(parameter.shape, np.float32)))
@@ -244,7 +257,9 @@ class MindFormersModel:
         return self._logits.asnumpy()
 
     def forward(self, batch: Tokens) -> dict[str, float]:
-        return self._parts(self._objective(*_tensors(batch)))
+        found = self._parts(self._objective(*_tensors(batch)))
+        self._forget_loads()  # experts are counted in training alone, and this was none
+        return found
 
     def backward(self, batch: Tokens) -> dict[str, float]:
         differentiated: Any = self._differentiated(*_tensors(batch))
@@ -299,6 +314,28 @@ class MindFormersModel:
         self._optimizer(tuple(by_name[parameter.name] for parameter in self._optimizer.parameters))
         if self.config.moe_router_enable_expert_bias:
             self.model.update_topk_bias()
+
+    def start_training(self, plan: RatePlan | None) -> None:
+        from mindformers.core.lr import build_lr
+        from mindformers.trainer.optimizer_grouped_parameters import get_optimizer_grouped_parameters
+
+        rate: Any = self.plan.learning_rate
+        schedule = None
+        if plan is not None:
+            with contextlib.redirect_stdout(None):
+                rate = schedule = later(build_lr(dict(plan.arguments)), plan.trained[0])
+        groups = get_optimizer_grouped_parameters(self.model, self.plan.weight_decay, dynamic_lr_schedule=schedule)
+        optimizer = _optimizer(self.plan, groups, rate)
+        self._used.update(TRAINING_LISTED)
+        self._training = MindFormersTraining(self.network, optimizer, self.plan, self._trains)
+
+    def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
+        assert self._training is not None
+        found = self._training.step(batches)
+        if self.config.moe_router_enable_expert_bias:
+            # As `core/callback/callback.py:TopkBiasBalanceCallback` does after the step.
+            self.model.update_topk_bias(len(batches))
+        return found
 
     def traced(self, batch: Tokens) -> dict[str, Array]:
         recorder = Recorder()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..mapper.recipe.reading import recipe_of
 from . import dimensions as size
-from .blueprint import Blueprint, OptimizerPlan
+from .blueprint import Blueprint, OptimizerPlan, TrainingPlan
 
 if TYPE_CHECKING:
     from ..schemas.config import Config
@@ -151,7 +151,15 @@ def blueprint(config: Config, sizes: size.Sizes) -> Blueprint:
         "model_class": model_class(config),
     }
     rounded = fields.get("compute_dtype") == "bfloat16"
-    return Blueprint("mindformers", model, _optimizer(config), rounded=rounded)
+    return Blueprint("mindformers", model, _optimizer(config), rounded=rounded, training=_training(config))
+
+
+def _training(config: Config) -> TrainingPlan:
+    scale = config.value("resolved.wrapper.scale_sense")
+    return TrainingPlan(
+        per_token=bool(recipe_of(config).value("gradient.per_token_loss")),
+        loss_scale=1.0 if scale is None or not _is_plain(scale) or isinstance(scale, str) else scale,
+    )
 
 
 _SECTION = "model."

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _SAMPLES = 9
 """Evenly spread steps, beside those where a curve turns."""
+TRAINED = 3
+"""Steps that are trained with the schedules, about the highest rate."""
 _TURNS = 12
 """More turns than these, as restarts make, are represented by the first ones."""
 
@@ -38,7 +40,10 @@ def rates_of(a: Config, b: Config) -> Rates | None:
         count = shared_steps(schedules)
         curves = schedules[0].learning_rate, schedules[1].learning_rate
         steps = _steps(*curves, count)
-        plans = _plan(a, steps), _plan(b, steps)
+        highest = max(steps, key=curves[0].value)
+        first = max(0, min(highest - 1, count - TRAINED))
+        trained = tuple(range(first, first + TRAINED))
+        plans = _plan(a, steps, trained), _plan(b, steps, trained)
     except UndecidedError:
         return None
     peak = max(abs(curve.value(step)) for curve in curves for step in steps)
@@ -56,15 +61,16 @@ def _steps(one: Curve, other: Curve, count: int) -> tuple[int, ...]:
     return tuple(sorted({*between, *turns, *(start - 1 for start in turns), *parting}))
 
 
-def _plan(config: Config, steps: tuple[int, ...]) -> RatePlan:
+def _plan(config: Config, steps: tuple[int, ...], trained: tuple[int, ...]) -> RatePlan:
     if config.framework == "megatron":
-        return _plan_of_samples(megatron_parameters(config), steps)
+        return _plan_of_samples(megatron_parameters(config), steps, trained)
     given = mindformers_parameters(config)
     # A fused optimizer asks for the rate of the step before.
-    return RatePlan({"type": given.type, **given.arguments}, tuple(step - given.use_fused for step in steps))
+    at, going = (tuple(step - given.use_fused for step in each) for each in (steps, trained))
+    return RatePlan({"type": given.type, **given.arguments}, at, going)
 
 
-def _plan_of_samples(given: MegatronParameters, steps: tuple[int, ...]) -> RatePlan:
+def _plan_of_samples(given: MegatronParameters, steps: tuple[int, ...], trained: tuple[int, ...]) -> RatePlan:
     """What `get_optimizer_param_scheduler` gives to `OptimizerParamScheduler`; the weight decay is not asked for."""
     lengths, consumption = constructed(given)
     arguments = {
@@ -81,4 +87,5 @@ def _plan_of_samples(given: MegatronParameters, steps: tuple[int, ...]) -> RateP
         "wsd_decay_steps": lengths.wsd,
         "lr_wsd_decay_style": given.lr_wsd_decay_style,
     }
-    return RatePlan(arguments, tuple(consumption.samples(step) for step in steps))
+    at, going = (tuple(consumption.samples(step) for step in each) for each in (steps, trained))
+    return RatePlan(arguments, at, going)

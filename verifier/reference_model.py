@@ -19,9 +19,9 @@ import torch
 from torch.nn import functional
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from .blueprint import Blueprint, OptimizerPlan
+    from .blueprint import Blueprint, OptimizerPlan, RatePlan
     from .draw import Tokens
 
 Array = Any
@@ -212,6 +212,24 @@ class ReferenceModel:
                 self._biases[name] += torch.sign(load.mean() - load) * rate
         self._loads.clear()
 
+    def start_training(self, plan: RatePlan | None) -> None:
+        del plan  # a reference is asked at the peak alone
+        self.start_optimizer(1.0)
+
+    def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
+        for tensor in self._weights.values():
+            tensor.grad = None
+        self._loads.clear()
+        total = 0.0
+        for batch in batches:
+            parts = self._parts(batch)
+            (sum(parts.values()) / len(batches)).backward()  # pyright: ignore[reportAttributeAccessIssue]
+            parts.pop("z", None)
+            total += sum(float(value.detach()) for value in parts.values())
+        norm = self.clip()
+        self.update()
+        return {"loss": total / len(batches), "norm": norm, "rate": self.rate}
+
     def traced(self, batch: Tokens) -> dict[str, Array]:
         self._notes = {}
         losses = self.backward(batch)
@@ -229,7 +247,7 @@ class ReferenceModel:
         spec = self.spec
         tokens, labels = torch.from_numpy(batch.tokens).long(), torch.from_numpy(batch.labels).long()
         mask = self._mask(tokens)
-        counted = (tokens != spec.pad).float()
+        counted = (tokens != spec.pad).float() * torch.from_numpy(batch.counted)
         extra: dict[str, Any] = {}
         x = self._embed(tokens)
         for layer, sparse in enumerate(spec.pattern):
@@ -384,7 +402,8 @@ class ReferenceModel:
             weights = torch.ones_like(weights)
         routes = torch.zeros_like(scores).scatter(1, chosen, weights * experts.scale)
         if experts.biased and torch.is_grad_enabled():
-            self._loads[f"{name}.router.expert_bias"] = (routes != 0).float().sum(0).detach()
+            bias = f"{name}.router.expert_bias"
+            self._loads[bias] = self._loads.get(bias, 0.0) + (routes != 0).float().sum(0).detach()
         return self._note(f"{name}.router", routes)
 
     def _balance(

@@ -7,6 +7,7 @@ Megatron-Core's names and in its layout.
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from . import draw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from .blueprint import Blueprint, InputPlan, Job, RatePlan
 
@@ -66,6 +67,14 @@ class Model(Protocol):
 
     def update(self) -> None:
         """One optimizer step with the gradients at hand, and the expert biases' own update."""
+        ...
+
+    def start_training(self, plan: RatePlan | None) -> None:
+        """The trainer with a fresh optimizer and the run's scheduler; without a plan, at the peak."""
+        ...
+
+    def train(self, batches: Sequence[draw.Tokens]) -> dict[str, float | None]:
+        """One of the trainer's steps over these micro batches: `loss`, `norm` and learning `rate`."""
         ...
 
     def traced(self, batch: draw.Tokens) -> dict[str, Array]:
@@ -158,17 +167,18 @@ def _train(
     arrays["logits"] = model.logits()
     gradients = model.gradients()
     arrays.update({f"gradient/{name}": array for name, array in gradients.items()})
-    note("steps")
-    model.start_optimizer(1.0)
-    norms: list[float] = []
-    for step in range(1, job.steps):
-        norms.append(model.clip())
-        model.update()
-        batch = batches[step % len(batches)]
-        losses.append(model.backward(batch) if step + 1 < job.steps else model.forward(batch))
     values["losses"] = losses
-    values["norms"] = norms
     if job.steps > 1:
+        note("steps")
+        model.load(drawn)
+        model.start_training(job.blueprint.rates)
+        steps: list[dict[str, float | None]] = []
+        for step, (one, two) in enumerate(pairwise(job.inputs), 1):
+            # Half of what the second micro batch says does not count, so that the two are not alike.
+            short = _batch(two._replace(uncounted=two.sequence // 2))
+            steps.append(model.train((_batch(one), short)))
+            losses.append(model.forward(batches[step]))
+        values["steps"] = steps
         after = model.weights()
         arrays.update({f"expert_bias/{name}": after[name] for name in after if name.endswith("expert_bias")})
         note("optimizer probe")
@@ -205,7 +215,7 @@ def _probe(
 
 
 def _batch(plan: InputPlan) -> draw.Tokens:
-    return draw.tokens(plan.seed, plan.batch, plan.sequence, plan.vocabulary, plan.avoid, plan.include)
+    return draw.tokens(plan)
 
 
 def _statistics(array: Array) -> dict[str, float]:

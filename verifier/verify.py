@@ -125,6 +125,7 @@ class Verification(NamedTuple):
             "gradient_elements": ("parameter", shown.elements),
             "parts": ("part", shown.parts),
             "norms": ("name", shown.norms),
+            "training": ("name", shown.training),
             "clipping": ("name", shown.clipping),
             "updates": ("parameter", shown.optimizer),
             "expert_bias": ("parameter", shown.expert_bias),
@@ -404,6 +405,8 @@ def _blueprints(
 ) -> tuple[Blueprint, Blueprint]:
     """What each side builds, with what its scheduler is asked."""
     one, other = (_SIDES[config.framework].blueprint(config, small) for config, small in (a, b))
+    if not exercise.weighs_tokens(a[0], b[0]):
+        one, other = (made._replace(training=made.training._replace(per_token=False)) for made in (one, other))
     if rates is None:
         return one, other
     return one._replace(rates=rates.plans[0]), other._replace(rates=rates.plans[1])
@@ -607,7 +610,9 @@ def _job(pair: _Pair, blueprint: Blueprint, options: Options, seed: int) -> Job:
 def _staged(compared: Comparison, stage: Stage) -> Comparison:
     """Only what the stage asks for."""
     if stage == "step1":
-        return compared._replace(gradients=(), elements=(), norms=(), clipping=(), optimizer=(), expert_bias=())
+        return compared._replace(
+            gradients=(), elements=(), norms=(), training=(), clipping=(), optimizer=(), expert_bias=()
+        )
     if stage == "local-norm":
         return compared._replace(clipping=(), optimizer=(), expert_bias=(), initialisation=())
     return compared

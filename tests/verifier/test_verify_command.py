@@ -71,7 +71,7 @@ def outcome(shift: float = 0.0, **values: Any) -> WorkerAnswer:
     answer: dict[str, Any] = {
         "shapes": {"decoder.layers.0.mlp.router.weight": [4, 4]},
         "losses": [{"loss": 4.0 + shift}, {"loss": 3.9}, {"loss": 3.8}, {"loss": 3.7}],
-        "norms": [1.0, 1.0, 1.0],
+        "steps": [{"loss": 4.0, "norm": 1.0, "rate": 1e-3}] * 3,
         "forced_norm": 4.0,
         "clipped_norm": 1.0,
         "initialisation": {"decoder.layers.0.mlp.router.weight": {"count": 4096, "sum": 0.0, "squares": 1.6384}},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from accmap.verifier.blueprint import InputPlan
+
 np = pytest.importorskip("numpy")
 draw = pytest.importorskip("accmap.verifier.draw")
 
@@ -29,10 +31,10 @@ def test_bfloat16_is_rounded_to_nearest_even() -> None:
 
 
 def test_tokens_avoid_and_include_the_padding_token() -> None:
-    plain = draw.tokens(3, 2, 16, 40, avoid=7, include=None)
+    plain = draw.tokens(InputPlan(3, 2, 16, 40, avoid=7))
     assert not (plain.tokens == 7).any()
     assert (plain.tokens[:, 1:] == plain.labels[:, :-1]).all()
-    padded = draw.tokens(3, 2, 16, 40, avoid=None, include=7)
+    padded = draw.tokens(InputPlan(3, 2, 16, 40, include=7))
     assert (padded.tokens == 7).any()
 
 

@@ -131,3 +131,10 @@ def test_a_parting_behind_many_turns_is_asked_for(tmp_path: Path) -> None:
     curves = [schedule_of(side).learning_rate for side in sides]
     assert len(curves[0].pieces) > 15
     assert max(abs(curves[0].value(step) - curves[1].value(step)) for step in asked.steps) > 0.05 * asked.peak
+
+
+def test_groups_of_experts_of_unknown_number_are_said(tmp_path: Path) -> None:
+    limited = {"family": "deepseek", "megatron": {"moe-router-num-groups": None, "moe-router-group-topk": 2}}
+    config, _ = configs(limited, tmp_path)
+    assert "groups of experts" in (megatron_side.obstacle(config) or "")
+    assert megatron_side.obstacle(configs({"family": "deepseek"}, tmp_path)[0]) is None

@@ -37,8 +37,11 @@ LEFT: dict[str, tuple[dict[str, Any], str | None, tuple[Any, Any]]] = {
     "the end of a document in the loss": (
         {"megatron": {"eod-mask-loss": True}}, "data.mask_loss_after_eod", (True, False),
     ),
-    "tokens weighted over the batch": (
-        {"megatron": {"calculate-per-token-loss": True}}, "gradient.per_token_loss", (True, False),
+    "tokens weighted over the batch, which eager MindSpore cannot": (
+        {"mindformers": {"calculate_per_token_loss": True}}, "gradient.per_token_loss", (False, True),
+    ),
+    "tokens weighted over the batch by Megatron-LM": (
+        {"megatron": {"calculate-per-token-loss": True}}, None, (),
     ),
     "dropout on one side": ({"megatron": {"attention-dropout": 0.1}}, "attention.dropout", (0.1, 0.0)),
     "dropout on the other": ({"model": {"hidden_dropout": 0.1}}, "model.hidden_dropout", (0.0, 0.1)),

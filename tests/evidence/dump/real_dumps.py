@@ -54,7 +54,7 @@ def main(framework: str, out: Path, names: list[str]) -> None:
             worked_on = model.model.get_submodule(module.removeprefix("swiglu."))
             (_coarsen if module.startswith("swiglu.") else _enlarge)(worked_on)
         plan = _job(pair, blueprint, Options(), 0).inputs[0]
-        batch = draw.tokens(plan.seed, plan.batch, plan.sequence, plan.vocabulary, plan.avoid, plan.include)
+        batch = draw.tokens(plan)
         taken.start(model.model)
         model.backward(batch)
         taken.stop()

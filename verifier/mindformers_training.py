@@ -1,0 +1,136 @@
+"""Steps as MindSpore Transformers' trainer makes them: its cells around the network, the optimizer, the scheduler.
+
+`trainer/base_trainer.py` wraps the network in `GradAccumulationCellWithMultiOutputs` and trains it with
+`MFPipelineWithLossScaleCell`, which scales the loss, divides by the micro batches, unscales, clips and updates (1.7 to
+2.1, `wrapper/wrapper.py`).
+"""
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# The frameworks carry no types.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .patches import Patches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .blueprint import OptimizerPlan, TrainingPlan
+    from .draw import Tokens
+
+LISTED = {
+    "one-device": "the trainer's cell is told that it is the only device, and exchanges nothing",
+    "accumulation": "micro batches are added up by differentiating their sum; the compiler's pass for it is Ascend's",
+    "overflow": "numpy looks for overflow in place of Ascend's status registers",
+}
+MICRO_BATCHES = 2
+_INPUTS = ("input_ids", "labels", "loss_mask")
+
+
+class MindFormersTraining:
+    """One device's training of a network, with its optimizer."""
+
+    def __init__(self, network: Any, optimizer: Any, plan: OptimizerPlan, training: TrainingPlan) -> None:
+        from mindformers.wrapper import wrapper
+
+        self._before_update: list[Any] = []
+        ordered = wrapper.DataOrderWrapperCell(list(_INPUTS), network)
+        optimizer.register_forward_pre_hook(self._keep_gradients)
+        with _OneDevice(wrapper):
+            self._cell = wrapper.MFPipelineWithLossScaleCell(
+                wrapper.GradAccumulationCellWithMultiOutputs(ordered, MICRO_BATCHES),
+                optimizer,
+                use_clip_grad=plan.clip_norm > 0,
+                max_grad_norm=plan.clip_norm or 1.0,
+                scale_sense=_scale(training.loss_scale),
+                micro_batch_num=MICRO_BATCHES,
+            )
+        self._cell.is_distributed = False
+        self._cell.get_overflow_status = _overflowed
+        self._cell.set_train()
+
+    def _keep_gradients(self, _cell: Any, given: Any) -> None:
+        self._before_update = [gradient.asnumpy() for gradient in given[0]]
+
+    def step(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
+        """One update over the batches."""
+        from mindspore import Tensor
+
+        given = (np.concatenate(each) for each in zip(*batches, strict=True))
+        found: Any = self._cell(*map(Tensor, given))
+        loss, _overflow, _scale, rate, norm, *_more = found
+        return {
+            "loss": float(loss.asnumpy().sum()) / MICRO_BATCHES,
+            "norm": _norm(self._before_update) if norm is None else float(norm.asnumpy().sum()),
+            "rate": float(rate.asnumpy().reshape(-1)[0]),
+        }
+
+
+def average_by_batch(network: Any) -> None:
+    """Average the losses of tokens over the micro batch: eager execution cannot differentiate a sum and its count."""
+    for _name, cell in network.cells_and_names():
+        if hasattr(cell, "calculate_per_token_loss"):
+            cell.calculate_per_token_loss = False
+
+
+def later(schedule: Any, start: int) -> Any:
+    """A schedule as it goes on from a step."""
+    from mindspore.nn.learning_rate_schedule import LearningRateSchedule
+
+    class Later(LearningRateSchedule):
+        """Begins where the run has got to; some optimizers compile it, which knows no closures."""
+
+        def __init__(self, whole: Any, first: int) -> None:
+            super().__init__()
+            self.whole = whole
+            self.first = first
+
+        def construct(self, step: Any) -> Any:
+            """The rate of the step of the whole run."""
+            return self.whole(step + self.first)
+
+    return Later(schedule, start)
+
+
+class _OneDevice(Patches):
+    """What holds while the trainer's cell is made: semi-automatic parallelism over one device."""
+
+    def __init__(self, wrapper: Any) -> None:
+        super().__init__()
+        self.wrapper = wrapper
+
+    def __enter__(self) -> _OneDevice:
+        from mindspore.nn.wrap import cell_wrapper
+
+        self.put(self.wrapper, "is_legacy_model", lambda: False)
+        self.put(self.wrapper, "get_rank", lambda: 0)
+        self.put(self.wrapper, "get_group_size", lambda: 1)
+        self.put(self.wrapper, "create_group", lambda *_given: None)
+        self.put(self.wrapper, "_get_enable_parallel_optimizer", lambda: True)
+        self.put(self.wrapper.P, "AllReduce", lambda *_given, **_named: lambda value: value)
+        self.put(cell_wrapper, "_get_parallel_mode", lambda: "semi_auto_parallel")
+        return self
+
+
+def _overflowed(_status: Any, gradients: Any) -> Any:
+    from mindspore import Tensor
+
+    return Tensor(not all(bool(np.isfinite(gradient.asnumpy()).all()) for gradient in gradients))
+
+
+def _norm(gradients: Sequence[Any]) -> float:
+    return float(np.sqrt(sum(float(np.square(gradient, dtype=np.float64).sum()) for gradient in gradients)))
+
+
+def _scale(given: Any) -> Any:
+    """The loss scale as the file gives it: a number, or a class and its arguments."""
+    from mindspore import nn
+
+    if not isinstance(given, dict):
+        return float(given)
+    named = dict(given)
+    return getattr(nn, named.pop("type"))(**named)
