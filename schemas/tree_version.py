@@ -67,7 +67,7 @@ def folders_of(launch: Launch | None, path: str, cwd: str) -> list[str]:
 
 
 def _marked(framework: Framework, path: str, said: str) -> tuple[str, str] | None:
-    """The latest version that came with a file which the tree has, and that file; None where what it says is as late."""
+    """The latest version of which the tree has a file, and that file; None where what the tree says is as late."""
     for version, mark in MARKS[framework]:
         if number_of(version) <= number_of(said):
             return None
