@@ -372,10 +372,9 @@ def missing_sentence(error: Any, language: Language) -> str:
     from ..schemas.installation import install_command
 
     install = install_command("verify")
-    names = ", ".join(error.modules)
     if language == "zh":
-        return f"缺少 {names}；请运行 {install}"
-    return f"{names} not installed; {install} installs what verify needs"
+        return f"缺少 {'、'.join(error.modules)}；请运行 {install}"
+    return f"{', '.join(error.modules)} not installed; {install} installs what verify needs"
 
 
 def _rendered(
