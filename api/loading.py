@@ -6,9 +6,10 @@ import os
 from itertools import pairwise
 
 from accmap.cli.messages_compiled import say
+from accmap.mapper.recipe.values import Recipe
 from accmap.notebook import table, text
 from accmap.ownership import own, with_own_settings
-from accmap.schemas.config import Config, Framework, ReadOptions
+from accmap.schemas.config import Config, Framework, ReadOptions, Value
 from accmap.schemas.light_typing import TYPE_CHECKING, NamedTuple
 from accmap.schemas.reader import read_config
 from accmap.schemas.suggestion import suggestion
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from accmap.mapper.differences import Difference
-    from accmap.mapper.recipe.values import Recipe
     from accmap.mapper.translate.report import ReportRow
+    from accmap.mappings.names_compiled import FieldName
     from accmap.schemas.diagnostic import Language
 
     Source = str | os.PathLike[str] | Config
@@ -31,6 +32,20 @@ if TYPE_CHECKING:
 FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 _TELLING = ("approximate", "conditional", "dropped", "unresolved")
+
+
+class NamedRecipe(Recipe):
+    """A recipe that says which of its names is none of the vocabulary's."""
+
+    __slots__ = ()
+
+    def value(self, field: FieldName) -> Value:
+        """The value of a field; None where it is not known, UsageError where there is no such field."""
+        from accmap.mapper.recipe.vocabulary import vocabulary
+
+        if field not in vocabulary():
+            raise UsageError(say.vocabulary_has_no(field=field, hint=suggestion(field, vocabulary())))
+        return super().value(field)
 
 
 class Loaded(Config):
@@ -47,7 +62,14 @@ class Loaded(Config):
         """The run in the vocabulary that both frameworks share; read anew each time it is asked for."""
         from accmap.mapper.recipe.reading import recipe_of
 
-        return own(recipe_of(with_own_settings(self)))
+        return NamedRecipe(*own(recipe_of(with_own_settings(Config(*self)))))
+
+    def value(self, key: str) -> Value:
+        """The effective value of `key`; None where a YAML has none, UsageError for no argument of Megatron-LM."""
+        if self.framework == "megatron" and key not in self.settings:
+            hint = suggestion(key, self.settings)
+            raise UsageError(say.megatron_has_no(key=key, version=self.framework_version, hint=hint))
+        return super().value(key)
 
     @property
     def typed(self) -> BaseModel:
@@ -59,7 +81,7 @@ class Loaded(Config):
         if self.framework == "megatron":
             from accmap.schemas.megatron.models import model as arguments_of
 
-            return arguments_of(self.framework_version).values_of(self)
+            return arguments_of(self.framework_version).values_of(Config(*self))
         from accmap.schemas.mindformers.models import model as sections_of
 
         dialect = self.dialect if self.dialect in ("dynamic", "legacy") else "static"
@@ -112,7 +134,7 @@ def load(path: str | os.PathLike[str], options: ReadOptions | None = None) -> Lo
 
 def as_config(source: Source, options: ReadOptions | None = None) -> Config:
     """What was loaded, or the file at a path."""
-    return source if isinstance(source, Config) else load(source, options)
+    return Config(*(source if isinstance(source, Config) else load(source, options)))
 
 
 def require_word(what: str, given: str, known: Sequence[str]) -> None:

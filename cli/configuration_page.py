@@ -33,13 +33,13 @@ def _page(table: Mapping[str, Any], place: int) -> str:
 
 
 def _facts(schema: Mapping[str, Any], words: Mapping[str, Any], place: int) -> Iterator[str]:
-    kind = schema.get("type", "")
+    colon = words["colon"][place]
     if "enum" in schema:
-        yield f"- {words['one_of'][place]}: {', '.join(f'`{value}`' for value in schema['enum'])}"
+        yield f"- {words['one_of'][place]}{colon}{', '.join(f'`{value}`' for value in schema['enum'])}"
     else:
-        yield f"- {words['type'][place]}: {kind}"
+        yield f"- {words['type'][place]}{colon}{words[schema['type']][place]}"
     if schema.get("default"):
-        yield f"- {words['default'][place]}: `{schema['default']}`"
+        yield f"- {words['default'][place]}{colon}`{schema['default']}`"
 
 
 def products() -> dict[str, str]:

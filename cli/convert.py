@@ -17,7 +17,7 @@ from ..schemas.refused import require_accepted
 from .accepting import accepted_losses, close_report
 from .exit_codes import BAD
 from .inputs import a_run, load, opened, read_input
-from .loss_report import print_obstacles, print_problems, print_report
+from .loss_report import print_obstacles, print_problems, print_report, tell_written
 from .messages_compiled import say
 from .parsing import UsageError
 
@@ -77,6 +77,7 @@ def run(
     print_obstacles(output or update or translation.source, stops, lang)
     print_problems(config, lang)
     print_report(translation, lang)
+    tell_written(new_files, lang)
     code = close_report(translation.rows, accepted, lang, strict=strict)
     return BAD if stops or config.purpose is not None else code
 
@@ -112,6 +113,7 @@ def _model_alone(
         emit(composed(text))
     print_problems(config, language)
     print_report(made.translation, language)
+    tell_written(files, language)
     code = close_report(made.translation.rows, accepted, language, strict=strict)
     return code if config.purpose is None else BAD
 

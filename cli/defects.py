@@ -39,6 +39,7 @@ _HEADINGS = {
     "changed": ("Values that change with the version alone", "仅因版本而改变的取值"),
 }
 _NOTHING = ("nothing", "无")
+_NO_DEFECT = ("no known defect", "没有已知缺陷")
 _STYLE = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
@@ -229,4 +230,4 @@ def _list(found: Iterable[Diagnostic], language: Language) -> None:
         place = "" if one.span is None else f":{one.span.line}:{one.span.column}"
         say(f"  {painted(one.kind.code, _STYLE[one.kind.severity], colour)} {place} {one.message(language)}")
     if not listed:
-        say(f"  {_NOTHING[language == 'zh']}")
+        say(f"  {_NO_DEFECT[language == 'zh']}")

@@ -19,7 +19,7 @@ from .messages_compiled import say
 from .parsing import UsageError
 from .proposing import candidate, proposals
 from .searching import below
-from .steps import Clock, Steps
+from .steps import at_step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,7 @@ def run(
         raise UsageError(say.init_takes_a_folder(folder=folder))
     target = os.path.join(folder, NAMES[0])
     _require_none(folder, target, force=force)
-    scripts, yamls, others = _candidates(folder, options, lang)
+    scripts, yamls, others = _candidates(folder, options)
     found = proposals(scripts, yamls)
     _show(found, (len(scripts), len(yamls), others), lang)
     if not found.pairs:
@@ -73,15 +73,13 @@ def _require_none(folder: str, target: str, *, force: bool) -> None:
         raise UsageError(say.configured_already(path=os.path.normpath(known), target=os.path.normpath(target)))
 
 
-def _candidates(folder: str, options: ReadOptions, language: Language) -> tuple[list[Candidate], list[Candidate], int]:
+def _candidates(folder: str, options: ReadOptions) -> tuple[list[Candidate], list[Candidate], int]:
     """The training files of a tree by framework, and how many others only looked like it."""
     sides: dict[str, list[Candidate]] = {"megatron": [], "mindformers": []}
     others = 0
-    with Clock(language):
-        paths = sorted(below(folder))
-    steps = Steps(len(paths))
+    paths = sorted(below(folder))
     for number, path in enumerate(paths):
-        steps.tell(number, path, language)
+        at_step(number, len(paths), path)
         name = os.path.relpath(path, folder).replace(os.sep, "/")
         try:
             config = read_config(path, options)

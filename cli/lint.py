@@ -98,7 +98,7 @@ def run(
     # What a search finds, or git says, may be something else the next time.
     searched = not files or not is_plain(files)
     repeatable = wishes.repeatable and not searched
-    files = _asked_for(files, wishes, lang, searched=searched)
+    files = _asked_for(files, wishes, searched=searched)
     reader = Reader(stdin_name, digests=repeatable, encoding=options.encoding)
     found = (
         Configuration()
@@ -140,14 +140,12 @@ def _start(files: Sequence[str], stdin_name: str | None) -> str:
     return os.path.join(first, "") if os.path.isdir(first) else first
 
 
-def _asked_for(files: Sequence[str], wishes: Wishes, language: Language, *, searched: bool) -> Sequence[str]:
+def _asked_for(files: Sequence[str], wishes: Wishes, *, searched: bool) -> Sequence[str]:
     """The files that are looked at; without any word about them, those of this folder."""
     if searched:
         from .searching import found_files
-        from .steps import Clock
 
-        with Clock(language, quiet=wishes.quiet):
-            files = found_files(files or (".",))
+        files = found_files(files or (".",))
     if wishes.since is not None and files:
         from .changed import changed_since
 
@@ -186,14 +184,11 @@ def _linted(settings: Settings, files: Sequence[str], reader: Reader, wishes: Wi
             jobs,
             reader,
             with_subjects=wishes.needs_subjects,
-            language=language,
-            quiet=wishes.quiet,
-            ahead=alone,
+            ahead=language if alone else None,
         )
         if report is not None:
             return report
-    told_in = None if wishes.quiet else language
-    return lint(settings, files, reader, with_subjects=wishes.needs_subjects, told_in=told_in)
+    return lint(settings, files, reader, with_subjects=wishes.needs_subjects)
 
 
 def _mended(
@@ -315,7 +310,10 @@ def _codes(given: Sequence[str]) -> tuple[str, ...]:
 def _language(found: Configuration, lang: Language) -> Language:
     chosen = found.text("lang")
     if chosen is not None and "ACCMAP_LANG" not in os.environ and "--lang" not in " ".join(sys.argv):
-        return cast("Language", chosen)
+        from .steps import told_in
+
+        lang = cast("Language", chosen)
+        told_in(lang)
     return lang
 
 

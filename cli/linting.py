@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..rules.subject import Side, Subject
     from ..schemas.border.outgoing import Outgoing
     from ..schemas.config import Basis
-    from ..schemas.diagnostic import Diagnostic, Language
+    from ..schemas.diagnostic import Diagnostic
     from ..schemas.source import SourceText
     from .lint_inputs import Reader, Settings
 
@@ -79,25 +79,18 @@ def lint(
     reader: Reader,
     *,
     with_subjects: bool = False,
-    told_in: Language | None = None,
 ) -> Report:
-    """Every finding about the files, in their pairs; what was read from them only `with_subjects`.
-
-    How far it is with many files is `told_in` a language.
-    """
+    """Every finding about the files, in their pairs; what was read from them only `with_subjects`."""
     gathering = Gathering(files, settings, reader)
-    steps = None
-    if told_in is not None and len(files) > _FEW:
-        from .steps import Steps
-
-        steps = Steps(len(files))
     found: list[Diagnostic] = []
     subjects: list[Subject] = []
     crashed = False
     versions: dict[str, Basis] = {}
     for group in gathering.groups():
-        if steps is not None and told_in is not None:
-            steps.tell(len(gathering.files), group[0].config.file, told_in)
+        if len(files) > _FEW:
+            from .steps import at_step
+
+            at_step(len(gathering.files), len(files), group[0].config.file)
         versions.update({side.config.file: side.config.basis for side in group})
         outcome, failed = checked(group, settings)
         found += outcome

@@ -10,9 +10,10 @@ from ..mappings.messages_compiled import say as of_rows
 from ..schemas.border.outgoing import painted, tell
 from ..schemas.config import Basis
 from ..schemas.light_typing import TYPE_CHECKING
+from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..mapper.translate.report import ReportRow
     from ..mapper.translate.starting import Obstacle
@@ -77,6 +78,12 @@ def print_obstacles(file: str, obstacles: Sequence[Obstacle], language: Language
         line = _STOPS[chinese].format(file=file, why=obstacle.message(language))
         more = "" if obstacle.instead is None else _INSTEAD[chinese].format(instead=obstacle.instead)
         tell(painted(line, "red", colour) + more)
+
+
+def tell_written(names: Iterable[str], language: Language) -> None:
+    """Which files were written, whatever is said of what they lack."""
+    for name in names:
+        tell(say.file_written(name=name).text(language))
 
 
 def print_report(translation: Translation, language: Language) -> None:

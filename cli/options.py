@@ -50,8 +50,8 @@ class Command(NamedTuple):
     reads: bool = True
     takes_flags: bool = False
     """Whether an operand may be a flag of another program: `accmap explain --num-layers`."""
-    told_of: bool = False
-    """Whether it may take long without saying anything: how long it has taken is told then, unless `--quiet`."""
+    runs_others: bool = False
+    """Whether it runs other commands on the same terminal, which tell there how far they are."""
 
 
 READING = (
@@ -162,6 +162,8 @@ LANGUAGE = Option(
     "消息语言；也可用 ACCMAP_LANG 设置。",
     choices=("en", "zh"),
 )
+
+QUIET = Option(("--quiet", "-q"), "No progress on stderr.", "不在 stderr 显示进度。", kind="flag")
 
 
 def output_format(*choices: str) -> Option:
@@ -455,6 +457,7 @@ COMMANDS: dict[str, Command] = {
                 Option(("--yes", "-y"), "Write without a question.", "不经询问直接写出。", kind="flag"),
                 Option(("--profile",), "What the pairs are for.", "配对的用途。", choices=("align", "train")),
                 Option(("--force",), "Replace the configuration.", "替换已有配置。", kind="flag"),
+                QUIET,
                 LANGUAGE,
             ),
         ),
@@ -596,7 +599,7 @@ COMMANDS: dict[str, Command] = {
                 ),
                 Option(("--output", "-o"), "Write to a file.", "写入文件。", metavar="FILE"),
                 Option(("--force",), "Overwrite the output file.", "覆盖输出文件。", kind="flag"),
-                Option(("--quiet",), "No progress on stderr.", "不在 stderr 上显示进度。", kind="flag"),
+                QUIET,
                 LANGUAGE,
             ),
         ),

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Language
 
 _WORDS = {
-    "written": ("written", "已写出"),
     "step": ("step {number} of {last} ({name}): {text}", "第 {number}/{last} 级（{name}）：{text}"),
     "same": ("nothing in this run comes back at this step", "该级没有需要恢复的内容"),
 }
@@ -113,4 +112,4 @@ def _page(pair: Pair, names: Sequence[str], language: Language) -> None:
         before, after = (json.dumps(json_value(value), ensure_ascii=False) for value in (change.before, change.after))
         say(f"  {change.field}  {before} -> {after}  {painted(change.reason(language), 'dim', colour)}")
     for name in names:
-        say(f"{word('written')}: {name}")
+        say(usage.file_written(name=name).text(language))

@@ -45,6 +45,8 @@ _PRETRAINING = frozenset(("pretrain", "pretraining"))
 _FINE_TUNING = frozenset(("finetune", "finetuning", "tune", "tuning", "sft", "lora", "dpo"))
 _OTHER_SENSES = frozenset(("vl", "vlm", "omni", "mm", "multimodal", "vision", "audio"))
 """A language model and one that sees or hears have the same sizes, and are not the same."""
+_A_NUMBER = re.compile(r"[a-z]?\d+[a-z]?")
+"""36b, a3b, 4k, v2: two models of one size are not one model."""
 _ONE_SPELLING = (
     (re.compile(r"([a-z])[_-]?v(?=\d)"), r"\1"),  # deepseek_v3, deepseekv3, deepseek3
     (re.compile(r"([a-z])(\d)[._](\d)(?![\da-z])"), r"\1\2\3"),  # qwen2.5, qwen2_5, qwen25
@@ -143,14 +145,15 @@ def _fit(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> Fit | Non
     equal, other = _sizes(script, yaml)
     if _are_other_models(script, yaml):
         return None
-    names = len(script.words & yaml.words)
+    names = script.words & yaml.words
+    of_one_name = any(_A_NUMBER.fullmatch(word) is None for word in names)
     together = os.path.dirname(script.path) == os.path.dirname(yaml.path) and os.path.dirname(script.path) in alone
     known_by_size = equal >= _LEAST_SIZES and not other
     contradicted = other > equal or (not together and _LEAST_SIZES * other > equal)
-    if not known_by_size and (contradicted or not (names or together)):
+    if not known_by_size and (contradicted or not (of_one_name or together)):
         return None
     apart = -len(script.words ^ yaml.words)
-    return equal - 2 * other + 2 * together, not _are_other_stages(script, yaml), names, apart
+    return equal - 2 * other + 2 * together, not _are_other_stages(script, yaml), len(names), apart
 
 
 def _are_other_models(script: Candidate, yaml: Candidate) -> bool:

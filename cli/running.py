@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from ..schemas.border.outgoing import tell, tell_crash
 from ..schemas.border.regular import exchange_inputs
@@ -14,7 +15,7 @@ from ..schemas.named_module import named_module
 from .branches import branches_of
 from .exit_codes import BROKEN, UNUSABLE
 from .messages_compiled import say
-from .options import Command, reading_of
+from .options import QUIET, Command, reading_of
 from .parsing import Parsed, UsageError, counts_from_one
 
 if TYPE_CHECKING:
@@ -48,9 +49,12 @@ def _run(command: Command, parsed: Parsed) -> int:
             values["options"] = check_versions(read_options(reading, parsed.files))
             values["stdin_name"] = reading["stdin_filename"]
         module = named_module(command.module, __package__)
-        if command.told_of:
-            return _told_of(module, parsed.files, values)
-        return module.run(parsed.files, **values)
+        if not _is_told_of(command, parsed.files, values):
+            return module.run(parsed.files, **values)
+        from .steps import Clock
+
+        with Clock(values["lang"]):
+            return module.run(parsed.files, **values)
     except UnreadableError as error:
         report(error, values["lang"])  # pyright: ignore[reportArgumentType]
         return UNUSABLE
@@ -75,13 +79,15 @@ def _run(command: Command, parsed: Parsed) -> int:
         return _bug(error, str(values["lang"]))
 
 
-def _told_of(module: Any, files: Sequence[str], values: dict[str, Any]) -> int:
-    """Run a command that may take long; one that goes on until it is interrupted shows its answers instead."""
-    from .steps import Clock
+def _is_told_of(command: Command, files: Sequence[str], values: dict[str, Any]) -> bool:
+    """Whether somebody wants to know how far a command is that takes long.
 
-    quiet = values.pop("quiet")
-    with Clock(values["lang"], quiet=quiet or bool(values.get("follow"))):
-        return module.run(files, **values)
+    One that goes on until it is interrupted shows its answers instead, and what is typed in is not written over.
+    """
+    quiet = values.pop("quiet") if QUIET in command.options else values.get("quiet", False)
+    if quiet or command.runs_others or not sys.stderr.isatty() or values.get("follow") or values.get("watch"):
+        return False
+    return not ("-" in files and sys.stdin.isatty())
 
 
 def report(error: UnreadableError, language: Language) -> None:

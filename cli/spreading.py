@@ -11,7 +11,7 @@ from ..schemas.light_typing import TYPE_CHECKING
 from .lint_inputs import Reader
 from .linting import lint
 from .pairing import Gathering
-from .steps import Steps
+from .steps import at_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,14 +29,12 @@ def spread(
     reader: Reader,
     *,
     with_subjects: bool,
-    language: Language,
-    quiet: bool = False,
-    ahead: bool = False,
+    ahead: Language | None = None,
 ) -> Report | None:
     """The report over all files; None where they are too few to be worth a process each.
 
-    What the processes read is noted in `reader`; how far they are is told in `language`, unless `quiet`. Where JSON of
-    the findings alone is wanted, `ahead`, each process writes its own, and keeps the texts of its files to itself.
+    What the processes read is noted in `reader`. Where JSON of the findings alone is wanted, each process writes its
+    own `ahead`, in that language, and keeps the texts of its files to itself.
     """
     from functools import partial
     from multiprocessing import get_context
@@ -44,16 +42,15 @@ def spread(
     groups = named_groups(files, settings)
     if len(groups) < 2 or "-" in files:
         return None
-    work = partial(_one, settings, with_subjects, reader.digests, language if ahead else None)
+    work = partial(_one, settings, with_subjects, reader.digests, ahead)
     # The first group is read here: what that loads, the processes that are split off have.
     answers = [work(groups[0])]
     with get_context().Pool(min(jobs, len(groups))) as pool:
         # Few at a time, so that none waits for another's share, and what was done last can be told.
-        steps, few = Steps(len(groups)), max(1, min(16, len(groups) // (jobs * 4)))
+        few = max(1, min(16, len(groups) // (jobs * 4)))
         for answer in pool.imap(work, groups[1:], chunksize=few):
             answers.append(answer)
-            if not quiet:
-                steps.tell(len(answers), groups[len(answers) - 1][0], language)
+            at_step(len(answers), len(groups), groups[len(answers) - 1][0])
     for _, read, names in answers:
         reader.read.update(read)
         for name in names:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from time import monotonic
 
-from ..schemas.border.outgoing import tell, transient
+from ..schemas.border.outgoing import await_answer, transient
 from ..schemas.border.regular import latest_input
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.message import verbatim
@@ -15,38 +16,41 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from ..schemas.diagnostic import Language
+    from ..schemas.message import Words
 
 QUIET = 1.0
-"""Seconds in which nothing is told."""
+"""Seconds in which nothing is told, and between two lines."""
 _COLUMNS = 70
+_busy_with: list[Words | None] = [None]
+_language: list[Language] = ["en"]
 
 
-class Steps:
-    """Work of so many steps; a line every second of it."""
+def busy_with(what: Words) -> None:
+    """Note what a command is at, in better words than the file that was opened last."""
+    _busy_with[0] = what
 
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._next = monotonic() + QUIET
-        self._heard = sys.stderr.isatty()
 
-    def tell(self, number: int, what: str, language: Language) -> None:
-        """Say at which step the work is, where nothing was said for a second."""
-        if self._heard and monotonic() >= self._next:
-            self._next = monotonic() + QUIET
-            tell(say.step_of(number=number, total=self._total, what=verbatim(what)).text(language))
+def at_step(number: int, total: int, what: str) -> None:
+    """Note at which of so many steps a command is."""
+    busy_with(say.step_of(number=number, total=total, what=verbatim(what)))
+
+
+def told_in(language: Language) -> None:
+    """Have it told in a language, where a configuration names another one."""
+    _language[0] = language
 
 
 class Clock:
-    """Work whose steps nobody counts: a line that says, every second, how long it has taken and at which file it is.
+    """Work of a command: a line that says, every second, how long it has taken and what it is at.
 
     The system wakes the main thread for it, so that no work is slowed, one that takes long in a single file is told
     of too, and the process can still be split (no thread stands in the way of `logs`). Where there is no such alarm
     (Windows, another thread than the main one, an alarm of somebody else's) nothing is told.
     """
 
-    def __init__(self, language: Language, *, quiet: bool = False) -> None:
-        self._language: Language = language
-        self._heard = not quiet and sys.stderr.isatty()
+    def __init__(self, language: Language) -> None:
+        told_in(language)
+        self._heard = sys.stderr.isatty()
         self._began = monotonic()
 
     def __enter__(self) -> None:
@@ -62,6 +66,8 @@ class Clock:
         )
         if not self._heard:
             return
+        _busy_with[0] = None
+        await_answer()
         try:
             signal.signal(signal.SIGALRM, self._tell)
         except ValueError:  # only the main thread hears it
@@ -82,10 +88,11 @@ class Clock:
     def _tell(self, _number: int, _frame: FrameType | None) -> None:
         from .terminal import shortened
 
-        what = verbatim(latest_input())
-        said = say.so_long(seconds=round(monotonic() - self._began), what=what).text(self._language)
+        what = _busy_with[0] or verbatim(latest_input())
+        said = say.so_long(seconds=round(monotonic() - self._began), what=what).text(_language[0])
+        columns = _columns()
         try:
-            transient(shortened(said, _COLUMNS), _COLUMNS)
+            transient(shortened(said, columns), columns)
             sys.stderr.flush()
         except RuntimeError:  # the alarm went off amid another line
             return
@@ -93,3 +100,12 @@ class Clock:
             import signal
 
             signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _columns() -> int:
+    """A line that the terminal would break could not be taken away."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        return _COLUMNS
+    return min(_COLUMNS, columns - 1) if columns > 1 else _COLUMNS  # 0 where nobody has told the terminal its size

@@ -20,9 +20,10 @@ from .exit_codes import BAD, FINE, UNUSABLE
 from .inputs import a_run, read_input
 from .messages_compiled import say
 from .parsing import UsageError, counts_from_one
+from .steps import busy_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from typing import Any
 
     from ..mapper.recipe.values import Recipe
@@ -69,7 +70,6 @@ def run(
     memory: int | None = None,
     output: str | None = None,
     force: bool = False,
-    quiet: bool = False,
     lang: Language = "en",
     **sizes: int | None,
 ) -> int:
@@ -92,11 +92,8 @@ def run(
         "sources": {framework: folder for framework, folder in named if folder},
         "closest": closest,
     }
-    progress = _silent if quiet else _say
     try:
-        found, findings, configs = verified(
-            files, options, chosen_options, stdin_name, prepared=prepare, progress=progress, language=lang
-        )
+        found, findings, configs = verified(files, options, chosen_options, stdin_name, prepared=prepare, language=lang)
     except MissingFrameworkError as error:
         tell(f"accmap: {missing_sentence(error, lang)}")
         return UNUSABLE
@@ -116,7 +113,6 @@ def verified(
     stdin_name: str | None = None,
     *,
     prepared: bool = False,
-    progress: Callable[[str], None] | None = None,
     language: Language = "en",
 ) -> tuple[Verification, Sequence[Diagnostic], Sequence[Config]]:
     """What both models say of a pair, what the linter reports of it, and its files as they were read."""
@@ -124,13 +120,13 @@ def verified(
 
     texts = [read_input(name, stdin_name) for name in names]
     configs = _trained(texts, options)
-    against, said, store = chosen.get("against"), progress or _silent, _store()
+    against, store = chosen.get("against"), _store()
     a, b = _pair(configs, against)
     if prepared:
         given: Collection[str] = chosen.get("sources", ())
-        _prepare([config for config in (a, b) if config.framework not in given], store, language, said)
+        _prepare([config for config in (a, b) if config.framework not in given], store, language)
     every: dict[str, Any] = {"store": store, **chosen}
-    found = verify(a, b, Options(**every), progress=said, language=language)
+    found = verify(a, b, Options(**every), progress=busy_with, language=language)
     if against or found.verdict == "not-verifiable":
         return found, (), configs
     findings = findings_of(configs, texts)
@@ -340,7 +336,7 @@ def _store() -> str | None:
     return None if above is None else os.path.join(above, "frameworks")
 
 
-def _prepare(configs: Sequence[Config], store: str | None, language: Language, said: Callable[[str], None]) -> None:
+def _prepare(configs: Sequence[Config], store: str | None, language: Language) -> None:
     """Download what is not here; what cannot be is told, and by the verdict."""
     from ..verifier.installations import chosen, wheel_of
     from ..verifier.prepare import prepare
@@ -352,7 +348,7 @@ def _prepare(configs: Sequence[Config], store: str | None, language: Language, s
         wheel = wheel_of(framework, config.framework_version)
         here, _why = chosen(config.basis, source=None, store=store, closest=False)
         if here is None and wheel is not None:
-            prepare(framework, wheel, store, lambda line: said(line.text(language)))
+            prepare(framework, wheel, store, lambda line: tell(f"accmap verify: {line.text(language)}"))
 
 
 def _sizes(given: dict[str, int | None]) -> dict[str, int]:
@@ -378,10 +374,9 @@ def missing_sentence(error: Any, language: Language) -> str:
     from ..schemas.installation import install_command
 
     install = install_command("verify")
-    names = ", ".join(error.modules)
     if language == "zh":
-        return f"缺少 {names}；请运行 {install}"
-    return f"{names} not installed; {install} installs what verify needs"
+        return f"缺少 {'、'.join(error.modules)}；请运行 {install}"
+    return f"{', '.join(error.modules)} not installed; {install} installs what verify needs"
 
 
 def _rendered(
@@ -417,11 +412,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(entry) for entry in value]  # pyright: ignore[reportUnknownVariableType]
     return value
-
-
-def _say(line: str) -> None:
-    tell(f"accmap verify: {line}")
-
-
-def _silent(_line: str) -> None:
-    pass

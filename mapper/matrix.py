@@ -16,6 +16,7 @@ from .recipe.vocabulary import COMPUTED, vocabulary
 from .row_words import (
     LOSS,
     behaviour,
+    beside_chinese,
     conditions,
     differs_from_guide,
     megatron_names,
@@ -28,7 +29,7 @@ from .row_words import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..mappings.tables import Row, Side
+    from ..mappings.tables import Condition, Row, Side
     from ..schemas.diagnostic import Language
 
 FILES: dict[Language, str] = {"en": "matrix.md", "zh": "matrix.zh-CN.md"}
@@ -132,8 +133,8 @@ _NOTHING = "–"
 _ALSO = ("also read: {names}", "也读取：{names}")
 _STATIC = ("static: {text}", "静态图：{text}")
 _DYNAMIC = ("dynamic: {text}", "动态图：{text}")
-_ONLY = ("Where {text}.", "适用于 {text}。")
-_IF = ("If {when}: {text}", "若 {when}：{text}")
+_ONLY = ("Where {text}.", "适用于{text}。")
+_IF = ("If {when}: {text}", "若{when}：{text}")
 _SOURCES = ("Sources: {text}", "来源：{text}")
 _STATIC_MODEL, _DYNAMIC_MODEL = "model.model_config.", "model."
 _MANY = 12
@@ -228,11 +229,16 @@ def _remarks(row: Row, language: Language) -> str:
     place = 1 if language == "zh" else 0
     parts = [row.zh if place else row.en] if row.en else []
     if row.only:
-        parts.append(_ONLY[place].format(text=conditions(row.only, language)))
+        parts.append(_ONLY[place].format(text=_conditions(row.only, language)))
     for caveat in row.caveats:
         text = (caveat.zh if place else caveat.en).replace("{", "").replace("}", "")
-        parts.append(_IF[place].format(when=conditions(caveat.when, language), text=text))
+        parts.append(_IF[place].format(when=_conditions(caveat.when, language), text=text))
     return " ".join(dict.fromkeys(parts))
+
+
+def _conditions(given: Sequence[Condition], language: Language) -> str:
+    said = conditions(given, language)
+    return beside_chinese(said) if language == "zh" else said
 
 
 def _quantities(language: Language) -> Iterator[str]:

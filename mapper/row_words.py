@@ -151,7 +151,12 @@ def conditions(given: Sequence[Condition], language: Language) -> str:
             value = str(operand)
         ends = (operand[0], shown_value(operand[-1])) if isinstance(operand, tuple) and operand else ("", "")
         parts.append(_COMPARISONS[comparison][place].format(field=field, value=value, first=ends[0], last=ends[1]))
-    return ("，且 " if place else " and ").join(parts)
+    return "，且".join([parts[0], *map(beside_chinese, parts[1:])]) if place and parts else " and ".join(parts)
+
+
+def beside_chinese(text: str) -> str:
+    """What follows a Chinese word: Latin letters stand apart from it."""
+    return f" {text}" if text[:1].isascii() else text
 
 
 def caveat_words(caveat: Caveat, language: Language) -> str:
@@ -166,7 +171,7 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
             target += " " + words[place].format(version=version)
     sentence = (caveat.zh if place else caveat.en).replace("{", "").replace("}", "")
     if place:
-        return f"{target}，若 {when}（{caveat.status}）：{sentence}"
+        return f"{target}，若{beside_chinese(when)}（{caveat.status}）：{sentence}"
     return f"{target}, where {when} ({caveat.status}): {sentence}"
 
 

@@ -1,7 +1,7 @@
 """The version of the framework whose source tree a file stands in, or whose folder a launch changes to.
 
 Megatron-LM says its version in `megatron/core/package_info.py` (0.12-0.19), MindSpore Transformers in
-`mindformers/__init__.py` (1.6-2.1).
+`mindformers/__init__.py` (1.6-2.1); its development branch (2026-07) still says 1.9.0 there, and has the code of 2.1.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import os
 
 from .diagnostic import UnreadableError
 from .light_typing import TYPE_CHECKING
+from .versions import number_of
+from .versions_compiled import MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,7 +30,7 @@ _LEVELS = 7
 def tree_version(
     framework: Framework, folders: Iterable[str], open_file: Callable[[str], SourceText]
 ) -> tuple[str, str] | None:
-    """The version of the nearest tree at or above one of the folders, and the file that says it."""
+    """The version of the nearest tree at or above one of the folders, and the file that says it or came with it."""
     name = _NAMES[framework]
     seen: set[str] = set()
     for folder in folders:
@@ -41,7 +43,7 @@ def tree_version(
             if os.path.isfile(path):
                 found = _said(framework, path, open_file)
                 if found is not None:
-                    return found, path
+                    return _marked(framework, path, found) or (found, path)
             above = os.path.dirname(here)
             if above == here:
                 break
@@ -62,6 +64,17 @@ def folders_of(launch: Launch | None, path: str, cwd: str) -> list[str]:
     if path != "-":
         folders.append(os.path.dirname(os.path.join(cwd, path)))
     return folders
+
+
+def _marked(framework: Framework, path: str, said: str) -> tuple[str, str] | None:
+    """The latest version of which the tree has a file, and that file; None where what the tree says is as late."""
+    for version, mark in MARKS[framework]:
+        if number_of(version) <= number_of(said):
+            return None
+        file = os.path.join(os.path.dirname(path), *mark.split("/"))
+        if os.path.isfile(file):
+            return version, file
+    return None
 
 
 def _said(framework: Framework, path: str, open_file: Callable[[str], SourceText]) -> str | None:

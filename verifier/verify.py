@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..mapper.modules import fields_of
 from ..schemas.installation import install_command
+from ..schemas.message import verbatim
 from . import comparison, dimensions, exercise, installations, localise, megatron_side, mindformers_side
 from .blueprint import Blueprint, InputPlan, Job
 from .comparison import Comparison
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ..schemas.config import Config
+    from ..schemas.message import Words
     from .rates import Rates
 
 Verdict = Literal["match", "partial", "mismatch", "not-verifiable"]
@@ -233,7 +235,7 @@ def verify(
     options: Options | None = None,
     *,
     workers: Workers | None = None,
-    progress: Callable[[str], None] = lambda _line: None,
+    progress: Callable[[Words], None] = lambda _line: None,
     language: str = "en",
 ) -> Verification:
     """Build both models small, run them on the same weights and tokens, and compare."""
@@ -467,7 +469,7 @@ class _Found(NamedTuple):
         return "mismatch" if any(one.disagreeing() for one in self.compared) else "match"
 
 
-def _seeds_run(pair: _Pair, options: Options, processes: list[Worker], progress: Callable[[str], None]) -> _Found:
+def _seeds_run(pair: _Pair, options: Options, processes: list[Worker], progress: Callable[[Words], None]) -> _Found:
     compared: list[Comparison] = []
     near_ties: list[int] = []
     answers: list[WorkerAnswer] = []
@@ -488,14 +490,14 @@ def _seeds_run(pair: _Pair, options: Options, processes: list[Worker], progress:
             continue
         compared.append(one)
         if one.disagreeing():
-            progress("a difference: looking for the module")
+            progress(say.looking_for_the_module())
             divergence = _locate(pair, jobs, one, processes, progress)
             return _Found(tuple(compared), answers, {}, divergence, tuple(near_ties))
     return _Found(tuple(compared), answers, {}, None, tuple(near_ties))
 
 
 def _run(
-    pair: _Pair, options: Options, workers: Workers, progress: Callable[[str], None], language: str
+    pair: _Pair, options: Options, workers: Workers, progress: Callable[[Words], None], language: str
 ) -> Verification:
     copies = (0, 1) if pair.sides[0] == pair.sides[1] else (0, 0)
     processes = [
@@ -562,7 +564,7 @@ def _is_near_tie(
     compared: Comparison,
     seed: int,
     processes: list[Worker],
-    progress: Callable[[str], None],
+    progress: Callable[[Words], None],
 ) -> bool:
     """Whether two experts of almost the same score are all that a disagreement comes from.
 
@@ -573,7 +575,7 @@ def _is_near_tie(
     if any(stage in wrong for stage in ("structure", "initialisation", "clipping", "optimizer", "rates")):
         return False
     for other in _OTHER_SEEDS:
-        progress("a difference: trying other weights and tokens, in case of a tie between experts")
+        progress(say.trying_other_weights())
         jobs = [_job(pair, blueprint, options, seed + other) for blueprint in pair.blueprints]
         again = _both(processes, jobs, pair.sides, progress)
         answers = [one for one in again if isinstance(one, WorkerAnswer)]
@@ -618,19 +620,34 @@ def _staged(compared: Comparison, stage: Stage) -> Comparison:
     return compared
 
 
+def _stage(name: str) -> Words:
+    """What a framework's process is busy with, by the name that it says."""
+    known = {
+        "imported": say.stage_imported(),
+        "building": say.stage_building(),
+        "gradients": say.stage_gradients(),
+        "steps": say.stage_steps(),
+        "learning rates": say.stage_learning_rates(),
+        "padding token": say.stage_padding_token(),
+        "optimizer probe": say.stage_optimizer_probe(),
+        "tracing": say.stage_tracing(),
+    }
+    return known.get(name, verbatim(name))
+
+
 def _both(
-    processes: list[Worker], jobs: list[Job], sides: tuple[str, str], progress: Callable[[str], None]
+    processes: list[Worker], jobs: list[Job], sides: tuple[str, str], progress: Callable[[Words], None]
 ) -> list[WorkerAnswer | WorkerFailure]:
     for process, job in zip(processes, jobs, strict=True):
         process.ask(job)
     return [
-        process.answer(lambda stage, side=side: progress(f"{side}: {stage}"))
+        process.answer(lambda stage, side=side: progress(say.side_at(side=verbatim(side), stage=_stage(stage))))
         for process, side in zip(processes, sides, strict=True)
     ]
 
 
 def _locate(
-    pair: _Pair, jobs: list[Job], compared: Comparison, processes: list[Worker], progress: Callable[[str], None]
+    pair: _Pair, jobs: list[Job], compared: Comparison, processes: list[Worker], progress: Callable[[Words], None]
 ) -> localise.Divergence | None:
     known = localise.without_trace(compared)
     if known is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ...evidence.dump.compare_next import next_dump, settings_behind
 from ...evidence.dump.messages_compiled import say
-from ...schemas.border.outgoing import csv_text, emit, json_text, tell
+from ...schemas.border.outgoing import csv_text, emit, json_text
 from ...schemas.border.writing import standing_already, write_text
 from ...schemas.diagnostic import UnreadableError, finding
 from ...schemas.json_values import json_value
@@ -23,6 +23,7 @@ from ..advisories import fitting, met
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
 from ..parsing import UsageError, counts_from_one
+from ..steps import at_step
 
 if TYPE_CHECKING:
     from ...evidence.dump.compare import Comparison
@@ -74,7 +75,6 @@ def run(
     tree: bool = False,
     output: str | None = None,
     force: bool = False,
-    quiet: bool = False,
     lang: Language = "en",
 ) -> int:
     """Compare and print."""
@@ -95,9 +95,7 @@ def run(
     if len(files) == 1:
         answer, code = _table_answer(files[0], judge, configs, lang)
     else:
-        chosen = _Chosen(
-            mapping, step, rank, tuple(only), jobs or _processors(), _silent if quiet else _say, lang, tree
-        )
+        chosen = _Chosen(mapping, step, rank, tuple(only), jobs or _processors(), lang, tree)
         answer, code = _dump_answer(files[0], files[1], chosen, judge, configs)
     text = _rendered(answer, format, lang, everything=all)
     if output is None:
@@ -113,21 +111,12 @@ class _Chosen(NamedTuple):
     rank: int | None
     only: tuple[str, ...]
     jobs: int
-    progress: Any
     language: Language
     tree: bool = False
 
 
 def _processors() -> int:
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-
-
-def _say(line: str) -> None:
-    tell(f"accmap dump compare: {line}")
-
-
-def _silent(_line: str) -> None:
-    pass
 
 
 def _configs(names: Sequence[str], options: ReadOptions, stdin_name: str | None) -> list[tuple[Config, Any]]:
@@ -182,13 +171,11 @@ def _compared(
     together = min(chosen.jobs, len(pairs))
 
     def compared(pair: tuple[Place, Place]) -> Comparison:
-        if len(pairs) > 1:
-            chosen.progress(f"step {pair[0].step}, rank {pair[0].rank}")
         trees = [inside(read_tree(place), chosen.only) for place in pair]
         for name, tree in zip(roots, trees, strict=True):
             _require_units(name, tree, chosen.only)
         jobs = max(1, chosen.jobs // together)
-        return compare_trees(*trees, mapping=names, judge=judge, jobs=jobs, progress=chosen.progress)
+        return compare_trees(*trees, mapping=names, judge=judge, jobs=jobs, progress=at_step)
 
     with ThreadPoolExecutor(together) as pool:
         for at in range(0, len(pairs), together):

@@ -5,7 +5,7 @@ They stand in a table of their own so that a lint, which runs before every launc
 
 from __future__ import annotations
 
-from ..options import LANGUAGE, READING, Command, Option, output_format
+from ..options import LANGUAGE, QUIET, READING, Command, Option, output_format
 
 _WEIGHTS_CONFIG = Option(
     ("--config",),
@@ -17,8 +17,6 @@ _WEIGHTS_CONFIG = Option(
 
 _VERSIONS = tuple(option for option in READING if option.names[0] in ("--megatron", "--mindformers"))
 """Of a command whose own options would stand in the way of the other reading options."""
-
-_QUIET = Option(("--quiet", "-q"), "No progress on stderr.", "不在 stderr 显示进度。", kind="flag")
 
 EVIDENCE_COMMANDS: dict[str, Command] = {
     command.name: command
@@ -83,11 +81,10 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                 Option(("--follow",), "Go on while the logs grow.", "日志增长时持续更新。", kind="flag"),
                 Option(("--output", "-o"), "Write to a file.", "写入文件。", metavar="FILE"),
                 Option(("--force",), "Overwrite the output file.", "覆盖输出文件。", kind="flag"),
-                _QUIET,
+                QUIET,
                 LANGUAGE,
             ),
             reads=False,
-            told_of=True,
         ),
         Command(
             "dump config",
@@ -218,7 +215,7 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                 ),
                 Option(("--output", "-o"), "Write the answer to a file.", "将结果写入文件。", metavar="FILE"),
                 Option(("--force",), "Overwrite a file that stands there.", "覆盖已存在的文件。", kind="flag"),
-                _QUIET,
+                QUIET,
                 LANGUAGE,
             ),
         ),
@@ -242,11 +239,10 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     metavar="N",
                 ),
                 Option(("--all",), "Every tensor with NaN or infinity.", "列出所有含 NaN 或无穷的张量。", kind="flag"),
-                _QUIET,
+                QUIET,
                 LANGUAGE,
             ),
             reads=False,
-            told_of=True,
         ),
         Command(
             "weights convert",
@@ -365,6 +361,7 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                 Option(("--resume",), "Continue an interrupted conversion.", "继续中断的转换。", kind="flag"),
                 Option(("--force",), "Write into a folder that is not empty.", "写入非空目录。", kind="flag"),
                 output_format("text", "json"),
+                QUIET,
                 LANGUAGE,
             ),
         ),
@@ -394,7 +391,7 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                 ),
                 Option(("--all",), "Show the equal weights too.", "同时显示相同的权重。", kind="flag"),
                 output_format("text", "json"),
-                _QUIET,
+                QUIET,
                 LANGUAGE,
             ),
         ),
@@ -441,10 +438,9 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     ("--eod",), "The id that should end each document.", "应作为文档结尾的 id。", type=int, metavar="ID"
                 ),
                 output_format("text", "json"),
-                _QUIET,
+                QUIET,
                 LANGUAGE,
             ),
-            told_of=True,
         ),
         Command(
             "data show",
@@ -476,10 +472,9 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     kind="flag",
                 ),
                 output_format("text", "json"),
-                _QUIET,
+                QUIET,
                 LANGUAGE,
             ),
-            told_of=True,
         ),
         Command(
             "doctor",
@@ -540,11 +535,10 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     "按指南的精度检查工具判定：余弦 > 0.999、绝对值之和相差 < 1%、KL < 0.005。",
                     kind="flag",
                 ),
-                _QUIET,
+                QUIET,
                 LANGUAGE,
             ),
             reads=False,
-            told_of=True,
         ),
         Command(
             "check scores",
@@ -577,11 +571,10 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     kind="list",
                     metavar="PATTERN",
                 ),
-                _QUIET,
+                QUIET,
                 LANGUAGE,
             ),
             reads=False,
-            told_of=True,
         ),
         Command(
             "check tokenizers",
@@ -599,10 +592,9 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     "文本文件，每行一条，代替内置文本。",
                     metavar="FILE",
                 ),
-                _QUIET,
+                QUIET,
                 LANGUAGE,
             ),
-            told_of=True,
         ),
         Command(
             "playbook",
@@ -629,6 +621,7 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
             1,
             (output_format("text", "json"), LANGUAGE),
             reads=False,
+            runs_others=True,
         ),
         Command(
             "playbook status",

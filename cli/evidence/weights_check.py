@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections import Counter
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from ...schemas.border.outgoing import emit, json_text, painted, say, tell, transient
+from ...schemas.border.outgoing import emit, json_text, painted, say, tell
 from ...schemas.json_values import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
 from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
 from ..messages_compiled import say as usage
 from ..parsing import UsageError
-from ..steps import QUIET
-from ..terminal import in_bytes, shortened, wants_colour
+from ..steps import at_step
+from ..terminal import in_bytes, wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +81,6 @@ def run(
     tolerance: float = 0.0,
     all: bool = False,  # noqa: A002 - the option's name
     format: str = "text",  # noqa: A002 - the option's name
-    quiet: bool = False,
     lang: Language = "en",
 ) -> int:
     """Compare, and say what does not agree."""
@@ -102,7 +99,7 @@ def run(
         code = _log(log, stdin_name, configs, format, lang)
         if not checkpoints:
             return code
-    return max(code, _checkpoints(checkpoints, configs, options, tolerance, lang, format, everything=all, quiet=quiet))
+    return max(code, _checkpoints(checkpoints, configs, options, tolerance, lang, format, everything=all))
 
 
 def _sorted_out(files: Sequence[str], config: Sequence[str], *, needed: bool) -> tuple[list[str], list[str]]:
@@ -126,7 +123,6 @@ def _checkpoints(
     form: str,
     *,
     everything: bool,
-    quiet: bool,
 ) -> int:
     from ...evidence.weights.comparison import compare_checkpoints, compare_with_configuration
     from ...evidence.weights.opening import open_checkpoint
@@ -139,18 +135,10 @@ def _checkpoints(
     for diagnostic in findings:
         tell(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}")
     opened = [open_checkpoint(name) for name in names]
-    shows, begun = sys.stderr.isatty() and not quiet, monotonic()
-
-    def progress(line: str) -> None:
-        if shows and monotonic() - begun >= QUIET:
-            transient(shortened(line, 70))
-
     if len(opened) == 2:
-        found = compare_checkpoints(opened[0], opened[1], configs, options, tolerance=tolerance, progress=progress)
+        found = compare_checkpoints(opened[0], opened[1], configs, options, tolerance=tolerance, progress=at_step)
     else:
-        found = compare_with_configuration(opened[0], configs, options, progress)
-    if shows and monotonic() - begun >= QUIET:
-        transient("")
+        found = compare_with_configuration(opened[0], configs, options, at_step)
     for diagnostic in found.findings:
         tell(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}")
     findings.extend(found.findings)

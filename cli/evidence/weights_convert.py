@@ -16,6 +16,7 @@ from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
 from ..parsing import UsageError
+from ..steps import at_step
 from ..terminal import in_bytes
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def run(
         files[0], output, to, dtype, ranks, int(shard_size * (1 << 30)), ckpt_format, transformer_impl, resume=resume
     )
     try:
-        done = convert(request, configs, options, progress=lambda line: tell(line))
+        done = convert(request, configs, options, progress=at_step)
     except RefusedError as refused:
         for diagnostic in refused.diagnostics:
             _complain(diagnostic, lang)

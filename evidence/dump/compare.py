@@ -32,7 +32,6 @@ _LAID_OUT = ("linear_fc1", "linear_qkv", "activation_func", "experts")
 _RENAMED_PARAMETERS = {"gamma": "weight", "beta": "bias"}
 _BATCH = 256
 """Tensors that are compared together."""
-_REPORT_EVERY = 20
 _OWN_RESULT = ("mtp",)
 """Modules that hand on hidden states in one framework and a loss in the other."""
 _ARRANGED = re.compile(r"\.(experts|token_dispatcher)(\.|$)")
@@ -78,7 +77,7 @@ def compare_trees(
     mapping: NameMapping | None = None,
     judge: Judge | None = None,
     jobs: int = 1,
-    progress: Callable[[str], None] = lambda _line: None,
+    progress: Callable[[int, int, str], None] = lambda _number, _total, _what: None,
 ) -> Comparison:
     """Compare one step of one rank of two dumps; `b` is the benchmark of relative errors."""
     crossing = crosses(a, b)
@@ -160,23 +159,21 @@ def _what(tensor: TensorResult) -> str:
 class _Work:
     """What is to be compared, done in batches: neither all tensors nor all threads' orders are held at once."""
 
-    def __init__(self, judge: Judge, jobs: int, progress: Callable[[str], None], units: int) -> None:
+    def __init__(self, judge: Judge, jobs: int, progress: Callable[[int, int, str], None], units: int) -> None:
         self._judge = judge
         self._pool = ThreadPoolExecutor(jobs) if jobs > 1 else None
         self._progress = progress
         self._units = units
         self._batch: list[Task] = []
         self._found: dict[int, list[TensorResult]] = {}
-        self._batches = 0
 
     def add(self, tasks: Sequence[Task]) -> None:
         """Take on some tensors of a unit."""
         self._batch += tasks
         if len(self._batch) >= _BATCH:
+            last = self._batch[-1]
             self._run()
-            self._batches += 1
-            if self._batches % _REPORT_EVERY == 0:
-                self._progress(f"{max(self._found, default=0)} / {self._units}")
+            self._progress(last.unit, self._units, last.a.path or last.a.place)
 
     def results(self) -> dict[int, list[TensorResult]]:
         """The answers by the positions of their units."""

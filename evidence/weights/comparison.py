@@ -102,7 +102,7 @@ def compare_checkpoints(
     options: ReadOptions,
     *,
     tolerance: float = 0.0,
-    progress: Callable[[str], None] = lambda _line: None,
+    progress: Callable[[int, int, str], None] = lambda _number, _total, _what: None,
 ) -> Check:
     """Every weight of two checkpoints of either framework."""
     sides = sides_of(configs, [a, b], options)
@@ -118,7 +118,7 @@ def compare_with_configuration(
     a: Checkpoint,
     configs: Sequence[Config],
     options: ReadOptions,
-    progress: Callable[[str], None] = lambda _line: None,
+    progress: Callable[[int, int, str], None] = lambda _number, _total, _what: None,
 ) -> Check:
     """Every weight of a checkpoint against names and shapes that the configuration asks for."""
     sides = sides_of(configs, [a], options)
@@ -170,10 +170,10 @@ class _How(NamedTuple):
     """How many rows of the vocabulary are tokens, where it is known."""
 
 
-def _compared(a: Model, b: Model, how: _How, progress: Callable[[str], None]) -> Iterator[Row]:
+def _compared(a: Model, b: Model, how: _How, progress: Callable[[int, int, str], None]) -> Iterator[Row]:
     names = [*a.weights, *(name for name in b.weights if name not in a.weights)]
     for number, name in enumerate(names, 1):
-        progress(f"{number}/{len(names)} {name}")
+        progress(number, len(names), name)
         first, second = a.weights.get(name), b.weights.get(name)
         if first is None or second is None:
             yield _single(a if second is None else b, name, "only-a" if second is None else "only-b")
@@ -229,10 +229,10 @@ def _against(
     wanted: Mapping[str, Shape],
     source: str,
     spelled: WeightTable | None,
-    progress: Callable[[str], None],
+    progress: Callable[[int, int, str], None],
 ) -> Iterator[Row]:
     for number, (name, shape) in enumerate(wanted.items(), 1):
-        progress(f"{number}/{len(wanted)} {name}")
+        progress(number, len(wanted), name)
         pairing = None if spelled is None else spelled.pairing("megatron", name)
         asked = WeightSide(name if pairing is None else pairing.mindformers, source, None, shape, None)
         weight = model.weights.get(name)
@@ -252,10 +252,10 @@ def _against(
         yield Row(name, "unknown", WeightSide(name, model.folder, None, (), None), None)
 
 
-def _alone(model: Model, progress: Callable[[str], None]) -> Iterator[Row]:
+def _alone(model: Model, progress: Callable[[int, int, str], None]) -> Iterator[Row]:
     """Without anything to compare with: the numbers themselves."""
     for number, (name, weight) in enumerate(model.weights.items(), 1):
-        progress(f"{number}/{len(model.weights)} {name}")
+        progress(number, len(model.weights), name)
         found = statistics(weight)
         side = WeightSide(model.written_as.get(name, name), weight.file, weight.dtype, weight.shape, found)
         broken = found is not None and found.nans + found.infinities > 0

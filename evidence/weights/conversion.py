@@ -96,7 +96,7 @@ def convert(
     request: Request,
     configs: Sequence[Config],
     options: ReadOptions | None = None,
-    progress: Callable[[str], None] = lambda _line: None,
+    progress: Callable[[int, int, str], None] = lambda _number, _total, _what: None,
 ) -> Conversion:
     """Write the other framework's form of a checkpoint."""
     plan = planned(request, configs, options)
@@ -106,7 +106,7 @@ def convert(
     written: list[Written] = []
     try:
         for number, unit in enumerate(plan.units, 1):
-            progress(f"{number}/{len(plan.units)} {unit.path}")
+            progress(number, len(plan.units), unit.path)
             written.append(writer.write(unit))
         others = [writer.text(path, text) for path, text in beside]
         writer.finish(others)

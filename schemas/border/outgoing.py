@@ -237,13 +237,13 @@ def composed(text: str) -> Outgoing:
 
 def emit(text: Outgoing) -> None:
     """Give an answer to standard output."""
-    _take_line_away()
+    _begin_answer()
     sys.stdout.write(text)
 
 
 def say(*words: str) -> None:
     """One line for a person on standard output."""
-    _take_line_away()
+    _begin_answer()
     sys.stdout.write(f"{visible(' '.join(words))}\n")
 
 
@@ -262,12 +262,27 @@ def tell_crash(error: BaseException) -> None:
 
 
 def transient(line: str, columns: int = 70) -> None:
-    """A line of progress on standard error that the next one, or an answer, replaces; an empty one takes it away."""
+    """A line of progress on standard error that the next one, or an answer, replaces; an empty one takes it away.
+
+    Nothing more is told once the answer has begun: whoever reads it may have it before him, in `less`.
+    """
     if not line:
         _take_line_away()
         return
+    if _answering[0]:
+        return
     sys.stderr.write(f"\r{visible(line):<{columns}}")
     _standing[:] = [columns]
+
+
+def await_answer() -> None:
+    """A command begins, which has given no answer yet."""
+    _answering[0] = False
+
+
+def _begin_answer() -> None:
+    _answering[0] = True
+    _take_line_away()
 
 
 def _take_line_away() -> None:
@@ -284,6 +299,8 @@ def _take_line_away() -> None:
 
 _standing: list[int] = []
 """The columns of the line of progress that stands on the terminal."""
+_answering = [False]
+"""Whether something was written to standard output since the command began."""
 
 
 def clear_screen() -> None:

@@ -6,6 +6,8 @@ Three dialects read different keys: `static` (the graph-mode core, `use_legacy: 
 
 from __future__ import annotations
 
+import os
+
 from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING
 from .catalog import DEFAULT_DYNAMIC, DEFAULT_STATIC, known_version, minor_version
@@ -54,7 +56,8 @@ def _version(
     found = tree()
     if found is not None:
         given, path = found
-        return Chosen(minor_version(given), "detected", say.tree_says(path=path, given=given))
+        said = say.tree_says if os.path.basename(path) == "__init__.py" else say.tree_has
+        return Chosen(minor_version(given), "detected", said(path=path, given=given))
     if dialect == "dynamic":
         return Chosen(DEFAULT_DYNAMIC, "assumed")
     for path, values, version in ONLY_IN:

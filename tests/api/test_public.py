@@ -56,3 +56,19 @@ def test_a_file_that_cannot_be_read_raises_with_its_diagnostic() -> None:
         accmap.load("nowhere.sh")
     assert caught.value.diagnostic.kind.code == "SYN900"
     assert "不存在" in caught.value.diagnostic.message("zh")
+
+
+def test_a_wrong_name_is_said_and_not_taken_for_an_absent_value(tmp_path: Path) -> None:
+    script, run = tmp_path / "a.sh", tmp_path / "a.yaml"
+    script.write_text("python pretrain_gpt.py --num-layers 2\n")
+    run.write_text("use_legacy: False\nmodel: {model_config: {model_type: qwen3, num_hidden_layers: 2}}\n")
+    config = accmap.load(script)
+    with pytest.raises(accmap.UsageError, match=r"Megatron-LM 0.12 has no argument 'num_layer'.*num_layers"):
+        config.value("num_layer")
+    with pytest.raises(accmap.UsageError, match=r"no field 'model.num_layer'.*model.num_layers"):
+        config.recipe.value("model.num_layer")  # pyright: ignore[reportArgumentType]
+    assert (config.value("num_layers"), config.value("data_path")) == (2, None)
+    assert config.recipe.value("data.blend") is None
+    assert accmap.load(run).value("model.model_config.mtp_loss_factor") is None
+    assert accmap.convert(config).text
+    assert all(config.value(key) == setting.value for key, setting in config.settings.items())

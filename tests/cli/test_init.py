@@ -158,3 +158,10 @@ def test_sizes_alone_have_to_be_the_same() -> None:
     assert proposals(scripts, [Candidate("npu/llama2_7b.yaml", other)]).pairs
     tests = {**SIZES, "model.num_layers": 1}
     assert not proposals([Candidate("gpu/tests/st/a.sh", {})], [Candidate("npu/tests/st/b.yaml", tests)]).pairs
+
+
+def test_one_size_in_both_names_is_no_name() -> None:
+    # MindSpeed-LLM's seed_oss_36b_tp2pp2.sh and MindFormers' finetune_telechat3_36b.yaml, which do not say their sizes.
+    yamls = [Candidate("telechat3-36b/finetune_telechat3_36b_4k.yaml", {})]
+    assert not proposals([Candidate("seed-oss/seed_oss_36b_4k.sh", {})], yamls).pairs
+    assert proposals([Candidate("telechat3/tune_telechat3_36b.sh", {})], yamls).pairs

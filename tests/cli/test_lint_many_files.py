@@ -110,45 +110,16 @@ def test_many_files_are_spread_and_remembered(tmp_path: Path) -> None:
     assert other != first
 
 
-def test_how_far_it_is_is_told(accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("jobs", "first"), [("1", 0), ("2", 1)])
+def test_how_far_it_is_is_noted(accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str, first: int) -> None:
     told: list[tuple[int, str]] = []
-    monkeypatch.setattr(
-        "accmap.cli.spreading.Steps.tell", lambda _, number, what, _language: told.append((number, what))
-    )
+    for module in ("steps", "spreading"):
+        monkeypatch.setattr(f"accmap.cli.{module}.at_step", lambda number, _total, what: told.append((number, what)))
     names = [str(tmp_path / f"{number}.sh") for number in range(12)]
     for name in names:
         Path(name).write_text("python pretrain_gpt.py --num-layers 2\n")
-    accmap("lint", *names, "-j", "2", "--no-cache", "--no-config")
-    assert [number for number, _ in told] == list(range(2, 13))
-    assert [what for _, what in told] == names[1:]
-
-
-def test_a_second_passes_before_anything_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from accmap.cli import steps
-
-    lines: list[str] = []
-    clock = iter((0.0, 0.5, 1.5, 1.6, 2.7))
-    monkeypatch.setattr(steps, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(steps, "tell", lines.append)
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    work = steps.Steps(3)
-    work.tell(1, "a.sh", "en")
-    work.tell(2, "b.sh", "zh")
-    assert lines == ["2/3：b.sh"]
-
-
-def test_one_process_tells_too_unless_it_shall_be_quiet(
-    accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told: list[tuple[int, str]] = []
-    monkeypatch.setattr("accmap.cli.steps.Steps.tell", lambda _, number, what, _language: told.append((number, what)))
-    names = [str(tmp_path / f"{number}.sh") for number in range(6)]
-    for name in names:
-        Path(name).write_text("python pretrain_gpt.py --num-layers 2\n")
-    accmap("lint", *names, "--no-cache", "--no-config")
-    assert [what for _, what in told] == names
-    assert [number for number, _ in told] == sorted(number for number, _ in told)
-    told.clear()
-    for jobs in ("1", "2"):
-        accmap("lint", *names, "--no-cache", "--no-config", "--quiet", "-j", jobs)
-    assert not told
+    accmap("lint", *names, "-j", jobs, "--no-cache", "--no-config")
+    numbers = [number for number, _ in told]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == 12
+    assert [what for _, what in told] == names[first:]

@@ -42,6 +42,16 @@ def test_planted_fits_a_screen_and_names_the_worst_first(accmap) -> None:
     assert len(page.splitlines()[-1].split("errors")) == 2
 
 
+def test_what_the_other_side_cannot_do_starts_all_the_same(accmap, folder: Path) -> None:
+    script = (folder / "planted" / "megatron.sh").read_text("utf-8")
+    (folder / "planted" / "megatron.sh").write_text(
+        script.replace("--bf16", "--bf16 --fp8-format hybrid --fp8-amax-history-len 9", 1)
+    )
+    page = accmap("lint", "planted", "--all").out
+    assert "MAP110" in page
+    assert page.startswith("planted: will not start (1) · numbers differ (9) · ")
+
+
 @pytest.mark.usefixtures("folder")
 def test_all_shows_everything_at_length(accmap) -> None:
     brief, whole = accmap("lint", "planted").out, accmap("lint", "planted", "--all").out

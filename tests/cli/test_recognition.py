@@ -134,6 +134,21 @@ def test_where_mindformers_version_comes_from(accmap) -> None:
     assert version_of(accmap, "run.sh", files=launch) == ("1.8", "detected")
 
 
+def test_a_development_tree_is_of_the_version_whose_files_it_has(accmap) -> None:
+    # mindformers master at 167a50dec (2026-07-24): __version__ 1.9.0, and the dynamic graph of 2.1.0.
+    files = {
+        "mf/mindformers/__init__.py": '__version__ = "1.9.0"\n',
+        "mf/mindformers/pynative/distributed/parallelize.py": "",
+        "mf/configs/run.yaml": TRAIN,
+    }
+    assert version_of(accmap, "mf/configs/run.yaml", files=files) == ("2.0", "detected")
+    assert "parallelize.py came with 2.0" in accmap("show", "mf/configs/run.yaml", "--format", "json").out
+    both = {"mf/mindformers/pynative/trainer/dynamic_batch.py": ""}
+    assert version_of(accmap, "mf/configs/run.yaml", files=both) == ("2.1", "detected")
+    newer = {"mf/mindformers/__init__.py": '__version__ = "2.1.0"\n'}
+    assert version_of(accmap, "mf/configs/run.yaml", files=newer) == ("2.1", "detected")
+
+
 def test_every_answer_names_the_versions(accmap) -> None:
     files = {"run.sh": GPT, "run.yaml": TRAIN}
     lint = json.loads(accmap("lint", "run.sh", "run.yaml", "--format", "json", files=files).out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import signal
 import time
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from accmap.cli.commands import ALL_COMMANDS
 from accmap.cli.evidence import logs
 from accmap.schemas.border import outgoing
 from accmap.schemas.border.regular import open_regular
+from accmap.schemas.named_module import named_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,18 +25,20 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no such alarm")
 
 
+def busy(files: list[str], **_: object) -> int:
+    """A command that takes a tenth of a second over its first file."""
+    open_regular(files[0]).close()
+    until = time.monotonic() + 0.1
+    while time.monotonic() < until:
+        time.sleep(0.01)
+    return 0
+
+
 @pytest.fixture
 def slow(accmap, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
     """What a person is told by `logs` that takes a tenth of a second over one file, where a second is a hundredth."""
 
-    def run(files: list[str], **_: object) -> int:
-        open_regular(files[0]).close()
-        until = time.monotonic() + 0.1
-        while time.monotonic() < until:
-            time.sleep(0.01)
-        return 0
-
-    monkeypatch.setattr(logs, "run", run)
+    monkeypatch.setattr(logs, "run", busy)
     monkeypatch.setattr(steps, "QUIET", 0.01)
     (tmp_path / "a.log").write_text("")
 
@@ -62,6 +66,13 @@ def test_it_is_quiet_where_that_is_asked_for(slow: Callable[..., str], word: str
 def test_nothing_is_said_in_the_first_second(slow: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "QUIET", 1.0)
     assert not slow("logs", "a.log")
+
+
+def test_what_is_typed_in_is_not_written_over(slow: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False)
+    assert "0 s" in slow("logs", "a.log", "-")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert not slow("logs", "a.log", "-")
 
 
 def test_nothing_is_said_to_a_file(slow: Callable[..., str]) -> None:
@@ -92,10 +103,45 @@ def test_an_answer_takes_the_line_away(monkeypatch: pytest.MonkeyPatch, answer: 
     terminal = io.StringIO()
     monkeypatch.setattr("sys.stdout", terminal)
     monkeypatch.setattr("sys.stderr", terminal)
+    outgoing.await_answer()
     outgoing.transient("1 s", 5)
     answer()
+    outgoing.transient("2 s", 5)  # a pager may show the answer by now
     outgoing.transient("")
     assert terminal.getvalue() == "\r1 s  \r     \rit\n"
+
+
+@pytest.mark.parametrize(("size", "columns"), [(0, 70), (1, 70), (40, 39), (200, 70)])
+def test_the_line_fits_the_terminal(
+    slow: Callable[..., str], monkeypatch: pytest.MonkeyPatch, size: int, columns: int
+) -> None:
+    monkeypatch.setattr("sys.stderr.fileno", lambda: 2)
+    monkeypatch.setattr(os, "get_terminal_size", lambda _stream: os.terminal_size((size, 24)))
+    assert slow("logs", "a.log").endswith(f"\r{' ' * columns}\r")
+
+
+def test_many_files_are_counted_in_the_language_of_the_configuration(
+    accmap, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(steps, "QUIET", 0.001)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.delenv("ACCMAP_LANG", raising=False)
+    monkeypatch.setattr("sys.argv", ["accmap", "lint"])
+    (tmp_path / "accmap.toml").write_text('lang = "zh"\n')
+    for number in range(6):
+        (tmp_path / f"{number}.sh").write_text("torchrun pretrain_gpt.py --num-layers 2\n")
+    assert "/6：" in accmap("lint", "--no-cache", ".").err
+
+
+@pytest.mark.parametrize("name", sorted(ALL_COMMANDS))
+def test_every_command_is_told_of(accmap, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    command = ALL_COMMANDS[name]
+    monkeypatch.setattr(named_module(command.module, "accmap.cli"), "run", busy)
+    monkeypatch.setattr(steps, "QUIET", 0.01)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    (tmp_path / "a.log").write_text("")
+    told = accmap(*name.split(), *["a.log"] * max(1, command.minimum)).err
+    assert bool(told) is not command.runs_others
 
 
 def test_a_terminal_that_hangs_up_is_told_nothing_more(
@@ -112,16 +158,3 @@ def test_a_terminal_that_hangs_up_is_told_nothing_more(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert accmap("logs", "a.log").code == 0
     assert [line[:3] for line in told] == ["0 s", ""]
-
-
-def test_which_commands_are_told_of() -> None:
-    named = {name for name, command in ALL_COMMANDS.items() if command.told_of}
-    assert named == {
-        "check npy",
-        "check scores",
-        "check tokenizers",
-        "data check",
-        "data show",
-        "dump scan",
-        "logs",
-    }
