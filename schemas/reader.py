@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Literal, TypeAlias
 
+    from .config import Argument, Purpose
     from .diagnostic import Diagnostic
     from .megatron.versions import Chosen
     from .source import SourceText, Span
 
-Format: TypeAlias = "Literal['script', 'arguments', 'json', 'log', 'recipe', 'mindformers', 'huggingface']"
+Format: TypeAlias = "Literal['script', 'arguments', 'json', 'log', 'recipe', 'targets', 'mindformers', 'huggingface']"
 
 
 _SCRIPT_SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
@@ -92,16 +93,36 @@ def _read(
 
         refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
         return huggingface_config(source)
-    from .megatron.effective import megatron_config
-    from .megatron.inputs import read_arguments, read_log
-
     if found != "log":
         refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
     if found == "recipe":
         return _recipe(source, options, path, cwd or os.getcwd(), open_file)
+    return _of_megatron(source, options, found)
+
+
+def _of_megatron(source: SourceText, options: ReadOptions, found: Format) -> Config:
+    """What holds arguments alone: a list of them, a log that printed them, a tree of objects."""
+    from .megatron.effective import megatron_config
+    from .megatron.inputs import read_arguments, read_log
+
     if found == "log":
         return read_log(source, options)
+    if found == "targets":
+        return _targets(source, options)
     return megatron_config(read_arguments(source), file=source.name, options=options)
+
+
+def _targets(source: SourceText, options: ReadOptions) -> Config:
+    """A dump of Megatron-Bridge's; no version of Megatron-LM's own arguments reads it, whichever is asked for."""
+    from .megatron.effective import megatron_config
+    from .megatron.messages_compiled import say as say_of_megatron
+    from .megatron.target_yaml import DIALECT, words_of
+    from .megatron.versions import Chosen
+
+    asked = options.megatron is not None and options.megatron.startswith(DIALECT)
+    chosen = None if asked else Chosen(DIALECT, say_of_megatron.dialect_of(label=DIALECT, signs="_target_"))
+    used = options if asked else options._replace(megatron=None)
+    return megatron_config(words_of(source), file=source.name, options=used, chosen=chosen)
 
 
 def format_of(source: SourceText, path: str) -> Format:
@@ -207,11 +228,7 @@ def _script(
         from .megatron.effective import megatron_config
 
         chosen, unknown = _megatron_version(launch, options, path, cwd, open_file, source.name)
-        words = () if launch is None else launch.arguments
-        if purpose is not None and launch is not None:
-            from .megatron.named_yaml import with_named_yaml
-
-            words = with_named_yaml(launch.script, words, lambda name: _opened(name, path, open_file))
+        words = _words_of(launch, purpose, lambda name: _opened(name, path, open_file))
         config = megatron_config(
             words,
             file=source.name,
@@ -228,6 +245,24 @@ def _script(
         unresolved=reading.unresolved + config.unresolved,
         problems=reading.problems + config.problems,
     )
+
+
+def _words_of(
+    launch: Launch | None, purpose: Purpose | None, open_file: Callable[[str], SourceText]
+) -> tuple[Argument, ...]:
+    """The words of a launch, those of a YAML that it names in their place, and fields of a recipe as options."""
+    if launch is None:
+        return ()
+    words = launch.arguments
+    if purpose is not None:
+        from .megatron.named_yaml import with_named_yaml
+
+        words = with_named_yaml(launch.script, words, open_file)
+    if any("=" in word.text and word.text[0] != "-" for word in words if word.text):
+        from .megatron.target_yaml import overridden
+
+        words = overridden(words)
+    return words
 
 
 def _followed(

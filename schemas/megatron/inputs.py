@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from ..source import SourceText
     from .recipe import Recipe
 
-Input: TypeAlias = "Literal['arguments', 'json', 'log', 'recipe']"
+Input: TypeAlias = "Literal['arguments', 'json', 'log', 'recipe', 'targets']"
+
+
+_TARGET = "_target_: megatron."
 
 
 def detect(source: SourceText) -> Input | None:
@@ -29,6 +32,11 @@ def detect(source: SourceText) -> Input | None:
         return "json"
     if text.startswith("MODEL_ARGS:") or "\nMODEL_ARGS:" in text:
         return "recipe"
+    if _TARGET in text:
+        from .target_yaml import is_target_yaml
+
+        if is_target_yaml(text):
+            return "targets"
     while start.startswith("#") and not start.startswith("#!"):
         start = start.partition("\n")[2].lstrip()
     start = start.lstrip("\"'")

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
     from ..diagnostic import Diagnostic
     from ..message import Problem
+    from .catalog import Catalog
     from .parsing import Parsed
 
 _NAMED = 3
 
 
-def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bool) -> tuple[Diagnostic, ...]:
+def summed_up(parsed: Parsed, known: Catalog, file: str, *, certain: bool, own: bool) -> tuple[Diagnostic, ...]:
     """The problems of a parsed vector, with those about unknown arguments told apart by what they mean.
 
     `certain` says that the version is not assumed, so that an argument of another version stops the run; `own` that
@@ -31,6 +32,8 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bo
     from .catalog import catalog
     from .versions import FORK, versions_of
 
+    version = known.version
+    words = known if known.own_program else catalog(version)
     misspelt = say.misspelt_or_own if own else say.misspelt
     told: list[Diagnostic] = []
     strange: list[int] = []
@@ -41,31 +44,31 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bo
             continue
         values = dict(problem.values)
         flag, near = str(values["flag"]), str(values["near"])
-        versions = versions_of(flag)
+        versions = () if known.own_program else versions_of(flag)
         if versions:
             later.append(len(told) - 1)
             said = _of_other_versions(certain=certain, own=own)
             told[-1] = finding(said(version=version, flag=flag, known=", ".join(versions)), file, problem.span)
         elif near and slip(flag, near):
-            told[-1] = finding(misspelt(version=version, flag=flag, near=near), file, problem.span)
-        elif (apart := glued(flag, catalog(version))) is not None:
-            told[-1] = finding(misspelt(version=version, flag=flag, near=" ".join(apart)), file, problem.span)
+            told[-1] = finding(misspelt(program=known.program, flag=flag, near=near), file, problem.span)
+        elif (apart := glued(flag, words)) is not None:
+            told[-1] = finding(misspelt(program=known.program, flag=flag, near=" ".join(apart)), file, problem.span)
         else:
             strange.append(len(told) - 1)
-    if len(strange) >= FORK:
+    if len(strange) >= FORK and not known.own_program:
         return _as_a_forks(told, parsed, version, file, strange, later)
-    return tuple(_less_strange(problem, version, file, misspelt) for problem in told)
+    return tuple(_less_strange(problem, known.program, words, file, misspelt) for problem in told)
 
 
-def _less_strange(problem: Diagnostic, version: str, file: str, misspelt: Callable[..., Problem]) -> Diagnostic:
+def _less_strange(
+    problem: Diagnostic, program: str, words: Catalog, file: str, misspelt: Callable[..., Problem]
+) -> Diagnostic:
     """The problem of an argument that only lacks a word, or denies one."""
-    from .catalog import catalog
-
     if problem.kind.name != "unknown-argument":
         return problem
     flag = str(dict(problem.values)["flag"])
-    near = cut_or_denied(flag, catalog(version))
-    return problem if near is None else finding(misspelt(version=version, flag=flag, near=near), file, problem.span)
+    near = cut_or_denied(flag, words)
+    return problem if near is None else finding(misspelt(program=program, flag=flag, near=near), file, problem.span)
 
 
 def _as_a_forks(
