@@ -29,11 +29,7 @@ def summed_up(parsed: Parsed, known: Catalog, file: str, *, certain: bool, own: 
         parsed = parsed._replace(problems=tuple(_perhaps_taken(problem, file) for problem in parsed.problems))
     if not any(problem.kind.name == "unknown-argument" for problem in parsed.problems):
         return parsed.problems
-    from .catalog import catalog
-    from .versions import FORK, versions_of
-
-    version = known.version
-    words = known if known.own_program else catalog(version)
+    version, words = known.version, _words_of(known)
     misspelt = say.misspelt_or_own if own else say.misspelt
     told: list[Diagnostic] = []
     strange: list[int] = []
@@ -44,7 +40,7 @@ def summed_up(parsed: Parsed, known: Catalog, file: str, *, certain: bool, own: 
             continue
         values = dict(problem.values)
         flag, near = str(values["flag"]), str(values["near"])
-        versions = () if known.own_program else versions_of(flag)
+        versions = _versions_with(flag, known)
         if versions:
             later.append(len(told) - 1)
             said = _of_other_versions(certain=certain, own=own)
@@ -55,9 +51,30 @@ def summed_up(parsed: Parsed, known: Catalog, file: str, *, certain: bool, own: 
             told[-1] = finding(misspelt(program=known.program, flag=flag, near=" ".join(apart)), file, problem.span)
         else:
             strange.append(len(told) - 1)
-    if len(strange) >= FORK and not known.own_program:
+    if _may_be_a_forks(strange, known):
         return _as_a_forks(told, parsed, version, file, strange, later)
     return tuple(_less_strange(problem, known.program, words, file, misspelt) for problem in told)
+
+
+def _words_of(known: Catalog) -> Catalog:
+    """The arguments that a slip may be of: Megatron-LM's own, or a program's where it takes none of those."""
+    from .catalog import catalog
+
+    return known if known.own_program else catalog(known.version)
+
+
+def _versions_with(flag: str, known: Catalog) -> tuple[str, ...]:
+    """The versions of Megatron-LM that have a flag, where one of them reads it."""
+    from .versions import versions_of
+
+    return () if known.own_program else tuple(versions_of(flag))
+
+
+def _may_be_a_forks(strange: list[int], known: Catalog) -> bool:
+    """Whether so many are strange that they are a fork's of Megatron-LM."""
+    from .versions import FORK
+
+    return len(strange) >= FORK and not known.own_program
 
 
 def _less_strange(

@@ -25,7 +25,7 @@ def test_what_a_run_says(accmap, case: dict[str, Any]) -> None:
     told = [one for one in shown["problems"] if one["severity"] in ("error", "warning") and one["code"] != "MAP034"]
     assert sorted({one["name"] for one in told}) == case.get("problems", []), told
     if "at" in case:
-        places = [f"{one['place']['line']}:{one['place']['column']}" for one in told]
+        places = [f"{one['span']['line']}:{one['span']['column']}" for one in told]
         assert sorted(places) == case["at"]
     recipe = json.loads(accmap("recipe", name, "--format", "json").out)["fields"]
     for field, value in case.get("fields", {}).items():
@@ -48,4 +48,4 @@ def test_a_dump_becomes_a_run_of_the_other_framework(accmap) -> None:
     rows = json.loads(differing.out)["rows"]
     different = [one["field"] for one in rows if one["status"] == "different" and one["impact"] == "numerics"]
     assert different == ["data.blend"]  # which names no data
-    assert sum(one["status"] == "same" for one in rows) > 50
+    assert sum(one["status"] == "equal" for one in rows) > 50
