@@ -228,7 +228,7 @@ def _script(
         from .megatron.effective import megatron_config
 
         chosen, unknown = _megatron_version(launch, options, path, cwd, open_file, source.name)
-        words = _words_of(launch, purpose, lambda name: _opened(name, path, open_file))
+        launch, words = _words_of(launch, purpose, lambda name: _opened(name, path, open_file))
         config = megatron_config(
             words,
             file=source.name,
@@ -249,20 +249,21 @@ def _script(
 
 def _words_of(
     launch: Launch | None, purpose: Purpose | None, open_file: Callable[[str], SourceText]
-) -> tuple[Argument, ...]:
-    """The words of a launch, those of a YAML that it names in their place, and fields of a recipe as options."""
+) -> tuple[Launch | None, tuple[Argument, ...]]:
+    """The launch and its words, those of a YAML that it names in their place, and fields of a recipe as options."""
     if launch is None:
-        return ()
+        return None, ()
     words = launch.arguments
     if purpose is not None:
-        from .megatron.named_yaml import with_named_yaml
+        from .megatron.named_yaml import with_environment, with_named_yaml
 
         words = with_named_yaml(launch.script, words, open_file)
+        launch = with_environment(launch, open_file)
     if any("=" in word.text and word.text[0] != "-" for word in words if word.text):
         from .megatron.target_yaml import overridden
 
         words = overridden(words)
-    return words
+    return launch, words
 
 
 def _followed(
