@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from .megatron.versions import Chosen
     from .source import SourceText, Span
 
-Format: TypeAlias = "Literal['script', 'arguments', 'json', 'log', 'recipe', 'targets', 'mindformers', 'huggingface']"
+Format: TypeAlias = (
+    "Literal['script', 'arguments', 'json', 'log', 'recipe', 'targets', 'configuration', 'mindformers', 'huggingface']"
+)
 
 
 _SCRIPT_SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
@@ -107,22 +109,30 @@ def _of_megatron(source: SourceText, options: ReadOptions, found: Format) -> Con
 
     if found == "log":
         return read_log(source, options)
-    if found == "targets":
-        return _targets(source, options)
+    if found in ("targets", "configuration"):
+        return _tree(source, options, found)
     return megatron_config(read_arguments(source), file=source.name, options=options)
 
 
-def _targets(source: SourceText, options: ReadOptions) -> Config:
-    """A dump of Megatron-Bridge's; no version of Megatron-LM's own arguments reads it, whichever is asked for."""
+def _tree(source: SourceText, options: ReadOptions, found: Format) -> Config:
+    """A YAML in a program's own words; no version of Megatron-LM's arguments reads it, whichever is asked for."""
     from .megatron.effective import megatron_config
+    from .megatron.target_yaml import CONFIGURED, DIALECT, configuration_of, words_of
+
+    dumped = found == "targets"
+    chosen, used = _in_dialect(DIALECT if dumped else CONFIGURED, "_target_" if dumped else "language_model", options)
+    words = words_of(source) if dumped else configuration_of(source)
+    return megatron_config(words, file=source.name, options=used, chosen=chosen)
+
+
+def _in_dialect(name: str, sign: str, options: ReadOptions) -> tuple[Chosen | None, ReadOptions]:
+    """The dialect that a file is in, and the options without another version that is asked for."""
     from .megatron.messages_compiled import say as say_of_megatron
-    from .megatron.target_yaml import DIALECT, words_of
     from .megatron.versions import Chosen
 
-    asked = options.megatron is not None and options.megatron.startswith(DIALECT)
-    chosen = None if asked else Chosen(DIALECT, say_of_megatron.dialect_of(label=DIALECT, signs="_target_"))
-    used = options if asked else options._replace(megatron=None)
-    return megatron_config(words_of(source), file=source.name, options=used, chosen=chosen)
+    if options.megatron is not None and options.megatron.startswith(name):
+        return None, options
+    return Chosen(name, say_of_megatron.dialect_of(label=name, signs=sign)), options._replace(megatron=None)
 
 
 def format_of(source: SourceText, path: str) -> Format:
@@ -229,6 +239,7 @@ def _script(
 
         chosen, unknown = _megatron_version(launch, options, path, cwd, open_file, source.name)
         launch, words = _words_of(launch, purpose, lambda name: _opened(name, path, open_file))
+        words, chosen, options = _configured(words, chosen, options, lambda name: _opened(name, path, open_file))
         config = megatron_config(
             words,
             file=source.name,
@@ -245,6 +256,18 @@ def _script(
         unresolved=reading.unresolved + config.unresolved,
         problems=reading.problems + config.problems,
     )
+
+
+def _configured(
+    words: tuple[Argument, ...], chosen: Chosen | None, options: ReadOptions, open_file: Callable[[str], SourceText]
+) -> tuple[tuple[Argument, ...], Chosen | None, ReadOptions]:
+    """The words of a file that `--yaml-cfg` names, in their dialect; else what is there."""
+    if not any(word.text.startswith("--yaml-cfg") for word in words):
+        return words, chosen, options
+    from .megatron.target_yaml import CONFIGURED, configured
+
+    named = configured(words, open_file)
+    return (words, chosen, options) if named is None else (named, *_in_dialect(CONFIGURED, "--yaml-cfg", options))
 
 
 def _words_of(

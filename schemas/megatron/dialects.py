@@ -269,6 +269,7 @@ _MEMBERS = {
     "alone",
     "names",
     "whole",
+    "takes",
 }
 
 
@@ -321,8 +322,17 @@ class _Reading:
 
     def _arguments(self) -> tuple[ArgumentFact, ...]:
         """The arguments; the last of a name counts."""
-        given = map(self._argument, self._all("arguments"))
+        given = [*self._of_base(), *map(self._argument, self._all("arguments"))]
         return tuple({fact.options: fact for fact in given}.values())
+
+    def _of_base(self) -> list[ArgumentFact]:
+        """Every argument of the version it stands on by the name of its value, where the program asks for those."""
+        if self.content.get("takes") != "base":
+            return []
+        return [
+            ArgumentFact((f"--{one.dest}",), one.dest, _kind(one), None, None, one.default, None, "store", one.group)
+            for one in catalog(str(self.content["base"])).by_dest.values()
+        ]
 
     def _beside(self, reads: set[str], name: str) -> Beside:
         """The rows, before and behind Megatron-LM's own."""
@@ -397,6 +407,14 @@ class _Reading:
         told: Mapping[str, Any] = one.get("to") or {}
         to = tuple((str(dest), self._expression(text, reads)) for dest, text in told.items())
         return Writing(str(one["of"]), None if when is None else self._expression(when, reads), to)
+
+
+def _kind(fact: ArgumentFact) -> str:
+    """How a YAML writes what an argument takes."""
+    if fact.action != "store":
+        return "truth?"
+    kind = f"{fact.type}?"
+    return kind if fact.nargs is None and kind in NULLABLE else "any"
 
 
 def _reason(one: Mapping[str, Any]) -> Reason:

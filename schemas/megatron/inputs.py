@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from ..source import SourceText
     from .recipe import Recipe
 
-Input: TypeAlias = "Literal['arguments', 'json', 'log', 'recipe', 'targets']"
+Input: TypeAlias = "Literal['arguments', 'json', 'log', 'recipe', 'targets', 'configuration']"
 
 
 _TARGET = "_target_: megatron."
+_PART = "model_parallel:"
 
 
 def detect(source: SourceText) -> Input | None:
@@ -32,11 +33,12 @@ def detect(source: SourceText) -> Input | None:
         return "json"
     if text.startswith("MODEL_ARGS:") or "\nMODEL_ARGS:" in text:
         return "recipe"
-    if _TARGET in text:
-        from .target_yaml import is_target_yaml
+    if _PART in text or _TARGET in text:
+        from .target_yaml import kind_of
 
-        if is_target_yaml(text):
-            return "targets"
+        tree = kind_of(text)
+        if tree is not None:
+            return tree
     while start.startswith("#") and not start.startswith("#!"):
         start = start.partition("\n")[2].lstrip()
     start = start.lstrip("\"'")

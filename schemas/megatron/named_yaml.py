@@ -31,7 +31,7 @@ _PROGRAM = "swift.cli._megatron."
 _PREFERENCES = "swift.cli._megatron.rlhf"
 _RAY = "--use_ray"
 _ENVIRONMENT = "ENV"
-_PROCESSES = ("NPROC_PER_NODE", "NNODES")
+_PROCESSES = frozenset(("NPROC_PER_NODE", "NNODES"))
 
 
 def with_named_yaml(
@@ -41,7 +41,7 @@ def with_named_yaml(
     words = tuple(arguments)
     if script is None or not script.startswith(_PROGRAM) or not words:
         return words
-    if words[0].resolved and words[0].text.endswith(_ENDINGS):
+    if _names_a_file(words):
         return (*_words(open_file(words[0].text), ray=False), *words[1:])
     if not (script == _PREFERENCES and _starts_ray([word.text for word in words])):
         return words
@@ -56,24 +56,26 @@ def with_environment(launch: Launch, open_file: Callable[[str], SourceText]) -> 
 
     ms-swift's cli/main.py:parse_yaml_args, before it asks how many processes to start.
     """
-    words = launch.arguments
-    if launch.script is None or not launch.script.startswith(_PROGRAM) or not words:
+    if launch.script is None or not launch.script.startswith(_PROGRAM) or not _names_a_file(launch.arguments):
         return launch
-    if not (words[0].resolved and words[0].text.endswith(_ENDINGS)):
-        return launch
-    source = open_file(words[0].text)
+    source = open_file(launch.arguments[0].text)
     root = read_yaml(source).root
     block = None if root is None else root.items.get(_ENVIRONMENT)
-    if block is None or block.kind != "mapping":
+    if block is None:
         return launch
     added = {str(key): node for key, node in block.items.items() if str(key) not in launch.env}
     texts: dict[str, str | None] = {name: str(node.value) for name, node in added.items()}
     spans = {name: _placed(node.span, source) for name, node in added.items()}
-    counts = [whole_number(texts[name] or "") for name in _PROCESSES if name in texts]
     size = launch.world_size
-    for count in counts:
+    for name in texts.keys() & _PROCESSES:
+        count = whole_number(texts[name])
         size = None if size is None or count is None else size * count
     return launch._replace(env={**launch.env, **texts}, env_spans={**launch.env_spans, **spans}, world_size=size)
+
+
+def _names_a_file(words: Sequence[Argument]) -> bool:
+    """Whether the first word is a file of options."""
+    return bool(words) and words[0].resolved and words[0].text.endswith(_ENDINGS)
 
 
 def _starts_ray(words: Sequence[str]) -> bool:

@@ -16,12 +16,18 @@ from ..purpose import unread_yaml
 from ..yaml_text import read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import Literal
 
     from ..source import SourceText
     from ..yaml_node import Node
 
 DIALECT = "megatron-bridge"
+CONFIGURED = "megatron-yaml"
+"""The dialect of Megatron-LM's own YAML configuration."""
+_YAML_CFG = "--yaml-cfg"
+_PARTS = ("language_model", "model_parallel")
+"""The mappings of such a file whose keys are arguments as those beside them (yaml_arguments.py:validate_yaml)."""
 _TARGET, _NAME, _ARGUMENTS = "_target_", "_name_", "_args_"
 _MARKS = ("_target_: megatron.bridge.", "_target_: megatron.training.config.")
 _INNER = "transformer"
@@ -39,9 +45,11 @@ _OPERATORS = ("++", "+")
 """Hydra's marks of an override that adds a key; `~` deletes one."""
 
 
-def is_target_yaml(text: str) -> bool:
-    """Whether a text is such a dump."""
-    return any(mark in text for mark in _MARKS)
+def kind_of(text: str) -> Literal["targets", "configuration"] | None:
+    """Whether a text is such a dump, or what `--yaml-cfg` names."""
+    if all(text.startswith(f"{part}:") or f"\n{part}:" in text for part in _PARTS):
+        return "configuration"
+    return "targets" if any(mark in text for mark in _MARKS) else None
 
 
 def words_of(source: SourceText) -> tuple[Argument, ...]:
@@ -50,6 +58,29 @@ def words_of(source: SourceText) -> tuple[Argument, ...]:
     if root is None or root.kind != "mapping":
         raise UnreadableError(unread_yaml(source.name).problem)
     return tuple(_of_mapping(root, ""))
+
+
+def configured(words: tuple[Argument, ...], open_file: Callable[[str], SourceText]) -> tuple[Argument, ...] | None:
+    """The words of the file that `--yaml-cfg` names: all others are ignored (training/yaml_arguments.py:load_yaml)."""
+    for at, word in enumerate(words):
+        flag, equals, name = word.text.partition("=")
+        named = words[at + 1] if not equals and at + 1 < len(words) else word._replace(text=name)
+        if flag == _YAML_CFG and named.resolved and named.text:
+            source = open_file(named.text)
+            return tuple(one._replace(span=one.span._replace(file=source.name)) for one in configuration_of(source))
+    return None
+
+
+def configuration_of(source: SourceText) -> tuple[Argument, ...]:
+    """The words of such a file; UnreadableError where it is no mapping."""
+    root = read_yaml(source).root
+    if root is None or root.kind != "mapping":
+        raise UnreadableError(unread_yaml(source.name).problem)
+    found: list[Argument] = []
+    for key, value in root.items.items():
+        part = value.items if key in _PARTS and value.kind == "mapping" else {key: value}
+        found += [Argument(f"--{name}={_text(node)}", node.span) for name, node in part.items()]
+    return tuple(found)
 
 
 def _of_mapping(node: Node, before: str) -> Iterator[Argument]:
