@@ -299,15 +299,14 @@ def _with_defaults(
     """What is given, first, and all else by default: open where a file is but a part of what decides."""
     defaults = {**_beside(version, fork), **_defaults(known)}
     if fork is not None and fork.whole is not None:
-        if fork.whole in settings:
-            settings = {key: _as_by_default(one, known, version) for key, one in settings.items()}
-        else:
+        if fork.whole not in settings:
             defaults = {key: one._replace(decided=False) for key, one in defaults.items()}
+        settings = {key: _as_by_default(one, known, version) for key, one in settings.items()}
     return {**settings, **defaults, **settings}
 
 
 def _as_by_default(setting: Setting, known: Catalog, version: str) -> Setting:
-    """A value that a file states which states everything, as one by default where Megatron-LM's is the same."""
+    """A value as one by default where Megatron-LM's is the same: a tree of objects states what nobody chose."""
     fact = catalog(version, OWN).by_dest.get(setting.key) or known.by_dest.get(setting.key)
     same = fact is not None and setting.decided and setting.value == fact.default
     return setting._replace(origin="default") if same else setting
