@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Literal, TypeAlias
 
+    from .config import Argument, Purpose
     from .diagnostic import Diagnostic
     from .megatron.versions import Chosen
     from .source import Span
 
-Format: TypeAlias = "Literal['script', 'arguments', 'json', 'log', 'recipe', 'mindformers', 'huggingface']"
+Format: TypeAlias = (
+    "Literal['script', 'arguments', 'json', 'log', 'recipe', 'targets', 'configuration', 'mindformers', 'huggingface']"
+)
 
 
 _SCRIPT_SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
@@ -93,16 +96,44 @@ def _read(
 
         refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
         return huggingface_config(source)
-    from .megatron.effective import megatron_config
-    from .megatron.inputs import read_arguments, read_log
-
     if found != "log":
         refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
     if found == "recipe":
         return _recipe(source, options, path, cwd or os.getcwd(), open_file)
+    return _of_megatron(source, options, found)
+
+
+def _of_megatron(source: SourceText, options: ReadOptions, found: Format) -> Config:
+    """What holds arguments alone: a list of them, a log that printed them, a tree of objects."""
+    from .megatron.effective import megatron_config
+    from .megatron.inputs import read_arguments, read_log
+
     if found == "log":
         return read_log(source, options)
+    if found in ("targets", "configuration"):
+        return _tree(source, options, found)
     return megatron_config(read_arguments(source), file=source.name, options=options)
+
+
+def _tree(source: SourceText, options: ReadOptions, found: Format) -> Config:
+    """A YAML in a program's own words; no version of Megatron-LM's arguments reads it, whichever is asked for."""
+    from .megatron.effective import megatron_config
+    from .megatron.target_yaml import CONFIGURED, DIALECT, configuration_of, words_of
+
+    dumped = found == "targets"
+    chosen, used = _in_dialect(DIALECT if dumped else CONFIGURED, "_target_" if dumped else "language_model", options)
+    words = words_of(source) if dumped else configuration_of(source)
+    return megatron_config(words, file=source.name, options=used, chosen=chosen)
+
+
+def _in_dialect(name: str, sign: str, options: ReadOptions) -> tuple[Chosen | None, ReadOptions]:
+    """The dialect that a file is in, and the options without another version that is asked for."""
+    from .megatron.messages_compiled import say as say_of_megatron
+    from .megatron.versions import Chosen
+
+    if options.megatron is not None and options.megatron.startswith(name):
+        return None, options
+    return Chosen(name, say_of_megatron.dialect_of(label=name, signs=sign)), options._replace(megatron=None)
 
 
 def format_of(source: SourceText, path: str) -> Format:
@@ -209,11 +240,8 @@ def _script(
         from .megatron.effective import megatron_config
 
         chosen, unknown = _megatron_version(launch, options, path, cwd, open_file, source.name)
-        words = () if launch is None else launch.arguments
-        if purpose is not None and launch is not None:
-            from .megatron.named_yaml import with_named_yaml
-
-            words = with_named_yaml(launch.script, words, lambda name: _opened(name, path, open_file))
+        launch, words = _words_of(launch, purpose, lambda name: _opened(name, path, open_file))
+        words, chosen, options = _configured(words, chosen, options, lambda name: _opened(name, path, open_file))
         config = megatron_config(
             words,
             file=source.name,
@@ -230,6 +258,37 @@ def _script(
         unresolved=reading.unresolved + config.unresolved,
         problems=reading.problems + config.problems,
     )
+
+
+def _configured(
+    words: tuple[Argument, ...], chosen: Chosen | None, options: ReadOptions, open_file: Callable[[str], SourceText]
+) -> tuple[tuple[Argument, ...], Chosen | None, ReadOptions]:
+    """The words of a file that `--yaml-cfg` names, in their dialect; else what is there."""
+    if not any(word.text.startswith("--yaml-cfg") for word in words):
+        return words, chosen, options
+    from .megatron.target_yaml import CONFIGURED, configured
+
+    named = configured(words, open_file)
+    return (words, chosen, options) if named is None else (named, *_in_dialect(CONFIGURED, "--yaml-cfg", options))
+
+
+def _words_of(
+    launch: Launch | None, purpose: Purpose | None, open_file: Callable[[str], SourceText]
+) -> tuple[Launch | None, tuple[Argument, ...]]:
+    """The launch and its words, those of a YAML that it names in their place, and fields of a recipe as options."""
+    if launch is None:
+        return None, ()
+    words = launch.arguments
+    if purpose is not None:
+        from .megatron.named_yaml import with_environment, with_named_yaml
+
+        words = with_named_yaml(launch.script, words, open_file)
+        launch = with_environment(launch, open_file)
+    if any("=" in word.text and word.text[0] != "-" for word in words if word.text):
+        from .megatron.target_yaml import overridden
+
+        words = overridden(words)
+    return launch, words
 
 
 def _followed(

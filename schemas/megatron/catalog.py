@@ -49,6 +49,13 @@ class Catalog(NamedTuple):
     by_option: Mapping[str, ArgumentFact]
     by_dest: Mapping[str, ArgumentFact]
     """The first argument that writes a destination: argparse takes the default from it."""
+    own_program: str = ""
+    """What a program is called that takes none of Megatron-LM's arguments but its own."""
+
+    @property
+    def program(self) -> str:
+        """Whose arguments these are."""
+        return self.own_program or f"Megatron-LM {self.version}"
 
     def knows(self, dest: str) -> bool:
         """Whether this version has an argument that writes `dest`."""

@@ -26,7 +26,8 @@ def read_dialects() -> list[dict[str, Any]]:
 
 
 def _with_facts(content: dict[str, Any]) -> dict[str, Any]:
-    facts = stored.read(str(FOLDER / content.pop("facts"))).arguments
+    named = content.pop("facts", None)
+    facts = [] if named is None else stored.read(str(FOLDER / named)).arguments
     versions: dict[str, dict[str, Any]] = content["versions"]
     for version, more in versions.items():
         like = more.get("like")

@@ -89,6 +89,23 @@ def _integers(text: str, version: str) -> Value:
     return [int(part) for part in text.strip("()").split(",")]
 
 
+def _or_nothing(kind: str) -> Callable[[str, str], Value]:
+    """The value, or nothing: Hydra and YAML write `null` for None."""
+    return lambda text, version: None if text in _NOTHING else _CONVERTERS[kind](text, version)
+
+
+def _any(text: str, version: str) -> Value:
+    """A list, a mapping, a number or a truth as JSON writes them, else the text."""
+    del version
+    from json import loads
+
+    try:
+        return loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+_NOTHING = ("null", "None", "~")
 _TRUE = frozenset(("yes", "true", "t", "y", "1"))
 _FALSE = frozenset(("no", "false", "f", "n", "0"))
 _CONVERTERS: Mapping[str, Callable[[str, str], Value]] = {
@@ -100,7 +117,15 @@ _CONVERTERS: Mapping[str, Callable[[str, str], Value]] = {
     "name": lambda text, _: text,
     "frequency": _frequency,
     "integers": _integers,
+    "any": _any,
+    "int?": _or_nothing("int"),
+    "float?": _or_nothing("float"),
+    "str?": _or_nothing("str"),
+    "truth?": lambda text, version: int(text) != 0 if text.isdecimal() else _or_nothing("truth")(text, version),
+    "frequency?": _or_nothing("frequency"),
 }
+NULLABLE = ("any", "int?", "float?", "str?", "truth?", "frequency?")
+"""The kinds of a program that is configured by a tree of objects."""
 
 EXPECTED: Mapping[str, str] = {
     "int": "int",
@@ -108,5 +133,9 @@ EXPECTED: Mapping[str, str] = {
     "frequency": "int | ([0]*3+[1]*58)",
     "integers": "1,2,3",
     "truth": "true | false",
+    "int?": "int | null",
+    "float?": "float | null",
+    "truth?": "true | false | null",
+    "frequency?": "int | [0, 1, 1] | null",
 }
 """What to say that a kind of value looks like."""

@@ -19,6 +19,7 @@ from ..version_sets import versions_in
 from ..version_text import names_a_file
 from . import validation_functions
 from .catalog import VERSIONS, ArgumentFact, catalog, catalog_of, with_arguments
+from .converters import NULLABLE
 from .messages_compiled import say
 from .parsing import destination
 from .validation import OF_RUN, Beside, Said
@@ -39,7 +40,7 @@ _FUNCTIONS = {
     **{name: value for name, value in vars(validation_functions).items() if callable(value) and name[0] != "_"},
     **_BUILTINS,
 }
-_TYPES = ("str", "int", "float", "bool", "truth", "frequency", "integers", "name", None)
+_TYPES = ("str", "int", "float", "bool", "truth", "frequency", "integers", "name", None, *NULLABLE)
 
 
 class Reason(NamedTuple):
@@ -91,6 +92,8 @@ class Dialect(NamedTuple):
     """Megatron-LM's arguments and the fork's; the fork's where they stand alone."""
     alone: frozenset[str] | None
     """The groups of Megatron-LM's arguments that its program decides in other ways, where it takes none but its own."""
+    whole: str | None
+    """The argument without which the file is a part of what decides the run, and what it does not say stays open."""
 
     def written(self, values: Mapping[str, Any]) -> list[Written]:
         """Megatron-LM's arguments as this fork's scripts say them, in their order."""
@@ -264,6 +267,9 @@ _MEMBERS = {
     "note",
     "replaced",
     "alone",
+    "names",
+    "whole",
+    "takes",
 }
 
 
@@ -287,10 +293,10 @@ class _Reading:
         note = self.more.get("note") or content.get("note")
         known, reads = catalog(base), set[str]()
         arguments, alone = self._arguments(), content.get("alone")
-        beside = self._beside(reads)
+        beside = self._beside(reads, name)
         return Dialect(
             name,
-            str(self.more.get("label") or content.get("label") or name),
+            self._label(name),
             base,
             arguments,
             beside,
@@ -300,9 +306,15 @@ class _Reading:
             note and (str(note[0]), str(note[1])),
             frozenset(map(str, content.get("replaced") or ())),
             frozenset(fact.dest for fact in arguments if not known.knows(fact.dest)),
-            with_arguments(known, arguments) if alone is None else catalog_of(base, arguments),
+            with_arguments(known, arguments)
+            if alone is None
+            else catalog_of(base, arguments)._replace(own_program=self._label(name)),
             None if alone is None else frozenset(map(str, alone)),
+            content.get("whole"),
         )
+
+    def _label(self, name: str) -> str:
+        return str(self.more.get("label") or self.content.get("label") or name)
 
     def _all(self, member: str) -> list[Mapping[str, Any]]:
         """The entries of a member that hold for this version."""
@@ -310,10 +322,19 @@ class _Reading:
 
     def _arguments(self) -> tuple[ArgumentFact, ...]:
         """The arguments; the last of a name counts."""
-        given = map(self._argument, self._all("arguments"))
+        given = [*self._of_base(), *map(self._argument, self._all("arguments"))]
         return tuple({fact.options: fact for fact in given}.values())
 
-    def _beside(self, reads: set[str]) -> Beside:
+    def _of_base(self) -> list[ArgumentFact]:
+        """Every argument of the version it stands on by the name of its value, where the program asks for those."""
+        if self.content.get("takes") != "base":
+            return []
+        return [
+            ArgumentFact((f"--{one.dest}",), one.dest, _kind(one), None, None, one.default, None, "store", one.group)
+            for one in catalog(str(self.content["base"])).by_dest.values()
+        ]
+
+    def _beside(self, reads: set[str], name: str) -> Beside:
         """The rows, before and behind Megatron-LM's own."""
         before: list[Row] = []
         after: list[Row] = []
@@ -323,7 +344,8 @@ class _Reading:
                 lifted.add(str(one["lift"]))
             else:
                 (before if one.get("stage") == "before" else after).append(self._row(one, reads))
-        return Beside(tuple(before), tuple(after), frozenset(lifted), self.content.get("alone") is not None)
+        alone = self.content.get("alone") is not None
+        return Beside(tuple(before), tuple(after), frozenset(lifted), self._label(name) if alone else None)
 
     def _counts(self, one: Mapping[str, Any]) -> bool:
         versions = one.get("versions")
@@ -343,7 +365,7 @@ class _Reading:
         choices = one.get("choices")
         return ArgumentFact(
             options,
-            str(one.get("dest") or destination(next((o for o in options if o.startswith("--")), options[0]))),
+            self._dest(one, options),
             kind,
             one.get("nargs"),
             one.get("const"),
@@ -352,6 +374,12 @@ class _Reading:
             action,
             str(one.get("group", self.content["name"])),
         )
+
+    def _dest(self, one: Mapping[str, Any], options: Sequence[str]) -> str:
+        """The destination: what `names` says, what the argument says, or what argparse derives."""
+        named = self.content.get("names", {}).get(options[0].lstrip("-"))
+        first = next((option for option in options if option.startswith("--")), options[0])
+        return str(named or one.get("dest") or destination(first))
 
     def _expression(self, text: object, reads: set[str]) -> Expression:
         found = Expression(str(text), _FUNCTIONS, OF_RUN)
@@ -379,6 +407,14 @@ class _Reading:
         told: Mapping[str, Any] = one.get("to") or {}
         to = tuple((str(dest), self._expression(text, reads)) for dest, text in told.items())
         return Writing(str(one["of"]), None if when is None else self._expression(when, reads), to)
+
+
+def _kind(fact: ArgumentFact) -> str:
+    """How a YAML writes what an argument takes."""
+    if fact.action != "store":
+        return "truth?"
+    kind = f"{fact.type}?"
+    return kind if fact.nargs is None and kind in NULLABLE else "any"
 
 
 def _reason(one: Mapping[str, Any]) -> Reason:

@@ -54,14 +54,14 @@ def megatron_config(
             purpose = _unknown_program(parsed, settings, launch, file)
         if purpose is not None and not purpose.reads_arguments:
             return _as_written(arguments, file, options, launch, unresolved, purpose)
-    settings = {**settings, **_beside(version, fork), **_defaults(known), **settings}  # first what is given
+    settings = _with_defaults(settings, version, fork, known)
     _settle_length(settings, options.steps)
     beside = None if fork is None else fork.rows
     validated = validate(settings, version, file=file, options=options, launch=launch, fork=beside)
     settings, outside = with_overridable(validated.settings, file)
     settings = _replaceable(settings, fork, parsed.overridable)
     origin = _origin(options, chosen)
-    said = summed_up(parsed, version, file, certain=origin != "assumed", own=_is_unnamed(launch))
+    said = summed_up(parsed, known, file, certain=origin != "assumed", own=_is_unnamed(launch))
     refused = _depending(validated.problems, launch, unresolved)
     return Config(
         file,
@@ -291,6 +291,25 @@ def _beside(version: str, fork: Dialect | None) -> dict[str, Setting]:
 
 _LENGTH = ("train_iters", "train_samples")
 _known: list[tuple[Catalog, dict[str, Setting]]] = []
+
+
+def _with_defaults(
+    settings: dict[str, Setting], version: str, fork: Dialect | None, known: Catalog
+) -> dict[str, Setting]:
+    """What is given, first, and all else by default: open where a file is but a part of what decides."""
+    defaults = {**_beside(version, fork), **_defaults(known)}
+    if fork is not None and fork.whole is not None:
+        if fork.whole not in settings:
+            defaults = {key: one._replace(decided=False) for key, one in defaults.items()}
+        settings = {key: _as_by_default(one, known, version) for key, one in settings.items()}
+    return {**settings, **defaults, **settings}
+
+
+def _as_by_default(setting: Setting, known: Catalog, version: str) -> Setting:
+    """A value as one by default where Megatron-LM's is the same: a tree of objects states what nobody chose."""
+    fact = catalog(version, OWN).by_dest.get(setting.key) or known.by_dest.get(setting.key)
+    same = fact is not None and setting.decided and setting.value == fact.default
+    return setting._replace(origin="default") if same else setting
 
 
 def _defaults(known: Catalog) -> dict[str, Setting]:

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from ..source import SourceText
     from .recipe import Recipe
 
-Input: TypeAlias = "Literal['arguments', 'json', 'log', 'recipe']"
+Input: TypeAlias = "Literal['arguments', 'json', 'log', 'recipe', 'targets', 'configuration']"
+
+
+_TARGET = "_target_: megatron."
+_PART = "model_parallel:"
 
 
 def detect(source: SourceText) -> Input | None:
@@ -29,6 +33,12 @@ def detect(source: SourceText) -> Input | None:
         return "json"
     if text.startswith("MODEL_ARGS:") or "\nMODEL_ARGS:" in text:
         return "recipe"
+    if _PART in text or _TARGET in text:
+        from .target_yaml import kind_of
+
+        tree = kind_of(text)
+        if tree is not None:
+            return tree
     while start.startswith("#") and not start.startswith("#!"):
         start = start.partition("\n")[2].lstrip()
     start = start.lstrip("\"'")

@@ -12,11 +12,13 @@ from ..config import Argument
 from ..diagnostic import UnreadableError
 from ..light_typing import TYPE_CHECKING
 from ..purpose import unread_yaml
+from ..shell.launchers import whole_number
 from ..yaml_text import read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from ..config import Launch
     from ..source import SourceText, Span
     from ..yaml_node import Node
 
@@ -28,6 +30,8 @@ _GROUPS = frozenset(("colocate_groups", "sleep_level", "nnodes", "rollout", "tea
 _PROGRAM = "swift.cli._megatron."
 _PREFERENCES = "swift.cli._megatron.rlhf"
 _RAY = "--use_ray"
+_ENVIRONMENT = "ENV"
+_PROCESSES = frozenset(("NPROC_PER_NODE", "NNODES"))
 
 
 def with_named_yaml(
@@ -37,7 +41,7 @@ def with_named_yaml(
     words = tuple(arguments)
     if script is None or not script.startswith(_PROGRAM) or not words:
         return words
-    if words[0].resolved and words[0].text.endswith(_ENDINGS):
+    if _names_a_file(words):
         return (*_words(open_file(words[0].text), ray=False), *words[1:])
     if not (script == _PREFERENCES and _starts_ray([word.text for word in words])):
         return words
@@ -45,6 +49,33 @@ def with_named_yaml(
         if word.text == _CONFIG and named.resolved:
             return (*words[:at], *_words(open_file(named.text), ray=True), *words[at + 2 :])
     return words
+
+
+def with_environment(launch: Launch, open_file: Callable[[str], SourceText]) -> Launch:
+    """The launch with what the `ENV` of its YAML sets beside what stands in the environment already.
+
+    ms-swift's cli/main.py:parse_yaml_args, before it asks how many processes to start.
+    """
+    if launch.script is None or not launch.script.startswith(_PROGRAM) or not _names_a_file(launch.arguments):
+        return launch
+    source = open_file(launch.arguments[0].text)
+    root = read_yaml(source).root
+    block = None if root is None else root.items.get(_ENVIRONMENT)
+    if block is None:
+        return launch
+    added = {str(key): node for key, node in block.items.items() if str(key) not in launch.env}
+    texts: dict[str, str | None] = {name: str(node.value) for name, node in added.items()}
+    spans = {name: _placed(node.span, source) for name, node in added.items()}
+    size = launch.world_size
+    for name in texts.keys() & _PROCESSES:
+        count = whole_number(texts[name])
+        size = None if size is None or count is None else size * count
+    return launch._replace(env={**launch.env, **texts}, env_spans={**launch.env_spans, **spans}, world_size=size)
+
+
+def _names_a_file(words: Sequence[Argument]) -> bool:
+    """Whether the first word is a file of options."""
+    return bool(words) and words[0].resolved and words[0].text.endswith(_ENDINGS)
 
 
 def _starts_ray(words: Sequence[str]) -> bool:
@@ -61,7 +92,7 @@ def _words(source: SourceText, *, ray: bool) -> Iterator[Argument]:
         raise UnreadableError(unread_yaml(source.name).problem)
     items = dict(root.items)
     group = items.pop(_TRAIN, None) if ray else None
-    left_out = _GROUPS if ray else {"ENV"}
+    left_out = _GROUPS if ray else {_ENVIRONMENT}
     for one in (items, {} if group is None else group.items):
         for key, node in one.items():
             if key not in left_out and not (ray and node.value is None):

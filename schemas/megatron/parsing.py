@@ -271,7 +271,7 @@ class _Parser:
     def report_unknown(self, word: Argument, flag: str, dest: str, count: int) -> None:
         better = suggestion(flag, self.known)
         problem = say.unknown_argument(
-            version=self.known.version,
+            program=self.known.program,
             flag=flag,
             key=dest,
             count=count,

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
     from ..diagnostic import Diagnostic
     from ..message import Problem
+    from .catalog import Catalog
     from .parsing import Parsed
 
 _NAMED = 3
 
 
-def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bool) -> tuple[Diagnostic, ...]:
+def summed_up(parsed: Parsed, known: Catalog, file: str, *, certain: bool, own: bool) -> tuple[Diagnostic, ...]:
     """The problems of a parsed vector, with those about unknown arguments told apart by what they mean.
 
     `certain` says that the version is not assumed, so that an argument of another version stops the run; `own` that
@@ -28,9 +29,7 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bo
         parsed = parsed._replace(problems=tuple(_perhaps_taken(problem, file) for problem in parsed.problems))
     if not any(problem.kind.name == "unknown-argument" for problem in parsed.problems):
         return parsed.problems
-    from .catalog import catalog
-    from .versions import FORK, versions_of
-
+    version, words = known.version, _words_of(known)
     misspelt = say.misspelt_or_own if own else say.misspelt
     told: list[Diagnostic] = []
     strange: list[int] = []
@@ -41,31 +40,52 @@ def summed_up(parsed: Parsed, version: str, file: str, *, certain: bool, own: bo
             continue
         values = dict(problem.values)
         flag, near = str(values["flag"]), str(values["near"])
-        versions = versions_of(flag)
+        versions = _versions_with(flag, known)
         if versions:
             later.append(len(told) - 1)
             said = _of_other_versions(certain=certain, own=own)
             told[-1] = finding(said(version=version, flag=flag, known=", ".join(versions)), file, problem.span)
         elif near and slip(flag, near):
-            told[-1] = finding(misspelt(version=version, flag=flag, near=near), file, problem.span)
-        elif (apart := glued(flag, catalog(version))) is not None:
-            told[-1] = finding(misspelt(version=version, flag=flag, near=" ".join(apart)), file, problem.span)
+            told[-1] = finding(misspelt(program=known.program, flag=flag, near=near), file, problem.span)
+        elif (apart := glued(flag, words)) is not None:
+            told[-1] = finding(misspelt(program=known.program, flag=flag, near=" ".join(apart)), file, problem.span)
         else:
             strange.append(len(told) - 1)
-    if len(strange) >= FORK:
+    if _may_be_a_forks(strange, known):
         return _as_a_forks(told, parsed, version, file, strange, later)
-    return tuple(_less_strange(problem, version, file, misspelt) for problem in told)
+    return tuple(_less_strange(problem, known.program, words, file, misspelt) for problem in told)
 
 
-def _less_strange(problem: Diagnostic, version: str, file: str, misspelt: Callable[..., Problem]) -> Diagnostic:
-    """The problem of an argument that only lacks a word, or denies one."""
+def _words_of(known: Catalog) -> Catalog:
+    """The arguments that a slip may be of: Megatron-LM's own, or a program's where it takes none of those."""
     from .catalog import catalog
 
+    return known if known.own_program else catalog(known.version)
+
+
+def _versions_with(flag: str, known: Catalog) -> tuple[str, ...]:
+    """The versions of Megatron-LM that have a flag, where one of them reads it."""
+    from .versions import versions_of
+
+    return () if known.own_program else tuple(versions_of(flag))
+
+
+def _may_be_a_forks(strange: list[int], known: Catalog) -> bool:
+    """Whether so many are strange that they are a fork's of Megatron-LM."""
+    from .versions import FORK
+
+    return len(strange) >= FORK and not known.own_program
+
+
+def _less_strange(
+    problem: Diagnostic, program: str, words: Catalog, file: str, misspelt: Callable[..., Problem]
+) -> Diagnostic:
+    """The problem of an argument that only lacks a word, or denies one."""
     if problem.kind.name != "unknown-argument":
         return problem
     flag = str(dict(problem.values)["flag"])
-    near = cut_or_denied(flag, catalog(version))
-    return problem if near is None else finding(misspelt(version=version, flag=flag, near=near), file, problem.span)
+    near = cut_or_denied(flag, words)
+    return problem if near is None else finding(misspelt(program=program, flag=flag, near=near), file, problem.span)
 
 
 def _as_a_forks(

@@ -79,8 +79,8 @@ class Beside(NamedTuple):
     after: tuple[Row, ...]
     lifted: frozenset[str]
     """Conditions that Megatron-LM asks for and the fork does not."""
-    alone: bool = False
-    """Whether none of Megatron-LM's own validation runs."""
+    alone: str | None = None
+    """The program that runs none of Megatron-LM's own validation."""
 
 
 def validate(
@@ -95,6 +95,7 @@ def validate(
 ) -> Validated:
     """The values as they stand when training starts; a fork has rows of its own."""
     run = Run(dict(settings), version, file, options, launch)
+    run.program = (fork.alone if fork is not None else None) or run.program
     own = [row for row in _rows(version) if row.more.stage in stages]
     if fork is not None:
         own = () if fork.alone else own
@@ -127,6 +128,7 @@ class Run(rows.Run):
     ) -> None:
         self.settings = settings
         self.version = version
+        self.program = f"Megatron-LM {version}"
         self.file = file
         self.options = options
         self.launch = launch
@@ -259,7 +261,7 @@ class Run(rows.Run):
             return
         if before.raw is not None and before.flag is not None:
             given, used = _shown(before.value), _shown(value)
-            said = say.overruled(flag=before.flag, given=given, used=used, version=self.version, when=_when(row))
+            said = say.overruled(flag=before.flag, given=given, used=used, program=self.program, when=_when(row))
             self.report(said, before)
         self.settings[row.target] = before._replace(
             value=value, origin="derived", derived_from=derived_from, decided=True
@@ -292,7 +294,7 @@ class Run(rows.Run):
         """Report an argument that has no effect."""
         setting = self.settings.get(row.target)
         if setting is not None and setting.origin == "explicit":
-            self.report(say.no_effect(flag=setting.flag, version=self.version, when=_when(row)), setting)
+            self.report(say.no_effect(flag=setting.flag, program=self.program, when=_when(row)), setting)
 
     def refuse(self, row: Row, said: Callable[..., Problem] | None = None) -> None:
         """Report a requirement that does not hold, at the first of its values that the user gave."""
@@ -304,7 +306,7 @@ class Run(rows.Run):
         if row.more.hardware or said is None:
             said = say.refused_on_hardware if row.more.hardware else say.refused
         at = None if self._misspelt(row) is not None else next(iter(places), None)
-        problem = said(condition=row.more.to, facts=facts, version=self.version, when=_when(row))
+        problem = said(condition=row.more.to, facts=facts, program=self.program, when=_when(row))
         self.report(problem, at, at.span if at is not None else self._misspelt(row))
 
     def _blamed(self, row: Row) -> list[Setting]:

@@ -25,9 +25,9 @@ TRAIN = (
     [
         ("run.sh", T5, "trains T5"),
         ("run.sh", "python tools/preprocess_data.py --input x --tokenizer-type NullTokenizer\n", "prepares data"),
-        ("run.sh", "torchrun pretrain_gpt.py --yaml-cfg gpt.yaml\n", "--yaml-cfg"),
+        ("run.sh", "torchrun pretrain_gpt.py --yaml-cfg $WHICH\n", "--yaml-cfg"),
         ("run.sh", "python -m swift.cli._megatron.export --load x --save y\n", "ms-swift"),
-        ("run.yaml", "model: {_target_: megatron.bridge.models.gpt_provider.GPTModelProvider}\n", "Megatron-Bridge"),
+        ("run.yaml", "model: {_target_: nemo.collections.llm.GPTModel}\n", "_target_"),
         ("run.yaml", POD, "a Kubernetes manifest"),
         ("run.yaml", PREDICT, "inference configuration"),
     ],

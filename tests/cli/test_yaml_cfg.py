@@ -1,0 +1,54 @@
+"""Megatron-LM's own YAML configuration is read, by itself and where a launch names it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+CASE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("yaml_cfg_cases.yaml").read_text("utf-8"))
+LAUNCHES = ["--yaml-cfg c.yaml --num-layers 99", "--yaml-cfg=c.yaml"]
+
+
+def shown(accmap, *words: str, files: dict[str, str]) -> dict[str, Any]:
+    return json.loads(accmap("show", *words, "--all", "--format", "json", files=files).out)
+
+
+@pytest.mark.parametrize("launch", LAUNCHES)
+def test_a_launch_that_names_one(accmap, launch: str) -> None:
+    script = f"torchrun --nproc_per_node 8 pretrain_gpt.py {launch}\n"
+    found = shown(accmap, "run.sh", files={"run.sh": script, "c.yaml": CASE["text"]})
+    assert found["dialect"] == "megatron-yaml-0.12"
+    values = {entry["key"]: entry for entry in found["values"]}
+    assert {key: values[key]["value"] for key in CASE["settings"]} == CASE["settings"]
+    recipe = json.loads(accmap("recipe", "run.sh", "--format", "json").out)["fields"]
+    assert recipe["activation.gated"]["value"] is True
+    assert recipe["optimizer.weight_decay"]["value"] is None
+
+
+def test_the_file_itself_whatever_version_is_asked_for(accmap) -> None:
+    found = shown(accmap, "c.yaml", "--megatron", "0.16", "--world-size", "4", files={"c.yaml": CASE["text"]})
+    values = {entry["key"]: entry["value"] for entry in found["values"]}
+    assert (values["hidden_size"], values["data_parallel_size"]) == (256, 2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("activation_func: swiglu", "activation_func: relu", "refused-by-validation"),
+        ("hidden_size: 256", "hiden_size: 256", "misspelt-argument"),
+        ("lr: 2.5e-4", "lr: much", "invalid-value"),
+    ],
+)
+def test_what_is_wrong_with_one(accmap, old: str, new: str, problem: str) -> None:
+    found = shown(accmap, "c.yaml", "--world-size", "4", files={"c.yaml": CASE["text"].replace(old, new)})
+    assert problem in {one["name"] for one in found["problems"]}
+
+
+def test_one_that_is_not_there(accmap) -> None:
+    answer = accmap("show", "run.sh", files={"run.sh": "python pretrain_gpt.py --yaml-cfg nowhere.yaml\n"})
+    assert answer.code == 2
+    assert "nowhere.yaml" in answer.err
