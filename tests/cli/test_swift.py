@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("swift_cases.yaml").read_text("utf-8"))
+from accmap.schemas.house_yaml import house_yaml
+
+CASES: list[dict[str, Any]] = house_yaml(Path(__file__).with_name("swift_cases.yaml").read_text("utf-8"))
 MODEL = {
     "model_type": "qwen3",
     "hidden_size": 64,

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from accmap.mapper.differences import differences
 from accmap.mapper.recipe.reading import recipe_of
@@ -20,13 +19,14 @@ from accmap.mapper.translate.translation import translate
 from accmap.mapper.translate.writing import text_of
 from accmap.mappings.huggingface_compiled import FIELDS, WRITTEN
 from accmap.schemas.config import Config, ReadOptions
+from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.rows import UndecidedError
 from accmap.schemas.source import SourceText
 
 HERE = Path(__file__).parent
-CASES: dict[str, dict[str, Any]] = yaml.safe_load((HERE / "models.yaml").read_text("utf-8"))["cases"]
-EXPECTED: dict[str, dict[str, Any]] = yaml.safe_load((HERE / "written.yaml").read_text("utf-8"))
+CASES: dict[str, dict[str, Any]] = house_yaml((HERE / "models.yaml").read_text("utf-8"))["cases"]
+EXPECTED: dict[str, dict[str, Any]] = house_yaml((HERE / "written.yaml").read_text("utf-8"))
 RUNS: list[dict[str, Any]] = EXPECTED["runs"]  # type: ignore[assignment]
 
 
