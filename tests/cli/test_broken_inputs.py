@@ -126,6 +126,7 @@ PLACES = [
 ]  # fmt: skip
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("line", PLACES)
 @pytest.mark.parametrize("folder", ["中 文 目录", "a'b\"c $d", "-x", os.fsdecode(b"latin \xe9")])
 def test_odd_names(accmap, bench: Path, line: str, folder: str) -> None:

@@ -107,6 +107,7 @@ def rows(answer: dict[str, Any]) -> dict[str, bool]:
     return {row["what"]: row["same"] for row in answer["rows"]}
 
 
+@pytest.mark.long
 def test_three_kinds_agree_with_themselves_and_with_their_own_classes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,6 +42,7 @@ def judged(experiment: Experiment, a: str, b: str, grounds: Grounds = Grounds())
     return compare(run(a), run(b), experiment, grounds=grounds)
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize(("experiment", "a", "b"), TABLE["clean"], ids=" ".join)
 def test_equal_runs_pass(experiment: Experiment, a: str, b: str) -> None:
     found = judged(experiment, a, b)

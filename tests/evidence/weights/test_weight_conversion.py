@@ -91,6 +91,7 @@ def test_a_distributed_checkpoint_of_single_parameters(tmp_path: Path) -> None:
     same(one_file(tmp_path / "out"), expected(config, found))
 
 
+@pytest.mark.table(6)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("implementation", ["local", "transformer_engine"])
 @pytest.mark.parametrize("ranks", [Ranks(), Ranks(tensor=2), Ranks(pipeline=2), Ranks(2, 2, 2), Ranks(expert=4)])

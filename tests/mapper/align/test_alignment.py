@@ -137,6 +137,7 @@ def test_both_files_say_the_same(step: int | None) -> None:
         assert recipe.value("model.padded_vocab_size") == 32256
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("name", ["qwen3_dense", "qwen3_moe", "deepseek_v3"])
 @pytest.mark.parametrize("file", ["megatron.sh", "mindformers.yaml"])
 @pytest.mark.parametrize("step", [None, 0, 5])

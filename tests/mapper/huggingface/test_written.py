@@ -43,6 +43,7 @@ def parted_of(model: Config, keys: dict[str, object]) -> set[str]:
     return {str(one.field) for one in rows if one.field and one.status == "different" and one.impact == "numerics"}
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("name", CASES)
 def test_a_model_comes_back_from_a_script_of_it(name: str) -> None:
     model = read("config.json", json.dumps({**CASES[name], "transformers_version": "4.57.1"}))

@@ -115,6 +115,7 @@ def loops(choose: random.Random, depth: int, names: list[str]) -> str:
     return f"{name}=0; until (({name} >= 2)); do (({name}+=1)); {body}; done"
 
 
+@pytest.mark.table(5)
 @pytest.mark.skipif(BASH is None, reason="needs bash")
 @pytest.mark.parametrize("seed", range(60))
 def test_random_sweeps(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
