@@ -329,10 +329,12 @@ def _closer(report: Report, comparison: Comparison, box: tuple[float, float, flo
     for index, points in enumerate(curves):
         parts.append(f'<path class="curve {"ab"[index]}" d="{_path(frame, points)}"/>')
         if len(points) <= 40:
-            style = ("spot", "mark")[index]
-            for step, value in points:
-                if math.isfinite(value):
-                    radius = 3.0 - 0.4 * index
-                    parts.append(_dot(frame, step, value, style, radius))
+            parts += _dots(frame, points, index)
     parts.append(_line(frame.x(first), frame.top, frame.x(first), frame.top + frame.height, "here"))
     return parts
+
+
+def _dots(frame: _Frame, points: Sequence[tuple[int, float]], index: int) -> list[str]:
+    """A dot for every step of a curve; the second curve's are smaller, so that the first's are seen below them."""
+    style, radius = ("spot", "mark")[index], 3.0 - 0.4 * index
+    return [_dot(frame, step, value, style, radius) for step, value in points if math.isfinite(value)]

@@ -82,11 +82,11 @@ def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str
             if "check" not in rule:
                 owners[name] = code
     topics = {topic: code for code, rule in reversed(rules.items()) for topic in rule.get("rest", ())}
-    left = [name for name in fields if name not in taken]
-    owners.update({name: topics[name.partition(".")[0]] for name in left if name.partition(".")[0] in topics})
-    without = sorted(set(left) - owners.keys())
+    rest = {name: topics.get(name.partition(".")[0]) for name in fields if name not in taken}
+    without = sorted(name for name, code in rest.items() if code is None)
     assert not without, f"no rule compares {without}"
-    return {name: owners[name] for name in fields if name in owners}
+    of_topic = {name: code for name, code in rest.items() if code is not None}
+    return {name: code for name in fields if (code := owners.get(name) or of_topic.get(name)) is not None}
 
 
 def causes(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:

@@ -138,17 +138,15 @@ def for_alignment(subject: Subject) -> Iterator[Found]:
 
 def differing(subject: Subject) -> list[FieldName]:
     """The fields that draw the curve and have different values."""
-    left, right = subject.megatron, subject.mindformers
-    if left is None or right is None:
-        return []
     found: list[FieldName] = []
     for name in _DRAWN:
-        a, b = left.field(name), right.field(name)
-        if a is None or b is None or not (a.decided and b.decided):
+        both = subject.decided(name)
+        if both is None:
             continue
-        if name == "schedule.warmup_ratio" and None in (a.value, b.value):
+        values = both.a.value, both.b.value
+        if name == "schedule.warmup_ratio" and None in values:
             continue  # where one run has a length, steps are compared
-        if not equal(a.value, b.value):
+        if not equal(*values):
             found.append(name)
     return found
 

@@ -90,13 +90,18 @@ def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, fi
     trains = launch is not None and program_kind(launch.script) == TRAINING
     for entry in ARGUMENTS:
         dest, partner, anywhere = entry[0], entry[7], entry[8]
-        setting = given.get(dest)
-        if setting is None or setting.raw is None or setting.value in (None, False) or (trains and not anywhere):
+        setting, other = _with_value(given, dest), _with_value(given, partner)
+        if setting is None or setting.value in (None, False) or (trains and not anywhere):
             continue
-        other = given.get(partner)
-        if not partner or (other is not None and other.raw is not None and other.value is not None):
+        if not partner or other is not None:
             return _purpose(entry, file, setting.span, name=setting.flag or dest)
     return None
+
+
+def _with_value(given: Mapping[str, Setting], dest: str) -> Setting | None:
+    """An argument that stands in the launch, with its value."""
+    setting = given.get(dest)
+    return None if setting is None or setting.raw is None or setting.value is None else setting
 
 
 def purpose_of_unknown_program(

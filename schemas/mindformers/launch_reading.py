@@ -138,11 +138,11 @@ class LaunchReading:
             return
         if not option.paths or (option.effect == "yaml-if-not-empty" and values[0] == ""):
             return
-        value = (values if len(values) > 1 else values[0]) if option.many else values[0]
-        decided = all(part.resolved for part in parts)
-        if option.flag == "--run_mode" and decided:
-            self._check_run_mode(parts[0])
-        if not decided:
+        if all(part.resolved for part in parts):
+            value = values if option.many and len(values) > 1 else values[0]
+            if option.flag == "--run_mode":
+                self._check_run_mode(parts[0])
+        else:
             value = Undecided(" ".join(part.text for part in parts))
         for path in option.paths:
             yield Override(".".join(path), value, _reaching(span, parts[-1].span), option.flag)

@@ -37,9 +37,7 @@ def translated(parts: list[tuple[str, bool]], *, extended: bool = False, shortes
             out.append(_opened(char, closers))
             at += 1
         elif closers and char in "|)":
-            if char == ")" and closers[-1] == _NEGATED and at + 1 < len(flat):
-                raise TooHardError
-            out.append("|" if char == "|" else closers.pop())
+            out.append("|" if char == "|" else _closed(closers, last=at + 1 == len(flat)))
         elif char == "*":
             out.extend([star] if out[-1:] != [star] else ())
         elif char == "[":
@@ -75,6 +73,13 @@ def _opened(char: str, closers: list[str]) -> str:
         raise TooHardError
     closers.append(_NEGATED)
     return "(?!(?:"
+
+
+def _closed(closers: list[str], *, last: bool) -> str:
+    """The end of the innermost group; behind `!(…)` nothing may follow."""
+    if closers[-1] == _NEGATED and not last:
+        raise TooHardError
+    return closers.pop()
 
 
 def _escaped(char: str) -> str:
