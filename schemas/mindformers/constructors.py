@@ -133,7 +133,7 @@ def fill_schedule(run: Trainer) -> None:
     run.locals.update({_SCHEDULE + name: one for name, one in values.items()})
 
 
-def _say_foreign(reading: Reading, facts: Mapping[str, Any] | None, section: str, keys: Iterable[object]) -> None:
+def _say_foreign(reading: Reading, facts: dict[str, Any] | None, section: str, keys: Iterable[object]) -> None:
     """Say of the keys that no argument of the section's class has their name; of a class that is not known, nothing."""
     if facts is not None:
         for key in keys:

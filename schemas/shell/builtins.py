@@ -331,8 +331,8 @@ class _Declaration:
 
     def _target(self, assignment: Assignment | None) -> Text | None:
         """The name that a reference is given."""
-        worded = assignment is not None and isinstance(assignment.value, Word)
-        return self.shell.text(assignment.value) if worded else None
+        value = None if assignment is None else assignment.value
+        return self.shell.text(value) if isinstance(value, Word) else None
 
     def _keep_outer(self, name: str) -> None:
         """A local variable: what its name held before waits for the function's end."""
