@@ -156,6 +156,7 @@ DIRECTORIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("line", DIRECTORIES)
 def test_folders_for_files_and_files_for_folders(accmap, bench: Path, line: str) -> None:
     before = sorted(path.relative_to(bench).as_posix() for path in bench.rglob("*"))

@@ -159,6 +159,7 @@ OWN = [
 ]
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize(("line", "said"), OWN, ids=[line for line, _ in OWN])
 def test_each_command_s_own_refusals(
     accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str

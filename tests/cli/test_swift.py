@@ -28,6 +28,7 @@ RUN = (
 )
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_what_its_options_say(accmap, case: dict[str, Any]) -> None:
     answer = accmap(

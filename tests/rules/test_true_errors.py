@@ -220,6 +220,7 @@ def test_an_argument_of_another_version_may_be_the_programs_own(
     assert said == {code: "error" if code == "MAP106" else "warning"}
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["source"])[:60])
 def test_an_error_is_one_where_the_real_code_says_so(
     case: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -125,6 +125,7 @@ def test_an_error_that_grows_is_called_gradual(tmp_path: Path) -> None:
     assert not fault.gradual
 
 
+@pytest.mark.table(2)
 @pytest.mark.parametrize(
     ("prefix", "names"),
     [

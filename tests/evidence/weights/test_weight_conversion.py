@@ -64,6 +64,7 @@ def one_file(folder: Path) -> dict[str, Any]:
     return read_safetensors(folder / "model-00001-of-00001.safetensors")
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("form", ["torch", "torch_dist"])
 def test_megatron_to_mindformers(family: str, form: str, tmp_path: Path) -> None:

@@ -164,6 +164,7 @@ ONE_SIDED_BASE = (
 )
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("words", ONE_SIDED)
 def test_an_aligned_pair_has_nothing_that_one_side_cannot_do(words: str) -> None:
     field, spelt = ONE_SIDED[words]

@@ -165,6 +165,7 @@ def test_there_and_back(case: dict[str, Any], version: str, target: tuple[str, s
 SHIPPED = sorted((Path(__file__).parents[3] / "examples").glob("*/mindformers*.yaml"))
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("version", ["0.12", "0.16"])
 @pytest.mark.parametrize("path", SHIPPED, ids=[f"{path.parent.name}/{path.name}" for path in SHIPPED])
 def test_shipped_files_there_and_back(path: Path, version: str) -> None:

@@ -113,6 +113,7 @@ def test_an_example_is_brought_to_another(source: str, target: str) -> None:
     assert all(comment in found.text for comment in comments)
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize(("target", "source"), PAIRS)
 def test_a_script_is_brought_to_another(target: str, source: str) -> None:
     translation = translate(read_config(str(EXAMPLES / source)))
