@@ -291,8 +291,13 @@ def distance_at(report: Report, step: int, comparison: Comparison) -> float:
 
 def steps_drawn(report: Report) -> list[int]:
     """The steps that have a point; a picture has no room for a million."""
-    steps = list(report.series[0].steps)
-    return steps if len(steps) <= 2000 else [steps[index * (len(steps) - 1) // 1999] for index in range(2000)]
+    return _thinned(report.series[0].steps, 2000)
+
+
+def _thinned(steps: Sequence[int], most: int) -> list[int]:
+    """At most so many of the steps, evenly spread, with the first and the last."""
+    last = len(steps) - 1
+    return list(steps) if last < most else [steps[index * last // (most - 1)] for index in range(most)]
 
 
 def _share(power: int) -> str:
@@ -318,8 +323,7 @@ def _closer(report: Report, comparison: Comparison, box: tuple[float, float, flo
     """The steps around the first difference, wide enough to see it grow."""
     first = comparison.first_difference or 0
     start, end = _surroundings(report, comparison, first)
-    shown = range(start, end + 1)
-    steps = list(shown) if len(shown) <= 400 else [start + (end - start) * index // 399 for index in range(400)]
+    steps = _thinned(range(start, end + 1), 400)
     curves = [[(step, series.value(step)) for step in steps] for series in report.series]
     values = [value for points in curves for _, value in points if math.isfinite(value)] or [0.0, 1.0]
     low, high = min(values), max(values)

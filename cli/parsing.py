@@ -42,33 +42,29 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
         if word == "--":
             operands.extend(words[at:])
             break
-        if word == "-" or not word.startswith("-"):
-            operands.append(word)
-            continue
         name, equals, attached = word.partition("=")
         option = by_name.get(name)
-        if option is None and command.takes_flags:
+        if word == "-" or not word.startswith("-") or (option is None and command.takes_flags):
             operands.append(word)
             continue
         if option is None:
             raise UsageError(say.has_no_option(name=command.name, name2=name, hint=suggestion(name, by_name)))
         if option.kind == "flag":
-            if equals:
-                raise UsageError(say.takes_no_value(name=name))
-            values[option.dest] = True
+            _set_flag(values, option, name, equals)
             continue
-        if equals:
-            taken = [attached]
-        else:
-            taken = _following(words, at, option)
+        taken = [attached] if equals else _following(words, at, option)
+        if not equals:
             at += len(taken)
             if option.kind == "rest":
                 borrowed, lender = taken, option.dest
-        if not taken:
-            named = f" {option.metavar}" if option.metavar else ""
-            raise UsageError(say.needs_a_value(name=name, named=named))
         _store(values, option, name, taken)
     return Parsed(_operands(command, operands, borrowed, lender, values), values)
+
+
+def _set_flag(values: dict[str, object], option: Option, name: str, equals: str) -> None:
+    if equals:
+        raise UsageError(say.takes_no_value(name=name))
+    values[option.dest] = True
 
 
 def _following(words: Sequence[str], at: int, option: Option) -> list[str]:
@@ -87,6 +83,9 @@ def _default(option: Option) -> object:
 
 
 def _store(values: dict[str, object], option: Option, name: str, taken: list[str]) -> None:
+    if not taken:
+        named = f" {option.metavar}" if option.metavar else ""
+        raise UsageError(say.needs_a_value(name=name, named=named))
     converted = [_converted(option, name, text) for text in taken]
     if option.kind in ("list", "rest"):
         known = values[option.dest]

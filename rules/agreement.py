@@ -87,13 +87,13 @@ def _changes(
         got = lens.get(tuple(read), scope)
         return place < len(got) and equal(got[place], left.value(name))
 
-    for number in [number for number in changes if right.explicit(wanted.keys[number]) is None]:
-        read[number], wish = now[number], read[number]
-        needed = not agrees()  # what already is so by default need not be written
-        if needed:
-            read[number] = wish
-        else:
-            del changes[number]
+    for number in list(changes):
+        if right.explicit(wanted.keys[number]) is None:
+            read[number], wish = now[number], read[number]
+            if agrees():  # what already is so by default need not be written
+                del changes[number]
+            else:
+                read[number] = wish
     return tuple(changes.values()) if agrees() else ()
 
 

@@ -88,7 +88,7 @@ def _differing(
     right: Side,
 ) -> Found | None:
     """What is said of two values that differ; None where nobody wants to hear it."""
-    written = [_written(field) for field in fields]
+    written = list(map(_written, fields))
     counted = counts(name, left.recipe, right.recipe)
     if counted is False:
         if not any(written):

@@ -70,23 +70,25 @@ def recipe_fields() -> dict[str, dict[str, Any]]:
 
 def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, str]:
     """The code that compares each field: the rule that names it, else the rule that takes a topic's rest."""
-    owners: dict[str, str] = {}
-    taken: set[str] = set(house_yaml((ROOM / "not_compared.yaml").read_text("utf-8")))
+    named = _fields_named(rules, fields)
+    topics = {topic: code for code, rule in reversed(rules.items()) for topic in rule.get("rest", ())}
+    owners = {name: named[name] if name in named else topics.get(name.partition(".")[0]) for name in fields}
+    without = sorted(name for name, code in owners.items() if code is None)
+    assert not without, f"no rule compares {without}"
+    return {name: code for name, code in owners.items() if code}
+
+
+def _fields_named(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """The code that compares each field that a rule names; empty where a function does, or nothing."""
+    owners = dict.fromkeys(house_yaml((ROOM / "not_compared.yaml").read_text("utf-8")), "")
     for code, rule in rules.items():
         if "check" in rule and not rule.get("owns"):
             continue
         for name in rule.get("fields", ()):
             assert name in fields, f"{code}: there is no recipe field {name}"
-            assert name not in taken, f"{name} is compared by {owners.get(name)} and {code}"
-            taken.add(name)
-            if "check" not in rule:
-                owners[name] = code
-    topics = {topic: code for code, rule in reversed(rules.items()) for topic in rule.get("rest", ())}
-    rest = {name: topics.get(name.partition(".")[0]) for name in fields if name not in taken}
-    without = sorted(name for name, code in rest.items() if code is None)
-    assert not without, f"no rule compares {without}"
-    of_topic = {name: code for name, code in rest.items() if code is not None}
-    return {name: code for name in fields if (code := owners.get(name) or of_topic.get(name)) is not None}
+            assert name not in owners, f"{name} is compared by {owners[name]} and {code}"
+            owners[name] = "" if "check" in rule else code
+    return owners
 
 
 def causes(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:

@@ -84,7 +84,7 @@ def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, fi
     from .purposes_compiled import ARGUMENTS
 
     cfg = given.get("yaml_cfg")
-    if cfg is not None and cfg.origin == "explicit" and (cfg.value or not cfg.decided):
+    if cfg is not None and _names_file(cfg):
         problem = finding(say.from_named_yaml(name=cfg.flag or "--yaml-cfg"), file, cfg.span)
         return Purpose("outside", problem)
     trains = launch is not None and program_kind(launch.script) == TRAINING
@@ -96,6 +96,10 @@ def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, fi
         if not partner or other is not None:
             return _purpose(entry, file, setting.span, name=setting.flag or dest)
     return None
+
+
+def _names_file(cfg: Setting) -> bool:
+    return cfg.origin == "explicit" and (bool(cfg.value) or not cfg.decided)
 
 
 def _with_value(given: Mapping[str, Setting], dest: str) -> Setting | None:
@@ -148,17 +152,17 @@ def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnost
     code = problem.kind.code
     if code in (_OTHER_YAML, _NO_TRAINING):
         return problem
-    if source is not None and (code == "MAP050" or "SYN070" <= code <= "SYN082") and not may_be_mindformers(source):
-        return unread_yaml(source.name).problem
-    if source is None or not (code == "SYN910" or "SYN001" <= code <= "SYN049"):
+    if source is None:
+        return None
+    if code == "MAP050" or "SYN070" <= code <= "SYN082":
+        return None if may_be_mindformers(source) else unread_yaml(source.name).problem
+    if code != "SYN910" and not "SYN001" <= code <= "SYN049":
         return None
     text = _commands_of(source)
     programs = _programs_in(text)
     kinds = {None if found is None else found[1] for found in programs.values()}
     if kinds and not kinds.intersection((None, TRAINING, POST_TRAINING, OTHER_MODEL)):
-        name, found = next(iter(programs.items()))
-        purpose = _purpose(found or (), problem.file, None, name=_base(name))
-        return None if purpose is None else purpose.problem
+        return _of_program(programs, problem.file)
     if code not in ("SYN001", _TOO_MUCH_WORK, "SYN910") or _speaks_of_training(text, programs=bool(programs)):
         return None
     return finding(say.no_training(name="This file", about=say.starts_no_training()), problem.file)
@@ -186,6 +190,13 @@ def _speaks_of_training(text: str, *, programs: bool) -> bool:
     # `pretrained`, of transformers, is what a model was, and no training
     text = text.replace("pretrained", "")
     return starts and any(mark in text for mark in _TRAINING_WORDS)
+
+
+def _of_program(programs: Mapping[str, tuple[Any, ...] | None], file: str) -> Diagnostic | None:
+    """What the first of a script's programs says of its purpose."""
+    name, found = next(iter(programs.items()))
+    purpose = _purpose(found or (), file, None, name=_base(name))
+    return None if purpose is None else purpose.problem
 
 
 def _programs_in(text: str) -> dict[str, tuple[Any, ...] | None]:

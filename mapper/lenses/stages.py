@@ -103,9 +103,9 @@ def _counted(layers: int, stages: int, rounds: int, *, embedding: bool, loss: bo
 def _megatron_put(values: Values, scope: Scope) -> Written:
     laid_out = scope.options.get("layout") is True
     layers, size = integer(scope.field("model.num_layers")), integer(scope.field("parallel.pipeline_size"))
-    if layers is None or not size or not 1 < size <= _MOST_STAGES:
+    if layers is None or size is None:
         return _arguments(laid_out)
-    chunks = _wanted(values[0], layers, size, scope)
+    chunks = _wanted(values[0], layers, size, scope) if 1 < size <= _MOST_STAGES else None
     if chunks is None:
         return _arguments(laid_out)
     ends, said = _ends(chunks, size), accounted(chunks)

@@ -489,8 +489,7 @@ class _Translating:
     ) -> None:
         impact, caveat, misfit = self._impact(row, field), self._caveat(row, field), self.misfits.get(field)
         length = self._length(field, entry, wanted)
-        told_open = not entry.decided and (_is_explicit(entry) or (impact == "numerics" and caveat is None))
-        if length is not None or told_open:
+        if length is not None or _is_told_open(entry, impact, caveat):
             text = length or self._open(field, entry)
             self._report(field, entry, keys, "unresolved", impact, text, reversible=False)
         elif misfit is not None and self.family is not None:
@@ -911,6 +910,11 @@ def _same(one: Value, other: Value) -> bool:
     if isinstance(one, bool) != isinstance(other, bool):
         return (one is None and other is False) or (one is False and other is None)
     return one == other
+
+
+def _is_told_open(entry: RecipeValue, impact: Impact, caveat: Caveat | None) -> bool:
+    """Whether an undecided value is named: one that is written, or that numbers depend on."""
+    return not entry.decided and (_is_explicit(entry) or (impact == "numerics" and caveat is None))
 
 
 def _is_explicit(entry: RecipeValue) -> bool:

@@ -76,7 +76,7 @@ def extract(tree: str, functions: Sequence[str]) -> Extracted:
 
 def changes(before: Extracted, after: Extracted) -> list[Change]:
     """What is new, gone and changed, arguments by their options and then functions."""
-    old, new = ({option: one for one in side.arguments for option in one["options"]} for side in (before, after))
+    old, new = _by_option(before), _by_option(after)
     found: list[Change] = []
     for option in {**old, **new}:
         was, now = old.get(option), new.get(option)
@@ -86,6 +86,10 @@ def changes(before: Extracted, after: Extracted) -> list[Change]:
             pair = ({key: side.get(key) for key in differing} for side in (was, now))
             found.append(Change("changed", option, *pair))
     return [*found, *_changed_functions(before.functions, after.functions)]
+
+
+def _by_option(side: Extracted) -> dict[str, dict[str, Any]]:
+    return {option: one for one in side.arguments for option in one["options"]}
 
 
 def _changed_functions(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:

@@ -121,23 +121,23 @@ def fill_schedule(run: Trainer) -> None:
     if "written.warmup_steps" in run.locals and (facts is None or "warmup_steps" in arguments):
         values["warmup_steps"] = run.locals["written.warmup_steps"]
     for name, default in arguments.items():
-        if name in values:
-            continue
         if name in given:
-            values[name] = Sourced(given[name], (f"{section}.{name}",))
+            values.setdefault(name, Sourced(given[name], (f"{section}.{name}",)))
         elif default != REQUIRED:
-            values[name] = Sourced(default)
+            values.setdefault(name, Sourced(default))
     if facts is None or "total_steps" in arguments:
         values["total_steps"] = run.locals["schedule_total"]
-    _say_foreign(run.reading, facts, section, (key for key in given if key not in _OF_THE_TRAINER))
+    _say_foreign(run.reading, facts, section, given, _OF_THE_TRAINER)
     run.locals.update({_SCHEDULE + name: one for name, one in values.items()})
 
 
-def _say_foreign(reading: Reading, facts: dict[str, Any] | None, section: str, keys: Iterable[object]) -> None:
-    """Say of the keys that no argument of the section's class has their name; of a class that is not known, nothing."""
+def _say_foreign(
+    reading: Reading, facts: dict[str, Any] | None, section: str, keys: Iterable[object], others: tuple[str, ...]
+) -> None:
+    """Say of keys but for `others` that no argument of the class has their name; of no known class, nothing."""
     if facts is not None:
         for key in keys:
-            if key not in facts["args"]:
+            if key not in others and key not in facts["args"]:
                 foreign_argument(reading, facts, f"{section}.{key}", str(key))
 
 
@@ -191,7 +191,7 @@ def build_optimizer(run: Trainer) -> None:
     for key in own:
         path = f"{section}.{key}"
         reading.resolve(f"resolved.optimizer.{key}", given[key], path)
-        _say_foreign(reading, facts if arguments else None, section, (key,))
+        _say_foreign(reading, facts if arguments else None, section, (key,), ())
         if key in ("eps", "weight_decay"):
             string_number(reading, path, say.optimizer_fails())
     reading.resolve("resolved.optimizer.learning_rate", rate.value, *rate.sources, decided=rate.decided)
@@ -219,7 +219,7 @@ def build_wrapper(run: Trainer) -> None:
         for name, default in facts["args"].items():
             if name not in values and default != REQUIRED and name not in _HANDED_BY_THE_TRAINER:
                 values[name] = Sourced(default)
-        _say_foreign(reading, facts, section, (key for key in given if key != "type"))
+        _say_foreign(reading, facts, section, given, ("type",))
     for name, one in values.items():
         reading.resolve(f"resolved.wrapper.{name}", one.value, *one.sources, decided=one.decided)
 

@@ -136,15 +136,16 @@ class LaunchReading:
         if option.effect == "predict" and not self._predicts():
             self._report(say.option_ignored(option=option.flag, why=say.in_predict_mode()), span)
             return
-        if not option.paths or (option.effect == "yaml-if-not-empty" and values[0] == ""):
+        empty = option.effect == "yaml-if-not-empty" and values[0] == ""
+        paths = () if empty else option.paths
+        if not paths:
             return
-        if all(part.resolved for part in parts):
-            value = values if option.many and len(values) > 1 else values[0]
-            if option.flag == "--run_mode":
-                self._check_run_mode(parts[0])
-        else:
-            value = Undecided(" ".join(part.text for part in parts))
-        for path in option.paths:
+        value: Value | Undecided = values if option.many and len(values) > 1 else values[0]
+        if not all(part.resolved for part in parts):
+            value = Undecided(" ".join([part.text for part in parts]))
+        elif option.flag == "--run_mode":
+            self._check_run_mode(parts[0])
+        for path in paths:
             yield Override(".".join(path), value, _reaching(span, parts[-1].span), option.flag)
 
     def _typed(self, option: LaunchOption, part: _Part) -> Value:

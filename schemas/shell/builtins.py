@@ -194,10 +194,7 @@ def _cd(shell: Shell, fields: list[Field], _place: Place) -> int | None:
         return 1
     target = words[0].known() if len(words) == 1 else None
     if target is None or target == "-":
-        shell.state.cwd = None
-        if words:
-            shell.state.variables.pop("PWD", None)
-        return None
+        return _lose_directory(shell, known_name=not words)
     if target == "":
         return 0
     full = shell.absolute(target)
@@ -206,6 +203,12 @@ def _cd(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     shell.went_to = full[1:] if full.startswith("//") else full
     shell.state.cwd = shell.went_to if shell.went_to in shell.directories else None
     return None if shell.state.cwd is None else 0
+
+
+def _lose_directory(shell: Shell, *, known_name: bool) -> None:
+    shell.state.cwd = None
+    if not known_name:
+        shell.state.variables.pop("PWD", None)
 
 
 def _pwd(shell: Shell, _fields: list[Field], place: Place) -> int | None:
@@ -303,20 +306,18 @@ class _Declaration:
             self.shell.assign(text[:end], value, None, place=self.place, append=operator == "+=")
         elif is_name(text):
             self.one(text, None)
-        elif string is None and self.command != "alias" and self.flags.isdisjoint("fFp"):
+        elif string is None and not self._names_no_variable():
             self.shell.note(say.effect_unknown(text=text), self.place)
 
     def one(self, name: str, assignment: Assignment | None) -> None:
         """Declares a variable, and gives it its value."""
         shell, flags, state = self.shell, self.flags, self.shell.state
-        if self.command == "alias" or not flags.isdisjoint("fFp"):
+        if self._names_no_variable():
             return
         refers = not flags.isdisjoint(("n", "+n")) and self.command != "export"
         target = self._target(assignment) if refers else None
         if target is not None and known(target) == name:
-            # bash warns of the circle and takes the global variable of that name
-            if any(name in frame for frame in state.frames):
-                shell.forget(name, self.place)
+            self._forget_local(name)
             return
         self._keep_outer(name)
         found = name if refers else shell.plain_name(name, self.place)
@@ -328,6 +329,15 @@ class _Declaration:
             shell.perform(assignment)
         if self.command == "readonly" or "r" in flags:
             state.variables[found] = state.variables[found]._replace(readonly=True)
+
+    def _names_no_variable(self) -> bool:
+        """Whether it is about aliases or functions, or prints."""
+        return self.command == "alias" or not self.flags.isdisjoint("fFp")
+
+    def _forget_local(self, name: str) -> None:
+        """Bash warns of a reference to itself and takes the global variable of that name."""
+        if any(name in frame for frame in self.shell.state.frames):
+            self.shell.forget(name, self.place)
 
     def _target(self, assignment: Assignment | None) -> Text | None:
         """The name that a reference is given."""
@@ -635,12 +645,15 @@ def _getopts(shell: Shell, fields: list[Field], place: Place) -> int | None:
         for target in (name, "OPTARG", "OPTIND"):
             shell.forget(target, place)
         return None
-    offset = int(inner) if inner is not None and is_whole_number(inner) else 1
-    found = _next_option(options, [argument or "" for argument in arguments], max(int(position), 1), offset)
+    found = _next_option(options, [argument or "" for argument in arguments], max(int(position), 1), _offset(inner))
     _set_option_value(shell, found, values, place)
     for target, text in ((name, found.letter), ("OPTIND", found.position), ("_accmap_optpos", found.offset)):
         shell.assign(target, plain(str(text), place), None, place=place)
     return found.status
+
+
+def _offset(inner: str | None) -> int:
+    return int(inner) if inner is not None and is_whole_number(inner) else 1
 
 
 def _set_option_value(shell: Shell, found: _Option, values: Sequence[Text], place: Place) -> None:
@@ -744,13 +757,18 @@ def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
             shell.touch(field.known() or "")
     words = _strings(fields[1:])
     if shell.out is None:
-        printed = programs.TABLE[name](words, None) if words is not None and name == "expr" else None
-        return None if printed is None else printed[1]
+        return _expr_status(words) if name == "expr" else None
     if words is None:
         shell.doubted(tuple([piece for field in fields for piece in field.pieces]))
         shell.emit_unknown(place, shell.undecided_reason)
         return None
     return _cat(shell, words, place) if name == "cat" else _printed(shell, name, words, place)
+
+
+def _expr_status(words: list[str] | None) -> int | None:
+    """How `expr` ends where nobody reads what it prints."""
+    printed = None if words is None else programs.TABLE["expr"](words, None)
+    return None if printed is None else printed[1]
 
 
 def _printed(shell: Shell, name: str, words: list[str], place: Place) -> int | None:

@@ -167,17 +167,17 @@ def _expression(shell: Expander, words: list[Text], start: int, end: int) -> tup
     count = end - start
     if count < 2:
         return (unary(shell, "-n", words[start]) if count else False), end
-    operator = strings[1] if count == 3 else None
-    if operator is not None and operator in (*_BINARY, "-a", "-o"):
-        return _joined(shell, words[start], operator, words[start + 2]), end
+    if count == 3 and strings[1] in (*_BINARY, "-a", "-o"):
+        return _joined(shell, words[start], str(strings[1]), words[start + 2]), end
     if strings[0] == "!" and count <= 4:
         return _negated(_expression(shell, words, start + 1, end)[0]), end
     if count > 3:
         return _or(shell, words, start, end, 0)
-    if count == 3 and strings[0] == "(" and strings[2] == ")":
+    if strings[0::2] == ["(", ")"]:
         return unary(shell, "-n", words[start + 1]), end
-    if count == 2 and strings[0] is not None and _is_unary(strings[0]):
-        return unary(shell, strings[0], words[start + 1]), end
+    first = strings[0] or ""
+    if count == 2 and _is_unary(first):
+        return unary(shell, first, words[start + 1]), end
     if None in strings[: 3 if count == 3 else 1]:
         return None, end
     raise BadTestError

@@ -33,7 +33,7 @@ def translated(parts: list[tuple[str, bool]], *, extended: bool = False, shortes
         char, quoted = flat[at]
         if quoted:
             out.append(_escaped(char))
-        elif extended and char in "?*+@!" and flat[at + 1 : at + 2] == [("(", False)]:
+        elif extended and _opens(flat, at):
             out.append(_opened(char, closers))
             at += 1
         elif closers and char in "|)":
@@ -64,6 +64,10 @@ def _characters(parts: list[tuple[str, bool]]) -> list[tuple[str, bool]]:
     return flat
 
 
+def _opens(flat: list[tuple[str, bool]], at: int) -> bool:
+    return flat[at][0] in "?*+@!" and flat[at + 1 : at + 2] == [("(", False)]
+
+
 def _opened(char: str, closers: list[str]) -> str:
     """The beginning of `@(a|b)` and its like; `closers` takes its end."""
     if char != "!":
@@ -92,7 +96,7 @@ class TooHardError(Exception):
 
 def _bracket(flat: list[tuple[str, bool]], at: int) -> tuple[str, int]:
     end = at + 1
-    negated = end < len(flat) and flat[end][0] in "!^" and not flat[end][1]
+    negated = flat[end : end + 1] in ([("!", False)], [("^", False)])
     if negated:
         end += 1
     first = end

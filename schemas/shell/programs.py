@@ -67,7 +67,7 @@ def _seq(arguments: list[str], _: str | None) -> Printed:
     first, step, last = _bounds([int(argument) for argument in waiting])
     if step == 0 or abs(last - first) // abs(step) > LONGEST_SEQUENCE:
         return None
-    width = max(len(str(first)), len(str(last))) if equal else 0
+    width = equal * max(len(str(first)), len(str(last)))
     listed = [str(number).zfill(width) for number in range(first, last + (1 if step > 0 else -1), step)]
     return (separator.join(listed) + "\n" if listed else ""), 0
 
