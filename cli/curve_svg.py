@@ -17,9 +17,12 @@ from .wide_text import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeVar
 
     from ..mapper.schedule.comparison import Comparison
     from .curve_report import Report, Series
+
+    _Point = TypeVar("_Point")
 
 WIDTH, LEFT, RIGHT, MAIN_HEIGHT = 960, 84, 36, 330
 _SUMMARY_TOP, _LINE, _LEGEND_LINE = 70, 19, 22
@@ -226,11 +229,10 @@ def _path(frame: _Frame, points: Sequence[tuple[float, float]]) -> str:
     return "".join(found)
 
 
-def _thinned(points: list[tuple[int, float]], most: int = 2000) -> list[tuple[int, float]]:
-    """At most so many points: a picture has no room for a million."""
-    if len(points) <= most:
-        return points
-    return [points[index * (len(points) - 1) // (most - 1)] for index in range(most)]
+def _thinned(points: Sequence[_Point], most: int = 2000) -> list[_Point]:
+    """At most so many points, evenly spread: a picture has no room for a million."""
+    last = len(points) - 1
+    return list(points) if last < most else [points[index * last // (most - 1)] for index in range(most)]
 
 
 def _marks(frame: _Frame, series: Series, steps: int) -> list[str]:
@@ -291,13 +293,7 @@ def distance_at(report: Report, step: int, comparison: Comparison) -> float:
 
 def steps_drawn(report: Report) -> list[int]:
     """The steps that have a point; a picture has no room for a million."""
-    return _thinned(report.series[0].steps, 2000)
-
-
-def _thinned(steps: Sequence[int], most: int) -> list[int]:
-    """At most so many of the steps, evenly spread, with the first and the last."""
-    last = len(steps) - 1
-    return list(steps) if last < most else [steps[index * last // (most - 1)] for index in range(most)]
+    return _thinned(report.series[0].steps)
 
 
 def _share(power: int) -> str:

@@ -31,7 +31,7 @@ class Parsed(NamedTuple):
 def parse(command: Command, words: Sequence[str]) -> Parsed:
     """The words after the command's name, as values."""
     by_name = {name: option for option in options_of(command) for name in option.names}
-    values: dict[str, object] = {option.dest: _default(option) for option in by_name.values()}
+    values = _defaults(command)
     operands: list[str] = []
     borrowed: list[str] = []
     lender = ""
@@ -78,8 +78,12 @@ def _following(words: Sequence[str], at: int, option: Option) -> list[str]:
     return list(words[at:end])
 
 
-def _default(option: Option) -> object:
-    return False if option.kind == "flag" else [] if option.kind in ("list", "rest") else option.default
+def _defaults(command: Command) -> dict[str, object]:
+    """What options that are not given have."""
+    return {
+        option.dest: False if option.kind == "flag" else [] if option.kind in ("list", "rest") else option.default
+        for option in options_of(command)
+    }
 
 
 def _store(values: dict[str, object], option: Option, name: str, taken: list[str]) -> None:

@@ -74,7 +74,7 @@ def _changes(
     if proposed is None:
         return ()
     now = [_effective(number, wanted, right) for number in range(len(wanted.keys))]
-    read = [proposed[number][1] if number in proposed else value for number, value in enumerate(now)]
+    read = [proposed.get(number, (None, value))[1] for number, value in enumerate(now)]
     changes: dict[int, Change] = {}
     for number, (held, value) in proposed.items():
         if not equal(now[number] if held is None else held.value, value):

@@ -141,7 +141,7 @@ def _static_config(
         reading.note(say.version_stand_in(asked=version, used=used), None)
     _check_depth(reading, root)
     given = _with_base_files(reading, source.name, root, open_file)
-    if overrides or "base_config" in root.value or any(mark in source.text for mark in _MAY_HOLD_PLACEHOLDERS):
+    if overrides or _may_hold_placeholders(root, source):
         given = without_placeholders(given, "", reading)
     _override(reading, given, [change for change in overrides if change.path == "run_mode"])
     if "base_config" in root.value and options.dialect is None:
@@ -178,6 +178,11 @@ def _static_config(
         purpose=purpose,
         release=release_of(options.mindformers),
     )
+
+
+def _may_hold_placeholders(root: Node, source: SourceText) -> bool:
+    """Whether there is reason to look; what a file below says is not known here."""
+    return "base_config" in root.value or any(mark in source.text for mark in _MAY_HOLD_PLACEHOLDERS)
 
 
 def _purpose_of(reading: Reading, file: str) -> Purpose | None:

@@ -37,6 +37,12 @@ class _Given(NamedTuple):
     parts: list[_Part]
     values: list[Value]
 
+    def value(self, *, several: bool) -> Value:
+        """What the option is given: one value, or all of them where it takes `several`."""
+        if not all(part.resolved for part in self.parts):
+            return Undecided(" ".join([part.text for part in self.parts]))
+        return self.values if several and len(self.values) > 1 else self.values[0]
+
 
 def _reaching(first: Span, last: Span) -> Span:
     """From an option to its value; the option alone where the value is written elsewhere (a variable, `--arg`)."""
@@ -140,10 +146,8 @@ class LaunchReading:
         paths = () if empty else option.paths
         if not paths:
             return
-        value: Value | Undecided = values if option.many and len(values) > 1 else values[0]
-        if not all(part.resolved for part in parts):
-            value = Undecided(" ".join([part.text for part in parts]))
-        elif option.flag == "--run_mode":
+        value = given.value(several=option.many)
+        if option.flag == "--run_mode" and not isinstance(value, Undecided):
             self._check_run_mode(parts[0])
         for path in paths:
             yield Override(".".join(path), value, _reaching(span, parts[-1].span), option.flag)

@@ -119,14 +119,16 @@ class Shell(Expander):
     def _assign_array(self, elements: Sequence[Element], assignment: Assignment) -> None:
         place = assignment.place
         name = self.plain_name(assignment.name, place)
-        old = (self.state.variables.get(name) or Variable()) if name is not None else None
-        if name is None or old is None or old.readonly:
+        if name is None:
+            return
+        old = self.state.variables.get(name) or Variable()
+        if old.readonly:
             return
         items = old.entries() if assignment.append else {}
         if old.keyed and elements and all(element.key is None for element in elements):
             sure = self._take_pairs(elements, items)
         else:
-            following = max([int(key) for key in items]) + 1 if items and not old.keyed else 0
+            following = 0 if old.keyed else max(map(int, items), default=-1) + 1
             sure = self._take_elements(name, elements, items, following)
             self.spend(len(items) // 2)
         if sure:
