@@ -19,18 +19,10 @@ if TYPE_CHECKING:
     from .subject import Side, Subject
 
 _DRAWN: tuple[FieldName, ...] = (
-    "schedule.style",
-    "schedule.learning_rate",
-    "schedule.min_learning_rate",
-    "schedule.warmup_steps",
-    "schedule.warmup_init",
-    "schedule.decay_steps",
-    "schedule.stable_decay_steps",
-    "schedule.stable_decay_style",
-    "schedule.power",
-    "schedule.cycles",
-    "schedule.warmup_ratio",
-)
+    "schedule.style", "schedule.learning_rate", "schedule.min_learning_rate", "schedule.warmup_steps",
+    "schedule.warmup_init", "schedule.decay_steps", "schedule.stable_decay_steps", "schedule.stable_decay_style",
+    "schedule.power", "schedule.cycles", "schedule.warmup_ratio",
+)  # fmt: skip
 _ADVICE = frozenset(
     ("swallowed", "no_lr_schedule", "overridden", "fused", "from_checkpoint", "grouped", "rampup", "decoupled")
 )

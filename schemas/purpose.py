@@ -213,14 +213,9 @@ def _programs_in(text: str) -> dict[str, tuple[Any, ...] | None]:
 
 _LAUNCHERS = ("torchrun", "torch.distributed", "msrun", "run_mindformer")
 _TRAINING_WORDS = (
-    "pretrain",
-    "finetune",
-    "--num-layers",
-    "--hidden-size",
-    "--train-iters",
-    "--micro-batch-size",
+    "pretrain", "finetune", "--num-layers", "--hidden-size", "--train-iters", "--micro-batch-size",
     "--tensor-model-parallel-size",
-)
+)  # fmt: skip
 _TESTERS = frozenset(("pytest", "unittest"))
 """What runs tests, whatever their files are called."""
 _SEEKERS = (["grep"], ["egrep"], ["pgrep"], ["pkill"], ["killall"])

@@ -251,20 +251,9 @@ def dialect_of(content: Mapping[str, Any], version: str | None, where: str) -> D
 
 
 _MEMBERS = {
-    "name",
-    "label",
-    "base",
-    "versions",
-    "signs",
-    "facts",
-    "arguments",
-    "rows",
-    "reasons",
-    "writing",
-    "note",
-    "replaced",
-    "alone",
-}
+    "name", "label", "base", "versions", "signs", "facts", "arguments", "rows", "reasons", "writing", "note",
+    "replaced", "alone",
+}  # fmt: skip
 
 
 class _Reading:

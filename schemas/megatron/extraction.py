@@ -38,14 +38,9 @@ ACTIONS = {
     "_AppendAction": "store",
 }
 CALLABLES = {
-    "moe_freq_type": "frequency",
-    "no_rope_freq_type": "frequency",
-    "la_freq_type": "frequency",
-    "tuple_type": "integers",
-    "enum_type_handler": "name",
-    "_parse_cuda_graph_modules_arg": "name",
-    "<lambda>": "name",
-}
+    "moe_freq_type": "frequency", "no_rope_freq_type": "frequency", "la_freq_type": "frequency",
+    "tuple_type": "integers", "enum_type_handler": "name", "_parse_cuda_graph_modules_arg": "name", "<lambda>": "name",
+}  # fmt: skip
 """What is handed to argparse as `type`, by the name that `converters.py` has for it."""
 PLAIN = (int, float, str, bool)
 
