@@ -251,9 +251,20 @@ def dialect_of(content: Mapping[str, Any], version: str | None, where: str) -> D
 
 
 _MEMBERS = {
-    "name", "label", "base", "versions", "signs", "facts", "arguments", "rows", "reasons", "writing", "note",
-    "replaced", "alone",
-}  # fmt: skip
+    "name",
+    "label",
+    "base",
+    "versions",
+    "signs",
+    "facts",
+    "arguments",
+    "rows",
+    "reasons",
+    "writing",
+    "note",
+    "replaced",
+    "alone",
+}
 
 
 class _Reading:
