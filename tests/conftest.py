@@ -43,7 +43,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--quick"):
         return
     left_out = [item for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")]
-    left_out += _beyond_their_share(items)
+    gone = set(map(id, left_out))
+    left_out += beyond_their_share([item for item in items if id(item) not in gone])
     gone = set(map(id, left_out))
     items[:] = [item for item in items if id(item) not in gone]
     config.hook.pytest_deselected(items=left_out)
@@ -57,7 +58,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()  # what was collected stays to the end: no later collection has to look at it
 
 
-def _beyond_their_share(items: list[pytest.Item]) -> list[pytest.Item]:
+def beyond_their_share(items: list[pytest.Item]) -> list[pytest.Item]:
     """The cases of marked tables that `--quick` leaves out: their names draw them, so they are always the same."""
     tables: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in items:
