@@ -193,10 +193,6 @@ def vocabulary_padded(subject: Subject) -> Iterator[Found]:
     note = Note(on("megatron", "model.vocab_size"), f"{size} tokens before padding", f"填充前为 {size} 个 token")
     notes = (
         note,
-        Note(
-            at_key("megatron", VOCABULARY_DIVISOR),
-            f"padded to a multiple of {divisor}",
-            f"填充为 {divisor} 的倍数",
-        ),
+        Note(at_key("megatron", VOCABULARY_DIVISOR), f"padded to a multiple of {divisor}", f"填充为 {divisor} 的倍数"),
     )
     yield Found(at_key("mindformers", given.key), values, notes)

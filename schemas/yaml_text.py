@@ -380,13 +380,7 @@ class Reader:
         if frame.tag == "set":
             value = set(value)
         node = Node(
-            "mapping",
-            value,
-            span,
-            items=items,
-            anchor=frame.anchor,
-            flow=bool(frame.event.flow_style),
-            size=frame.size,
+            "mapping", value, span, items=items, anchor=frame.anchor, flow=bool(frame.event.flow_style), size=frame.size
         )
         if frame.anchor is not None:
             self.define(frame.anchor, node)

@@ -414,9 +414,7 @@ def _nearest_mindformers(rate: _Rate, scope: Scope) -> Mapping[str, Value]:
 
 LENSES = {
     "megatron_schedule": Lens(
-        _megatron_get,
-        _megatron_put,
-        ((0,), (1,), (2,), (3, 4, 5), (6,), (7, 8, 12, 13), (9, 10), (11,), (), (), (4,)),
+        _megatron_get, _megatron_put, ((0,), (1,), (2,), (3, 4, 5), (6,), (7, 8, 12, 13), (9, 10), (11,), (), (), (4,))
     ),
     "mindformers_schedule": Lens(
         _mindformers_get,

@@ -232,19 +232,13 @@ def _check(p: MegatronParameters, counted: Counted) -> None:
         (decay_elsewhere is None, lambda: say.goes_with(flag=f"--lr-decay-{other}", length=f"--train-{other}")),
         (not warmup_elsewhere, lambda: say.goes_with(flag=f"--lr-warmup-{other}", length=f"--train-{other}")),
         (p.lr_warmup_fraction is None or not warmup, lambda: say.fraction_alone()),
-        (
-            p.lr_decay_style != "WSD" or counted.wsd is not None,
-            lambda: say.wsd_needs(flag=f"--lr-wsd-decay-{unit}"),
-        ),
+        (p.lr_decay_style != "WSD" or counted.wsd is not None, lambda: say.wsd_needs(flag=f"--lr-wsd-decay-{unit}")),
         (
             p.lr_decay_style != "WSD" or p.lr_wsd_decay_style in _wsd_styles(p.version),
             lambda: say.wsd_style(version=p.version, style=p.lr_wsd_decay_style),
         ),
         (start >= 0.0 and end >= start, lambda: say.weight_decay_falls()),
-        (
-            not (p.use_checkpoint_opt_param_scheduler and p.override_opt_param_scheduler),
-            lambda: say.scheduler_twice(),
-        ),
+        (not (p.use_checkpoint_opt_param_scheduler and p.override_opt_param_scheduler), lambda: say.scheduler_twice()),
     )
     failed = tuple(problem(say.refused, framework="Megatron-LM", why=why()) for holds, why in claims if not holds)
     if failed:

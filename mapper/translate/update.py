@@ -47,12 +47,7 @@ _SURROUNDINGS = frozenset(("data", "training", "batch", "parallel", "schedule"))
 """Topics where a source that says nothing does not mean that there is to be nothing."""
 _DECIDED_BY = {"model.vocab_size": "model.padded_vocab_size", "model.vocab_divisor": "model.padded_vocab_size"}
 """Fields that count only through another one."""
-_ENABLERS = {
-    "static": {
-        "parallel": PARALLEL_SWITCHES,
-        "batch": PARALLEL_SWITCHES,
-    },
-}
+_ENABLERS = {"static": {"parallel": PARALLEL_SWITCHES, "batch": PARALLEL_SWITCHES}}
 """Keys without which the keys of a topic do nothing."""
 _DEVICES = (
     "The launch starts {found} devices, {wanted} are wanted; change its launch line.",

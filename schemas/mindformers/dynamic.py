@@ -68,13 +68,7 @@ def nearest(version: str) -> str:
 class DynamicReading:
     """One YAML read as `TrainConfig`; `settings` and `problems` grow as it is read."""
 
-    def __init__(
-        self,
-        document: YamlDocument,
-        source: SourceText,
-        options: ReadOptions,
-        version: str,
-    ) -> None:
+    def __init__(self, document: YamlDocument, source: SourceText, options: ReadOptions, version: str) -> None:
         self.facts = catalog(version)
         self.settings: dict[str, Setting] = {}
         self.problems: list[Diagnostic] = list(document.problems)

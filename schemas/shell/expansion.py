@@ -11,20 +11,7 @@ from .globbing import matched
 from .messages_compiled import say
 from .scanning import BLANKS, name_end, run_end
 from .syntax import Arithmetic, Bare, Double, Parameter, ProcessSubstitution, Quoted, Substitution, Word
-from .text import (
-    Doubt,
-    Piece,
-    Place,
-    between,
-    cut,
-    doubt_of,
-    hole,
-    is_loose,
-    known,
-    passed_through,
-    plain,
-    unknown,
-)
+from .text import Doubt, Piece, Place, between, cut, doubt_of, hole, is_loose, known, passed_through, plain, unknown
 from .variables import Variables, reference, why
 
 if TYPE_CHECKING:
