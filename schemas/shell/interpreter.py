@@ -485,10 +485,9 @@ class Shell(Expander):
         """The rounds of a loop; `ends` takes the states in which it may end."""
         status: int | None = 0
         for count in range(MOST_ITERATIONS + 1):
-            going, once = rounds(), False
-            if going is None and question is not None:
-                settled = self.asked(question)
-                going = once = None if settled is None else settled != until
+            going, once = rounds(), None
+            if going is None:
+                going = once = self._settled(question, until=until)
             if going is None:
                 self._uncertain(body, question or place)
             elif going:
@@ -514,6 +513,11 @@ class Shell(Expander):
         self.note(say.endless_loop(), place)
         self.ended = place
         raise Exit(None)
+
+    def _settled(self, question: Place | None, *, until: bool) -> bool | None:
+        """Whether a loop goes round once more, where its condition was answered from outside."""
+        answer = None if question is None else self.asked(question)
+        return None if answer is None else answer != until
 
     def _rejoined(self, states: list[State], place: Place) -> State:
         """One of the states in which a loop goes on or ends."""
