@@ -24,19 +24,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # importing `typing` costs as much as starting Python, and type checkers know the name
 if TYPE_CHECKING:
-    from accmap.asking import (
-        Compared,
-        Explanation,
-        Linted,
-        Paired,
-        Rates,
-        explain,
-        lint,
-        logs,
-        lr,
-        pair,
-        verify,
-    )
+    from accmap.asking import Compared, Explanation, Linted, Paired, Rates, explain, lint, logs, lr, pair, verify
     from accmap.loading import Converted, Differences, Loaded, convert, diff, load
     from accmap.schemas.config import Config, ReadOptions, Setting
     from accmap.schemas.diagnostic import Diagnostic, ReadBackError, UnreadableError
@@ -46,61 +34,19 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Compared",
-    "Config",
-    "Converted",
-    "Diagnostic",
-    "Differences",
-    "Explanation",
-    "Linted",
-    "Loaded",
-    "Paired",
-    "Rates",
-    "ReadBackError",
-    "ReadOptions",
-    "Setting",
-    "Span",
-    "UnreadableError",
-    "UsageError",
-    "__version__",
-    "convert",
-    "diff",
-    "explain",
-    "lint",
-    "load",
-    "logs",
-    "lr",
-    "pair",
-    "verify",
-]
+    "Compared", "Config", "Converted", "Diagnostic", "Differences", "Explanation", "Linted", "Loaded", "Paired",
+    "Rates", "ReadBackError", "ReadOptions", "Setting", "Span", "UnreadableError", "UsageError", "__version__",
+    "convert", "diff", "explain", "lint", "load", "logs", "lr", "pair", "verify",
+]  # fmt: skip
 
 _HOMES = {
-    "Compared": "asking",
-    "Config": "schemas.config",
-    "Converted": "loading",
-    "Diagnostic": "schemas.diagnostic",
-    "Differences": "loading",
-    "Explanation": "asking",
-    "Linted": "asking",
-    "Loaded": "loading",
-    "Paired": "asking",
-    "Rates": "asking",
-    "ReadBackError": "schemas.diagnostic",
-    "ReadOptions": "schemas.config",
-    "Setting": "schemas.config",
-    "Span": "schemas.source",
-    "UnreadableError": "schemas.diagnostic",
-    "UsageError": "schemas.usage",
-    "convert": "loading",
-    "diff": "loading",
-    "explain": "asking",
-    "lint": "asking",
-    "load": "loading",
-    "logs": "asking",
-    "lr": "asking",
-    "pair": "asking",
-    "verify": "asking",
-}
+    "Compared": "asking", "Config": "schemas.config", "Converted": "loading", "Diagnostic": "schemas.diagnostic",
+    "Differences": "loading", "Explanation": "asking", "Linted": "asking", "Loaded": "loading", "Paired": "asking",
+    "Rates": "asking", "ReadBackError": "schemas.diagnostic", "ReadOptions": "schemas.config",
+    "Setting": "schemas.config", "Span": "schemas.source", "UnreadableError": "schemas.diagnostic",
+    "UsageError": "schemas.usage", "convert": "loading", "diff": "loading", "explain": "asking", "lint": "asking",
+    "load": "loading", "logs": "asking", "lr": "asking", "pair": "asking", "verify": "asking",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

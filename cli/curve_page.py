@@ -9,18 +9,7 @@ import math
 
 from ..schemas.border.outgoing import markup
 from ..schemas.light_typing import TYPE_CHECKING
-from .curve_svg import (
-    LEFT,
-    MAIN_HEIGHT,
-    RIGHT,
-    WIDTH,
-    distance_at,
-    drawing,
-    heading,
-    main_top,
-    percent,
-    steps_drawn,
-)
+from .curve_svg import LEFT, MAIN_HEIGHT, RIGHT, WIDTH, distance_at, drawing, heading, main_top, percent, steps_drawn
 from .page_shell import document
 
 if TYPE_CHECKING:

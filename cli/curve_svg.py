@@ -17,9 +17,12 @@ from .wide_text import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeVar
 
     from ..mapper.schedule.comparison import Comparison
     from .curve_report import Report, Series
+
+    _Point = TypeVar("_Point")
 
 WIDTH, LEFT, RIGHT, MAIN_HEIGHT = 960, 84, 36, 330
 _SUMMARY_TOP, _LINE, _LEGEND_LINE = 70, 19, 22
@@ -226,11 +229,10 @@ def _path(frame: _Frame, points: Sequence[tuple[float, float]]) -> str:
     return "".join(found)
 
 
-def _thinned(points: list[tuple[int, float]], most: int = 2000) -> list[tuple[int, float]]:
-    """At most so many points: a picture has no room for a million."""
-    if len(points) <= most:
-        return points
-    return [points[index * (len(points) - 1) // (most - 1)] for index in range(most)]
+def _thinned(points: Sequence[_Point], most: int = 2000) -> list[_Point]:
+    """At most so many points, evenly spread: a picture has no room for a million."""
+    last = len(points) - 1
+    return list(points) if last < most else [points[index * last // (most - 1)] for index in range(most)]
 
 
 def _marks(frame: _Frame, series: Series, steps: int) -> list[str]:
@@ -291,8 +293,7 @@ def distance_at(report: Report, step: int, comparison: Comparison) -> float:
 
 def steps_drawn(report: Report) -> list[int]:
     """The steps that have a point; a picture has no room for a million."""
-    steps = list(report.series[0].steps)
-    return steps if len(steps) <= 2000 else [steps[index * (len(steps) - 1) // 1999] for index in range(2000)]
+    return _thinned(report.series[0].steps)
 
 
 def _share(power: int) -> str:
@@ -318,8 +319,7 @@ def _closer(report: Report, comparison: Comparison, box: tuple[float, float, flo
     """The steps around the first difference, wide enough to see it grow."""
     first = comparison.first_difference or 0
     start, end = _surroundings(report, comparison, first)
-    shown = range(start, end + 1)
-    steps = list(shown) if len(shown) <= 400 else [start + (end - start) * index // 399 for index in range(400)]
+    steps = _thinned(range(start, end + 1), 400)
     curves = [[(step, series.value(step)) for step in steps] for series in report.series]
     values = [value for points in curves for _, value in points if math.isfinite(value)] or [0.0, 1.0]
     low, high = min(values), max(values)
@@ -329,10 +329,12 @@ def _closer(report: Report, comparison: Comparison, box: tuple[float, float, flo
     for index, points in enumerate(curves):
         parts.append(f'<path class="curve {"ab"[index]}" d="{_path(frame, points)}"/>')
         if len(points) <= 40:
-            style = ("spot", "mark")[index]
-            for step, value in points:
-                if math.isfinite(value):
-                    radius = 3.0 - 0.4 * index
-                    parts.append(_dot(frame, step, value, style, radius))
+            parts += _dots(frame, points, index)
     parts.append(_line(frame.x(first), frame.top, frame.x(first), frame.top + frame.height, "here"))
     return parts
+
+
+def _dots(frame: _Frame, points: Sequence[tuple[int, float]], index: int) -> list[str]:
+    """A dot for every step of a curve; the second curve's are smaller, so that the first's are seen below them."""
+    style, radius = ("spot", "mark")[index], 3.0 - 0.4 * index
+    return [_dot(frame, step, value, style, radius) for step, value in points if math.isfinite(value)]

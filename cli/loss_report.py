@@ -26,13 +26,9 @@ _STYLE_OF = {"error": "red", "warning": "yellow"}
 _RANK = ("unresolved", "dropped", "approximate", "conditional")
 _IMPACT = ("numerics", "performance", "none")
 _STATUS_ZH = {
-    "exact": "精确",
-    "conditional": "有条件",
-    "approximate": "近似",
-    "made-explicit": "写明默认值",
-    "dropped": "未转换",
+    "exact": "精确", "conditional": "有条件", "approximate": "近似", "made-explicit": "写明默认值", "dropped": "未转换",
     "unresolved": "未解析",
-}
+}  # fmt: skip
 _SILENT = (
     "{} fields of the TransformerConfig that differ without effect (named in the JSON report)",
     "TransformerConfig 中有 {} 个字段不同但无影响（见 JSON 报告）",

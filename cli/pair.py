@@ -57,9 +57,7 @@ def run(
     """Write the pair; nothing is written where one of its files may not be."""
     if directory is None:
         raise UsageError(usage.pair_needs_the_directory_to())
-    last = len(steps()) - 1
-    if step is not None and not 0 <= step <= last:
-        raise UsageError(usage.step_takes_0_to_not(last=last, step=step))
+    _check_step(step)
     accepted = accepted_losses(files[0], accept_loss, lang)
     config = load(files[0], options, stdin_name, model=True)
     require_training(config)
@@ -92,6 +90,12 @@ def run(
         print_report(pair.mindformers._replace(rows=pair.rows, source=pair.source), lang)
     code = close_report(pair.rows, accepted, lang, strict=False)
     return BAD if stops or config.purpose is not None else code
+
+
+def _check_step(step: int | None) -> None:
+    last = len(steps()) - 1
+    if step is not None and not 0 <= step <= last:
+        raise UsageError(usage.step_takes_0_to_not(last=last, step=step))
 
 
 def _page(pair: Pair, names: Sequence[str], language: Language) -> None:

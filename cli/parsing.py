@@ -31,7 +31,7 @@ class Parsed(NamedTuple):
 def parse(command: Command, words: Sequence[str]) -> Parsed:
     """The words after the command's name, as values."""
     by_name = {name: option for option in options_of(command) for name in option.names}
-    values: dict[str, object] = {option.dest: _default(option) for option in by_name.values()}
+    values = _defaults(command)
     operands: list[str] = []
     borrowed: list[str] = []
     lender = ""
@@ -42,33 +42,29 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
         if word == "--":
             operands.extend(words[at:])
             break
-        if word == "-" or not word.startswith("-"):
-            operands.append(word)
-            continue
         name, equals, attached = word.partition("=")
         option = by_name.get(name)
-        if option is None and command.takes_flags:
+        if word == "-" or not word.startswith("-") or (option is None and command.takes_flags):
             operands.append(word)
             continue
         if option is None:
             raise UsageError(say.has_no_option(name=command.name, name2=name, hint=suggestion(name, by_name)))
         if option.kind == "flag":
-            if equals:
-                raise UsageError(say.takes_no_value(name=name))
-            values[option.dest] = True
+            _set_flag(values, option, name, equals)
             continue
-        if equals:
-            taken = [attached]
-        else:
-            taken = _following(words, at, option)
+        taken = [attached] if equals else _following(words, at, option)
+        if not equals:
             at += len(taken)
             if option.kind == "rest":
                 borrowed, lender = taken, option.dest
-        if not taken:
-            named = f" {option.metavar}" if option.metavar else ""
-            raise UsageError(say.needs_a_value(name=name, named=named))
         _store(values, option, name, taken)
     return Parsed(_operands(command, operands, borrowed, lender, values), values)
+
+
+def _set_flag(values: dict[str, object], option: Option, name: str, equals: str) -> None:
+    if equals:
+        raise UsageError(say.takes_no_value(name=name))
+    values[option.dest] = True
 
 
 def _following(words: Sequence[str], at: int, option: Option) -> list[str]:
@@ -82,11 +78,18 @@ def _following(words: Sequence[str], at: int, option: Option) -> list[str]:
     return list(words[at:end])
 
 
-def _default(option: Option) -> object:
-    return False if option.kind == "flag" else [] if option.kind in ("list", "rest") else option.default
+def _defaults(command: Command) -> dict[str, object]:
+    """What options that are not given have."""
+    return {
+        option.dest: False if option.kind == "flag" else [] if option.kind in ("list", "rest") else option.default
+        for option in options_of(command)
+    }
 
 
 def _store(values: dict[str, object], option: Option, name: str, taken: list[str]) -> None:
+    if not taken:
+        named = f" {option.metavar}" if option.metavar else ""
+        raise UsageError(say.needs_a_value(name=name, named=named))
     converted = [_converted(option, name, text) for text in taken]
     if option.kind in ("list", "rest"):
         known = values[option.dest]

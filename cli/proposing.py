@@ -22,15 +22,9 @@ if TYPE_CHECKING:
     from ..schemas.message import Words
 
 SIZES = (
-    "model.num_layers",
-    "model.hidden_size",
-    "model.ffn_hidden_size",
-    "attention.num_heads",
-    "attention.num_query_groups",
-    "moe.num_experts",
-    "moe.ffn_hidden_size",
-    "data.sequence_length",
-)
+    "model.num_layers", "model.hidden_size", "model.ffn_hidden_size", "attention.num_heads",
+    "attention.num_query_groups", "moe.num_experts", "moe.ffn_hidden_size", "data.sequence_length",
+)  # fmt: skip
 _EXPERTS = "moe.num_experts"
 _LEAST_SIZES = 3
 _SAYING_NOTHING = frozenset(

@@ -34,10 +34,7 @@ _WORDS = {
     "problems": ("problems", "问题"),
     "unset": ("unresolved", "未解析"),
     "from": ("from", "来自"),
-    "more": (
-        "{} defaults not shown; --all shows them",
-        "未显示 {} 个默认值；用 --all 显示",
-    ),
+    "more": ("{} defaults not shown; --all shows them", "未显示 {} 个默认值；用 --all 显示"),
     "computed": ("computed by the validation", "由校验计算"),
     "other": ("not an argument of this version", "不是该版本的参数"),
     "top": ("top level", "顶层"),

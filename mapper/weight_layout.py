@@ -71,20 +71,24 @@ def expected_weights(recipe: Recipe) -> dict[str, Shape]:
     return dict(_Sizes(recipe).weights())
 
 
+def _require_sizes(recipe: Recipe) -> None:
+    """The sizes without which there is no shape are decided, and are no absurd number."""
+    values = {name: recipe.value(name) for name in (*_NEEDED, *_COUNTS)}
+    undecided = tuple(name for name in _NEEDED if not isinstance(values[name], int))
+    endless = tuple(name for name in _COUNTS if isinstance(value := values[name], int) and value > _MOST)
+    if undecided or endless:
+        raise UndecidedSizeError(recipe.file, undecided or endless)
+
+
 class _Sizes:
     """The sizes that the weights depend on, as one file gives them."""
 
     def __init__(self, recipe: Recipe) -> None:
-        undecided = tuple(name for name in _NEEDED if not isinstance(recipe.value(name), int))
-        if undecided:
-            raise UndecidedSizeError(recipe.file, undecided)
+        _require_sizes(recipe)
 
         def get(name: FieldName) -> Any:
             return recipe.value(name)
 
-        endless = tuple(name for name in _COUNTS if isinstance(get(name), int) and get(name) > _MOST)
-        if endless:
-            raise UndecidedSizeError(recipe.file, endless)
         self.recipe = recipe
         self.layers: int = get("model.num_layers")
         self.hidden: int = get("model.hidden_size")

@@ -229,9 +229,7 @@ class TransformerConfigFile(_Strict):
 StopCondition = (
     tuple[FieldName | Annotated[str, Field(pattern=r"^:.+$")], Comparison]
     | tuple[
-        FieldName | Annotated[str, Field(pattern=r"^:.+$")],
-        Comparison,
-        str | int | float | bool | list[Any] | None,
+        FieldName | Annotated[str, Field(pattern=r"^:.+$")], Comparison, str | int | float | bool | list[Any] | None
     ]
 )
 """A condition of a recipe field or, with a colon in front, of the side's own key."""

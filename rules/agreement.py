@@ -74,7 +74,7 @@ def _changes(
     if proposed is None:
         return ()
     now = [_effective(number, wanted, right) for number in range(len(wanted.keys))]
-    read = [proposed[number][1] if number in proposed else value for number, value in enumerate(now)]
+    read = [proposed.get(number, (None, value))[1] for number, value in enumerate(now)]
     changes: dict[int, Change] = {}
     for number, (held, value) in proposed.items():
         if not equal(now[number] if held is None else held.value, value):
@@ -87,13 +87,13 @@ def _changes(
         got = lens.get(tuple(read), scope)
         return place < len(got) and equal(got[place], left.value(name))
 
-    for number in [number for number in changes if right.explicit(wanted.keys[number]) is None]:
-        read[number], wish = now[number], read[number]
-        needed = not agrees()  # what already is so by default need not be written
-        if needed:
-            read[number] = wish
-        else:
-            del changes[number]
+    for number in list(changes):
+        if right.explicit(wanted.keys[number]) is None:
+            read[number], wish = now[number], read[number]
+            if agrees():  # what already is so by default need not be written
+                del changes[number]
+            else:
+                read[number] = wish
     return tuple(changes.values()) if agrees() else ()
 
 

@@ -33,22 +33,24 @@ def not_carried_over(subject: Subject) -> Iterator[Found]:
         if other is not None and not _suspicious(side, other, subject.profile):
             continue
         for row in lost(subject, side):
-            if other is not None and row.field is not None and other.field(row.field) is not None:
-                continue  # both have it, and the values are compared
-            place = _written(side, row.source)
-            if place is None:
-                continue
-            given = side.explicit(place)
-            values = {
-                "key": (given.flag if given is not None else None) or place,
-                "value": shown(row.value if given is None else given.value),
-                "target": _NAMES[side.framework],
-                "why": row.en,
-                "why_zh": row.zh,
-            }
-            fields = () if row.field is None else (row.field,)
-            severity = "error" if other is not None and _is_sure(side, row) else None
-            yield Found(at_key(side.framework, place), values, fields=fields, severity=severity)
+            compared = other is not None and row.field is not None and other.field(row.field) is not None
+            place = None if compared else _written(side, row.source)
+            if place is not None:
+                yield _told(side, other, row, place)
+
+
+def _told(side: Side, other: Side | None, row: ReportRow, place: str) -> Found:
+    given = side.explicit(place)
+    values = {
+        "key": (given.flag if given is not None else None) or place,
+        "value": shown(row.value if given is None else given.value),
+        "target": _NAMES[side.framework],
+        "why": row.en,
+        "why_zh": row.zh,
+    }
+    fields = () if row.field is None else (row.field,)
+    severity = "error" if other is not None and _is_sure(side, row) else None
+    return Found(at_key(side.framework, place), values, fields=fields, severity=severity)
 
 
 def post_training_of_one_side(subject: Subject) -> Iterator[Found]:

@@ -29,8 +29,10 @@ from .places import places_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ..mapper.lenses.lens import Written
     from ..mappings.names_compiled import FieldName
-    from ..schemas.config import Value
+    from ..mappings.tables import Side as RowSide
+    from ..schemas.config import Setting, Value
     from ..schemas.diagnostic import Diagnostic, Severity
     from ..schemas.source import Span
     from .subject import Side, Subject
@@ -126,35 +128,43 @@ class _Links:
         self.differing: dict[FieldName, int] = {}
         """The comparison of each field that has one."""
         for number, entry in enumerate(found):
-            code, span = entry.kind.code, entry.span
             if self._compares(entry):
                 self.differing.setdefault(cast("FieldName", entry.fields[0]), number)
-            if code in _PAIR or code[:3] not in ("SYN", "MAP") or entry.kind.severity == "info":
-                continue
-            if span is not None and (span[:2] != span[2:4] or code == _OF_NO_KIND):
-                self.at.setdefault((entry.file, span._replace(file=None)), number)
-                if code in _SLIPS:
-                    self.slips.setdefault((entry.file, *span[:2]), number)
-            if code in IDLE:
-                self.idle.append(number)
-            if code == _LOST:
-                self.lost.append((number, self._lost(entry, "flags")))
-            elif code == _LINE_ENDS:
-                self.lost.append((number, self._all()))
-            elif code in _STRAYS:
-                first = self.strays.setdefault((entry.file, str(dict(entry.values).get("flag"))), number)
-                self.lost.append((first, self._lost(entry, "text")))
-            elif code in _SLIPS:
-                self.lost.append((number, self._lost(entry, "near")))
-            elif code == _REPEATED and span is not None:
-                self.repeated.setdefault((entry.file, span.line), number)
-            if code == _FORK:
-                self._fork(number)
+            if entry.kind.code not in _PAIR and entry.kind.code[:3] in ("SYN", "MAP") and entry.kind.severity != "info":
+                self._note_key(number, entry)
+                self._note_loss(number, entry)
         self.rows = list(self._with_rows())
         self._keys: dict[tuple[str, str], frozenset[str]] = {}
         self._helpers: dict[tuple[str, str], frozenset[str]] = {}
         self._readings: dict[str, RecipeReading] = {}
         self._known: dict[tuple[str, FieldName, FieldName], bool] = {}
+
+    def _note_key(self, number: int, entry: Diagnostic) -> None:
+        """Of what key, at what place, something was said."""
+        code, span = entry.kind.code, entry.span
+        if span is not None and (span[:2] != span[2:4] or code == _OF_NO_KIND):
+            self.at.setdefault((entry.file, span._replace(file=None)), number)
+            if code in _SLIPS:
+                self.slips.setdefault((entry.file, *span[:2]), number)
+        if code in IDLE:
+            self.idle.append(number)
+        if code == _REPEATED and span is not None:
+            self.repeated.setdefault((entry.file, span.line), number)
+        if code == _FORK:
+            self._fork(number)
+
+    def _note_loss(self, number: int, entry: Diagnostic) -> None:
+        """What arguments do not reach the program as they stand there."""
+        code = entry.kind.code
+        if code == _LOST:
+            self.lost.append((number, self._lost(entry, "flags")))
+        elif code == _LINE_ENDS:
+            self.lost.append((number, self._all()))
+        elif code in _STRAYS:
+            first = self.strays.setdefault((entry.file, str(dict(entry.values).get("flag"))), number)
+            self.lost.append((first, self._lost(entry, "text")))
+        elif code in _SLIPS:
+            self.lost.append((number, self._lost(entry, "near")))
 
     def _fork(self, number: int) -> None:
         """One warning stands for all the arguments of a fork."""
@@ -343,16 +353,7 @@ class _Links:
             return None
         name = cast("FieldName", entry.fields[0])
         for file, span in self._places(entry, name) if self.at else ():
-            cause = self.at.get((file, span))
-            if cause is None:
-                cause = self.repeated.get((file, span.line))
-            if cause is None:
-                parts = (
-                    one
-                    for (there, part), one in self.at.items()
-                    if there == file and (_holds(span, part) or (part.line == part.end_line and _holds(part, span)))
-                )
-                cause = next(parts, None)
+            cause = self._said_at(file, span)
             if cause is not None:
                 return cause
         for cause in self.idle:
@@ -362,6 +363,22 @@ class _Links:
             if key_of(idle) & names_of((name,), main=True):
                 return cause
         return None
+
+    def _said_at(self, file: str, span: Span) -> int | None:
+        """What was said of a place, of the line that counts, or of a part of either."""
+        cause = self.at.get((file, span))
+        if cause is None:
+            cause = self.repeated.get((file, span.line))
+        if cause is not None:
+            return cause
+        return next(
+            (
+                one
+                for (there, part), one in self.at.items()
+                if there == file and (_holds(span, part) or (part.line == part.end_line and _holds(part, span)))
+            ),
+            None,
+        )
 
     def _is_written(self, name: FieldName, file: str) -> bool:
         """Whether a file gives a field by a key that its framework takes."""
@@ -531,11 +548,24 @@ def _in_one_row(side: Side, name: FieldName, other: FieldName) -> bool:
     return any(str(other) in row.fields for row in rows_of(name)) or _keys(side, name) == _keys(side, other)
 
 
+def _written(wanted: RowSide, put: Written) -> dict[str, Setting]:
+    """What the keys of a row hold once a lens has written them, under the names that are read, too."""
+    from ..mapper.lenses.lens import Omitted
+    from ..schemas.config import Setting
+
+    settings: dict[str, Setting] = {}
+    for place, key in enumerate(wanted.keys):
+        value = put[place] if place < len(put) else None
+        if not isinstance(value, Omitted):
+            for one in (key, *wanted.read[place : place + 1]):
+                settings[one] = Setting(one, value, "explicit")
+    return settings
+
+
 def _supposing(side: Side, name: FieldName, there: Side) -> RecipeReading | None:
     """One side as it would be read if a field had the other side's value."""
-    from ..mapper.lenses.lens import Omitted, Scope
+    from ..mapper.lenses.lens import Scope
     from ..mapper.lenses.registry import LENSES
-    from ..schemas.config import Setting
 
     dialect, version = side_of(side.config), side.config.framework_version
     for row in rows_of(name):
@@ -551,12 +581,6 @@ def _supposing(side: Side, name: FieldName, there: Side) -> RecipeReading | None
 
         scope = Scope(dialect, version, wanted.options, known)
         put = LENSES[wanted.lens].put(tuple(there.value(field) for field in row.fields), scope)
-        settings = dict(side.config.settings)
-        for place, key in enumerate(wanted.keys):
-            value = put[place] if place < len(put) else None
-            if not isinstance(value, Omitted):
-                for one in (key, *wanted.read[place : place + 1]):
-                    settings[one] = Setting(one, value, "explicit")
-        reading = RecipeReading(side.config._replace(settings=settings))
+        reading = RecipeReading(side.config._replace(settings={**side.config.settings, **_written(wanted, put)}))
         return reading if equal(reading.value(name), there.value(name)) else None
     return None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..mapper.recipe.values import RecipeValue
     from ..mappings.names_compiled import FieldName
-    from ..mappings.tables import Caveat
+    from ..mappings.tables import Caveat, Row
     from ..schemas.diagnostic import Severity
     from .places import Spot
     from .subject import Side, Subject
@@ -88,34 +88,33 @@ def _differing(
     right: Side,
 ) -> Found | None:
     """What is said of two values that differ; None where nobody wants to hear it."""
-    written = [_written(field) for field in fields]
+    written = list(map(_written, fields))
     counted = counts(name, left.recipe, right.recipe)
-    if counted is False and not any(written):
-        return None
-    why = None if counted is False else _same_numbers(name, values[1], left, right)
-    excused = _excused(row.how, values, written)
-    severity = "info" if excused else _severity(name, row, left, right)
-    heard = counted is False or why is not None or severity != "info"
-    if not heard and (_is_unasked(name, written) or (None not in fields and _aside(name, left, right))):
-        return None
-    found = difference(name, *values, left, right)
     if counted is False:
-        return found._replace(variant="idle", severity="info")
+        if not any(written):
+            return None
+        return difference(name, *values, left, right)._replace(variant="idle", severity="info")
+    why = _same_numbers(name, values[1], left, right)
     if why is not None:
-        return found._replace(
-            values={**found.values, "why": why.en, "why_zh": why.zh}, variant="alike", severity="info"
-        )
-    found = found._replace(severity=severity)
-    if severity == "info" and None in fields and name.startswith(_ASIDE):
+        found = difference(name, *values, left, right)
+        said = {**found.values, "why": why.en, "why_zh": why.zh}
+        return found._replace(values=said, variant="alike", severity="info")
+    severity = "info" if _excused(row.how, values, written) else _severity(name, row, left, right)
+    harmless = severity == "info"
+    if harmless and (_is_unasked(name, written) or (None not in fields and _aside(name, left, right))):
+        return None
+    found = difference(name, *values, left, right)._replace(severity=severity)
+    if harmless and None in fields:
         found = _one_sided(found, name, *((left, right) if fields[1] is None else (right, left)))
     if counted is None:
         found = _depending(found, name, left, right)
-    return found if severity == "info" else found._replace(repair=agreement(name, left, right))
+    return found if harmless else found._replace(repair=agreement(name, left, right))
 
 
 def _one_sided(found: Found, name: FieldName, given: Side, without: Side) -> Found:
-    """A setting about files, logs or devices that only one side can give."""
-    return found if places_of(without).spots(name) else found._replace(variant=f"only {given.framework}")
+    """A setting about files, logs or devices that only one side can give is told as that."""
+    told = not name.startswith(_ASIDE) or places_of(without).spots(name)
+    return found if told else found._replace(variant=f"only {given.framework}")
 
 
 def _excused(how: str, values: tuple[object, object], written: Sequence[bool]) -> bool:
@@ -151,27 +150,28 @@ _NOWHERE = object()
 
 def _same_numbers(name: FieldName, other: object, left: Side, right: Side) -> Caveat | None:
     """Why, by the tables, the value of one side makes the same numbers as what the other always or instead does."""
-    dialect = side_of(right.config)
-    own = left.value(name)
-    numeric = _numeric(name)
+    harmless = ("exact",) if _numeric(name) else ("exact", "conditional")
     for row in rows_of(name):
         for caveat in row.caveats:
-            counted = caveat.status == "exact" or (caveat.status == "conditional" and not numeric)
-            if counted and caveat.to == "megatron" and caveat.source in ("mindformers", dialect):
-                written = dict(caveat.instead).get(name, _NOWHERE)
-                alike = written is not _NOWHERE and equal(written, own)
-                if alike and all(holds(condition, right.value) for condition in caveat.when):
-                    return caveat
-                continue
-            if not counted or caveat.to not in ("mindformers", dialect):
-                continue
-            there = row.side(dialect, right.config.framework_version)
-            instead = dict(caveat.instead).get(name, _NOWHERE)
-            fixed = there is not None and there.fixed is not None
-            alike = fixed if instead is _NOWHERE else equal(instead, other)
-            if alike and all(holds(condition, left.value) for condition in caveat.when):
+            side = _spoken_of(caveat, name, row, other, left, right) if caveat.status in harmless else None
+            if side is not None and all(holds(condition, side.value) for condition in caveat.when):
                 return caveat
     return None
+
+
+def _spoken_of(caveat: Caveat, name: FieldName, row: Row, other: object, left: Side, right: Side) -> Side | None:
+    """The side that a caveat's conditions ask, where the other has what it says it does instead, or always."""
+    dialect = side_of(right.config)
+    instead = dict(caveat.instead).get(name, _NOWHERE)
+    if caveat.to == "megatron":
+        alike = caveat.source in ("mindformers", dialect) and instead is not _NOWHERE
+        return right if alike and equal(instead, left.value(name)) else None
+    if caveat.to not in ("mindformers", dialect):
+        return None
+    if instead is not _NOWHERE:
+        return left if equal(instead, other) else None
+    there = row.side(dialect, right.config.framework_version)
+    return left if there is not None and there.fixed is not None else None
 
 
 def _aside(name: FieldName, left: Side, right: Side) -> bool:

@@ -25,13 +25,8 @@ CATALOG = ROOM / "catalog"
 EXPLAINED = ROOM / "explained"
 PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN", "DEF")
 READERS = (
-    "schemas",
-    "schemas.shell",
-    "schemas.megatron",
-    "schemas.mindformers",
-    "mapper.schedule",
-    "mapper.translate",
-)
+    "schemas", "schemas.shell", "schemas.megatron", "schemas.mindformers", "mapper.schedule", "mapper.translate",
+)  # fmt: skip
 """Modules whose `PROBLEMS` a reader raises: their codes are explained too."""
 
 _SEVERITY = {"numerics": "error", "performance": "info", "none": "info"}
@@ -70,23 +65,25 @@ def recipe_fields() -> dict[str, dict[str, Any]]:
 
 def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, str]:
     """The code that compares each field: the rule that names it, else the rule that takes a topic's rest."""
-    owners: dict[str, str] = {}
-    taken: set[str] = set(house_yaml((ROOM / "not_compared.yaml").read_text("utf-8")))
+    named = _fields_named(rules, fields)
+    topics = {topic: code for code, rule in reversed(rules.items()) for topic in rule.get("rest", ())}
+    owners = {name: named[name] if name in named else topics.get(name.partition(".")[0]) for name in fields}
+    without = sorted(name for name, code in owners.items() if code is None)
+    assert not without, f"no rule compares {without}"
+    return {name: code for name, code in owners.items() if code}
+
+
+def _fields_named(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """The code that compares each field that a rule names; empty where a function does, or nothing."""
+    owners = dict.fromkeys(house_yaml((ROOM / "not_compared.yaml").read_text("utf-8")), "")
     for code, rule in rules.items():
         if "check" in rule and not rule.get("owns"):
             continue
         for name in rule.get("fields", ()):
             assert name in fields, f"{code}: there is no recipe field {name}"
-            assert name not in taken, f"{name} is compared by {owners.get(name)} and {code}"
-            taken.add(name)
-            if "check" not in rule:
-                owners[name] = code
-    topics = {topic: code for code, rule in reversed(rules.items()) for topic in rule.get("rest", ())}
-    left = [name for name in fields if name not in taken]
-    owners.update({name: topics[name.partition(".")[0]] for name in left if name.partition(".")[0] in topics})
-    without = sorted(set(left) - owners.keys())
-    assert not without, f"no rule compares {without}"
-    return {name: owners[name] for name in fields if name in owners}
+            assert name not in owners, f"{name} is compared by {owners[name]} and {code}"
+            owners[name] = "" if "check" in rule else code
+    return owners
 
 
 def causes(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, ...]]:

@@ -94,12 +94,10 @@ def _first(subject: Subject, names: Sequence[FieldName]) -> Iterator[Found]:
 
 
 def _differing(subject: Subject, name: FieldName) -> Found | None:
-    left, right = subject.megatron, subject.mindformers
-    if left is None or right is None:
+    both = subject.decided(name)
+    if both is None or alike(both.a.value, both.b.value):
         return None
-    a, b = left.field(name), right.field(name)
-    if a is None or b is None or not (a.decided and b.decided) or alike(a.value, b.value):
-        return None
+    left, right, a, b = both
     one, other = _told(a.value, b.value)
     english, chinese = labels(name)
     values = {

@@ -54,13 +54,11 @@ def aux_loss_large(subject: Subject) -> Iterator[Found]:
 
 def balancing_differs(subject: Subject) -> Iterator[Found]:
     """The same balancing loss on both sides, by its formula rather than its name."""
-    left, right = subject.megatron, subject.mindformers
-    if left is None or right is None:
-        return
     name = "moe.router.balancing"
-    a, b = left.field(name), right.field(name)
-    if a is None or b is None or not (a.decided and b.decided):
+    both = subject.decided(name)
+    if both is None:
         return
+    left, right, a, b = both
     if equal(a.value, b.value):
         yield from _other_word(a.value, left, right)
         return

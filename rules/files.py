@@ -9,7 +9,7 @@ from .naming import shown
 from .rule import Change, Found, Repair, at_key, at_span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..schemas.config import Setting
     from ..schemas.source import Span
@@ -79,15 +79,18 @@ def stops_when_built(subject: Subject) -> Iterator[Found]:
     if any(problem.kind.code in _STOPPED for problem in side.config.problems):
         return
     for condition, when, names in lacking(side.config):
-        names = sorted(names, key=lambda name: name not in condition)
-        written = next((name for name in names if side.explicit(name) is not None), None)
-        so, so_zh = _when(when)
-        version = side.config.framework_version
-        values = {"version": version, "condition": condition, "when": so, "when_zh": so_zh}
-        missing = next((name for name in names if side.config.value(name) is None), names[0])
-        launch = side.config.launch
-        depends = launch is not None and launch.not_given is not None and written is None
-        yield Found(at_key("megatron", written or missing), values, severity="warning" if depends else None)
+        yield _refused(side, condition, when, sorted(names, key=lambda name: name not in condition))
+
+
+def _refused(side: Side, condition: str, when: str, names: Sequence[str]) -> Found:
+    """A requirement that is not met, at the first of its arguments that is written, or else at one that is missing."""
+    so, so_zh = _when(when)
+    values = {"version": side.config.framework_version, "condition": condition, "when": so, "when_zh": so_zh}
+    written = next((name for name in names if side.explicit(name) is not None), None)
+    missing = next((name for name in names if side.config.value(name) is None), names[0])
+    launch = side.config.launch
+    depends = launch is not None and launch.not_given is not None and written is None
+    return Found(at_key("megatron", written or missing), values, severity="warning" if depends else None)
 
 
 def _when(condition: str) -> tuple[str, str]:

@@ -63,10 +63,7 @@ def apply(sources: Mapping[str, SourceText], fixes: Sequence[Diagnostic]) -> tup
 
 
 def mend(
-    sources: Mapping[str, SourceText],
-    look: Callable[[Mapping[str, SourceText]], Seen],
-    *,
-    unsafe: bool,
+    sources: Mapping[str, SourceText], look: Callable[[Mapping[str, SourceText]], Seen], *, unsafe: bool
 ) -> Mended:
     """Fix, look again, and fix again, until a round changes nothing.
 

@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 
 def position_types_differ(subject: Subject) -> Iterator[Found]:
     """The same kind of position embedding; YaRN that extends by a factor of 1 is the plain rotary one."""
-    left, right = subject.megatron, subject.mindformers
-    if left is None or right is None:
-        return
     name = "position.type"
-    a, b = left.field(name), right.field(name)
-    if a is None or b is None or not (a.decided and b.decided) or a.value == b.value:
+    both = subject.decided(name)
+    if both is None or both.a.value == both.b.value:
         return
+    left, right, a, b = both
     found = difference(name, a.value, b.value, left, right)
     if all(_plain_rotary(side) for side in (left, right)):
         yield found._replace(variant="alike", severity="info")
@@ -195,10 +193,6 @@ def vocabulary_padded(subject: Subject) -> Iterator[Found]:
     note = Note(on("megatron", "model.vocab_size"), f"{size} tokens before padding", f"填充前为 {size} 个 token")
     notes = (
         note,
-        Note(
-            at_key("megatron", VOCABULARY_DIVISOR),
-            f"padded to a multiple of {divisor}",
-            f"填充为 {divisor} 的倍数",
-        ),
+        Note(at_key("megatron", VOCABULARY_DIVISOR), f"padded to a multiple of {divisor}", f"填充为 {divisor} 的倍数"),
     )
     yield Found(at_key("mindformers", given.key), values, notes)

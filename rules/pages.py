@@ -93,12 +93,7 @@ def _rule_page(code: str, entry: Mapping[str, Any], place: int) -> Page:
     from .registry import rule
 
     known = rule(code)
-    facts = [
-        _MEANING[code[:3]][place],
-        known.severity,
-        ", ".join(known.profiles),
-        _KINDS[known.kind][place],
-    ]
+    facts = [_MEANING[code[:3]][place], known.severity, ", ".join(known.profiles), _KINDS[known.kind][place]]
     sections: list[tuple[str, str]] = [(HEADINGS["what"][place], _what(entry, place))]
     sections.append((HEADINGS["why"][place], entry["why"][place]))
     messages = [sentences[place] for sentences in known.messages.values()]

@@ -18,13 +18,9 @@ if TYPE_CHECKING:
     from .subject import Side, Subject
 
 _OFF: dict[FieldName, object] = {
-    "parallel.tensor_size": 1,
-    "parallel.pipeline_size": 1,
-    "parallel.context_size": 1,
-    "parallel.expert_size": 1,
-    "parallel.sequence": False,
-    "parallel.distributed_optimizer": False,
-}
+    "parallel.tensor_size": 1, "parallel.pipeline_size": 1, "parallel.context_size": 1, "parallel.expert_size": 1,
+    "parallel.sequence": False, "parallel.distributed_optimizer": False,
+}  # fmt: skip
 
 
 def on_in_alignment(subject: Subject) -> Iterator[Found]:

@@ -19,18 +19,10 @@ if TYPE_CHECKING:
     from .subject import Side, Subject
 
 _DRAWN: tuple[FieldName, ...] = (
-    "schedule.style",
-    "schedule.learning_rate",
-    "schedule.min_learning_rate",
-    "schedule.warmup_steps",
-    "schedule.warmup_init",
-    "schedule.decay_steps",
-    "schedule.stable_decay_steps",
-    "schedule.stable_decay_style",
-    "schedule.power",
-    "schedule.cycles",
-    "schedule.warmup_ratio",
-)
+    "schedule.style", "schedule.learning_rate", "schedule.min_learning_rate", "schedule.warmup_steps",
+    "schedule.warmup_init", "schedule.decay_steps", "schedule.stable_decay_steps", "schedule.stable_decay_style",
+    "schedule.power", "schedule.cycles", "schedule.warmup_ratio",
+)  # fmt: skip
 _ADVICE = frozenset(
     ("swallowed", "no_lr_schedule", "overridden", "fused", "from_checkpoint", "grouped", "rampup", "decoupled")
 )
@@ -138,17 +130,15 @@ def for_alignment(subject: Subject) -> Iterator[Found]:
 
 def differing(subject: Subject) -> list[FieldName]:
     """The fields that draw the curve and have different values."""
-    left, right = subject.megatron, subject.mindformers
-    if left is None or right is None:
-        return []
     found: list[FieldName] = []
     for name in _DRAWN:
-        a, b = left.field(name), right.field(name)
-        if a is None or b is None or not (a.decided and b.decided):
+        both = subject.decided(name)
+        if both is None:
             continue
-        if name == "schedule.warmup_ratio" and None in (a.value, b.value):
+        values = both.a.value, both.b.value
+        if name == "schedule.warmup_ratio" and None in values:
             continue  # where one run has a length, steps are compared
-        if not equal(a.value, b.value):
+        if not equal(*values):
             found.append(name)
     return found
 

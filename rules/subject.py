@@ -58,6 +58,15 @@ class Side(NamedTuple):
         return None if self.config.launch is None else self.config.launch.env.get(name)
 
 
+class Decided(NamedTuple):
+    """A field that both files decide, and the two files."""
+
+    left: Side
+    right: Side
+    a: RecipeValue
+    b: RecipeValue
+
+
 class Subject(NamedTuple):
     """What one run of the rules is about. A side is None where there is no such file."""
 
@@ -77,6 +86,14 @@ class Subject(NamedTuple):
     def paired(self) -> bool:
         """Whether there are two files to compare."""
         return self.megatron is not None and self.mindformers is not None
+
+    def decided(self, name: FieldName) -> Decided | None:
+        """A recipe field where both files have it and neither leaves it open."""
+        left, right = self.megatron, self.mindformers
+        if left is None or right is None:
+            return None
+        a, b = left.field(name), right.field(name)
+        return None if a is None or b is None or not (a.decided and b.decided) else Decided(left, right, a, b)
 
     def side(self, framework: Framework) -> Side | None:
         """The file of one framework."""

@@ -25,11 +25,7 @@ UNUSED = Kind(
     "此注释忽略 {codes}，但此处没有相应的发现。请删除。",
 )
 UNKNOWN = Kind(
-    "SYN951",
-    "unknown-code",
-    "warning",
-    "There is no code {code}{suggestion}.",
-    "没有代码 {code}{suggestion}。",
+    "SYN951", "unknown-code", "warning", "There is no code {code}{suggestion}.", "没有代码 {code}{suggestion}。"
 )
 _WORD = "accmap:"
 

@@ -104,16 +104,18 @@ class _Script:
                 self.open.pop()
         elif char == '"':
             self.open.pop() if mode == '"' else self.open.append('"')
-        elif char == "$" and self.text.startswith("((", self.at):
-            self.open += "((", "(("
-            self.at += 2
         elif char == "$" and self._next() in ("(", "{"):
-            self.open.append(self._next())
-            self.at += 1
+            opened = ("((", "((") if self.text.startswith("((", self.at) else (self._next(),)
+            self.open += opened
+            self.at += len(opened)
         elif char == "}" and mode == "{":
             self.open.pop()
-        elif next((one for one in reversed(self.open) if one != "{"), "") != '"':
+        elif not self._is_quoted():
             self._plain(char, mode)
+
+    def _is_quoted(self) -> bool:
+        """Whether the innermost thing that is open, braces aside, is a double quote."""
+        return next((one for one in reversed(self.open) if one != "{"), "") == '"'
 
     def _plain(self, char: str, mode: str) -> None:
         if char == "'":
@@ -131,9 +133,13 @@ class _Script:
         elif char == "#" and self.text[max(self.at - 2, 0) : self.at - 1] in ("", *" \t\n;(&|"):
             end = self.text.find("\n", self.at)
             self.at = len(self.text) if end < 0 else end
-        elif char == "<" and self.text.startswith("<<", self.at):
+        elif char == "<":
+            self._redirected(mode)
+
+    def _redirected(self, mode: str) -> None:
+        if self.text.startswith("<<", self.at):
             self.at += 2  # <<< hands over a word
-        elif char == "<" and mode != "((" and (begun := self.heredoc.match(self.text, self.at - 1)) is not None:
+        elif mode != "((" and (begun := self.heredoc.match(self.text, self.at - 1)) is not None:
             self.waiting.append(begun)
             self.at = begun.end()
 

@@ -52,19 +52,24 @@ def _function(model: Model) -> Iterator[str]:
     yield f'    """{(model.__doc__ or "").splitlines()[0]}"""'
     begin = "    found: dict[str, Any] = {"
     for optional, entries in groupby(fields, lambda entry: _mark(entry[2], LeftOut) is not None):
-        if optional and "|" not in begin:
-            yield "    found: dict[str, Any] = {}"
-        for key, name, field in entries if optional else ():
-            where = _mark(field, LeftOut).where
-            differs = "is not" if where is None or isinstance(where, bool) else "!="
-            yield f"    if {_source(name, field)} {differs} {where!r}:"
-            yield f"        found[{key!r}] = {_value(name, field)}"
         if not optional:
             yield begin
             yield from (f"        {key!r}: {_value(name, field)}," for key, name, field in entries)
             yield "    }"
+        else:
+            if "|" not in begin:
+                yield "    found: dict[str, Any] = {}"
+            yield from (line for entry in entries for line in _where_given(*entry))
         begin = "    found |= {"
     yield "    return found"
+
+
+def _where_given(key: str, name: str, field: FieldInfo) -> tuple[str, str]:
+    """The lines of a member that is left out where it has one value."""
+    where = _mark(field, LeftOut).where
+    differs = "is not" if where is None or isinstance(where, bool) else "!="
+    condition = f"    if {_source(name, field)} {differs} {where!r}:"
+    return condition, f"        found[{key!r}] = {_value(name, field)}"
 
 
 def _mark(field: FieldInfo, kind: type[Any]) -> Any:
@@ -98,11 +103,7 @@ def _written(kind: Any, source: str, depth: int = 0) -> str:
         inner, *marks = get_args(kind)
         return f"json_value({source})" if AsJson() in marks else _written(inner, source, depth)
     if get_origin(kind) in (Union, UnionType):
-        others = [part for part in get_args(kind) if part is not NoneType]
-        if len(others) < len(get_args(kind)) and len(others) == 1:
-            written = _written(others[0], source, depth)
-            return source if written == source else f"None if {source} is None else {written}"
-        return source
+        return _written_union(get_args(kind), source, depth)
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return f"{_name(kind)}({source}, language)"
     if get_origin(kind) is list:
@@ -113,6 +114,13 @@ def _written(kind: Any, source: str, depth: int = 0) -> str:
         return f"dict({source})"
     assert kind is Any or get_origin(kind) is Literal or kind in (str, int, float, bool), kind
     return source
+
+
+def _written_union(parts: tuple[Any, ...], source: str, depth: int) -> str:
+    """One kind or None; of several kinds each is written as it is."""
+    others = [part for part in parts if part is not NoneType]
+    written = _written(others[0], source, depth) if len(others) == 1 < len(parts) else source
+    return source if written == source else f"None if {source} is None else {written}"
 
 
 def _models_in(kind: Any) -> set[Any]:

@@ -211,12 +211,7 @@ class Config(NamedTuple):
     def basis(self) -> Basis:
         """What the answer rests on."""
         return Basis(
-            self.framework,
-            self.framework_version,
-            self.version_origin,
-            self.version_reason,
-            self.purpose,
-            self.release,
+            self.framework, self.framework_version, self.version_origin, self.version_reason, self.purpose, self.release
         )
 
     def value(self, key: str) -> Value:

@@ -84,19 +84,28 @@ def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, fi
     from .purposes_compiled import ARGUMENTS
 
     cfg = given.get("yaml_cfg")
-    if cfg is not None and cfg.origin == "explicit" and (cfg.value or not cfg.decided):
+    if cfg is not None and _names_file(cfg):
         problem = finding(say.from_named_yaml(name=cfg.flag or "--yaml-cfg"), file, cfg.span)
         return Purpose("outside", problem)
     trains = launch is not None and program_kind(launch.script) == TRAINING
     for entry in ARGUMENTS:
         dest, partner, anywhere = entry[0], entry[7], entry[8]
-        setting = given.get(dest)
-        if setting is None or setting.raw is None or setting.value in (None, False) or (trains and not anywhere):
+        setting, other = _with_value(given, dest), _with_value(given, partner)
+        if setting is None or setting.value in (None, False) or (trains and not anywhere):
             continue
-        other = given.get(partner)
-        if not partner or (other is not None and other.raw is not None and other.value is not None):
+        if not partner or other is not None:
             return _purpose(entry, file, setting.span, name=setting.flag or dest)
     return None
+
+
+def _names_file(cfg: Setting) -> bool:
+    return cfg.origin == "explicit" and (bool(cfg.value) or not cfg.decided)
+
+
+def _with_value(given: Mapping[str, Setting], dest: str) -> Setting | None:
+    """An argument that stands in the launch, with its value."""
+    setting = given.get(dest)
+    return None if setting is None or setting.raw is None or setting.value is None else setting
 
 
 def purpose_of_unknown_program(
@@ -143,17 +152,17 @@ def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnost
     code = problem.kind.code
     if code in (_OTHER_YAML, _NO_TRAINING):
         return problem
-    if source is not None and (code == "MAP050" or "SYN070" <= code <= "SYN082") and not may_be_mindformers(source):
-        return unread_yaml(source.name).problem
-    if source is None or not (code == "SYN910" or "SYN001" <= code <= "SYN049"):
+    if source is None:
+        return None
+    if code == "MAP050" or "SYN070" <= code <= "SYN082":
+        return None if may_be_mindformers(source) else unread_yaml(source.name).problem
+    if code != "SYN910" and not "SYN001" <= code <= "SYN049":
         return None
     text = _commands_of(source)
     programs = _programs_in(text)
     kinds = {None if found is None else found[1] for found in programs.values()}
     if kinds and not kinds.intersection((None, TRAINING, POST_TRAINING, OTHER_MODEL)):
-        name, found = next(iter(programs.items()))
-        purpose = _purpose(found or (), problem.file, None, name=_base(name))
-        return None if purpose is None else purpose.problem
+        return _of_program(programs, problem.file)
     if code not in ("SYN001", _TOO_MUCH_WORK, "SYN910") or _speaks_of_training(text, programs=bool(programs)):
         return None
     return finding(say.no_training(name="This file", about=say.starts_no_training()), problem.file)
@@ -183,6 +192,13 @@ def _speaks_of_training(text: str, *, programs: bool) -> bool:
     return starts and any(mark in text for mark in _TRAINING_WORDS)
 
 
+def _of_program(programs: Mapping[str, tuple[Any, ...] | None], file: str) -> Diagnostic | None:
+    """What the first of a script's programs says of its purpose."""
+    name, found = next(iter(programs.items()))
+    purpose = _purpose(found or (), file, None, name=_base(name))
+    return None if purpose is None else purpose.problem
+
+
 def _programs_in(text: str) -> dict[str, tuple[Any, ...] | None]:
     """The programs that a script names, each with its row: what ends in `.py`, and modules behind `-m`."""
     for mark in "\"'`()=;{}":
@@ -197,14 +213,9 @@ def _programs_in(text: str) -> dict[str, tuple[Any, ...] | None]:
 
 _LAUNCHERS = ("torchrun", "torch.distributed", "msrun", "run_mindformer")
 _TRAINING_WORDS = (
-    "pretrain",
-    "finetune",
-    "--num-layers",
-    "--hidden-size",
-    "--train-iters",
-    "--micro-batch-size",
+    "pretrain", "finetune", "--num-layers", "--hidden-size", "--train-iters", "--micro-batch-size",
     "--tensor-model-parallel-size",
-)
+)  # fmt: skip
 _TESTERS = frozenset(("pytest", "unittest"))
 """What runs tests, whatever their files are called."""
 _SEEKERS = (["grep"], ["egrep"], ["pgrep"], ["pkill"], ["killall"])

@@ -66,15 +66,17 @@ def slip(name: str, other: str) -> bool:
     allowed = 1 if len(short) < _LONG else 2
     if len(long) - len(short) > allowed:
         return False
-    if [digit for digit in one if digit.isdigit()] != [digit for digit in two if digit.isdigit()]:
+    if list(filter(str.isdigit, one)) != list(filter(str.isdigit, two)):
         return False  # --stage2 is no misspelt --stage1
-    words, others = one.split("-"), two.split("-")
-    if len(words) == len(others) and any(
+    return not _has_other_word(one.split("-"), two.split("-")) and edits(one, two) <= allowed
+
+
+def _has_other_word(words: list[str], others: list[str]) -> bool:
+    """Whether a short word stands in the place of another: --o-lora-rank is no misspelt --q-lora-rank."""
+    return len(words) == len(others) and any(
         len(word) == len(twin) < _WORD and sorted(word) != sorted(twin)
         for word, twin in zip(words, others, strict=True)
-    ):
-        return False  # --o-lora-rank is no misspelt --q-lora-rank
-    return edits(one, two) <= allowed
+    )
 
 
 _WORD = 4

@@ -380,13 +380,7 @@ class Reader:
         if frame.tag == "set":
             value = set(value)
         node = Node(
-            "mapping",
-            value,
-            span,
-            items=items,
-            anchor=frame.anchor,
-            flow=bool(frame.event.flow_style),
-            size=frame.size,
+            "mapping", value, span, items=items, anchor=frame.anchor, flow=bool(frame.event.flow_style), size=frame.size
         )
         if frame.anchor is not None:
             self.define(frame.anchor, node)
@@ -488,11 +482,13 @@ class Reader:
         if self._indent(last) <= here or (len(lines) > 1 and self._indent(lines[-2]) > here):
             return seen
         above = self.source.line(lines[-2]).split(" #")[0].rstrip() if len(lines) > 1 else ""
-        if above.endswith((":", "-")):  # the first of its section: the odd one is that which the next line is unlike
-            after = next((at for at in range(seen.line + 1, self.source.line_count + 1) if self._says(at)), seen.line)
-            if self._indent(after) != here:
-                return seen
-        return self._whole(last)
+        # The first of its section: the odd one is that which the next line is unlike.
+        is_other = above.endswith((":", "-")) and self._indent(self._next_after(seen.line)) != here
+        return seen if is_other else self._whole(last)
+
+    def _next_after(self, line: int) -> int:
+        """The next line that says something; the line itself where none does."""
+        return next((at for at in range(line + 1, self.source.line_count + 1) if self._says(at)), line)
 
     def _says(self, line: int) -> bool:
         return bool(self.source.line(line).split("#")[0].strip())

@@ -1,7 +1,11 @@
-"""How much runs: `--quick` leaves out what is `slow` or `long`, and properties try a fifth of their examples."""
+"""How much runs: `--quick` leaves out what is `slow` or `long`; of tables and properties it tries a share."""
 
 from __future__ import annotations
 
+import gc
+import re
+import zlib
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +18,8 @@ if TYPE_CHECKING:
 _SHARE = 5
 _FEWEST = 3
 _HERE = Path(__file__).parent
-ALL_SLOW = (_HERE / "hostile", _HERE / "cli" / "test_hostile_inputs.py")
-"""Where every test is slow: the inputs need not even be made."""
+_MARKS = re.compile(r"^pytestmark = (\[[^]]*\]|.*)", re.MULTILINE)
+"""A module every test of which is marked: where none of them runs, it need not even be imported."""
 
 
 def pytest_configure() -> None:
@@ -28,7 +32,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    return True if collection_path in ALL_SLOW and config.getoption("--quick") else None
+    if collection_path.suffix != ".py" or not config.getoption("--quick"):
+        return None
+    left_out = {"slow", "long"} | ({"frameworks"} if config.getoption("markexpr") == "not frameworks" else set())
+    marks = _MARKS.search(collection_path.read_text("utf-8"))
+    return True if marks is not None and not left_out.isdisjoint(re.findall(r"mark\.(\w+)", marks[1])) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -36,12 +44,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     left_out = [item for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")]
     gone = set(map(id, left_out))
+    left_out += beyond_their_share([item for item in items if id(item) not in gone])
+    gone = set(map(id, left_out))
     items[:] = [item for item in items if id(item) not in gone]
     config.hook.pytest_deselected(items=left_out)
     tests = {id(item.function): item.function for item in items if isinstance(item, pytest.Function)}
     for test in tests.values():
         if getattr(test, "is_hypothesis_test", False):
             _with_fewer_examples(test)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what was collected stays to the end: no later collection has to look at it
+
+
+def beyond_their_share(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The cases of marked tables that `--quick` leaves out: their names draw them, so they are always the same."""
+    tables: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        marker = item.get_closest_marker("table")
+        if marker is not None:
+            tables[item.nodeid.partition("[")[0], marker.args[0]].append(item)
+    left_out: list[pytest.Item] = []
+    for (_, share), cases in tables.items():
+        drawn = sorted(cases, key=lambda item: zlib.crc32(item.nodeid.encode()))
+        left_out += drawn[-(-len(cases) // share) :]
+    return left_out
 
 
 def _with_fewer_examples(test: Callable[..., Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,14 +38,20 @@ def modules(room: str) -> list[Path]:
     return sorted(path for path in (ROOT / room).rglob("*.py") if "__pycache__" not in path.parts)
 
 
+@cache
+def imports_of(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """What a module imports, for the type checker too."""
+    text = path.read_text("utf-8")
+    if path.name.endswith("_compiled.py"):  # literals, and long: what it imports stands in lines of its own
+        text = "\n".join(line for line in text.splitlines() if line.startswith(("from ", "import ")))
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, (ast.Import, ast.ImportFrom))]
+
+
 def imported_rooms(path: Path) -> set[str]:
     """The rooms that a module imports, relatively or as accmap.<room>."""
     inside = path.relative_to(ROOT).parts
     found: set[str] = set()
-    text = path.read_text("utf-8")
-    if path.name.endswith("_compiled.py"):  # literals, and long: what it imports stands in lines of its own
-        text = "\n".join(line for line in text.splitlines() if line.startswith(("from ", "import ")))
-    for node in ast.walk(ast.parse(text)):
+    for node in imports_of(path):
         if isinstance(node, ast.ImportFrom) and node.level:
             depth = len(inside) - node.level  # 0: the package `accmap` itself
             names = [node.module] if node.module else [alias.name for alias in node.names]
@@ -75,7 +82,7 @@ def modules_imported_by(path: Path, known: set[str]) -> set[str]:
     """The modules of the house that one names in an import, those for the type checker too."""
     home = path.relative_to(ROOT).with_suffix("").parts
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in imports_of(path):
         if not isinstance(node, ast.ImportFrom) or not node.level:
             continue
         base = (*home[: len(home) - node.level], *(node.module.split(".") if node.module else ()))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -25,6 +27,24 @@ def test_whatever_a_test_is_marked_it_is_run(frameworks: bool, slow: bool, alone
     every = selections("tests/run") + selections(".ci/run")
     assert len(every) == 4
     assert sum(eval(one, {}, {"frameworks": frameworks, "slow": slow, "alone": alone}) for one in every) == 1, every
+
+
+class _Case(NamedTuple):
+    nodeid: str
+    share: int | None
+
+    def get_closest_marker(self, name: str) -> SimpleNamespace | None:
+        return SimpleNamespace(args=(self.share,)) if name == "table" and self.share else None
+
+
+def test_of_a_table_the_same_share_is_tried_every_time(request: pytest.FixtureRequest) -> None:
+    beyond = request.config.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py")).beyond_their_share
+    table = [_Case(f"test_a.py::test_case[{number}]", 5) for number in range(12)]
+    single, alone = _Case("test_a.py::test_other", None), _Case("test_b.py::test_case[x]", 5)
+    left_out = beyond([*table, single, alone])
+    assert len(left_out) == 9  # a fifth of twelve, rounded up, is tried; of a table of one that one
+    assert set(left_out) < set(table)
+    assert set(beyond([alone, *reversed(table)])) == set(left_out)
 
 
 def test_the_quick_run_has_no_slow_test(request: pytest.FixtureRequest) -> None:

@@ -26,10 +26,7 @@ def write(report: Report, language: Language) -> Outgoing:
                 "check_name": entry.kind.code,
                 "fingerprint": digest(entry),
                 "severity": _SEVERITIES[entry.kind.severity],
-                "location": {
-                    "path": entry.file,
-                    "lines": {"begin": 1 if entry.span is None else entry.span.line},
-                },
+                "location": {"path": entry.file, "lines": {"begin": 1 if entry.span is None else entry.span.line}},
             }
         )
     return json_text(issues, 1)

@@ -127,12 +127,7 @@ def _location(file: str, span: Span | None) -> dict[str, object]:
 
 
 def _region(span: Span) -> dict[str, object]:
-    return {
-        "startLine": span.line,
-        "startColumn": span.column,
-        "endLine": span.end_line,
-        "endColumn": span.end_column,
-    }
+    return {"startLine": span.line, "startColumn": span.column, "endLine": span.end_line, "endColumn": span.end_column}
 
 
 def _fix(fix: Fix, language: Language) -> dict[str, object]:

@@ -7,7 +7,7 @@ from ...schemas.purpose import require_training
 from ..computed.quantities import computed_of
 from ..recipe.reading import recipe_of
 from ..recipe.vocabulary import COMPUTED
-from ..translate.megatron_file import megatron_text
+from ..translate.megatron_file import devices_of, megatron_text
 from ..translate.mindformers_file import mindformers_text
 from ..translate.read_back import read_back
 from ..translate.report import summary
@@ -46,16 +46,7 @@ class Pair(NamedTuple):
     @property
     def devices(self) -> int:
         """How many devices each side needs."""
-        size = self.mindformers.recipe.value("parallel.world_size")
-        if isinstance(size, int) and size > 0:
-            return size
-        devices = 1
-        for name in (
-            "parallel.data_size", "parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size",
-        ):  # fmt: skip
-            part = self.mindformers.recipe.value(name)
-            devices *= part if isinstance(part, int) and part > 0 else 1
-        return devices
+        return devices_of(self.mindformers.recipe)
 
     def texts(self, *, comments: bool = True, language: Language = "en") -> dict[str, str]:
         """The configuration files by name, their comments in a language."""

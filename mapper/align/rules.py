@@ -6,6 +6,7 @@ A rule is asked with the source's value and the situation, and answers with the 
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..translate.megatron_file import PARALLEL_SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -102,14 +103,11 @@ def _no_sharding(value: Value, at: Situation) -> Value:
     return value if value in (None, "no_shard") else "no_shard"
 
 
-_PARALLEL = ("parallel.data_size", "parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size")
-
-
 def _devices(value: Value, at: Situation) -> Value:
-    if at.source("parallel.data_size") is None and all(at.aligned(name) == at.source(name) for name in _PARALLEL):
+    if at.source("parallel.data_size") is None and all(at.aligned(name) == at.source(name) for name in PARALLEL_SIZES):
         return value
     devices = 1
-    for name in _PARALLEL:
+    for name in PARALLEL_SIZES:
         devices *= _size(at.aligned(name))
     return devices
 

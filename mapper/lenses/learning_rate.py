@@ -217,7 +217,6 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
     last = run if total is None else total  # what stands for the run's length was replaced by the reader
     warm = _class_warmup(at, last, has_one=known is not None)
     low = _float(dict(at._asdict()).get(str(facts.get("low", "low"))))
-    power, cycles = _float(at.power), _float(at.cycles)
     rate = _Rate(
         style=facts["style"],
         peak=_float(at.peak),
@@ -230,10 +229,16 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
     fall = _FALLS.get(str(facts.get("falls")))
     rate = rate if fall is None or _is_over(last) else fall(rate, at, warm, run)
     return rate._replace(
-        power=1.0 if power is None or rate.style != "linear" else power,
-        cycles=0.5 if cycles is None or rate.style != "cosine" else cycles,
+        power=_of_style(at.power, 1.0, own=rate.style == "linear"),
+        cycles=_of_style(at.cycles, 0.5, own=rate.style == "cosine"),
         warmup_share=_float(at.warmup_share) if warm is None else None,
     )
+
+
+def _of_style(value: Value, usual: float, *, own: bool) -> float:
+    """An argument that only one style has; of every other one it is the usual number."""
+    given = _float(value) if own else None
+    return usual if given is None else given
 
 
 def _is_over(last: int | None) -> bool:
@@ -409,9 +414,7 @@ def _nearest_mindformers(rate: _Rate, scope: Scope) -> Mapping[str, Value]:
 
 LENSES = {
     "megatron_schedule": Lens(
-        _megatron_get,
-        _megatron_put,
-        ((0,), (1,), (2,), (3, 4, 5), (6,), (7, 8, 12, 13), (9, 10), (11,), (), (), (4,)),
+        _megatron_get, _megatron_put, ((0,), (1,), (2,), (3, 4, 5), (6,), (7, 8, 12, 13), (9, 10), (11,), (), (), (4,))
     ),
     "mindformers_schedule": Lens(
         _mindformers_get,

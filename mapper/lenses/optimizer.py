@@ -47,7 +47,4 @@ def _epsilon_put(values: Values, scope: Scope) -> Written:
     return _at_adam(as_float(values[0]), scope)
 
 
-LENSES = {
-    "betas": Lens(_betas_get, _betas_put),
-    "adam_epsilon": Lens(_epsilon_get, _epsilon_put),
-}
+LENSES = {"betas": Lens(_betas_get, _betas_put), "adam_epsilon": Lens(_epsilon_get, _epsilon_put)}

@@ -103,9 +103,9 @@ def _counted(layers: int, stages: int, rounds: int, *, embedding: bool, loss: bo
 def _megatron_put(values: Values, scope: Scope) -> Written:
     laid_out = scope.options.get("layout") is True
     layers, size = integer(scope.field("model.num_layers")), integer(scope.field("parallel.pipeline_size"))
-    if layers is None or not size or not 1 < size <= _MOST_STAGES:
+    if layers is None or size is None:
         return _arguments(laid_out)
-    chunks = _wanted(values[0], layers, size, scope)
+    chunks = _wanted(values[0], layers, size, scope) if 1 < size <= _MOST_STAGES else None
     if chunks is None:
         return _arguments(laid_out)
     ends, said = _ends(chunks, size), accounted(chunks)
@@ -115,7 +115,11 @@ def _megatron_put(values: Values, scope: Scope) -> Written:
         return _arguments(laid_out, layout=_layout(chunks, integer(scope.field("mtp.num_layers")) or 0))
     first, usual, last = ends or _nearest_ends(layers, size)
     # Of two stages only one is told: Megatron-LM 0.12 divides what is left among the others.
-    return _arguments(laid_out, first=OMIT if first == usual else first, last=OMIT if last == usual else last)
+    return _arguments(laid_out, first=_unusual(first, usual), last=_unusual(last, usual))
+
+
+def _unusual(size: Value, usual: Value) -> Value | Omitted:
+    return OMIT if size == usual else size
 
 
 def _wanted(value: Value, layers: int, size: int, scope: Scope) -> list[int] | None:

@@ -79,6 +79,7 @@ def _made(side: SideName, version: str, network: Network) -> Plan:
     planned = tuple(_planned(row, row.side(side, version), network) for row in rows)
     known = [one for one in planned if one is not None]
     names = [name for one in known for name in one.names]
+    patterns = tuple(name for name in names if "{" in name)
     environment: dict[FieldName, str] = {
         one.fields[0]: one.side.environment for one in known if one.fixed is None and one.side.environment is not None
     }
@@ -86,8 +87,8 @@ def _made(side: SideName, version: str, network: Network) -> Plan:
         planned,
         row_of,
         frozenset(range(len(rows))),
-        frozenset(name for name in names if "{" not in name),
-        tuple(name for name in names if "{" in name),
+        frozenset(names).difference(patterns),
+        patterns,
         environment,
         Dependencies(),
         [],

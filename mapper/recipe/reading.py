@@ -35,10 +35,7 @@ _ACCEPTANCE = {
         "MindSpore Transformers {version} does not read this key here; it has no effect.",
         "MindSpore Transformers {version} 在此处不读取该键，不产生效果。",
     ),
-    "unknown": (
-        "{framework} {version} does not know this key.",
-        "{framework} {version} 不认识该键。",
-    ),
+    "unknown": ("{framework} {version} does not know this key.", "{framework} {version} 不认识该键。"),
     "conflict": (
         "This key contradicts another one that sets the same; MindSpore Transformers {version} stops.",
         "该键与另一个键设置同一项，MindSpore Transformers {version} 会报错。",

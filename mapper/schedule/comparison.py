@@ -129,10 +129,7 @@ def _alike(segment: _Segment) -> bool:
 
 
 def _ends(segment: _Segment) -> float:
-    return max(
-        _distance(segment.a.value(segment.start), segment.b.value(segment.start)),
-        _distance(segment.a.value(segment.end), segment.b.value(segment.end)),
-    )
+    return max(_apart(segment, segment.start), _apart(segment, segment.end))
 
 
 def _upper(segment: _Segment) -> float:
@@ -164,7 +161,7 @@ def _largest(segments: list[_Segment], scale: float) -> tuple[float, int, float,
     for segment in segments:
         if not _alike(segment):
             for step in (segment.start, segment.end):
-                size = _distance(segment.a.value(step), segment.b.value(step))
+                size = _apart(segment, step)
                 if size > best:
                     best, at = size, step
             queue.append((-_upper(segment), segment))
@@ -173,7 +170,7 @@ def _largest(segments: list[_Segment], scale: float) -> tuple[float, int, float,
         if segment.end - segment.start > _WALKED:
             left_out = max(left_out, _upper(segment))
         for step in _spread(segment):
-            size = _distance(segment.a.value(step), segment.b.value(step))
+            size = _apart(segment, step)
             if size > best:
                 best, at = size, step
     queue = [entry for entry in queue if not _is_sampled(entry[1])]
@@ -208,7 +205,7 @@ def _bisected(
         if segment.end - segment.start <= 1:
             continue
         for half in _halves(segment):
-            size = _distance(half.a.value(half.end), half.b.value(half.end))
+            size = _apart(half, half.end)
             if size > best:
                 best, at = size, half.end
             bound = _upper(half)
@@ -224,35 +221,45 @@ def _first_beyond(segments: list[_Segment], size: float) -> tuple[int | None, bo
     for whole in segments:
         if _alike(whole):
             continue
-        if _is_sampled(whole):
-            for step in _spread(whole):
-                if _distance(whole.a.value(step), whole.b.value(step)) > size:
-                    walked = _SAMPLES if whole.end - whole.start > _WALKED else _WALKED + 1
-                    return step, sure and step < whole.start + walked
-            sure = sure and whole.end - whole.start <= _WALKED
+        if not _is_sampled(whole):
+            step, budget = _first_within(whole, size, budget)
+            sure = sure and budget >= 0
+            if step is not None:
+                return step, sure
             continue
-        stack = [whole]
-        while stack:
-            segment = stack.pop()
-            if _distance(segment.a.value(segment.start), segment.b.value(segment.start)) > size:
-                return segment.start, sure
-            if segment.end == segment.start:
-                continue
-            budget -= 1
-            if budget < 0:
-                sure = False
-                if _distance(segment.a.value(segment.end), segment.b.value(segment.end)) > size:
-                    return segment.end, sure
-                continue
-            if _upper(segment) > size:
-                if segment.end - segment.start == 1:
-                    if _ends(segment) > size:
-                        return segment.end, sure
-                    continue
-                first, second = _halves(segment)
-                stack.append(second)
-                stack.append(first)
+        step = next((step for step in _spread(whole) if _apart(whole, step) > size), None)
+        if step is not None:
+            walked = _SAMPLES if whole.end - whole.start > _WALKED else _WALKED + 1
+            return step, sure and step < whole.start + walked
+        sure = sure and whole.end - whole.start <= _WALKED
     return None, sure
+
+
+def _first_within(whole: _Segment, size: float, budget: int) -> tuple[int | None, int]:
+    """The first step of a segment whose difference exceeds `size`, and the budget left: below 0 some was left out."""
+    stack = [whole]
+    while stack:
+        segment = stack.pop()
+        if _apart(segment, segment.start) > size:
+            return segment.start, budget
+        if segment.end == segment.start:
+            continue
+        budget -= 1
+        if budget < 0:
+            if _apart(segment, segment.end) > size:
+                return segment.end, budget
+        elif _upper(segment) > size:
+            if segment.end - segment.start > 1:
+                first, second = _halves(segment)
+                stack += (second, first)
+            elif _ends(segment) > size:
+                return segment.end, budget
+    return None, budget
+
+
+def _apart(segment: _Segment, step: int) -> float:
+    """How far the two curves of a segment are apart at a step."""
+    return _distance(segment.a.value(step), segment.b.value(step))
 
 
 def _looked_at(segments: list[_Segment], at: int, first: int | None) -> list[int]:

@@ -98,17 +98,10 @@ def megatron_parameters(config: Config, steps: int | None = None) -> MegatronPar
     from .megatron import MegatronParameters
 
     known = {name: config.settings[name] for name in MegatronParameters._fields if name in config.settings}
-    values: dict[str, object] = {
-        name: setting.value for name, setting in known.items() if setting.decided and setting.value is not None
-    }
     undecided = {
         name: setting for name, setting in known.items() if not setting.decided and not _follows(name, setting)
     }
-    values["version"] = config.framework_version
-    if values.get("train_iters") and values.get("train_samples") and not _explicit(config, "train_iters"):
-        del values["train_iters"]  # derived from the samples by the reader, as the run does later
-    if steps is not None and not any(values.get(name) for name in _LENGTH):
-        values["train_iters"] = steps
+    values = {**_decided(config, known, steps), "version": config.framework_version}
     missing = _lacking(config, values, undecided)
     if missing:
         raise UndecidedError(tuple({entry.values: entry for entry in missing}.values()))
@@ -116,6 +109,18 @@ def megatron_parameters(config: Config, steps: int | None = None) -> MegatronPar
     if isinstance(ramp, (list, tuple)):
         values["rampup_batch_size"] = _ramp([str(part) for part in ramp])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return MegatronParameters(**values)  # type: ignore[arg-type]  # pyright: ignore
+
+
+def _decided(config: Config, known: Mapping[str, Setting], steps: int | None) -> dict[str, object]:
+    """The arguments that have a value; `steps` is the run's length where the file has none."""
+    values: dict[str, object] = {
+        name: setting.value for name, setting in known.items() if setting.decided and setting.value is not None
+    }
+    if values.get("train_iters") and values.get("train_samples") and not _explicit(config, "train_iters"):
+        del values["train_iters"]  # derived from the samples by the reader, as the run does later
+    if steps is not None and not any(values.get(name) for name in _LENGTH):
+        values["train_iters"] = steps
+    return values
 
 
 def _follows(name: str, setting: Setting) -> bool:
@@ -208,21 +213,7 @@ def mindformers_parameters(
 
     near = _near(config) if near is None else near
     section = _section(config, near)
-    arguments: dict[str, object] = {}
-    missing: list[Diagnostic] = []
-    resolved = dict(_members(near, "resolved.schedule."))
-    for name, setting in resolved.items():
-        written = config.settings.get(section + name)
-        if setting.decided:
-            arguments[name] = setting.value
-        elif f"{section}warmup_epochs" in setting.derived_from:
-            missing.append(problem(say.missing, what=say.steps_of_an_epoch(), remedy=say.give_epoch_samples()))
-        elif name not in _COUNTED or (written is not None and not written.decided):
-            missing.append(_undecided(config, setting if written is None else written, section + name))
-    for name, setting in _members(near, section):
-        # What the framework works out stands over what is written: a total of -1 is no total.
-        if name not in resolved and setting.origin == "explicit" and setting.decided:
-            arguments[name] = setting.value
+    arguments, missing = _arguments(config, near, section)
     kind = arguments.pop("type", None)
     if not isinstance(kind, str):
         missing.append(_missing(section + "type"))
@@ -241,6 +232,26 @@ def mindformers_parameters(
         steps=run if isinstance(run, int) and not isinstance(run, bool) else None,
         version=config.framework_version,
     )
+
+
+def _arguments(config: Config, near: Mapping[str, Setting], section: str) -> tuple[dict[str, object], list[Diagnostic]]:
+    """The constructor's arguments as far as they are decided, and what is said of the others."""
+    arguments: dict[str, object] = {}
+    missing: list[Diagnostic] = []
+    resolved = dict(_members(near, "resolved.schedule."))
+    for name, setting in resolved.items():
+        written = config.settings.get(section + name)
+        if setting.decided:
+            arguments[name] = setting.value
+        elif f"{section}warmup_epochs" in setting.derived_from:
+            missing.append(problem(say.missing, what=say.steps_of_an_epoch(), remedy=say.give_epoch_samples()))
+        elif name not in _COUNTED or (written is not None and not written.decided):
+            missing.append(_undecided(config, setting if written is None else written, section + name))
+    for name, setting in _members(near, section):
+        # What the framework works out stands over what is written: a total of -1 is no total.
+        if name not in resolved and setting.origin == "explicit" and setting.decided:
+            arguments[name] = setting.value
+    return arguments, missing
 
 
 def _section(config: Config, near: Iterable[str]) -> str:

@@ -141,10 +141,7 @@ def _check_numbers(p: MegatronParameters) -> None:
 
 def _batches(p: MegatronParameters) -> tuple[Consumption, int]:
     """Samples by iteration, and how many iterations the run makes."""
-    if not p.train_iters and not p.train_samples:
-        raise UndecidedError((problem(say.missing, what=verbatim("train_iters"), remedy=say.give_train_iters()),))
-    if p.train_iters and p.train_samples:
-        raise _refuse(say.length_twice())
+    _check_length(p)
     unit = (p.micro_batch_size or 1) * (p.data_parallel_size or 1)
     ramp = None if p.newer_batches else p.rampup_batch_size
     least = p.global_batch_size if ramp is None else ramp[0]
@@ -160,6 +157,14 @@ def _batches(p: MegatronParameters) -> tuple[Consumption, int]:
         return _ramped(p, ramp, running)
     consumption = constant_batch(max(1, running(p.global_batch_size)))
     return consumption, p.train_iters or (p.train_samples or 0) // p.global_batch_size
+
+
+def _check_length(p: MegatronParameters) -> None:
+    """A run's length is given, and once."""
+    if not p.train_iters and not p.train_samples:
+        raise UndecidedError((problem(say.missing, what=verbatim("train_iters"), remedy=say.give_train_iters()),))
+    if p.train_iters and p.train_samples:
+        raise _refuse(say.length_twice())
 
 
 def _stepped(p: MegatronParameters, given: str) -> tuple[Consumption, int]:
@@ -208,8 +213,11 @@ def _count(p: MegatronParameters) -> Counted:
 
 def _check(p: MegatronParameters, counted: Counted) -> None:
     """The assertions of `validate_args` and of the scheduler's constructor."""
-    by_iterations = bool(p.train_iters)
-    given_warmup = p.lr_warmup_iters if by_iterations else p.lr_warmup_samples
+    iters = ("iters", p.lr_decay_iters, p.lr_warmup_iters)
+    samples = ("samples", p.lr_decay_samples, p.lr_warmup_samples)
+    (unit, _, warmup), (other, decay_elsewhere, warmup_elsewhere) = (
+        (iters, samples) if p.train_iters else (samples, iters)
+    )
     start, end = _weight_decay_ends(p)
     claims: tuple[tuple[bool, Callable[[], Words]], ...] = (
         (p.lr_decay_style in STYLES, lambda: say.style_unknown(style=p.lr_decay_style, known=", ".join(STYLES))),
@@ -221,36 +229,16 @@ def _check(p: MegatronParameters, counted: Counted) -> None:
             counted.warmup < counted.decay,
             lambda: say.warmup_too_long(warmup=shown(counted.warmup), decay=shown(counted.decay)),
         ),
-        (
-            not (by_iterations and p.lr_decay_samples is not None),
-            lambda: say.goes_with(flag="--lr-decay-samples", length="--train-samples"),
-        ),
-        (
-            not (by_iterations and p.lr_warmup_samples),
-            lambda: say.goes_with(flag="--lr-warmup-samples", length="--train-samples"),
-        ),
-        (
-            by_iterations or p.lr_decay_iters is None,
-            lambda: say.goes_with(flag="--lr-decay-iters", length="--train-iters"),
-        ),
-        (
-            by_iterations or not p.lr_warmup_iters,
-            lambda: say.goes_with(flag="--lr-warmup-iters", length="--train-iters"),
-        ),
-        (p.lr_warmup_fraction is None or not given_warmup, lambda: say.fraction_alone()),
-        (
-            p.lr_decay_style != "WSD" or counted.wsd is not None,
-            lambda: say.wsd_needs(flag=f"--lr-wsd-decay-{'iters' if by_iterations else 'samples'}"),
-        ),
+        (decay_elsewhere is None, lambda: say.goes_with(flag=f"--lr-decay-{other}", length=f"--train-{other}")),
+        (not warmup_elsewhere, lambda: say.goes_with(flag=f"--lr-warmup-{other}", length=f"--train-{other}")),
+        (p.lr_warmup_fraction is None or not warmup, lambda: say.fraction_alone()),
+        (p.lr_decay_style != "WSD" or counted.wsd is not None, lambda: say.wsd_needs(flag=f"--lr-wsd-decay-{unit}")),
         (
             p.lr_decay_style != "WSD" or p.lr_wsd_decay_style in _wsd_styles(p.version),
             lambda: say.wsd_style(version=p.version, style=p.lr_wsd_decay_style),
         ),
         (start >= 0.0 and end >= start, lambda: say.weight_decay_falls()),
-        (
-            not (p.use_checkpoint_opt_param_scheduler and p.override_opt_param_scheduler),
-            lambda: say.scheduler_twice(),
-        ),
+        (not (p.use_checkpoint_opt_param_scheduler and p.override_opt_param_scheduler), lambda: say.scheduler_twice()),
     )
     failed = tuple(problem(say.refused, framework="Megatron-LM", why=why()) for holds, why in claims if not holds)
     if failed:

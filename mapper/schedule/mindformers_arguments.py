@@ -22,33 +22,16 @@ if TYPE_CHECKING:
 
     from .pieces import Formula
 
-BUILTIN = frozenset(
-    (
-        "CosineDecayLR",
-        "ExponentialDecayLR",
-        "InverseDecayLR",
-        "LearningRateSchedule",
-        "NaturalExpDecayLR",
-        "PolynomialDecayLR",
-        "WarmUpLR",
-        "Cell",
-    )
-)
+BUILTIN = frozenset((
+    "CosineDecayLR", "ExponentialDecayLR", "InverseDecayLR", "LearningRateSchedule", "NaturalExpDecayLR",
+    "PolynomialDecayLR", "WarmUpLR", "Cell",
+))  # fmt: skip
 """MindSpore's own classes: the registry holds them (build_lr.py:register_ms_lr), but no YAML can build them."""
 
-_STEPS = frozenset(
-    [
-        "warmup_steps",
-        "total_steps",
-        "decay_steps",
-        "keep_steps",
-        "final_steps",
-        "decay_start_steps",
-        "t_max",
-        "t_0",
-        "t_mult",
-    ]
-)
+_STEPS = frozenset([
+    "warmup_steps", "total_steps", "decay_steps", "keep_steps", "final_steps", "decay_start_steps", "t_max", "t_0",
+    "t_mult",
+])  # fmt: skip
 _TRAINER = frozenset(("type", "total_steps", "warmup_epochs"))
 """Names the trainer itself reads or fills in."""
 

@@ -399,13 +399,7 @@ def _layer_wise(a: Arguments) -> Built:
     def scaled(step: int) -> float:
         return single(rounded * built.rate(step))
 
-    return built._replace(
-        type=a.type,
-        arguments=arguments,
-        rate=scaled,
-        regions=regions,
-        traits=traits,
-    )
+    return built._replace(type=a.type, arguments=arguments, rate=scaled, regions=regions, traits=traits)
 
 
 def _scaled(formula: Formula, by: float) -> Formula:

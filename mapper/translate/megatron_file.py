@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ...mappings.keys_compiled import TOKENIZER_FLAGS
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
@@ -12,10 +14,12 @@ from .target import TOKENIZER
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
     from ...schemas.diagnostic import Language
     from ...schemas.megatron.catalog import ArgumentFact
     from ...schemas.megatron.dialects import Dialect
+    from ..recipe.values import Recipe
     from .target import TargetSetting, Translation
 
 _ARRAYS = {
@@ -32,6 +36,9 @@ _ORDER = (
 )  # fmt: skip
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-")
 GPUS_PER_NODE = 8
+PARALLEL_SIZES: tuple[FieldName, ...] = (
+    "parallel.data_size", "parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size",
+)  # fmt: skip
 
 
 def megatron_words(translation: Translation) -> list[str]:
@@ -46,7 +53,7 @@ def megatron_text(translation: Translation, *, comments: bool = True, language: 
     for array, words, note in _arguments(translation, language):
         line = "    " + " ".join(_quoted(word) for word in words)
         arrays.setdefault(array, []).append(f"{line}  # {visible(note)}" if comments and note else line)
-    world = _world_size(translation)
+    world = devices_of(translation.recipe)
     nodes, each = _nodes(world)
     lines = ["#!/bin/bash"]
     if comments:
@@ -149,17 +156,13 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
-def _world_size(translation: Translation) -> int:
-    value = translation.recipe.value("parallel.world_size")
-    if isinstance(value, int) and value > 0:
-        return value
-    world = 1
-    for name in (
-        "parallel.data_size", "parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size",
-    ):  # fmt: skip
-        size = translation.recipe.value(name)
-        world *= size if isinstance(size, int) and size > 0 else 1
-    return world
+def devices_of(recipe: Recipe) -> int:
+    """How many devices a run needs: its own number, or else what its parallelism multiplies to."""
+    size = recipe.value("parallel.world_size")
+    if isinstance(size, int) and size > 0:
+        return size
+    parts = map(recipe.value, PARALLEL_SIZES)
+    return prod(part for part in parts if isinstance(part, int) and part > 0)
 
 
 def _nodes(world: int) -> tuple[int, int]:

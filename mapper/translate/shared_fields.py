@@ -33,10 +33,7 @@ _NO_EFFECT = (
     "{name} of the TransformerConfig is {megatron} in Megatron-LM and {mindformers} in MindSpore Transformers: {why}",
     "TransformerConfig 的 {name} 在 Megatron-LM 中为 {megatron}，在 MindSpore Transformers 中为 {mindformers}：{why}",
 )
-_NO_REASON = (
-    "no row of this report says why; compare them by hand.",
-    "报告中没有说明原因，请人工确认。",
-)
+_NO_REASON = ("no row of this report says why; compare them by hand.", "报告中没有说明原因，请人工确认。")
 
 
 def with_shared_fields(translation: Translation, source: Config, written: Config) -> Translation:

@@ -422,20 +422,28 @@ class _Translating:
         put = self._accepted(put, refused, names, target)
         written = {} if _stays_open(entries) else self._chosen(row, entries, names, put)
         taken = self._write(row, entries, written)
-        gone = any(self._gone(name) for name in target.keys) or bool(refused)
         got = lens.get(_as_read(put, names), scope)
         for place, (field, entry) in enumerate(zip(row.fields, entries, strict=True)):
             if entry is None:
                 continue
-            if taken is not None and (entry.origin == "explicit" or self._impact(row, field) == "numerics"):
+            if taken is not None and self._counts(row, field, entry):
                 text = _filled(_TAKEN, {"key": taken, "other": self.settings[taken].fields[0]})
                 self._report(field, entry, (taken,), "conditional", self._impact(row, field), text, reversible=False)
                 continue
             keys, back = _keys_of(place, lens.drives, written), _back(got, place)
-            missing = gone and (not keys or bool(refused)) and not _by_launch(target, field)
+            missing = self._is_missing(target, field, keys, bool(refused))
             if missing and not refused and back is not None and _same(back, values[place]):
                 missing = False  # the argument that is gone is not the one that says this
             self._outcome(row, field, entry, values[place], keys, missing, back)
+
+    def _counts(self, row: Row, field: FieldName, entry: RecipeValue) -> bool:
+        return _is_explicit(entry) or self._impact(row, field) == "numerics"
+
+    def _is_missing(self, target: Side, field: FieldName, keys: tuple[str, ...], refused: bool) -> bool:
+        """Whether the version has no argument for a field, or one that does not take the value."""
+        if _by_launch(target, field):
+            return False
+        return refused or (not keys and any(self._gone(name) for name in target.keys))
 
     def _scope(self, side: Side) -> Scope:
         """What the lens of a side of the written file may ask."""
@@ -480,24 +488,27 @@ class _Translating:
         back: Value,
     ) -> None:
         impact, caveat, misfit = self._impact(row, field), self._caveat(row, field), self.misfits.get(field)
-        explicit = entry.origin == "explicit"
         length = self._length(field, entry, wanted)
-        if length is not None or (not entry.decided and (explicit or (impact == "numerics" and caveat is None))):
+        if length is not None or _is_told_open(entry, impact, caveat):
             text = length or self._open(field, entry)
             self._report(field, entry, keys, "unresolved", impact, text, reversible=False)
         elif misfit is not None and self.family is not None:
             words = {**self.words, "family": self.family.family.name, "given": _shown(misfit.given)}
             self._report(field, entry, keys, "dropped", impact, _filled(_CLASS, words), reversible=False)
         elif caveat is not None:
-            # What differs in effect may still be written down in full, and is then read back as it was.
-            whole = caveat.status != "dropped" and bool(keys) and _same(back, entry.value)
-            text, carried = (caveat.en, caveat.zh), whole and entry.value is not None
-            self._report(field, entry, keys, caveat.status, impact, text, reversible=whole, carried=carried)
-        elif missing and not _same(entry.value, vocabulary()[field].default):
-            if explicit or (impact == "numerics" and entry.value is not None):
-                self._report(field, entry, keys, "dropped", impact, self._why_missing(row, entry), reversible=False)
-        else:
+            self._report_caveat(field, entry, keys, impact, caveat, back)
+        elif not missing or _same(entry.value, vocabulary()[field].default):
             self._carried(row, field, entry, keys, same=_same(back, wanted))
+        elif _is_explicit(entry) or (impact == "numerics" and entry.value is not None):
+            self._report(field, entry, keys, "dropped", impact, self._why_missing(row, entry), reversible=False)
+
+    def _report_caveat(
+        self, field: FieldName, entry: RecipeValue, keys: tuple[str, ...], impact: Impact, caveat: Caveat, back: Value
+    ) -> None:
+        """What differs in effect may still be written down in full, and is then read back as it was."""
+        whole = caveat.status != "dropped" and bool(keys) and _same(back, entry.value)
+        text, carried = (caveat.en, caveat.zh), whole and entry.value is not None
+        self._report(field, entry, keys, caveat.status, impact, text, reversible=whole, carried=carried)
 
     def _why_missing(self, row: Row, entry: RecipeValue) -> tuple[str, str]:
         """What to say where the version has no argument for a value, or its argument does not take it."""
@@ -604,23 +615,22 @@ class _Translating:
 
     def _is_written(self, row: Row, name: str, value: Value, entries: list[RecipeValue | None], explicit: bool) -> bool:
         if self.side == "megatron":
-            fact = self.known[name]
-            if not _can_say(fact, value):
-                return False
-            if _mode(row, row.side(self.side, self.version)) == "explicit" and not explicit:
-                return False
-            return not _same(value, fact.default) or (explicit and fact.action == "store") or self._claimed(row, value)
+            return self._is_given(row, self.known[name], value, explicit)
         if value is None and not row_allows_null(row, self.side, self.version):
             return False
-        if row.write == "explicit":
-            return explicit
-        if row.write == "differs":
-            neutral = [vocabulary()[field].default for field in row.fields]
-            current = [None if entry is None else entry.value for entry in entries]
-            return explicit or any(
-                one is not None and not _same(one, other) for one, other in zip(current, neutral, strict=True)
-            )
-        return True
+        if explicit or row.write != "differs":
+            return explicit or row.write != "explicit"
+        neutral = [vocabulary()[field].default for field in row.fields]
+        current = [None if entry is None else entry.value for entry in entries]
+        return any(one is not None and not _same(one, other) for one, other in zip(current, neutral, strict=True))
+
+    def _is_given(self, row: Row, fact: ArgumentFact, value: Value, explicit: bool) -> bool:
+        """Whether an argument of Megatron-LM is given: it can say the value, and would not have it by itself."""
+        if not _can_say(fact, value):
+            return False
+        if _mode(row, row.side(self.side, self.version)) == "explicit" and not explicit:
+            return False
+        return not _same(value, fact.default) or (explicit and fact.action == "store") or self._claimed(row, value)
 
     def _claimed(self, row: Row, value: Value) -> bool:
         """Whether another field, of another value, would take the argument if this default were left out."""
@@ -900,6 +910,15 @@ def _same(one: Value, other: Value) -> bool:
     if isinstance(one, bool) != isinstance(other, bool):
         return (one is None and other is False) or (one is False and other is None)
     return one == other
+
+
+def _is_told_open(entry: RecipeValue, impact: Impact, caveat: Caveat | None) -> bool:
+    """Whether an undecided value is named: one that is written, or that numbers depend on."""
+    return not entry.decided and (_is_explicit(entry) or (impact == "numerics" and caveat is None))
+
+
+def _is_explicit(entry: RecipeValue) -> bool:
+    return entry.origin == "explicit"
 
 
 def _can_say(fact: ArgumentFact, value: Value) -> bool:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import SideName
-    from ...schemas.config import Value
+    from ...schemas.config import Setting, Value
     from ...schemas.diagnostic import Language
     from ..differences import Difference
     from ..recipe.values import Recipe
@@ -47,12 +47,7 @@ _SURROUNDINGS = frozenset(("data", "training", "batch", "parallel", "schedule"))
 """Topics where a source that says nothing does not mean that there is to be nothing."""
 _DECIDED_BY = {"model.vocab_size": "model.padded_vocab_size", "model.vocab_divisor": "model.padded_vocab_size"}
 """Fields that count only through another one."""
-_ENABLERS = {
-    "static": {
-        "parallel": PARALLEL_SWITCHES,
-        "batch": PARALLEL_SWITCHES,
-    },
-}
+_ENABLERS = {"static": {"parallel": PARALLEL_SWITCHES, "batch": PARALLEL_SWITCHES}}
 """Keys without which the keys of a topic do nothing."""
 _DEVICES = (
     "The launch starts {found} devices, {wanted} are wanted; change its launch line.",
@@ -186,17 +181,22 @@ class _Updating:
         if self._callbacks(config):
             yield _CALLBACKS, _NO_SIDE, []
         for row in table().rows:
-            side = row.side(self.side, self.version)
-            if side is None or side.fixed is not None or side.environment is not None or side.lens == "nothing":
-                continue
-            mode = side.options.get("write", row.write)
-            if mode == "never" or not self._speaks(row, str(mode)):
+            side = self._spoken_side(row)
+            if side is None:
                 continue
             fields: list[FieldName] = [field for field in row.fields if self._parts(recipe, field)]
             if not fields and self._mistyped(config, row, side):
                 fields = list(row.fields)
             if fields:
                 yield row, side, fields
+
+    def _spoken_side(self, row: Row) -> Side | None:
+        """The keys of a row that the translation speaks of; None of one that it leaves alone."""
+        side = row.side(self.side, self.version)
+        if side is None or side.fixed is not None or side.environment is not None or side.lens == "nothing":
+            return None
+        mode = side.options.get("write", row.write)
+        return side if mode != "never" and self._speaks(row, str(mode)) else None
 
     def _mistyped(self, config: Config, row: Row, side: Side) -> bool:
         """Whether the file spells a wanted value so that the framework reads another type: `1e-8` is text to PyYAML."""
@@ -208,9 +208,7 @@ class _Updating:
                 known = config.settings.get(key)
                 if known is None or known.origin != "explicit" or known.acceptance != "accepted" or not known.decided:
                     continue
-                # Some keys take no whole number.
-                whole = type(known.value) is int and isinstance(wanted.value, float) and known.span in faults
-                if whole or _is_text_for(known.value, wanted.value):
+                if _is_text_for(known.value, wanted.value) or (known.span in faults and _is_whole_for(known, wanted)):
                     return True
         return False
 
@@ -257,22 +255,24 @@ class _Updating:
         return [setting for setting in self.translation.settings if setting.fields == row.fields]
 
     def _parts(self, recipe: Recipe, field: FieldName) -> bool:
-        if field in _NOT_COMPARED:
-            return False
         decisive = _DECIDED_BY.get(field)
-        if decisive is not None and decisive in recipe.fields:
+        if field in _NOT_COMPARED or (decisive is not None and decisive in recipe.fields):
             return False
+        wanted = self.wanted_recipe.value(field)
+        if not self._is_wished(field, wanted):
+            return False
+        default = vocabulary()[field].default
+        mine, theirs = (default if value is None else value for value in (recipe.value(field), wanted))
+        return not same(mine or None, theirs or None) if not mine or not theirs else not same(mine, theirs)
+
+    def _is_wished(self, field: FieldName, wanted: Value) -> bool:
+        """Whether the source asks for what a new file has there."""
         entry = self.translation.recipe.fields.get(field)
         if entry is None or not entry.decided:
             return False
         if entry.origin == "default" and field.split(".", 1)[0] in _MACHINERY and not _is_numeric(field):
             return False  # the source does not speak of it, and no number depends on it
-        if entry.value is None and self.wanted_recipe.value(field) is not None:
-            return False  # what a new file has there is its frame's or its class's own
-        default = vocabulary()[field].default
-        mine, theirs = recipe.value(field), self.wanted_recipe.value(field)
-        mine, theirs = (default if value is None else value for value in (mine, theirs))
-        return not same(mine or None, theirs or None) if not mine or not theirs else not same(mine, theirs)
+        return entry.value is not None or wanted is None  # else it is the new file's frame's or its class's own
 
     # --- edits ---
 
@@ -320,26 +320,31 @@ class _Updating:
         for row, side, fields in rows:
             if any(_is_open(recipe, field) for field in fields) and not self._mistyped(current, row, side):
                 continue  # what is there now cannot be decided: it is left alone, and said
-            wanted = self._keys(current, row, side, effort)
-            named = {setting.key for setting in wanted}
-            for setting in wanted:
-                clashing = self._clashing(current, side, setting.key)
-                if clashing is not None and isinstance(editor, YamlEditor):
-                    named.add(clashing)
-                    edits += editor.rename(clashing, setting.key, setting.value)
-                else:
-                    edits += editor.put(setting.key, setting.value)
-            for key in self._own(side):
-                written = current.settings.get(editor.real(key))
-                if key in named or written is None or written.origin != "explicit":
-                    continue
-                if effort or not same(written.value, self._in_effect(key)):
-                    edits += editor.drop(key)
-            if effort >= 2:
-                for key in _ENABLERS.get(self.side, {}).get(row.topic, ()):
-                    if (enabler := self.wanted.settings.get(key)) is not None:
-                        edits += editor.put(key, enabler.value)
+            edits += self._row_edits(editor, current, row, side, effort)
         return [*edits, *editor.rest()]
+
+    def _row_edits(
+        self, editor: ScriptEditor | YamlEditor, current: Config, row: Row, side: Side, effort: int
+    ) -> Iterator[Edit]:
+        """What is set, then what is dropped of the row's own keys, and with more effort what switches the row on."""
+        wanted = self._keys(current, row, side, effort)
+        named = {setting.key for setting in wanted}
+        for setting in wanted:
+            clashing = self._clashing(current, side, setting.key)
+            if clashing is not None and isinstance(editor, YamlEditor):
+                named.add(clashing)
+                yield from editor.rename(clashing, setting.key, setting.value)
+            else:
+                yield from editor.put(setting.key, setting.value)
+        for key in self._own(side):
+            written = current.settings.get(editor.real(key))
+            if key in named or written is None or written.origin != "explicit":
+                continue
+            if effort or not same(written.value, self._in_effect(key)):
+                yield from editor.drop(key)
+        for key in _ENABLERS.get(self.side, {}).get(row.topic, ()) if effort >= 2 else ():
+            if (enabler := self.wanted.settings.get(key)) is not None:
+                yield from editor.put(key, enabler.value)
 
     def _in_effect(self, key: str) -> Value:
         """What a new file has for a key: what it says, or what its class takes where it says nothing."""
@@ -495,6 +500,11 @@ def _is_open(recipe: Recipe, field: FieldName) -> bool:
     """Whether the file gives a field a value that reading alone cannot decide."""
     entry = recipe.fields.get(field)
     return entry is not None and not entry.decided and entry.origin == "explicit"
+
+
+def _is_whole_for(known: Setting, wanted: TargetSetting) -> bool:
+    """Whether a whole number stands where another is wanted, which some keys do not take."""
+    return type(known.value) is int and isinstance(wanted.value, float)
 
 
 def _is_text_for(found: Value, wanted: Value) -> bool:

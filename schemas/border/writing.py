@@ -37,9 +37,7 @@ def standing_already(*names: str) -> UsageError:
 
 def one_file(first: str, second: str) -> UsageError:
     """The refusal to write two answers to one place."""
-    return UsageError(
-        say.one_file(first=first, second=second),
-    )
+    return UsageError(say.one_file(first=first, second=second))
 
 
 def write_text(path: str, text: str, *, force: bool = False) -> None:
@@ -57,9 +55,7 @@ def rewrite(source: SourceText, text: str) -> None:
     try:
         data = text.encode(source.encoding)
     except UnicodeEncodeError:
-        raise UsageError(
-            say.not_in_encoding(name=source.name, encoding=source.encoding),
-        ) from None
+        raise UsageError(say.not_in_encoding(name=source.name, encoding=source.encoding)) from None
     _write({source.name: data}, force=True, over_inputs=True)
 
 
@@ -159,9 +155,7 @@ def remove_leftovers(folder: str) -> None:
 
 def _write(files: Mapping[str, bytes], *, force: bool, over_inputs: bool) -> None:
     if "-" in files:
-        raise UsageError(
-            say.dash_is_a_file(),
-        )
+        raise UsageError(say.dash_is_a_file())
     streams = {path for path in files if _is_stream(path)}
     _refuse_places([path for path in files if path not in streams], force=force, over_inputs=over_inputs)
     waiting: list[NewFile] = []
@@ -198,9 +192,7 @@ def _refuse_places(paths: list[str], *, force: bool, over_inputs: bool) -> None:
         except (OSError, ValueError):
             continue
         if is_input(status):
-            raise UsageError(
-                say.is_an_input(path=path),
-            )
+            raise UsageError(say.is_an_input(path=path))
     standing = [] if force else [path for path in paths if os.path.lexists(path)]
     if standing:
         raise standing_already(*standing)

@@ -449,9 +449,7 @@ def recognised(parsed: Parsed, launch: Launch | None, arguments: Sequence[Argume
     """The fork whose signs a launch bears, in the lowest of its versions that knows most of the arguments."""
     from .dialect_signs_compiled import SIGNS
 
-    words = [word.text for word in arguments]
-    flags = dict.fromkeys(word.partition("=")[0] for word in words if word.startswith("--"))
-    spoken = [*flags, *(f"{flag} {value}" for flag, value in zip(words, [*words, ""][1:], strict=True))]
+    spoken = _spoken(arguments)
     script = "" if launch is None or launch.script is None else launch.script.replace("\\", "/").rpartition("/")[2]
     # Megatron-DeepSpeed's words are not all its own: forks took some over, and none of them is started by DeepSpeed
     other = launch is not None and launch.launcher == "deepspeed"
@@ -462,6 +460,13 @@ def recognised(parsed: Parsed, launch: Launch | None, arguments: Sequence[Argume
             at = _lowest([masks[word] for word in spoken if word in masks], len(versions), like)
             return _named_by(f"{fork}-{versions[at]}", [*sure, *own])
     return None
+
+
+def _spoken(arguments: Sequence[Argument]) -> list[str]:
+    """The flags of a launch, and each flag with the word behind it."""
+    words = [word.text for word in arguments]
+    flags = dict.fromkeys(word.partition("=")[0] for word in words if word.startswith("--"))
+    return [*flags, *(f"{flag} {value}" for flag, value in zip(words, [*words, ""][1:], strict=True))]
 
 
 def _most_are(own: Sequence[str], parsed: Parsed) -> bool:

@@ -38,6 +38,10 @@ class Extracted(NamedTuple):
     functions: dict[str, str]
 
 
+_NO_FACT = ("options", "group")
+"""Members of an argument that say what it is called and where it is listed."""
+
+
 class Change(NamedTuple):
     """One difference between two versions."""
 
@@ -51,7 +55,7 @@ class Change(NamedTuple):
         if self.kind == "changed":
             shown = {key: (self.before.get(key), self.after.get(key)) for key in (*self.before, *self.after)}
             return f"changed {self.name}: " + "; ".join(f"{key} {a!r} -> {b!r}" for key, (a, b) in shown.items())
-        told = {key: value for key, value in self.after.items() if key not in ("options", "group")}
+        told = {key: value for key, value in self.after.items() if key not in _NO_FACT}
         return f"{self.kind} {self.name}" + (f" {json.dumps(told)}" if self.kind == "new" else "")
 
 
@@ -72,18 +76,20 @@ def extract(tree: str, functions: Sequence[str]) -> Extracted:
 
 def changes(before: Extracted, after: Extracted) -> list[Change]:
     """What is new, gone and changed, arguments by their options and then functions."""
-    old, new = ({option: one for one in side.arguments for option in one["options"]} for side in (before, after))
+    old, new = _by_option(before), _by_option(after)
     found: list[Change] = []
-    for option in dict.fromkeys([*old, *new]):
+    for option in {**old, **new}:
         was, now = old.get(option), new.get(option)
         if was is None or now is None:
             found.append(Change("new" if was is None else "gone", option, was or {}, now or {}))
-            continue
-        differing = [key for key in {**was, **now} if key not in ("options", "group") and was.get(key) != now.get(key)]
-        if differing:
+        elif differing := [key for key in {**was, **now} if key not in _NO_FACT and was.get(key) != now.get(key)]:
             pair = ({key: side.get(key) for key in differing} for side in (was, now))
             found.append(Change("changed", option, *pair))
     return [*found, *_changed_functions(before.functions, after.functions)]
+
+
+def _by_option(side: Extracted) -> dict[str, dict[str, Any]]:
+    return {option: one for one in side.arguments for option in one["options"]}
 
 
 def _changed_functions(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:

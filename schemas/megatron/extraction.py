@@ -38,14 +38,9 @@ ACTIONS = {
     "_AppendAction": "store",
 }
 CALLABLES = {
-    "moe_freq_type": "frequency",
-    "no_rope_freq_type": "frequency",
-    "la_freq_type": "frequency",
-    "tuple_type": "integers",
-    "enum_type_handler": "name",
-    "_parse_cuda_graph_modules_arg": "name",
-    "<lambda>": "name",
-}
+    "moe_freq_type": "frequency", "no_rope_freq_type": "frequency", "la_freq_type": "frequency",
+    "tuple_type": "integers", "enum_type_handler": "name", "_parse_cuda_graph_modules_arg": "name", "<lambda>": "name",
+}  # fmt: skip
 """What is handed to argparse as `type`, by the name that `converters.py` has for it."""
 PLAIN = (int, float, str, bool)
 
@@ -187,23 +182,26 @@ def facts_of(parser: argparse.ArgumentParser) -> Iterator[dict[str, object]]:
         for action in group._group_actions  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     }
     for action in parser._actions:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        if action.dest == "help":
-            continue
-        kind, choices = type_of(action), action.choices
-        if kind == "name" and choices is None and action.type is not None:
-            choices = names_taken(action.type)  # type: ignore[arg-type]  # pyright: ignore
-        entry: dict[str, object] = {
-            "options": list(action.option_strings),
-            "dest": action.dest,
-            "type": kind,
-            "nargs": action.nargs or None,
-            "const": None if isinstance(action.const, bool) else plain(action.const),
-            "default": plain(action.default),
-            "choices": None if choices is None else [plain(choice) for choice in choices],
-            "action": ACTIONS[type(action).__name__],
-            "group": titles[id(action)],
-        }
-        yield {key: value for key, value in entry.items() if value is not None}
+        if action.dest != "help":
+            entry = _fact_of(action, titles[id(action)])
+            yield {key: value for key, value in entry.items() if value is not None}
+
+
+def _fact_of(action: argparse.Action, group: str) -> dict[str, object]:
+    kind, choices = type_of(action), action.choices
+    if kind == "name" and choices is None and action.type is not None:
+        choices = names_taken(action.type)  # type: ignore[arg-type]  # pyright: ignore
+    return {
+        "options": list(action.option_strings),
+        "dest": action.dest,
+        "type": kind,
+        "nargs": action.nargs or None,
+        "const": None if isinstance(action.const, bool) else plain(action.const),
+        "default": plain(action.default),
+        "choices": None if choices is None else [plain(choice) for choice in choices],
+        "action": ACTIONS[type(action).__name__],
+        "group": group,
+    }
 
 
 def type_of(action: argparse.Action) -> str | None:

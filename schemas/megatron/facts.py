@@ -131,12 +131,18 @@ def with_version(
         else:
             rows[found]["versions"].append(version)
             at = found + 1
-    digests = {
-        name: {v: digest for v, digest in held.items() if v != version} for name, held in facts.functions.items()
-    }
+    digests = _with_digests(facts.functions, version, functions)
+    return Facts(versions, [row for row in rows if row["versions"]], digests)
+
+
+def _with_digests(
+    known: Mapping[str, Mapping[str, str]], version: str, functions: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """The digests by function and version, one version's as they are now."""
+    digests = {name: {v: digest for v, digest in held.items() if v != version} for name, held in known.items()}
     for name, digest in functions.items():
         digests.setdefault(name, {})[version] = digest
-    return Facts(versions, [row for row in rows if row["versions"]], digests)
+    return digests
 
 
 def _found(rows: Sequence[Mapping[str, Any]], argument: Mapping[str, Any], at: int) -> int | None:

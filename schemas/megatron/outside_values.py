@@ -28,73 +28,23 @@ class Outside(NamedTuple):
     """The values it replaces where they are not given."""
 
 
-_FROM_CHECKPOINT = frozenset(
-    [
-        "add_bias_linear",
-        "add_position_embedding",
-        "add_qkv_bias",
-        "apply_layernorm_1p",
-        "apply_query_key_layer_scaling",
-        "attention_dropout",
-        "group_query_attention",
-        "heterogeneous_layers_config_encoded_json",
-        "heterogeneous_layers_config_path",
-        "hidden_dropout",
-        "hybrid_attention_ratio",
-        "hybrid_mlp_ratio",
-        "hybrid_override_pattern",
-        "is_hybrid_model",
-        "mamba_head_dim",
-        "mamba_num_groups",
-        "mamba_num_heads",
-        "mamba_state_dim",
-        "moe_ffn_hidden_size",
-        "moe_grouped_gemm",
-        "moe_latent_size",
-        "moe_layer_freq",
-        "moe_router_enable_expert_bias",
-        "moe_router_pre_softmax",
-        "moe_router_score_function",
-        "moe_router_topk",
-        "moe_router_topk_scaling_factor",
-        "moe_shared_expert_intermediate_size",
-        "moe_single_grouped_bias",
-        "moe_single_grouped_weight",
-        "moe_token_dispatcher_type",
-        "mtp_hybrid_override_pattern",
-        "mtp_num_layers",
-        "mtp_use_repeated_layer",
-        "normalization",
-        "num_experts",
-        "num_query_groups",
-        "position_embedding_type",
-        "rotary_base",
-        "rotary_interleaved",
-        "rotary_percent",
-        "spec",
-        "squared_relu",
-        "swiglu",
-        "tiktoken_pattern",
-        "tokenizer_model",
-        "tokenizer_type",
-        "untie_embeddings_and_output_weights",
-        "use_rotary_position_embeddings",
-    ]
-)
-_WHERE_UNSET = frozenset(
-    [
-        "ckpt_format",
-        "ffn_hidden_size",
-        "hidden_size",
-        "hybrid_layer_pattern",
-        "kv_channels",
-        "max_position_embeddings",
-        "num_attention_heads",
-        "num_layers",
-        "padded_vocab_size",
-        "seq_length",
-    ]
-)
+_FROM_CHECKPOINT = frozenset([
+    "add_bias_linear", "add_position_embedding", "add_qkv_bias", "apply_layernorm_1p", "apply_query_key_layer_scaling",
+    "attention_dropout", "group_query_attention", "heterogeneous_layers_config_encoded_json",
+    "heterogeneous_layers_config_path", "hidden_dropout", "hybrid_attention_ratio", "hybrid_mlp_ratio",
+    "hybrid_override_pattern", "is_hybrid_model", "mamba_head_dim", "mamba_num_groups", "mamba_num_heads",
+    "mamba_state_dim", "moe_ffn_hidden_size", "moe_grouped_gemm", "moe_latent_size", "moe_layer_freq",
+    "moe_router_enable_expert_bias", "moe_router_pre_softmax", "moe_router_score_function", "moe_router_topk",
+    "moe_router_topk_scaling_factor", "moe_shared_expert_intermediate_size", "moe_single_grouped_bias",
+    "moe_single_grouped_weight", "moe_token_dispatcher_type", "mtp_hybrid_override_pattern", "mtp_num_layers",
+    "mtp_use_repeated_layer", "normalization", "num_experts", "num_query_groups", "position_embedding_type",
+    "rotary_base", "rotary_interleaved", "rotary_percent", "spec", "squared_relu", "swiglu", "tiktoken_pattern",
+    "tokenizer_model", "tokenizer_type", "untie_embeddings_and_output_weights", "use_rotary_position_embeddings",
+])  # fmt: skip
+_WHERE_UNSET = frozenset([
+    "ckpt_format", "ffn_hidden_size", "hidden_size", "hybrid_layer_pattern", "kv_channels", "max_position_embeddings",
+    "num_attention_heads", "num_layers", "padded_vocab_size", "seq_length",
+])  # fmt: skip
 _PARALLEL = frozenset(
     [
         "expert_model_parallel_size",
@@ -104,23 +54,10 @@ _PARALLEL = frozenset(
         "virtual_pipeline_model_parallel_size",
     ]
 )
-_RETRO = frozenset(
-    [
-        "data_cache_path",
-        "data_path",
-        "eval_interval",
-        "eval_iters",
-        "global_batch_size",
-        "max_position_embeddings",
-        "merge_file",
-        "seed",
-        "seq_length",
-        "tokenizer_model",
-        "tokenizer_type",
-        "train_samples",
-        "vocab_file",
-    ]
-)
+_RETRO = frozenset([
+    "data_cache_path", "data_path", "eval_interval", "eval_iters", "global_batch_size", "max_position_embeddings",
+    "merge_file", "seed", "seq_length", "tokenizer_model", "tokenizer_type", "train_samples", "vocab_file",
+])  # fmt: skip
 OUTSIDE = {
     "use_checkpoint_args": Outside(lambda: say.the_checkpoint(), _FROM_CHECKPOINT, _WHERE_UNSET),
     "use_mp_args_from_checkpoint_args": Outside(lambda: say.the_checkpoint(), _PARALLEL),

@@ -13,6 +13,7 @@ from .shape import is_list, is_mapping
 from .template import in_effect
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from ..message import Words
@@ -120,19 +121,24 @@ def fill_schedule(run: Trainer) -> None:
     if "written.warmup_steps" in run.locals and (facts is None or "warmup_steps" in arguments):
         values["warmup_steps"] = run.locals["written.warmup_steps"]
     for name, default in arguments.items():
-        if name in values:
-            continue
         if name in given:
-            values[name] = Sourced(given[name], (f"{section}.{name}",))
+            values.setdefault(name, Sourced(given[name], (f"{section}.{name}",)))
         elif default != REQUIRED:
-            values[name] = Sourced(default)
+            values.setdefault(name, Sourced(default))
     if facts is None or "total_steps" in arguments:
         values["total_steps"] = run.locals["schedule_total"]
-    if facts is not None:
-        for key in given:
-            if key not in _OF_THE_TRAINER and key not in arguments:
-                foreign_argument(run.reading, facts, f"{section}.{key}", str(key))
+    _say_foreign(run.reading, facts, section, given, _OF_THE_TRAINER)
     run.locals.update({_SCHEDULE + name: one for name, one in values.items()})
+
+
+def _say_foreign(
+    reading: Reading, facts: dict[str, Any] | None, section: str, keys: Iterable[object], others: tuple[str, ...]
+) -> None:
+    """Say of keys but for `others` that no argument of the class has their name; of no known class, nothing."""
+    if facts is not None:
+        for key in keys:
+            if key not in others and key not in facts["args"]:
+                foreign_argument(reading, facts, f"{section}.{key}", str(key))
 
 
 def record_schedule(run: Trainer) -> None:
@@ -144,17 +150,23 @@ def record_schedule(run: Trainer) -> None:
     for name, default in arguments.items():
         if default == REQUIRED and name not in given and name not in values and name != "kwargs":
             run.lack_argument(name, say.no_default())
-    total, length = run.locals["schedule_total"], run.locals["length"]
-    if not total.decided and not length.decided and total.sources[-1:] == length.sources[-1:]:
-        names = [name for name in _FOLLOWING if name in values and not values[name].decided]
-        if names and (run["schedule_class"] != "ConstantWarmUpLR" or names != ["total_steps"]):
-            reading.note(say.run_length_open(names=", ".join(names)), f"{section}.total_steps")
+    _say_open_length(run, values)
     for name, one in values.items():
         reading.resolve(f"resolved.schedule.{name}", one.value, *one.sources, decided=one.decided)
     for key in _RATES:
         string_number(reading, f"{section}.{key}", say.schedule_cannot())
     path = f"{section}.learning_rate"
     run.locals["rate"] = values.get("learning_rate", Sourced(given.get("learning_rate"), (path,)))
+
+
+def _say_open_length(run: Trainer, values: Mapping[str, Sourced]) -> None:
+    """Name the arguments that wait for the run's length, where the schedule has no total of its own."""
+    total, length = run.locals["schedule_total"], run.locals["length"]
+    if total.decided or length.decided or total.sources[-1:] != length.sources[-1:]:
+        return
+    names = [name for name in _FOLLOWING if name in values and not values[name].decided]
+    if names and (run["schedule_class"] != "ConstantWarmUpLR" or names != ["total_steps"]):
+        run.reading.note(say.run_length_open(names=", ".join(names)), f"{run.section}.total_steps")
 
 
 # The optimizer, the wrapper, the callbacks, the data.
@@ -175,22 +187,25 @@ def build_optimizer(run: Trainer) -> None:
     for name, default in arguments.items():
         if name not in given and default != REQUIRED and name not in _HANDED_BY_THE_TRAINER:
             reading.resolve(f"resolved.optimizer.{name}", default)
-    for key, value in given.items():
+    own = [key for key in given if key not in ("type", "learning_rate", "auto_register")]
+    for key in own:
         path = f"{section}.{key}"
-        if key in ("type", "learning_rate", "auto_register"):
-            continue
-        reading.resolve(f"resolved.optimizer.{key}", value, path)
-        if facts is not None and arguments and key not in arguments:
-            foreign_argument(reading, facts, path, str(key))
+        reading.resolve(f"resolved.optimizer.{key}", given[key], path)
+        _say_foreign(reading, facts if arguments else None, section, (key,), ())
         if key in ("eps", "weight_decay"):
             string_number(reading, path, say.optimizer_fails())
     reading.resolve("resolved.optimizer.learning_rate", rate.value, *rate.sources, decided=rate.decided)
-    own = f"{section}.learning_rate"
-    if own in reading.places and rate.sources != (own,):
-        scheduled = "lr_schedule" in reading.places
-        decided_by = "lr_schedule.learning_rate" if scheduled else "CosineWithWarmUpLR at 5e-05"
-        if reading.get(own) != rate.value or not scheduled:
-            reading.note(say.rate_overridden(schedule=f"{decided_by}: {rate.value}"), own)
+    _say_overridden(reading, f"{section}.learning_rate", rate)
+
+
+def _say_overridden(reading: Reading, own: str, rate: Sourced) -> None:
+    """The optimizer's own rate is none where the schedule has one."""
+    if own not in reading.places or rate.sources == (own,):
+        return
+    scheduled = "lr_schedule" in reading.places
+    decided_by = "lr_schedule.learning_rate" if scheduled else "CosineWithWarmUpLR at 5e-05"
+    if reading.get(own) != rate.value or not scheduled:
+        reading.note(say.rate_overridden(schedule=f"{decided_by}: {rate.value}"), own)
 
 
 def build_wrapper(run: Trainer) -> None:
@@ -204,9 +219,7 @@ def build_wrapper(run: Trainer) -> None:
         for name, default in facts["args"].items():
             if name not in values and default != REQUIRED and name not in _HANDED_BY_THE_TRAINER:
                 values[name] = Sourced(default)
-        for key in given:
-            if key != "type" and key not in facts["args"]:
-                foreign_argument(reading, facts, f"{section}.{key}", str(key))
+        _say_foreign(reading, facts, section, given, ("type",))
     for name, one in values.items():
         reading.resolve(f"resolved.wrapper.{name}", one.value, *one.sources, decided=one.decided)
 

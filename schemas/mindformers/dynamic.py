@@ -68,13 +68,7 @@ def nearest(version: str) -> str:
 class DynamicReading:
     """One YAML read as `TrainConfig`; `settings` and `problems` grow as it is read."""
 
-    def __init__(
-        self,
-        document: YamlDocument,
-        source: SourceText,
-        options: ReadOptions,
-        version: str,
-    ) -> None:
+    def __init__(self, document: YamlDocument, source: SourceText, options: ReadOptions, version: str) -> None:
         self.facts = catalog(version)
         self.settings: dict[str, Setting] = {}
         self.problems: list[Diagnostic] = list(document.problems)
@@ -228,15 +222,7 @@ class DynamicReading:
     def construct(self, section: str, owner: str, classes: Mapping[str, Any], apart: tuple[str, ...]) -> None:
         """The constructor's parameters with what the section gives, recorded under `resolved.`; the others reported."""
         name = self.value(f"{section}.type", None)
-        node = None if self._root is None else self._root.items.get(section)
-        items: Mapping[Any, Node] = {} if node is None else node.items
-        given = {
-            key: Setting(f"{section}.{key}", child.value, "explicit", child.span)
-            for key, child in items.items()
-            if isinstance(key, str) and not key.startswith("_")
-        }
-        for key in self.facts.classes[owner]["fields"]:
-            given.setdefault(key, self.settings.get(f"{section}.{key}", Setting(key, None, "default")))
+        given = self._given_to(section, owner)
         facts = classes.get(str(name))
         if facts is None and name is not None:
             known = ", ".join(classes)
@@ -251,6 +237,19 @@ class DynamicReading:
         for key, setting in given.items():
             if key not in apart and key not in parameters and setting.origin == "explicit":
                 self._swallowed(setting, str(name), list(parameters))
+
+    def _given_to(self, section: str, owner: str) -> dict[str, Setting]:
+        """What a section hands its class: all that is written, and the section's own fields."""
+        node = None if self._root is None else self._root.items.get(section)
+        items: Mapping[Any, Node] = {} if node is None else node.items
+        given = {
+            key: Setting(f"{section}.{key}", child.value, "explicit", child.span)
+            for key, child in items.items()
+            if isinstance(key, str) and not key.startswith("_")
+        }
+        for key in self.facts.classes[owner]["fields"]:
+            given.setdefault(key, self.settings.get(f"{section}.{key}", Setting(key, None, "default")))
+        return given
 
     def _swallowed(self, setting: Setting, name: str, known: list[str]) -> None:
         key = setting.key.rpartition(".")[2]

@@ -141,22 +141,16 @@ def _static_config(
         reading.note(say.version_stand_in(asked=version, used=used), None)
     _check_depth(reading, root)
     given = _with_base_files(reading, source.name, root, open_file)
-    if overrides or "base_config" in root.value or any(mark in source.text for mark in _MAY_HOLD_PLACEHOLDERS):
+    if overrides or _may_hold_placeholders(root, source):
         given = without_placeholders(given, "", reading)
-    for change in overrides:
-        if change.path == "run_mode":
-            given["run_mode"] = change.value
-            _place_override(reading, change)
+    _override(reading, given, [change for change in overrides if change.path == "run_mode"])
     if "base_config" in root.value and options.dialect is None:
         dialect = "legacy" if detected_dialect(given) == "legacy" else "static"  # the file below may say use_legacy
     legacy = dialect == "legacy"
     filled = fill(given, reading.catalog, given.get("run_mode"), legacy=legacy)
     reading.values = filled.values
     _report_template(reading, filled.unused, filled.faults)
-    for change in overrides:
-        if change.path != "run_mode":
-            _set_path(reading.values, parse_path(change.path), change.value)
-            _place_override(reading, change)
+    _override(reading, reading.values, [change for change in overrides if change.path != "run_mode"])
     known = _add_pretrained(reading, open_file)
     written = _settings(reading)
     from .derived import derive
@@ -167,9 +161,7 @@ def _static_config(
 
         nested_rope(reading)
     settings = _with_what_follows(reading, written, known=known)
-    purpose = purpose_of_run_mode(reading.values.get("run_mode"), source.name, reading.place("run_mode"))
-    if purpose is None:
-        purpose = purpose_of_fine_tuning(reading.get, reading.place, source.name)
+    purpose = _purpose_of(reading, source.name)
     problems = tuple(reading.problems)
     if purpose is not None:
         problems = (purpose.problem, *(problems if purpose.trains_gpt else ()))
@@ -186,6 +178,16 @@ def _static_config(
         purpose=purpose,
         release=release_of(options.mindformers),
     )
+
+
+def _may_hold_placeholders(root: Node, source: SourceText) -> bool:
+    """Whether there is reason to look; what a file below says is not known here."""
+    return "base_config" in root.value or any(mark in source.text for mark in _MAY_HOLD_PLACEHOLDERS)
+
+
+def _purpose_of(reading: Reading, file: str) -> Purpose | None:
+    found = purpose_of_run_mode(reading.values.get("run_mode"), file, reading.place("run_mode"))
+    return purpose_of_fine_tuning(reading.get, reading.place, file) if found is None else found
 
 
 def _with_what_follows(reading: Reading, settings: dict[str, Setting], *, known: bool) -> dict[str, Setting]:
@@ -338,6 +340,12 @@ def _overridable(resolved: Mapping[str, Setting], written: Mapping[str, Setting]
         else setting
         for key, setting in resolved.items()
     }
+
+
+def _override(reading: Reading, values: dict[Any, Any], changes: Sequence[Override]) -> None:
+    for change in changes:
+        _set_path(values, parse_path(change.path), change.value)
+        _place_override(reading, change)
 
 
 def _place_override(reading: Reading, change: Override) -> None:

@@ -194,7 +194,7 @@ def _exchanged(dialect: dict[str, Any] | None, version: str, new: Any) -> dict[s
 def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, str, Any, Any]]:
     """What is `new`, `gone` or `changed` between two trees: the path, and the two values."""
     if is_mapping(old) and is_mapping(new):
-        for key in [*old, *(key for key in new if key not in old)]:
+        for key in {**old, **new}:
             here = f"{path}.{key}" if path else str(key)
             if key not in new:
                 yield "gone", here, old[key], None
@@ -203,12 +203,17 @@ def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, str, Any,
             else:
                 yield from changes(old[key], new[key], here)
     elif repr(old) != repr(new):
-        lists = is_list(old) and is_list(new)
-        if lists:
-            yield from (("gone", path, one, None) for one in old if one not in new)
-            yield from (("new", path, None, one) for one in new if one not in old)
-        if not lists or sorted(map(repr, old)) == sorted(map(repr, new)):
-            yield "changed", path, old, new
+        yield from _changed(old, new, path)
+
+
+def _changed(old: Any, new: Any, path: str) -> Iterator[tuple[str, str, Any, Any]]:
+    """What of two values differs: of lists the entries, where it is not their order alone."""
+    lists = is_list(old) and is_list(new)
+    if lists:
+        yield from (("gone", path, one, None) for one in old if one not in new)
+        yield from (("new", path, None, one) for one in new if one not in old)
+    if not lists or sorted(map(repr, old)) == sorted(map(repr, new)):
+        yield "changed", path, old, new
 
 
 def cited(root: Path, functions: set[str]) -> dict[str, list[str]]:

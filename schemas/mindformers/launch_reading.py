@@ -37,6 +37,12 @@ class _Given(NamedTuple):
     parts: list[_Part]
     values: list[Value]
 
+    def value(self, *, several: bool) -> Value:
+        """What the option is given: one value, or all of them where it takes `several`."""
+        if not all(part.resolved for part in self.parts):
+            return Undecided(" ".join([part.text for part in self.parts]))
+        return self.values if several and len(self.values) > 1 else self.values[0]
+
 
 def _reaching(first: Span, last: Span) -> Span:
     """From an option to its value; the option alone where the value is written elsewhere (a variable, `--arg`)."""
@@ -136,15 +142,14 @@ class LaunchReading:
         if option.effect == "predict" and not self._predicts():
             self._report(say.option_ignored(option=option.flag, why=say.in_predict_mode()), span)
             return
-        if not option.paths or (option.effect == "yaml-if-not-empty" and values[0] == ""):
+        empty = option.effect == "yaml-if-not-empty" and values[0] == ""
+        paths = () if empty else option.paths
+        if not paths:
             return
-        value = (values if len(values) > 1 else values[0]) if option.many else values[0]
-        decided = all(part.resolved for part in parts)
-        if option.flag == "--run_mode" and decided:
+        value = given.value(several=option.many)
+        if option.flag == "--run_mode" and not isinstance(value, Undecided):
             self._check_run_mode(parts[0])
-        if not decided:
-            value = Undecided(" ".join(part.text for part in parts))
-        for path in option.paths:
+        for path in paths:
             yield Override(".".join(path), value, _reaching(span, parts[-1].span), option.flag)
 
     def _typed(self, option: LaunchOption, part: _Part) -> Value:

@@ -97,26 +97,28 @@ def undecided_network(reading: Reading, text: str, path: str) -> None:
 def _known_class(reading: Reading, given: dict[Any, Any]) -> LegacyClass | None:
     """The row that a file's model section selects; where there is none, that is said."""
     kind, model = given.get("type"), reading.get(_ARCHITECTURE)
-    fitting = [
-        one
-        for one in _classes()
-        if one.config == kind
-        and within(reading.version, one.since, one.until)
-        and (model is None or model in one.models)
-        and given.get("auto_register", one.registers) in (one.registers, None)
-        and (not one.written_with or any(key in given for key in one.written_with))
-    ]
-    if not fitting:
+    known = next((one for one in _classes() if _fits(one, reading, given, kind, model)), None)
+    if known is None:
         named = " / ".join(str(one) for one in (kind, model) if one is not None)
         _refuse(reading, named or "model.model_config", NOTHING)
         return None
-    known = fitting[0]
     values = {**(known.arguments or {}), **_signature(reading, known), **given}
     for key, en, zh, holds in known.refuses:
         if _holds(holds, values):
             _refuse(reading, f"{kind} / {key}: {values.get(key)}", say.refused_value(why=Words(en, zh)), key)
             return None
     return known
+
+
+def _fits(one: LegacyClass, reading: Reading, given: dict[Any, Any], kind: object, model: object) -> bool:
+    """Whether a row is of the version and of the classes that a model section names."""
+    return (
+        one.config == kind
+        and within(reading.version, one.since, one.until)
+        and (model is None or model in one.models)
+        and given.get("auto_register", one.registers) in (one.registers, None)
+        and (not one.written_with or not given.keys().isdisjoint(one.written_with))
+    )
 
 
 def _holds(condition: Callable[[Any], Any], values: Mapping[str, Any] | _Watched) -> bool:
@@ -137,23 +139,28 @@ def _network(reading: Reading, known: LegacyClass, given: dict[Any, Any], defaul
     values = _Watched({**defaults, **given, **{f"moe_config.{key}": value for key, value in experts.items()}})
     used = {key for entry in known.refuses for key in _asked_by(entry[3], values)}
     for name, made in known.fields:
-        values.asked.clear()
-        try:
-            value: Any = made(values)
-            decided = True
-        except (UndecidedError, LookupError, TypeError, ValueError, ArithmeticError):
-            value, decided = None, False
-        keys = tuple(dict.fromkeys(reversed(values.asked)))  # what a choice depends on is asked for before its answer
-        used.update(keys)
-        decided = decided and not any(isinstance(values.values.get(key), Undecided) for key in keys)
-        paths = [_path(key) for key in keys]
-        written = [path for path in paths if path in reading.places or path in reading.options]
-        reading.resolve(f"resolved.transformer.{name}", value, *(written or paths or [_TYPE]), decided=decided)
+        used.update(_made_of(reading, name, made, values))
     arguments = {key for key in (*defaults, *_BASE) if not key.startswith("moe_config.")}
     taken = (arguments - known.names - set(known.unread)) | used | set(known.reads)
     for key in (*given, *(f"moe_config.{key}" for key in experts)):
         if key not in taken and _path(key) in reading.places:
             reading.acceptance[_path(key)] = "ignored"
+
+
+def _made_of(reading: Reading, name: str, made: Callable[[Any], Any], values: _Watched) -> tuple[str, ...]:
+    """Resolve one field of the network; the keys that it was made of."""
+    values.asked.clear()
+    value: Any = None
+    try:
+        value, decided = made(values), True
+    except (UndecidedError, LookupError, TypeError, ValueError, ArithmeticError):
+        decided = False
+    keys = tuple(dict.fromkeys(reversed(values.asked)))  # what a choice depends on is asked for before its answer
+    decided = decided and not any(isinstance(values.values.get(key), Undecided) for key in keys)
+    paths = [_path(key) for key in keys]
+    written = [path for path in paths if path in reading.places or path in reading.options]
+    reading.resolve(f"resolved.transformer.{name}", value, *(written or paths or [_TYPE]), decided=decided)
+    return keys
 
 
 def _path(key: str) -> str:

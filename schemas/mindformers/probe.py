@@ -29,13 +29,8 @@ from typing import Any
 
 _REQUIRED = "<required>"
 _NO_CALLBACKS = (
-    "Callback",
-    "CallbackManager",
-    "CheckpointConfig",
-    "CheckpointManager",
-    "InternalCallbackParam",
-    "RunContext",
-)
+    "Callback", "CallbackManager", "CheckpointConfig", "CheckpointManager", "InternalCallbackParam", "RunContext",
+)  # fmt: skip
 """What stands in the registry of callbacks because MindSpore's whole module is registered."""
 
 

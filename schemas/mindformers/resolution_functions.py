@@ -29,43 +29,18 @@ if TYPE_CHECKING:
     from .resolution import Fields
 
 __all__ = [
-    "begin_schedule",
-    "build_callbacks",
-    "build_dynamic_optimizer",
-    "build_dynamic_schedule",
-    "build_optimizer",
-    "build_wrapper",
-    "check_data_keys",
-    "check_loader",
-    "check_mask",
-    "fill_schedule",
-    "packs",
-    "record_schedule",
-    "resolve_model",
-    "track_logits",
-]
+    "begin_schedule", "build_callbacks", "build_dynamic_optimizer", "build_dynamic_schedule", "build_optimizer",
+    "build_wrapper", "check_data_keys", "check_loader", "check_mask", "fill_schedule", "packs", "record_schedule",
+    "resolve_model", "track_logits",
+]  # fmt: skip
 """Programs of their own module that rows name."""
 
 DTYPES = {
-    "float64": "float64",
-    "fp64": "float64",
-    "float32": "float32",
-    "fp32": "float32",
-    "bfloat16": "bfloat16",
-    "bf16": "bfloat16",
-    "float16": "float16",
-    "fp16": "float16",
-    "int8": "int8",
-    "int16": "int16",
-    "int32": "int32",
-    "int64": "int64",
-    "uint8": "uint8",
-    "uint16": "uint16",
-    "uint32": "uint32",
-    "uint64": "uint64",
-    "complex64": "complex64",
-    "complex128": "complex128",
-}
+    "float64": "float64", "fp64": "float64", "float32": "float32", "fp32": "float32", "bfloat16": "bfloat16",
+    "bf16": "bfloat16", "float16": "float16", "fp16": "float16", "int8": "int8", "int16": "int16", "int32": "int32",
+    "int64": "int64", "uint8": "uint8", "uint16": "uint16", "uint32": "uint32", "uint64": "uint64",
+    "complex64": "complex64", "complex128": "complex128",
+}  # fmt: skip
 DTYPE_NAMES = ", ".join(DTYPES)
 
 
@@ -191,17 +166,10 @@ def first_item(value: Any) -> Any:
 
 # tools/utils.py:PARALLEL_MODE
 PARALLEL_MODES = {
-    0: "data_parallel",
-    1: "semi_auto_parallel",
-    2: "auto_parallel",
-    3: "hybrid_parallel",
-    "DATA_PARALLEL": "data_parallel",
-    "SEMI_AUTO_PARALLEL": "semi_auto_parallel",
-    "AUTO_PARALLEL": "auto_parallel",
-    "HYBRID_PARALLEL": "hybrid_parallel",
-    "STAND_ALONE": "stand_alone",
-    "MANUAL_PARALLEL": "stand_alone",
-}
+    0: "data_parallel", 1: "semi_auto_parallel", 2: "auto_parallel", 3: "hybrid_parallel",
+    "DATA_PARALLEL": "data_parallel", "SEMI_AUTO_PARALLEL": "semi_auto_parallel", "AUTO_PARALLEL": "auto_parallel",
+    "HYBRID_PARALLEL": "hybrid_parallel", "STAND_ALONE": "stand_alone", "MANUAL_PARALLEL": "stand_alone",
+}  # fmt: skip
 PARALLEL_MODE_NAMES = ", ".join(map(str, PARALLEL_MODES))
 
 DEALT_OUT = {

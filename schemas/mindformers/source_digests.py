@@ -15,36 +15,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLLOWED = (
-    "core/context/*.py",
-    "core/lr/*.py",
-    "core/parallel_config.py",
-    "core/optim/optimizer_grouped_parameters.py",
-    "dataset/base_dataset.py",
-    "dataset/blended_datasets/gpt_dataset.py",
-    "dataset/dataloader/blended_megatron_dataloader.py",
-    "dataset/causal_language_model_dataset.py",
-    "models/build_config.py",
-    "models/configuration_utils.py",
-    "models/model_config_utils.py",
-    "models/*/configuration_*.py",
-    "models/*/config_converter_*.py",
-    "modules/transformer/transformer.py",
-    "parallel_core/config_converter.py",
-    "parallel_core/model_parallel_config.py",
-    "parallel_core/transformer_config.py",
-    "parallel_core/transformer_config_utils.py",
-    "parallel_core/utils/init_method.py",
-    "pynative/config/*.py",
-    "pynative/trainer/utils.py",
-    "pynative/trainer/trainer.py",
-    "tools/register/*.py",
-    "trainer/base_trainer.py",
-    "trainer/config_args.py",
-    "trainer/optimizer_grouped_parameters.py",
-    "trainer/trainer.py",
-    "trainer/utils.py",
-    "wrapper/wrapper.py",
-)
+    "core/context/*.py", "core/lr/*.py", "core/parallel_config.py", "core/optim/optimizer_grouped_parameters.py",
+    "dataset/base_dataset.py", "dataset/blended_datasets/gpt_dataset.py",
+    "dataset/dataloader/blended_megatron_dataloader.py", "dataset/causal_language_model_dataset.py",
+    "models/build_config.py", "models/configuration_utils.py", "models/model_config_utils.py",
+    "models/*/configuration_*.py", "models/*/config_converter_*.py", "modules/transformer/transformer.py",
+    "parallel_core/config_converter.py", "parallel_core/model_parallel_config.py",
+    "parallel_core/transformer_config.py", "parallel_core/transformer_config_utils.py",
+    "parallel_core/utils/init_method.py", "pynative/config/*.py", "pynative/trainer/utils.py",
+    "pynative/trainer/trainer.py", "tools/register/*.py", "trainer/base_trainer.py", "trainer/config_args.py",
+    "trainer/optimizer_grouped_parameters.py", "trainer/trainer.py", "trainer/utils.py", "wrapper/wrapper.py",
+)  # fmt: skip
 """The readers, converters and configuration classes, in the package."""
 
 

@@ -115,18 +115,20 @@ def _sequence(inner: list[_Char], spend: Callable[[int], None]) -> list[list[_Ch
     import re
 
     found = re.fullmatch(_NUMBERS, string) or re.fullmatch(_LETTERS, string)
-    if found is None:
+    if found is None or max(len(side or "") for side in found.groups()) > 18:
         return None
-    if max(len(side or "") for side in found.groups()) > 18:
-        return None
-    letters = string[0].isalpha()
-    first, last = (ord(found[1]), ord(found[2])) if letters else (int(found[1]), int(found[2]))
-    step = abs(int(found[3] or 1)) or 1
-    spend(abs(last - first) // step)
-    numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
-    width = 0 if letters else _width(found[1], found[2])
-    texts = [chr(number) if letters else f"{number:0{width}d}" for number in numbers]
+    texts = _between(found[1], found[2], abs(int(found[3] or 1)) or 1, spend)
     return [[(text, piece._replace(text=text, verbatim=False))] for text in texts]  # type: ignore[union-attr]
+
+
+def _between(first: str, last: str, step: int, spend: Callable[[int], None]) -> list[str]:
+    """The letters or numbers from one to another, upwards or downwards."""
+    letters = first.isalpha()
+    start, end = (ord(first), ord(last)) if letters else (int(first), int(last))
+    spend(abs(end - start) // step)
+    numbers = range(start, end + 1, step) if start <= end else range(start, end - 1, -step)
+    width = 0 if letters else _width(first, last)
+    return [chr(number) if letters else f"{number:0{width}d}" for number in numbers]
 
 
 def _width(first: str, last: str) -> int:

@@ -157,26 +157,36 @@ def _formatted(shell: Shell, words: Sequence[Field], place: Place) -> Text:
 def _one_format(specification: str, value: Text, place: Place) -> Text:
     import re
 
-    kind = specification[-1]
     if specification == "%s":
         return value
     string = known(value)
     if string is None or "*" in specification or re.search(r"[0-9]{5}", specification) or "_" in string:
         return unknown(say.formatted_unknown(), place)
     try:
-        if kind in "diuxXo":
-            return plain((specification[:-1] + "d" if kind in "di" else specification) % int(string or "0", 0), place)
-        if kind in "feEgGs":
-            return plain(specification % (string if kind == "s" else float(string or "0")), place)
-        if kind == "c":
-            return plain(string[:1], place)
-        if specification == "%b":
-            return plain(_unescaped(string), place)
-        if specification == "%q":
-            return plain(string if re.fullmatch(r"[\w./:=@%+,-]+", string) else shell_quoted(string), place)
+        made = _by_format(specification, string)
     except (ValueError, TypeError, OverflowError):
-        pass
-    return unknown(say.formatted_undecided(), place)
+        made = None
+    return unknown(say.formatted_undecided(), place) if made is None else plain(made, place)
+
+
+def _by_format(specification: str, string: str) -> str | None:
+    """What `printf` makes of a value; None for what it has beside C's formats and bash's own two."""
+    import re
+
+    kind = specification[-1]
+    if kind in "diuxXo":
+        return (specification[:-1] + "d" if kind in "di" else specification) % int(string or "0", 0)
+    if kind in "feEgG":
+        return specification % float(string or "0")
+    if kind == "s":
+        return specification % string
+    if kind == "c":
+        return string[:1]
+    if specification == "%b":
+        return _unescaped(string)
+    if specification == "%q":
+        return string if re.fullmatch(r"[\w./:=@%+,-]+", string) else shell_quoted(string)
+    return None
 
 
 def _cd(shell: Shell, fields: list[Field], _place: Place) -> int | None:
@@ -185,10 +195,7 @@ def _cd(shell: Shell, fields: list[Field], _place: Place) -> int | None:
         return 1
     target = words[0].known() if len(words) == 1 else None
     if target is None or target == "-":
-        shell.state.cwd = None
-        if words:
-            shell.state.variables.pop("PWD", None)
-        return None
+        return _lose_directory(shell, known_name=not words)
     if target == "":
         return 0
     full = shell.absolute(target)
@@ -197,6 +204,12 @@ def _cd(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     shell.went_to = full[1:] if full.startswith("//") else full
     shell.state.cwd = shell.went_to if shell.went_to in shell.directories else None
     return None if shell.state.cwd is None else 0
+
+
+def _lose_directory(shell: Shell, *, known_name: bool) -> None:
+    shell.state.cwd = None
+    if not known_name:
+        shell.state.variables.pop("PWD", None)
 
 
 def _pwd(shell: Shell, _fields: list[Field], place: Place) -> int | None:
@@ -294,23 +307,19 @@ class _Declaration:
             self.shell.assign(text[:end], value, None, place=self.place, append=operator == "+=")
         elif is_name(text):
             self.one(text, None)
-        elif string is None and self.command != "alias" and self.flags.isdisjoint("fFp"):
+        elif string is None and not self._names_no_variable():
             self.shell.note(say.effect_unknown(text=text), self.place)
 
     def one(self, name: str, assignment: Assignment | None) -> None:
         """Declares a variable, and gives it its value."""
         shell, flags, state = self.shell, self.flags, self.shell.state
-        if self.command == "alias" or not flags.isdisjoint("fFp"):
+        if self._names_no_variable():
             return
-        target: Text | None = None
         refers = not flags.isdisjoint(("n", "+n")) and self.command != "export"
-        if refers and assignment is not None and isinstance(assignment.value, Word):
-            target = shell.text(assignment.value)
-            if known(target) == name:
-                # bash warns of the circle and takes the global variable of that name
-                if any(name in frame for frame in state.frames):
-                    shell.forget(name, self.place)
-                return
+        target = self._target(assignment) if refers else None
+        if target is not None and known(target) == name:
+            self._forget_local(name)
+            return
         self._keep_outer(name)
         found = name if refers else shell.plain_name(name, self.place)
         if found is None:
@@ -321,6 +330,20 @@ class _Declaration:
             shell.perform(assignment)
         if self.command == "readonly" or "r" in flags:
             state.variables[found] = state.variables[found]._replace(readonly=True)
+
+    def _names_no_variable(self) -> bool:
+        """Whether it is about aliases or functions, or prints."""
+        return self.command == "alias" or not self.flags.isdisjoint("fFp")
+
+    def _forget_local(self, name: str) -> None:
+        """Bash warns of a reference to itself and takes the global variable of that name."""
+        if any(name in frame for frame in self.shell.state.frames):
+            self.shell.forget(name, self.place)
+
+    def _target(self, assignment: Assignment | None) -> Text | None:
+        """The name that a reference is given."""
+        value = None if assignment is None else assignment.value
+        return self.shell.text(value) if isinstance(value, Word) else None
 
     def _keep_outer(self, name: str) -> None:
         """A local variable: what its name held before waits for the function's end."""
@@ -333,12 +356,16 @@ class _Declaration:
     def _declared(self, variable: Variable, *, refers: bool) -> Variable:
         """A variable with what the options say of it."""
         flags, command = self.flags, self.command
-        exported = variable.exported or command == "export" or "x" in flags
+
+        def kept(held: bool, flag: str) -> bool:
+            return (held or flag in flags) and f"+{flag}" not in flags
+
+        exported = kept(variable.exported or command == "export", "x")
         if not flags.isdisjoint(("a", "A")) and variable.items is None:
             variable = variable._replace(value=None, items=variable.entries())
         return variable._replace(
-            exported=exported and "+x" not in flags and not ("n" in flags and command == "export"),
-            integer=(variable.integer or "i" in flags) and "+i" not in flags,
+            exported=exported and not ("n" in flags and command == "export"),
+            integer=kept(variable.integer, "i"),
             keyed=variable.keyed or "A" in flags,
             case="u" if "u" in flags else "l" if "l" in flags else variable.case,
             reference=(variable.reference or refers) and "+n" not in flags,
@@ -513,9 +540,9 @@ def _reading(fields: Sequence[Field]) -> _Reading:
 
 def _read(shell: Shell, fields: list[Field], place: Place) -> int | None:
     asked = _reading(fields[1:])
-    names, array, options, sure = asked.names, asked.array, asked.options, asked.sure
+    options = asked.options
     given = shell.input.known()
-    if given is None or not sure or ("r" not in options and "\\" in given):
+    if given is None or not asked.sure or ("r" not in options and "\\" in given):
         _read_unknown(shell, asked, place)
         return None
     line, found, rest = given.partition((options["d"][:1] or "\0") if "d" in options else "\n")
@@ -525,16 +552,21 @@ def _read(shell: Shell, fields: list[Field], place: Place) -> int | None:
         for name in asked.targets():
             shell.forget(name, place)
         return None
-    if array is not None:
+    _take_words(shell, asked, line, separators, place)
+    return 0 if found else 1
+
+
+def _take_words(shell: Shell, asked: _Reading, line: str, separators: str, place: Place) -> None:
+    """Give the words of a line to the array, or to the names, that `read` is asked for."""
+    if asked.array is not None:
         items: dict[int | str, Text] = {
             number: plain(word, place) for number, word in enumerate(_split(line, separators, 0))
         }
-        _set_array(shell, array, items, place)
-    else:
-        words = _split(line, separators, len(names)) if names else [line]
-        for number, name in enumerate(names or ["REPLY"]):
-            shell.assign(name, plain(words[number] if number < len(words) else "", place), None, place=place)
-    return 0 if found else 1
+        _set_array(shell, asked.array, items, place)
+        return
+    words = _split(line, separators, len(asked.names)) if asked.names else [line]
+    for number, name in enumerate(asked.names or ["REPLY"]):
+        shell.assign(name, plain(words[number] if number < len(words) else "", place), None, place=place)
 
 
 def _read_unknown(shell: Shell, asked: _Reading, place: Place) -> None:
@@ -614,17 +646,25 @@ def _getopts(shell: Shell, fields: list[Field], place: Place) -> int | None:
         for target in (name, "OPTARG", "OPTIND"):
             shell.forget(target, place)
         return None
-    offset = int(inner) if inner is not None and is_whole_number(inner) else 1
-    found = _next_option(options, [argument or "" for argument in arguments], max(int(position), 1), offset)
+    found = _next_option(options, [argument or "" for argument in arguments], max(int(position), 1), _offset(inner))
+    _set_option_value(shell, found, values, place)
+    for target, text in ((name, found.letter), ("OPTIND", found.position), ("_accmap_optpos", found.offset)):
+        shell.assign(target, plain(str(text), place), None, place=place)
+    return found.status
+
+
+def _offset(inner: str | None) -> int:
+    return int(inner) if inner is not None and is_whole_number(inner) else 1
+
+
+def _set_option_value(shell: Shell, found: _Option, values: Sequence[Text], place: Place) -> None:
+    """OPTARG after a call of `getopts`; what it held stays at the end of the options alone."""
     if isinstance(found.value, int):
         shell.assign("OPTARG", values[found.value], None, place=place)
     elif found.value is not None:
         shell.assign("OPTARG", plain(found.value, place), None, place=place)
     elif not found.status:
         shell.state.variables.pop("OPTARG", None)
-    for target, text in ((name, found.letter), ("OPTIND", found.position), ("_accmap_optpos", found.offset)):
-        shell.assign(target, plain(str(text), place), None, place=place)
-    return found.status
 
 
 class _Option(NamedTuple):
@@ -720,13 +760,18 @@ def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
         for field in fields[1:]:
             shell.touch(field.known() or "")
     if shell.out is None:
-        printed = programs.TABLE[name](words, None) if words is not None and name == "expr" else None
-        return None if printed is None else printed[1]
+        return _expr_status(words) if name == "expr" else None
     if words is None:
         shell.doubted(tuple([piece for field in fields for piece in field.pieces]))
         shell.emit_unknown(place, shell.undecided_reason)
         return None
     return _cat(shell, words, place) if name == "cat" else _printed(shell, name, words, place)
+
+
+def _expr_status(words: list[str] | None) -> int | None:
+    """How `expr` ends where nobody reads what it prints."""
+    printed = None if words is None else programs.TABLE["expr"](words, None)
+    return None if printed is None else printed[1]
 
 
 def _printed(shell: Shell, name: str, words: list[str], place: Place) -> int | None:

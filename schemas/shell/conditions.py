@@ -163,25 +163,24 @@ def plain_test(shell: Expander, fields: list[Field]) -> int | None:
 
 def _expression(shell: Expander, words: list[Text], start: int, end: int) -> tuple[bool | None, int]:
     """What POSIX says of so many arguments."""
-    strings = [known(word) for word in words[start:end]]
+    strings = list(map(known, words[start:end]))
     count = end - start
-    if count == 0:
-        return False, end
-    if count == 1:
-        return unary(shell, "-n", words[start]), end
-    if count == 3 and strings[1] is not None and strings[1] in (*_BINARY, "-a", "-o"):
-        return _joined(shell, words[start], strings[1], words[start + 2]), end
-    if 2 <= count <= 4 and strings[0] == "!":
+    if count < 2:
+        return (unary(shell, "-n", words[start]) if count else False), end
+    if count == 3 and strings[1] in (*_BINARY, "-a", "-o"):
+        return _joined(shell, words[start], str(strings[1]), words[start + 2]), end
+    if strings[0] == "!" and count <= 4:
         return _negated(_expression(shell, words, start + 1, end)[0]), end
-    if count == 3 and strings[0] == "(" and strings[2] == ")":
+    if count > 3:
+        return _or(shell, words, start, end, 0)
+    if strings[0::2] == ["(", ")"]:
         return unary(shell, "-n", words[start + 1]), end
-    if count == 2 and strings[0] is not None and _is_unary(strings[0]):
-        return unary(shell, strings[0], words[start + 1]), end
-    if count <= 3:
-        if strings[0] is None or (count == 3 and None in strings):
-            return None, end
-        raise BadTestError
-    return _or(shell, words, start, end, 0)
+    first = strings[0] or ""
+    if count == 2 and _is_unary(first):
+        return unary(shell, first, words[start + 1]), end
+    if None in strings[: 3 if count == 3 else 1]:
+        return None, end
+    raise BadTestError
 
 
 def _joined(shell: Expander, left: Text, operator: str, right: Text) -> bool | None:

@@ -11,20 +11,7 @@ from .globbing import matched
 from .messages_compiled import say
 from .scanning import BLANKS, name_end, run_end
 from .syntax import Arithmetic, Bare, Double, Parameter, ProcessSubstitution, Quoted, Substitution, Word
-from .text import (
-    Doubt,
-    Piece,
-    Place,
-    between,
-    cut,
-    doubt_of,
-    hole,
-    is_loose,
-    known,
-    passed_through,
-    plain,
-    unknown,
-)
+from .text import Doubt, Piece, Place, between, cut, doubt_of, hole, is_loose, known, passed_through, plain, unknown
 from .variables import Variables, reference, why
 
 if TYPE_CHECKING:
@@ -462,8 +449,7 @@ class Expander(Variables):
             self.note(say.bad_substitution(text=place.shown()), place)
             raise Discard
         if form == "names":
-            names = sorted(name for name in self.state.variables if name.startswith(part.name))
-            return [plain(name, place) for name in names], True
+            return self._names(part.name, place), True
         name, index = part.name, part.subscript
         subscript = None if index is None else index.literal()
         if part.indirect:
@@ -476,14 +462,20 @@ class Expander(Variables):
             subscript = None if index is None else index.literal()
         if name in ("@", "*") or subscript in ("@", "*"):
             return self._many(part, name, index, "@" if "@" in (name, subscript) else "*", quoted=quoted)
-        if form:
-            return [self._formed(part, name, index)], False
+        return [self._formed(part, name, index) if form else self._held(name, index, place)], False
+
+    def _names(self, start: str, place: Place) -> list[Text]:
+        """`${!start@}`: the names of the variables that begin so."""
+        return [plain(name, place) for name in sorted(self.state.variables) if name.startswith(start)]
+
+    def _held(self, name: str, index: Word | None, place: Place) -> Text:
+        """What a parameter holds."""
         found = self._scalar(name, index, place)
         if found is None:
             found = self.unset(name, place)
         if len(found) > 8:
             self.spend(len(found) // 8)
-        return [passed_through(found, place)], False
+        return passed_through(found, place)
 
     def _indirect(self, part: Parameter) -> tuple[str | Text, Word | None]:
         """The name and subscript that `${!name}` stands for, or its value where there is no such name."""

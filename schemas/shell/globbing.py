@@ -9,6 +9,7 @@ from . import pattern, tree
 
 if TYPE_CHECKING:
     from .session import Session
+    from .state import State
 
 MOST_MATCHES = 1_000
 _OTHERWISE = ("shopt-globstar", "shopt-dotglob", "shopt-nocaseglob")
@@ -21,9 +22,7 @@ def matched(shell: Session, written: str) -> list[str] | None:
     No match is not certain either: the files may be there when the script runs.
     """
     state = shell.state
-    if state.cwd is None or "GLOBIGNORE" in state.variables or "\\" in written or written.endswith("/"):
-        return None
-    if not state.options.isdisjoint(_OTHERWISE):
+    if state.cwd is None or not _is_certain(state, written):
         return None
     found = ["/" if written.startswith("/") else ""]
     plain = True
@@ -36,6 +35,12 @@ def matched(shell: Session, written: str) -> list[str] | None:
         if not found or len(found) > MOST_MATCHES:
             return None
     return found
+
+
+def _is_certain(state: State, written: str) -> bool:
+    """Whether nothing but the pattern and the names decide what it matches."""
+    settled = "GLOBIGNORE" not in state.variables and state.options.isdisjoint(_OTHERWISE)
+    return settled and "\\" not in written and not written.endswith("/")
 
 
 def _below(shell: Session, cwd: str, paths: list[str], part: str) -> list[str]:

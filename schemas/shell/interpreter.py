@@ -122,14 +122,16 @@ class Shell(Expander):
     def _assign_array(self, elements: Sequence[Element], assignment: Assignment) -> None:
         place = assignment.place
         name = self.plain_name(assignment.name, place)
-        old = (self.state.variables.get(name) or Variable()) if name is not None else None
-        if name is None or old is None or old.readonly:
+        if name is None:
+            return
+        old = self.state.variables.get(name) or Variable()
+        if old.readonly:
             return
         items = old.entries() if assignment.append else {}
         if old.keyed and elements and all(element.key is None for element in elements):
             sure = self._take_pairs(elements, items)
         else:
-            following = max([int(key) for key in items]) + 1 if items and not old.keyed else 0
+            following = 0 if old.keyed else max(map(int, items), default=-1) + 1
             sure = self._take_elements(name, elements, items, following)
             self.spend(len(items) // 2)
         if sure:
@@ -486,10 +488,9 @@ class Shell(Expander):
         """The rounds of a loop; `ends` takes the states in which it may end."""
         status: int | None = 0
         for count in range(MOST_ITERATIONS + 1):
-            going, once = rounds(), False
-            if going is None and question is not None:
-                settled = self.asked(question)
-                going = once = None if settled is None else settled != until
+            going, once = rounds(), None
+            if going is None:
+                going = once = self._settled(question, until=until)
             if going is None:
                 self._uncertain(body, question or place)
             elif going:
@@ -515,6 +516,11 @@ class Shell(Expander):
         self.note(say.endless_loop(), place)
         self.ended = place
         raise Exit(None)
+
+    def _settled(self, question: Place | None, *, until: bool) -> bool | None:
+        """Whether a loop goes round once more, where its condition was answered from outside."""
+        answer = None if question is None else self.asked(question)
+        return None if answer is None else answer != until
 
     def _rejoined(self, states: list[State], place: Place) -> State:
         """One of the states in which a loop goes on or ends."""

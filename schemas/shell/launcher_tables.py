@@ -136,8 +136,7 @@ WRAPPERS: dict[str, Wrapper] = {
 SSH = Wrapper(_letters("BbcDEeFIiJLlmOoPpQRSWw"), 1)
 PSSH = Wrapper(
     _letters(
-        "hHlpoetOxXg",
-        "--hosts --host --user --par --outdir --errdir --timeout --options --extra-args --extra-arg",
+        "hHlpoetOxXg", "--hosts --host --user --par --outdir --errdir --timeout --options --extra-args --extra-arg"
     )
 )
 REMOTES: dict[str, Wrapper] = {
@@ -156,8 +155,7 @@ REMOTES: dict[str, Wrapper] = {
 }
 """What has the shells of other machines run a command."""
 XARGS = _letters(
-    "adEILnPs",
-    "--arg-file --delimiter --max-args --max-procs --max-chars --max-lines --replace --process-slot-var",
+    "adEILnPs", "--arg-file --delimiter --max-args --max-procs --max-chars --max-lines --replace --process-slot-var"
 )
 RUNNERS: dict[str, dict[str, int]] = dict.fromkeys(
     ("conda", "uv", "poetry", "pipenv", "pixi", "rye"), _letters("np", "--name --prefix --with --python --extra")

@@ -127,12 +127,14 @@ class _Start:
             self.follow(words[at:], course.past(words[:at]))
             return
         if words[0].known() is None:
-            course = course._replace(size=None)
-            if scripts:
-                at = scripts[0]
-                self._record(course.past(words[: at + 1]), shown(words[at].text()), words[at + 1 :])
-            elif any(word.known() in TRAINING_FLAGS for word in words):
-                self._record(course.past(words[:1]), None, words[1:])
+            self._unnamed(words, scripts[:1], course._replace(size=None))
+
+    def _unnamed(self, words: list[Field], script: list[int], course: Course) -> None:
+        """What a program that a variable names starts: a script among its words, or itself, by its flags."""
+        for at in script:
+            self._record(course.past(words[: at + 1]), shown(words[at].text()), words[at + 1 :])
+        if not script and any(word.known() in TRAINING_FLAGS for word in words):
+            self._record(course.past(words[:1]), None, words[1:])
 
     # What runs other programs; each says whether it is one with these words
 

@@ -8,16 +8,7 @@ from __future__ import annotations
 
 from ..light_typing import TYPE_CHECKING
 from .messages_compiled import say
-from .scanning import (
-    DOUBLE_ENDS,
-    PLAIN_ENDS,
-    binary_test,
-    blanks_end,
-    name_end,
-    redirection,
-    reserved_word,
-    run_end,
-)
+from .scanning import DOUBLE_ENDS, PLAIN_ENDS, binary_test, blanks_end, name_end, redirection, reserved_word, run_end
 from .syntax import (
     AndOr,
     Arithmetic,

@@ -33,13 +33,11 @@ def translated(parts: list[tuple[str, bool]], *, extended: bool = False, shortes
         char, quoted = flat[at]
         if quoted:
             out.append(_escaped(char))
-        elif extended and char in "?*+@!" and flat[at + 1 : at + 2] == [("(", False)]:
+        elif extended and _opens(flat, at):
             out.append(_opened(char, closers))
             at += 1
         elif closers and char in "|)":
-            if char == ")" and closers[-1] == _NEGATED and at + 1 < len(flat):
-                raise TooHardError
-            out.append("|" if char == "|" else closers.pop())
+            out.append("|" if char == "|" else _closed(closers, last=at + 1 == len(flat)))
         elif char == "*":
             out.extend([star] if out[-1:] != [star] else ())
         elif char == "[":
@@ -66,6 +64,10 @@ def _characters(parts: list[tuple[str, bool]]) -> list[tuple[str, bool]]:
     return flat
 
 
+def _opens(flat: list[tuple[str, bool]], at: int) -> bool:
+    return flat[at][0] in "?*+@!" and flat[at + 1 : at + 2] == [("(", False)]
+
+
 def _opened(char: str, closers: list[str]) -> str:
     """The beginning of `@(a|b)` and its like; `closers` takes its end."""
     if char != "!":
@@ -75,6 +77,13 @@ def _opened(char: str, closers: list[str]) -> str:
         raise TooHardError
     closers.append(_NEGATED)
     return "(?!(?:"
+
+
+def _closed(closers: list[str], *, last: bool) -> str:
+    """The end of the innermost group; behind `!(…)` nothing may follow."""
+    if closers[-1] == _NEGATED and not last:
+        raise TooHardError
+    return closers.pop()
 
 
 def _escaped(char: str) -> str:
@@ -87,7 +96,7 @@ class TooHardError(Exception):
 
 def _bracket(flat: list[tuple[str, bool]], at: int) -> tuple[str, int]:
     end = at + 1
-    negated = end < len(flat) and flat[end][0] in "!^" and not flat[end][1]
+    negated = flat[end : end + 1] in ([("!", False)], [("^", False)])
     if negated:
         end += 1
     first = end

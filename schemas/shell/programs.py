@@ -64,13 +64,17 @@ def _seq(arguments: list[str], _: str | None) -> Printed:
         return None
     if "\\" in separator or (equal and any(argument.startswith(("-", "0")) for argument in waiting)):
         return None
-    numbers = [int(argument) for argument in waiting]
-    first, step, last = numbers[0] if numbers[1:] else 1, numbers[1] if numbers[2:] else 1, numbers[-1]
+    first, step, last = _bounds([int(argument) for argument in waiting])
     if step == 0 or abs(last - first) // abs(step) > LONGEST_SEQUENCE:
         return None
-    width = max(len(str(first)), len(str(last))) if equal else 0
+    width = equal * max(len(str(first)), len(str(last)))
     listed = [str(number).zfill(width) for number in range(first, last + (1 if step > 0 else -1), step)]
     return (separator.join(listed) + "\n" if listed else ""), 0
+
+
+def _bounds(numbers: list[int]) -> tuple[int, int, int]:
+    """`seq LAST`, `seq FIRST LAST`, `seq FIRST STEP LAST`: the first, the step and the last."""
+    return numbers[0] if numbers[1:] else 1, numbers[1] if numbers[2:] else 1, numbers[-1]
 
 
 def _seq_options(arguments: list[str]) -> tuple[str, bool, list[str]]:
@@ -336,16 +340,15 @@ def _tr(arguments: list[str], given: str | None) -> Printed:
 
     if given is None or len(arguments) != 2:
         return None
-    delete = arguments[0] == "-d"
-    squeeze = arguments[0] == "-s"
-    if arguments[0].startswith("-") and not (delete or squeeze):
+    option = arguments[0] if arguments[0] in ("-d", "-s") else ""
+    if arguments[0].startswith("-") and not option:
         return None
-    first = _characters(arguments[1] if delete or squeeze else arguments[0])
+    first = _characters(arguments[1] if option else arguments[0])
     if first is None:
         return None
-    if delete:
+    if option == "-d":
         return "".join([char for char in given if char not in first]), 0
-    if squeeze:
+    if option == "-s":
         return re.sub("([" + re.escape(first) + r"])\1+", r"\1", given), 0
     second = _characters(arguments[1])
     if not second:

@@ -196,13 +196,9 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     span: Span | None = None
     lines = ", ".join(sorted(shell.questions.met, key=_line_order)[:10])
     said = say.no_launch()
-    # a script that was not read may be the one that starts the training
-    telling = [problem for problem in shell.problems if problem.kind.name == "endless-loop"]
-    telling += [problem for problem in shell.problems if problem.kind.name in _UNREAD]
-    if not telling and shell.ended is None and not shell.questions.met:
-        telling = shell.problems
-    if telling:
-        said, span = say.no_launch_problem(hint=telling[0].words()), telling[0].span
+    telling = _telling(shell)
+    if telling is not None:
+        said, span = say.no_launch_problem(hint=telling.words()), telling.span
     elif shell.ended is not None:
         span = shell.ended.span(source.name)
         line = span.line if span else 0
@@ -211,6 +207,16 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
     elif shell.questions.met:
         said = say.no_launch_open(lines=lines)
     raise UnreadableError(finding(said, source.name, span))
+
+
+def _telling(shell: Shell) -> Diagnostic | None:
+    """The problem that may be why no launch was found: a script that was not read may be the one that starts it."""
+    problems = shell.problems
+    telling = [problem for problem in problems if problem.kind.name == "endless-loop"]
+    telling += [problem for problem in problems if problem.kind.name in _UNREAD]
+    if not telling and shell.ended is None and not shell.questions.met:
+        telling = problems
+    return telling[0] if telling else None
 
 
 def _line_order(question: str) -> tuple[bool, int, str]:

@@ -311,36 +311,44 @@ class Variables(Session):
         self, name: str, value: Text, key: int | str | None, *, place: Place, append: bool = False, export: bool = False
     ) -> None:
         """Gives a variable, or one element of an array, a value."""
-        target = self._target(name, place)
-        if target is None:
+        destination = self._destination(name, key, place)
+        if destination is None:
             return
-        if target[1] is not None:
-            key = self.key(target[0], target[1])
-            if key is None:
-                self.forget(target[0], place)
-                return
-        name = target[0]
+        name, key = destination
         old = self.state.variables.get(name) or Variable()
         if old.readonly:
             return
-        size = sum([len(piece.text) for piece in value])
-        self.spend(len(value) // 8 + size // 512)
-        if size > LONGEST_TEXT:
-            raise ExhaustedError
-        if old.integer or old.case:
-            value = self._as_declared(old, value, place)
+        self._weigh(value)
+        value = self._as_declared(old, value, place)
         if key is None and old.items is not None:
             key = old.first_key()
         if key is not None:
             self._assign_item(name, old, key, value, place, append=append)
             return
         if append and old.value:
-            value = self._as_integer_sum(old.value, value, place) if old.integer else (*old.value, *value)
+            value = self._appended(old.value, value, place, integer=old.integer)
             self.spend(len(value) // 8)
         self.state.variables[name] = Variable(
             value, None, False, old.exported or export or "allexport" in self.state.options, old.integer, False,
             old.case, old.reference, place, self.not_given or (old.own if append else None),
         )  # fmt: skip
+
+    def _destination(self, name: str, key: int | str | None, place: Place) -> tuple[str, int | str | None] | None:
+        """The variable that a name stands for, and its element; None where a reference leads nowhere."""
+        target = self._target(name, place)
+        if target is None or target[1] is None:
+            return None if target is None else (target[0], key)
+        named = self.key(target[0], target[1])
+        if named is None:
+            self.forget(target[0], place)
+            return None
+        return target[0], named
+
+    def _weigh(self, value: Text) -> None:
+        size = sum([len(piece.text) for piece in value])
+        self.spend(len(value) // 8 + size // 512)
+        if size > LONGEST_TEXT:
+            raise ExhaustedError
 
     def _assign_item(
         self, name: str, old: Variable, key: int | str, value: Text, place: Place, *, append: bool
@@ -350,11 +358,14 @@ class Variables(Session):
         self.spend(len(items) // 16)
         self.state.variables[name] = old._replace(value=None, items=items, place=place, own=self.not_given or old.own)
 
+    def _appended(self, held: Text, value: Text, place: Place, *, integer: bool) -> Text:
+        return self._as_integer_sum(held, value, place) if integer else (*held, *value)
+
     def _as_declared(self, variable: Variable, value: Text, place: Place) -> Text:
         """A value as `declare -i`, `-u` and `-l` make it."""
         if variable.integer:
             return self._as_integer(value, place)
-        string = known(value)
+        string = known(value) if variable.case else None
         return value if string is None else plain(string.upper() if variable.case == "u" else string.lower(), place)
 
     def _as_integer(self, value: Text, place: Place) -> Text:

@@ -289,6 +289,7 @@ COMMANDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("line", COMMANDS)
 @settings(quick, max_examples=6)
 @given(name=names, value=in_files, comment=in_files)

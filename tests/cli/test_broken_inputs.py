@@ -126,6 +126,7 @@ PLACES = [
 ]  # fmt: skip
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("line", PLACES)
 @pytest.mark.parametrize("folder", ["中 文 目录", "a'b\"c $d", "-x", os.fsdecode(b"latin \xe9")])
 def test_odd_names(accmap, bench: Path, line: str, folder: str) -> None:
@@ -155,6 +156,7 @@ DIRECTORIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("line", DIRECTORIES)
 def test_folders_for_files_and_files_for_folders(accmap, bench: Path, line: str) -> None:
     before = sorted(path.relative_to(bench).as_posix() for path in bench.rglob("*"))

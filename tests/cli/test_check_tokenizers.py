@@ -107,6 +107,7 @@ def rows(answer: dict[str, Any]) -> dict[str, bool]:
     return {row["what"]: row["same"] for row in answer["rows"]}
 
 
+@pytest.mark.long
 def test_three_kinds_agree_with_themselves_and_with_their_own_classes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,6 +134,7 @@ def test_three_kinds_agree_with_themselves_and_with_their_own_classes(
     assert open_tokenizer(str(spm)).special == {"unk_token": 0, "bos_token": 1, "eos_token": 2}
 
 
+@pytest.mark.long
 def test_what_differs_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plain = gpt2(tmp_path / "gpt2")
     one = fast(tmp_path / "one", plain, chat_template="<{{ a }}>\nuser", eos_token="<|endoftext|>")

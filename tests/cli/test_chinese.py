@@ -159,6 +159,7 @@ OWN = [
 ]
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize(("line", "said"), OWN, ids=[line for line, _ in OWN])
 def test_each_command_s_own_refusals(
     accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str
@@ -193,6 +194,7 @@ def test_each_command_s_own_refusals(
     assert said in answer.err
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("name", ["", "dump", "check", *ALL_COMMANDS])
 def test_help_has_no_english_left(accmap, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("ACCMAP_LANG", "zh")
@@ -209,6 +211,7 @@ def test_help_in_the_language_of_the_line(accmap, line: str) -> None:
     assert answer.out.startswith("用法：accmap")
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("name", ALL_COMMANDS)
 def test_the_usage_line_is_the_table_s(accmap, name: str) -> None:
     page = accmap(*name.split(), "--help").out.splitlines()

@@ -36,6 +36,7 @@ def script(flags: str) -> str:
     return "\n".join([*PLAIN[:at], f"    {flags}", *PLAIN[at:]])
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("name", EQUAL)
 def test_an_equal_schedule_is_written(accmap, tmp_path: Path, name: str) -> None:
     answer = accmap("convert", "run.sh", "-o", "run.yaml", "--report", "r.json", files={"run.sh": script(EQUAL[name])})

@@ -25,6 +25,7 @@ def test_no_words_at_all_print_the_commands(accmap) -> None:
     assert all(name.split()[0] in answer.out for name in ALL_COMMANDS)
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("name", ALL_COMMANDS)
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_help_of_every_command_in_both_languages(accmap, name: str, language: str) -> None:

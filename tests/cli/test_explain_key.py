@@ -38,6 +38,7 @@ def _state(states: tuple, version: str, model: str | None = None):
     return found[0]
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("line", GUIDE)
 def test_every_name_of_the_guide_is_explained_by_its_row(line: str) -> None:
     for name in GUIDE[line]:

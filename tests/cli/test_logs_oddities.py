@@ -35,6 +35,7 @@ def test_the_dash_of_older_forks(accmap) -> None:
     assert answer.code == 0, answer.out
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -17,6 +17,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MANY_DIGITS = "1" + "0" * 400
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize(
     ("key", "value", "example"),
     [

@@ -43,6 +43,7 @@ def test_a_part_that_is_not_as_its_schema_says_is_found_each_time(accmap, held, 
             held(LINES[name], json.dumps(answer), tmp_path)
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize(
     "name", [*sorted(OUTPUTS), "megatron", pytest.param("mindformers", marks=pytest.mark.slow), "recipe"]
 )

@@ -60,6 +60,7 @@ def test_every_stage_has_its_files(written: Path) -> None:
     assert str(written) not in (written / "book" / "1-configuration" / "README.md").read_text("utf-8")
 
 
+@pytest.mark.long
 def test_status_judges_what_is_there(accmap, book: Path) -> None:
     first = accmap("playbook", "status", str(book), "--format", "json")
     found = states(first.out)

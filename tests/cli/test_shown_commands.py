@@ -147,6 +147,7 @@ def is_slow(page: Path) -> bool:
     return "zh-CN" in page.name or page.name.startswith("playbook")
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize(
     "page",
     [

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("swift_cases.yaml").read_text("utf-8"))
+from accmap.schemas.house_yaml import house_yaml
+
+CASES: list[dict[str, Any]] = house_yaml(Path(__file__).with_name("swift_cases.yaml").read_text("utf-8"))
 MODEL = {
     "model_type": "qwen3",
     "hidden_size": 64,
@@ -27,6 +28,7 @@ RUN = (
 )
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_what_its_options_say(accmap, case: dict[str, Any]) -> None:
     answer = accmap(

@@ -110,6 +110,7 @@ def test_s4_standard_input_is_an_input_too(tmp_path: Path, given: str) -> None:
 FORMS = ["text", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "azure", "markdown", "csv"]
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_s4_a_report_replaces_a_report_and_nothing_else(accmap, tmp_path: Path, form: str, language: str) -> None:

@@ -16,6 +16,7 @@ PAIRS = sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir())
 FILES = [f"{pair}/{name}" for pair in PAIRS for name in ("megatron.sh", "mindformers.yaml")]
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("file", FILES)
 def test_the_recipe_of_every_example(accmap, file: str) -> None:
     answer = accmap("recipe", str(EXAMPLES / file), "--format", "json")
@@ -27,6 +28,7 @@ def test_the_recipe_of_every_example(accmap, file: str) -> None:
     assert "model.num_layers" in page.out
 
 
+@pytest.mark.table(2)
 @pytest.mark.parametrize("file", FILES)
 def test_every_written_key_of_an_example_is_in_the_report(accmap, tmp_path: Path, file: str) -> None:
     source = str(EXAMPLES / file)

@@ -63,6 +63,7 @@ def test_the_json_follows_its_schema(accmap: Callable[..., Any], files: Any, tmp
     assert all(os.path.getsize(tmp_path / "out" / file["path"]) == file["size"] for file in told["files"])
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize(
     ("words", "told"),
     [

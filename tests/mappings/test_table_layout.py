@@ -27,6 +27,7 @@ def tool() -> Any:
 LAYOUT = tool()
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("path", TABLES, ids=[path.name for path in TABLES])
 def test_a_table_is_laid_out(path: Path) -> None:
     text = path.read_text("utf-8")

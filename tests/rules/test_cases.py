@@ -60,6 +60,7 @@ def lint(files: dict[str, Path], capsys: pytest.CaptureFixture[str], *arguments:
     return json.loads(capsys.readouterr().out)["diagnostics"]
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_case(case: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = pair_of(case, tmp_path)

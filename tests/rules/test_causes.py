@@ -27,6 +27,7 @@ def named(entry: dict[str, Any]) -> tuple[str, str]:
     return entry["code"], f"{entry['code']} {fields[0]}" if len(fields) == 1 else entry["code"]
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("case", CASES, ids=[case["about"] for case in CASES])
 def test_what_follows_hangs_on_its_cause(
     case: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]

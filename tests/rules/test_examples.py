@@ -89,6 +89,7 @@ def said_codes(words: list[str]) -> set[str]:
     return found | set(re.findall(r'"code": ?"([A-Z]{3}\d{3})"', out.getvalue()))
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("code", sorted(CASES))
 def test_the_example_is_found(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

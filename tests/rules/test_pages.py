@@ -12,6 +12,7 @@ from accmap.rules.source_links import link_of
 PARTS = ("what", "why", "example", "instead", "source")
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("code", sorted(every_page()))
 def test_page(code: str) -> None:
     for place, language in enumerate(("en", "zh")):

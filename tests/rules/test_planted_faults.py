@@ -93,6 +93,7 @@ def called(entry: tuple[str, str | None, str | None]) -> str:
     return "-".join(part for part in entry if part)
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("which", PAIRS, ids=called)
 def test_an_equal_pair_has_no_error_and_no_warning(which: tuple[str, str | None, str | None]) -> None:
     texts, settings = pair(*which)

@@ -126,6 +126,7 @@ USES = {
 }
 
 
+@pytest.mark.long
 def test_the_type_checker_knows_every_message_and_placeholder(tmp_path: Path) -> None:
     said(tmp_path, WRITTEN)
     settings = {"include": ["."], "exclude": ["**/*_compiled.py*"], "extraPaths": [".", str(ROOT / ".typing")]}

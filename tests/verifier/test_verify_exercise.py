@@ -29,6 +29,7 @@ def configs(pair: dict[str, Any], folder: Path) -> tuple[Config, Config]:
     return read_config(str(script)), read_config(str(written))
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("name", TABLE["faults"])
 def test_the_planted_field_is_among_those_that_differ(name: str, tmp_path: Path) -> None:
     pair = TABLE["faults"][name]

@@ -67,6 +67,7 @@ def left(pair: dict[str, Any], folder: Path, stage: str = "all") -> dict[str, di
     return {entry["field"]: entry for entry in unexercised(configs, findings_of(configs, sources), stage)}
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("name", LEFT)
 def test_what_was_not_run_is_named_with_both_values(name: str, tmp_path: Path) -> None:
     change, field, values = LEFT[name]

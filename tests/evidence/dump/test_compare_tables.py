@@ -144,6 +144,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.table(8)
 @pytest.mark.procedure("proc.dump.msprobe_compare")
 @pytest.mark.procedure("proc.dump.first_divergence")
 @pytest.mark.parametrize("fault", FAULTS)

@@ -62,6 +62,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path
     return made
 
 
+@pytest.mark.table(6)
 @pytest.mark.procedure("proc.dump.first_divergence")
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("frameworks", [("pytorch", "pytorch"), ("pytorch", "mindspore"), ("mindspore", "pytorch")])
@@ -124,6 +125,7 @@ def test_an_error_that_grows_is_called_gradual(tmp_path: Path) -> None:
     assert not fault.gradual
 
 
+@pytest.mark.table(2)
 @pytest.mark.parametrize(
     ("prefix", "names"),
     [
@@ -242,6 +244,7 @@ def keep(folder: Path, share: float) -> None:
     path.write_text(json.dumps(written))
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("frameworks", [("pytorch", "pytorch"), ("pytorch", "mindspore"), ("mindspore", "pytorch")])
 @pytest.mark.parametrize("share", [0.33, 0.5, 0.8])
 def test_a_dump_that_was_cut_has_gaps(frameworks: tuple[str, str], share: float, tmp_path: Path) -> None:
@@ -385,6 +388,7 @@ def test_a_nan_is_named_where_it_appears_first(tmp_path: Path) -> None:
     assert found(compared(a, b)) == ("decoder.layers.1.mlp.linear_fc1", "forward", "overflow")
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_settings_behind_a_divergence_are_fields_of_the_recipe(fault: str, tmp_path: Path) -> None:
     a, b = run(tmp_path / "a", fault=fault), run(tmp_path / "b")

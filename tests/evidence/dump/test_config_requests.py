@@ -39,6 +39,7 @@ def planned(case: dict[str, Any], folder: Path) -> Plan:
     return plan(subject, request_of(case.get("request", {})), str(folder / "dump"))
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_a_wish(case: dict[str, Any], tmp_path: Path) -> None:
     found = planned(case, tmp_path)

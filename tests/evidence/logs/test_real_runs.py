@@ -42,12 +42,14 @@ def judged(experiment: Experiment, a: str, b: str, grounds: Grounds = Grounds())
     return compare(run(a), run(b), experiment, grounds=grounds)
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize(("experiment", "a", "b"), TABLE["clean"], ids=" ".join)
 def test_equal_runs_pass(experiment: Experiment, a: str, b: str) -> None:
     found = judged(experiment, a, b)
     assert found.verdict.answer == "match", found.verdict.said.text()
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize(("fault", "experiment", "a", "b", "by"), PLANTED, ids=lambda value: str(value))
 def test_a_planted_fault_is_found_or_left_open(fault: str, experiment: Experiment, a: str, b: str, by: str) -> None:
     # As many steps as there are count as enough, so that a fault is not left open for its length alone.

@@ -79,6 +79,7 @@ def test_odd_names_are_not_dropped() -> None:
     assert [entry.name for entry in read_lists(SourceText("infer.log", log))] == ["0.attention.w", "a[1].b", "x:y"]
 
 
+@pytest.mark.long
 def test_long_lists_take_no_long_time() -> None:
     import time
 

@@ -132,6 +132,7 @@ def test_missing_left_over_misshapen_and_broken(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("side", ["megatron", "mindformers"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_checkpoint_against_its_configuration(side: str, family: str, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ def one_file(folder: Path) -> dict[str, Any]:
     return read_safetensors(folder / "model-00001-of-00001.safetensors")
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("form", ["torch", "torch_dist"])
 def test_megatron_to_mindformers(family: str, form: str, tmp_path: Path) -> None:
@@ -91,6 +92,7 @@ def test_a_distributed_checkpoint_of_single_parameters(tmp_path: Path) -> None:
     same(one_file(tmp_path / "out"), expected(config, found))
 
 
+@pytest.mark.table(6)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("implementation", ["local", "transformer_engine"])
 @pytest.mark.parametrize("ranks", [Ranks(), Ranks(tensor=2), Ranks(pipeline=2), Ranks(2, 2, 2), Ranks(expert=4)])

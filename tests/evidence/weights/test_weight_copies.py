@@ -54,6 +54,7 @@ def checked(place: Path, configs: list[Any]) -> Check:
 FOUR = {"megatron": {"num-layers": 4}, "model": {"num_hidden_layers": 4}}
 
 
+@pytest.mark.table(2)
 @pytest.mark.parametrize(
     ("family", "ranks", "where", "written", "name"),
     [

@@ -70,6 +70,7 @@ class Written:
         return {name: entry.get("size") for name, entry in entries.items()}
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("implementation", ["local", "transformer_engine"])
 @pytest.mark.parametrize("family", [*FAMILIES, "further"])
 def test_read_back_bit_for_bit(family: str, implementation: str, tmp_path: Path) -> None:

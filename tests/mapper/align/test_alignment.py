@@ -137,6 +137,7 @@ def test_both_files_say_the_same(step: int | None) -> None:
         assert recipe.value("model.padded_vocab_size") == 32256
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("name", ["qwen3_dense", "qwen3_moe", "deepseek_v3"])
 @pytest.mark.parametrize("file", ["megatron.sh", "mindformers.yaml"])
 @pytest.mark.parametrize("step", [None, 0, 5])
@@ -163,6 +164,7 @@ ONE_SIDED_BASE = (
 )
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("words", ONE_SIDED)
 def test_an_aligned_pair_has_nothing_that_one_side_cannot_do(words: str) -> None:
     field, spelt = ONE_SIDED[words]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from accmap.mapper.differences import differences
 from accmap.mapper.recipe.reading import recipe_of
@@ -20,13 +19,14 @@ from accmap.mapper.translate.translation import translate
 from accmap.mapper.translate.writing import text_of
 from accmap.mappings.huggingface_compiled import FIELDS, WRITTEN
 from accmap.schemas.config import Config, ReadOptions
+from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.rows import UndecidedError
 from accmap.schemas.source import SourceText
 
 HERE = Path(__file__).parent
-CASES: dict[str, dict[str, Any]] = yaml.safe_load((HERE / "models.yaml").read_text("utf-8"))["cases"]
-EXPECTED: dict[str, dict[str, Any]] = yaml.safe_load((HERE / "written.yaml").read_text("utf-8"))
+CASES: dict[str, dict[str, Any]] = house_yaml((HERE / "models.yaml").read_text("utf-8"))["cases"]
+EXPECTED: dict[str, dict[str, Any]] = house_yaml((HERE / "written.yaml").read_text("utf-8"))
 RUNS: list[dict[str, Any]] = EXPECTED["runs"]  # type: ignore[assignment]
 
 
@@ -43,6 +43,7 @@ def parted_of(model: Config, keys: dict[str, object]) -> set[str]:
     return {str(one.field) for one in rows if one.field and one.status == "different" and one.impact == "numerics"}
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("name", CASES)
 def test_a_model_comes_back_from_a_script_of_it(name: str) -> None:
     model = read("config.json", json.dumps({**CASES[name], "transformers_version": "4.57.1"}))

@@ -95,6 +95,7 @@ SIDES = [
 ]
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize(("row", "side", "name"), SIDES)
 def test_laws(row: Any, side: Any, name: str) -> None:
     lens = LENSES[side.lens]

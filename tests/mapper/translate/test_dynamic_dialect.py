@@ -60,6 +60,7 @@ def translated(case: dict[str, Any], version: str) -> Translation:
     return translate(source(case), "mindformers", version, "dynamic")
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_recorded_versions_accept_it(case: dict[str, Any], version: str) -> None:

@@ -63,6 +63,7 @@ def quoted(arguments: str) -> str:
     return " ".join(f"'{word}'" if "|" in word and "'" not in word else word for word in arguments.split())
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_case(case: dict[str, Any]) -> None:
     config = source(case)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 import accmap
 from accmap.cli.lean import main
@@ -19,6 +18,7 @@ from accmap.mapper.translate import mindformers_file, read_back
 from accmap.mapper.translate.translation import translate, translate_recipe
 from accmap.mapper.translate.update import update
 from accmap.schemas.config import ReadOptions
+from accmap.schemas.house_yaml import house_yaml
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from accmap.mapper.translate.target import Translation
     from accmap.schemas.config import Config
 
-CASES = yaml.safe_load(Path(__file__).with_name("cases").joinpath("read_back.yaml").read_text("utf-8"))
+CASES = house_yaml(Path(__file__).with_name("cases").joinpath("read_back.yaml").read_text("utf-8"))
 EXAMPLE = Path(__file__).parents[3] / "examples" / "qwen3_dense"
 SCRIPT, YAML = EXAMPLE / "megatron.sh", EXAMPLE / "mindformers.yaml"
 

@@ -65,6 +65,7 @@ def written(translation: Translation) -> dict[str, Any]:
     return leaves
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_case(case: dict[str, Any]) -> None:
     config = script(case["arguments"], without=case.get("without", ()))
@@ -141,6 +142,7 @@ def _plain(node: Any) -> Any:
     return task(node)
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("target", [("1.9", "static"), ("2.1", "dynamic")])
 @pytest.mark.parametrize("version", ["0.12", "0.16"])
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
@@ -163,6 +165,7 @@ def test_there_and_back(case: dict[str, Any], version: str, target: tuple[str, s
 SHIPPED = sorted((Path(__file__).parents[3] / "examples").glob("*/mindformers*.yaml"))
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("version", ["0.12", "0.16"])
 @pytest.mark.parametrize("path", SHIPPED, ids=[f"{path.parent.name}/{path.name}" for path in SHIPPED])
 def test_shipped_files_there_and_back(path: Path, version: str) -> None:
@@ -184,6 +187,7 @@ def test_shipped_files_there_and_back(path: Path, version: str) -> None:
             assert (again.value(row.field) or None) == wanted, row.field
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("target", [("1.7", "static"), ("1.9", "static"), ("2.1", "dynamic")])
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_exact_is_equal(case: dict[str, Any], target: tuple[str, str]) -> None:

@@ -87,6 +87,7 @@ def check_case(case: dict[str, Any], name: str, translation: Translation) -> Non
     assert still_different(name, found, translation) == set()
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("case", CASES["yaml"], ids=lambda case: case["name"])
 def test_a_yaml(case: dict[str, Any]) -> None:
     check_case(case, "target.yaml", from_megatron(case["arguments"]))
@@ -99,6 +100,7 @@ def test_a_script(case: dict[str, Any]) -> None:
     assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_an_example_is_brought_to_another(source: str, target: str) -> None:
     translation = translate(read_config(str(EXAMPLES / source)))
@@ -111,6 +113,7 @@ def test_an_example_is_brought_to_another(source: str, target: str) -> None:
     assert all(comment in found.text for comment in comments)
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize(("target", "source"), PAIRS)
 def test_a_script_is_brought_to_another(target: str, source: str) -> None:
     translation = translate(read_config(str(EXAMPLES / source)))

@@ -32,6 +32,7 @@ def test_every_argument_means_something_or_has_a_reason(name: str) -> None:
     )
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("name", known_dialects())
 def test_what_a_dialect_names_there_is(name: str) -> None:
     dialect = dialect_named(name)

@@ -56,6 +56,7 @@ def measured() -> list[Any]:
     ]
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize(("case", "group", "version"), measured())
 def test_equals_the_real_validation(case: dict[str, Any], group: dict[str, Any], version: str) -> None:
     config = read(case["arguments"], version, world_size=case["world_size"], env=case.get("env"))
@@ -112,6 +113,7 @@ def test_a_refused_requirement_says_condition_and_values() -> None:
     assert config.value("ffn_hidden_size") == 512
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(
     ("flags", "refused"), [("--swiglu --squared-relu", True), ("--swiglu", False), ("--squared-relu", False)]

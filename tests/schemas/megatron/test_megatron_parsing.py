@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -80,13 +81,15 @@ def _keywords(fact: ArgumentFact, version: str) -> dict[str, Any]:
     return {"nargs": fact.nargs, "type": type_of, "choices": fact.choices, "default": fact.default}
 
 
-PARSERS = {version: real_parser(catalog(version)) for version in VERSIONS}
+@cache
+def parser_of(version: str) -> argparse.ArgumentParser:
+    return real_parser(catalog(version))
 
 
 def outcome(version: str, texts: list[str]) -> dict[str, Any] | None:
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         try:
-            return vars(PARSERS[version].parse_args(texts))
+            return vars(parser_of(version).parse_args(texts))
         except SystemExit:
             return None
 

@@ -36,6 +36,7 @@ def test_the_json_schema_is_valid_and_documented(dialect: Dialect, version: str)
             assert field.get("description"), f"{name}.{key}"
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_case(case: dict[str, Any]) -> None:
     built = model(case["dialect"], case["version"])

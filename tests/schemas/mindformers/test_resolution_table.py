@@ -48,6 +48,7 @@ def test_a_sound_table_is_made(tmp_path: Path) -> None:
     assert "v['hidden_size'] // v['num_attention_heads']" in text
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize(
     ("right", "wrong", "line"),
     [

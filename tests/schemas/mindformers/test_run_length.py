@@ -66,6 +66,7 @@ def read(case: dict[str, Any], version: str, *, settled: bool = True) -> Config:
     return mindformers_config(SourceText("run.yaml", text_of(case)), options, read_text)
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize(("case", "version"), PAIRS, ids=[f"{case['name']}-{version}" for case, version in PAIRS])
 def test_the_length_settles_what_stands_for_it(case: dict[str, Any], version: str) -> None:
     config = read(case, version)
@@ -82,6 +83,7 @@ def test_the_length_settles_what_stands_for_it(case: dict[str, Any], version: st
     assert not open_because(config, recipe_of(config))
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize(("case", "version"), PAIRS, ids=[f"{case['name']}-{version}" for case, version in PAIRS])
 def test_without_it_nothing_is_guessed(case: dict[str, Any], version: str) -> None:
     if case.get("refused"):

@@ -65,6 +65,7 @@ def names(config: Config) -> list[str]:
     return [problem.kind.name for problem in config.problems]
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize(
     ("case", "version"),
     [(case, version) for case in CASES for version in case["versions"]],

@@ -91,6 +91,7 @@ NUMBERS = (
 )  # fmt: skip
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize("text", NUMBERS, ids=[text[:40] for text in NUMBERS])
 def test_numbers_of_any_length_and_any_script(text: str) -> None:
     started = time.process_time()

@@ -86,6 +86,7 @@ def test_read_as_bash_starts_them(case: dict, tmp_path: Path, monkeypatch: pytes
     assert all(argument.resolved for launch in reading.launches for argument in launch.arguments)
 
 
+@pytest.mark.table(3)
 @pytest.mark.skipif(BASH is None, reason="needs bash")
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_expectations_are_bash_s_own(case: dict, tmp_path: Path) -> None:
@@ -115,6 +116,7 @@ def loops(choose: random.Random, depth: int, names: list[str]) -> str:
     return f"{name}=0; until (({name} >= 2)); do (({name}+=1)); {body}; done"
 
 
+@pytest.mark.table(5)
 @pytest.mark.skipif(BASH is None, reason="needs bash")
 @pytest.mark.parametrize("seed", range(60))
 def test_random_sweeps(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
