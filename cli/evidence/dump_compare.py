@@ -241,14 +241,24 @@ def _unseen(parts: Sequence[dict[str, Any]]) -> list[Unseen]:
         if part["compared"]["checksums"]:
             said = say.checksums_apart(count=part["compared"]["checksums"])
             found.append(Unseen(place or "dump", *said.both()))
+        if part["compared"]["without_numbers"]:
+            said = say.tensors_without_numbers(count=part["compared"]["without_numbers"])
+            found.append(Unseen(place or "dump", *said.both()))
+        if alone := part["unmatched"]:
+            names = [f"{one['side'].upper()}: {one['unit']}.{one['place']}" for one in alone]
+            found.append(Unseen(place or "dump", *say.tensors_alone(count=len(names), names=listing(names)).both()))
         if part["unreadable"]:
             found.append(Unseen(place or "dump", "tensors that cannot be read", "有张量无法读取"))
     return found
 
 
 def _elsewhere(side: str, names: Sequence[str]) -> Unseen:
-    listed = ", ".join(names[:_MOST_NAMED]) + (f", … ({len(names)})" if len(names) > _MOST_NAMED else "")
-    return Unseen(listed, f"only dump {side.upper()} has it", f"仅 dump {side.upper()} 中有")
+    return Unseen(listing(names), f"only dump {side.upper()} has it", f"仅 dump {side.upper()} 中有")
+
+
+def listing(names: Sequence[str]) -> str:
+    """The first of some names, and how many there are."""
+    return ", ".join(names[:_MOST_NAMED]) + (f", … ({len(names)})" if len(names) > _MOST_NAMED else "")
 
 
 def _common(
@@ -327,6 +337,8 @@ def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]], langu
             "different": sum(tensor.agrees is False for tensor in tensors),
             "missing": sum(tensor.why == "missing" for tensor in tensors),
             "checksums": sum(tensor.why == "rounding" for tensor in tensors),
+            "without_numbers": found.without_numbers,
+            "unmatched": len(found.alone),
         },
         "first_divergence": _divergence_json(
             found.divergence, found.a.level, found.a.content, (found.a.step, found.a.rank), configs, language
@@ -335,6 +347,7 @@ def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]], langu
         "only_a": [unit.name for unit in found.only_a],
         "only_b": [unit.name for unit in found.only_b],
         "gaps": [gap._asdict() for gap in found.gaps],
+        "unmatched": [tensor._asdict() for tensor in found.alone],
         "unreadable": [tensor.unreadable.message(language) for tensor in found.unreadable if tensor.unreadable],
         "notes": _said((*found.a.notes, *found.b.notes), language),
     }
@@ -370,12 +383,15 @@ def _table_json(found: Table, configs: list[tuple[Config, Any]], language: Langu
             "different": sum(tensor.agrees is False for tensor in tensors),
             "missing": sum(tensor.why == "missing" for tensor in tensors),
             "checksums": sum(tensor.why == "rounding" for tensor in tensors),
+            "without_numbers": found.without_numbers,
+            "unmatched": len(found.alone),
         },
         "first_divergence": _divergence_json(found.divergence, level, content, (None, None), configs, language),
         "units": [_unit_json(unit) for unit in found.units],
         "only_a": list(found.only_a),
         "only_b": list(found.only_b),
         "gaps": [gap._asdict() for gap in found.gaps],
+        "unmatched": [tensor._asdict() for tensor in found.alone],
         "marked_by_msprobe": list(found.marked),
         "unreadable": [],
         "notes": [],
