@@ -49,7 +49,10 @@ def alone_of(units: Sequence[UnitResult], *, crossing: bool) -> Iterator[Alone]:
     """The tensors of compared pairs that one side alone has and that count."""
     heard = kinds_compared(units)
     for unit in units:
-        for side, own, places in (("a", unit.a, unit.only_a), ("b", unit.b, unit.only_b)):
+        sides: tuple[tuple[Literal["a", "b"], Unit, Sequence[str]], ...] = (
+            ("a", unit.a, unit.only_a), ("b", unit.b, unit.only_b),
+        )  # fmt: skip
+        for side, own, places in sides:
             if not places or unit.skipped:
                 continue
             known = {tensor.place: tensor for tensor in own.tensors}
