@@ -32,22 +32,23 @@ class Apart(NamedTuple):
 
 def iterations_apart(a: Run, b: Run, shift: int = 0) -> Iterator[Apart]:
     """The counts that both runs print and that differ."""
-    rows: dict[int, int] = {}
     together = not shift and a.steps == b.steps
     for name in _COUNTED:
-        if not (a.has(name) and b.has(name)):
+        if not (a.has(name) and b.has(name)) or (together and a.column(name) == b.column(name)):
             continue
-        ours, theirs = a.column(name), b.column(name)
-        if together and ours == theirs:
-            continue
-        rows = rows or {step - shift: row for row, step in enumerate(b.steps)}
-        found = [
-            (step, ours[row], theirs[other])
-            for row, step in enumerate(a.steps)
-            if (other := rows.get(step)) is not None
-            and ours[row] != theirs[other]
-            and ABSENT not in (ours[row], theirs[other])
-            and (name == GLOBAL_BATCH or a.windows[row] == b.windows[other])
-        ]
+        found = list(_different(name, a, b, shift))
         if found:
             yield Apart(name, len(found), *found[0])
+
+
+def _different(name: str, a: Run, b: Run, shift: int) -> Iterator[tuple[int, float, float]]:
+    """The common lines in which a count differs: step and both values."""
+    rows = {step - shift: row for row, step in enumerate(b.steps)}
+    ours, theirs = a.column(name), b.column(name)
+    for row, step in enumerate(a.steps):
+        other = rows.get(step)
+        if other is None or (name != GLOBAL_BATCH and a.windows[row] != b.windows[other]):
+            continue
+        one, two = ours[row], theirs[other]
+        if one != two and ABSENT not in (one, two):
+            yield step, one, two
