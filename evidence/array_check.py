@@ -147,7 +147,7 @@ def check_arrays(name: str, a: Any, b: Any, rules: Rules) -> ArrayCheck:
         reasons += [judged.why] if judged.why in ("nan", "infinite") else guide.failing
     elif not judged.agrees:
         reasons.append(judged.why)
-    verdict: Verdict = "different" if reasons else "close" if counted.unequal else "equal"
+    verdict: Verdict = "different" if reasons else "equal" if not counted.unequal and _same_bits(a, b) else "close"
     first = values = None
     if verdict == "different" and counted.unequal:
         first = first_beyond(a, b, allowed * max(measured.largest_a, measured.largest_b))
@@ -155,6 +155,18 @@ def check_arrays(name: str, a: Any, b: Any, rules: Rules) -> ArrayCheck:
     return blank._replace(
         verdict=verdict, reasons=tuple(reasons), measured=measured, guide=guide, first=first, first_values=values
     )
+
+
+def _same_bits(a: Any, b: Any) -> bool:
+    """Whether equal numbers are the same ones: +0.0 equals -0.0, and NaNs that are forgiven may have other bits."""
+    np = open_numpy()
+    for one, other, _start in blocks(a, b):
+        left, right = np.ascontiguousarray(one), np.ascontiguousarray(other)
+        if left.dtype != right.dtype:
+            left, right = wide(np, left), wide(np, right)
+        if (left.reshape(-1).view(np.uint8) != right.reshape(-1).view(np.uint8)).any():
+            return False
+    return True
 
 
 def _forgiven(a: Any, b: Any, measured: Measured) -> Measured:

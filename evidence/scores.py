@@ -213,17 +213,24 @@ def _parsed(path: str, text: str) -> dict[str, float]:
     if len(text) > _MOST_TEXT:
         raise _unreadable(path, say.characters_are_no_report_of(count=len(text)))
     found: dict[str, float] = {}
-    for name, score in _scores_of(path, text.strip()):
+    spelt: dict[str, str] = {}
+    for name, score, line in _scores_of(path, text.strip()):
+        before = found.get(spelt.setdefault(_plain(name), name), score)
+        if before != score and not (math.isnan(before) and math.isnan(score)):
+            # Which of the two is meant cannot be told: no answer may rest on either.
+            place = say.at_line(line=line) if line else verbatim("")
+            raise _unreadable(path, say.task_stands_twice(name=name, first=before, second=score, place=place))
         found[name] = score
         if len(found) > _MOST_SCORES:
             raise _unreadable(path, say.it_has_more_than_scores(most_scores=_MOST_SCORES))
     return found
 
 
-def _scores_of(path: str, stripped: str) -> Iterable[tuple[str, float]]:
+def _scores_of(path: str, stripped: str) -> Iterable[tuple[str, float, int | None]]:
+    """Name, score, and the line that it stands on where that is known."""
     alone = _number(stripped)
     if alone is not None:
-        return [(ALONE, alone)]
+        return [(ALONE, alone, None)]
     if stripped[0] in "{[" or path.lower().endswith(".json"):
         return _flat(_json(path, stripped))
     if path.lower().endswith((".yaml", ".yml")):
@@ -235,7 +242,9 @@ def _scores_of(path: str, stripped: str) -> Iterable[tuple[str, float]]:
 
 def _json(path: str, text: str) -> Any:
     try:
-        return parse_json(text.encode("utf-8", "surrogatepass"), 2)
+        return parse_json(text.encode("utf-8", "surrogatepass"), 2, _one_value_each)
+    except _TwoValuesError as error:
+        why = say.key_has_two_values(key=error.key, place=_place_of(text, error.key))
     except ValueError as error:
         place = verbatim(f" ({error})")
         if isinstance(error, json.JSONDecodeError):
@@ -250,20 +259,68 @@ def _yaml(path: str, text: str) -> Any:
     try:
         loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         refuse_deep(text, loader)
+        _refuse_repeated(text, loader)
         return yaml.load(text, loader)
+    except _TwoValuesError as error:
+        why = say.key_has_two_values(key=error.key, place=say.at_line(line=error.line))
+        raise _unreadable(path, why) from None
     except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
         first = str(error).splitlines()[0]
         why = say.yaml_unread(first=first)
     raise _unreadable(path, why)
 
 
-def _flat(written: Any) -> Iterator[tuple[str, float]]:
+class _TwoValuesError(ValueError):
+    """A key that stands twice in one mapping, with another value."""
+
+    def __init__(self, key: str, line: int = 0) -> None:
+        super().__init__(key)
+        self.key = key
+        self.line = line
+
+
+def _one_value_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found and found[key] != value:
+            raise _TwoValuesError(key)
+        found[key] = value
+    return found
+
+
+def _place_of(text: str, key: str) -> Words:
+    """The line of a key's second place, where it has two in the whole text."""
+    parts = text.split(json.dumps(key, ensure_ascii=False))
+    return say.at_line(line=1 + parts[0].count("\n") + parts[1].count("\n")) if len(parts) == 3 else verbatim("")
+
+
+def _refuse_repeated(text: str, loader: Any) -> None:
+    """_TwoValuesError where a mapping of a YAML text has a key twice: its last value alone would be read."""
+    import yaml
+
+    waiting: list[Any] = [yaml.compose(text, loader)]
+    seen: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+        elif isinstance(node, yaml.MappingNode):
+            keys: set[str] = set()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                    raise _TwoValuesError(key.value, key.start_mark.line + 1)
+                keys.add(key.value if isinstance(key, yaml.ScalarNode) else "")
+                waiting.append(value)
+
+
+def _flat(written: Any) -> Iterator[tuple[str, float, int | None]]:
     """Every score of a report by `task/metric`; the standard errors, counts and settings beside them are left."""
     if isinstance(written, dict) and isinstance(written.get("results"), dict):  # pyright: ignore[reportUnknownMemberType]
         written = written["results"]  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(written, list):
-        written = dict(_named_items(written))  # pyright: ignore[reportUnknownArgumentType]
-    yield from _leaves(written, "")  # pyright: ignore[reportUnknownArgumentType]
+    yield from ((name, score, None) for name, score in _leaves(written, ""))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _named_items(items: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -277,21 +334,26 @@ def _leaves(written: Any, path: str, depth: int = 0) -> Iterator[tuple[str, floa
         return
     if isinstance(written, dict):
         entries: dict[Any, Any] = written  # pyright: ignore[reportUnknownVariableType]
-        for key, value in entries.items():
-            name = re.sub(r",none$", "", str(key))
-            if not _ASIDE.search(name.lower()):
-                yield from _leaves(value, f"{path}/{name}" if path else name, depth + 1)
+        yield from _entries(entries.items(), path, depth)
     elif isinstance(written, list):
         listed: list[Any] = written  # pyright: ignore[reportUnknownVariableType]
-        if any(isinstance(item, dict) for item in listed):
-            yield from _leaves(dict(_named_items(listed)), path, depth + 1)
+        if not path or any(isinstance(item, dict) for item in listed):
+            yield from _entries(_named_items(listed), path, depth + 1)
     else:
         score = _number(written)
         if score is not None:
             yield path or ALONE, score
 
 
-def _table(path: str, text: str) -> Iterator[tuple[str, float]]:
+def _entries(entries: Iterable[tuple[Any, Any]], path: str, depth: int) -> Iterator[tuple[str, float]]:
+    """The scores of named values; a name may stand twice in a list."""
+    for key, value in entries:
+        name = re.sub(r",none$", "", str(key))
+        if not _ASIDE.search(name.lower()):
+            yield from _leaves(value, f"{path}/{name}" if path else name, depth + 1)
+
+
+def _table(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
     try:
         rows = [row for row in csv.reader(io.StringIO(text), strict=True) if any(cell.strip() for cell in row)]
     except csv.Error as error:
@@ -309,7 +371,7 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float]]:
         at = column if column is not None else _last_score(row, header)
         score = None if at is None else _number(row[at])
         if score is not None:
-            yield _named(row, header, names), score
+            yield _named(row, header, names), score, line
 
 
 def _named(row: Sequence[str], header: Sequence[str], names: int) -> str:
@@ -335,7 +397,7 @@ def _last_score(row: Sequence[str], header: Sequence[str]) -> int | None:
     return None
 
 
-def _lines(path: str, text: str) -> Iterator[tuple[str, float]]:
+def _lines(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -344,7 +406,7 @@ def _lines(path: str, text: str) -> Iterator[tuple[str, float]]:
         if found is None or score is None:
             text = repr(line.strip()[:60])
             raise _unreadable(path, say.line_is_no_name_score(number=number, text=text))
-        yield found["name"].strip(" |:="), score
+        yield found["name"].strip(" |:="), score, number
 
 
 def _unreadable(path: str, why: Words) -> UnreadableError:

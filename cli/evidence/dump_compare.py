@@ -225,17 +225,31 @@ def _unseen(parts: Sequence[dict[str, Any]]) -> list[Unseen]:
         apart = sum(unit["skipped"] == "operation" for unit in part["units"])
         if apart and not any(unit["level"] == "module" for unit in part["units"]):
             found.append(Unseen(place or "dump", *say.operations_apart(count=apart).both()))
-        if part["compared"]["checksums"]:
-            said = say.checksums_apart(count=part["compared"]["checksums"])
-            found.append(Unseen(place or "dump", *said.both()))
-        if part["unreadable"]:
-            found.append(Unseen(place or "dump", "tensors that cannot be read", "有张量无法读取"))
+        found += (Unseen(place or "dump", *said.both()) for said in _unseen_tensors(part))
     return found
 
 
+def _unseen_tensors(part: dict[str, Any]) -> Iterator[Words]:
+    """What is said of the tensors that were not compared."""
+    counted = part["compared"]
+    if counted["checksums"]:
+        yield say.checksums_apart(count=counted["checksums"])
+    if counted["without_numbers"]:
+        yield say.tensors_without_numbers(count=counted["without_numbers"])
+    if alone := part["unmatched"]:
+        names = [f"{one['side'].upper()}: {one['unit']}.{one['place']}" for one in alone]
+        yield say.tensors_alone(count=len(names), names=listing(names))
+    if part["unreadable"]:
+        yield say.tensors_unreadable()
+
+
 def _elsewhere(side: str, names: Sequence[str]) -> Unseen:
-    listed = ", ".join(names[:_MOST_NAMED]) + (f", … ({len(names)})" if len(names) > _MOST_NAMED else "")
-    return Unseen(listed, f"only dump {side.upper()} has it", f"仅 dump {side.upper()} 中有")
+    return Unseen(listing(names), f"only dump {side.upper()} has it", f"仅 dump {side.upper()} 中有")
+
+
+def listing(names: Sequence[str]) -> str:
+    """The first of some names, and how many there are."""
+    return ", ".join(names[:_MOST_NAMED]) + (f", … ({len(names)})" if len(names) > _MOST_NAMED else "")
 
 
 def _common(
@@ -302,19 +316,12 @@ def _table_answer(
 
 
 def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]], language: Language) -> dict[str, Any]:
-    tensors = found.tensors
     return {
         "step": found.a.step,
         "rank": found.a.rank,
         "a": _tree_json(found.a),
         "b": _tree_json(found.b),
-        "compared": {
-            "units": sum(unit.agrees is not None for unit in found.units),
-            "tensors": sum(tensor.agrees is not None for tensor in tensors),
-            "different": sum(tensor.agrees is False for tensor in tensors),
-            "missing": sum(tensor.why == "missing" for tensor in tensors),
-            "checksums": sum(tensor.why == "rounding" for tensor in tensors),
-        },
+        "compared": _counted(found),
         "first_divergence": _divergence_json(
             found.divergence, found.a.level, found.a.content, (found.a.step, found.a.rank), configs, language
         ),
@@ -322,8 +329,23 @@ def _comparison_json(found: Comparison, configs: list[tuple[Config, Any]], langu
         "only_a": [unit.name for unit in found.only_a],
         "only_b": [unit.name for unit in found.only_b],
         "gaps": [gap._asdict() for gap in found.gaps],
+        "unmatched": [tensor._asdict() for tensor in found.alone],
         "unreadable": [tensor.unreadable.message(language) for tensor in found.unreadable if tensor.unreadable],
         "notes": _said((*found.a.notes, *found.b.notes), language),
+    }
+
+
+def _counted(found: Comparison | Table) -> dict[str, int]:
+    """What was compared and what was not, in numbers."""
+    tensors = [tensor for unit in found.units for tensor in unit.tensors]
+    return {
+        "units": sum(unit.agrees is not None for unit in found.units),
+        "tensors": sum(tensor.agrees is not None for tensor in tensors),
+        "different": sum(tensor.agrees is False for tensor in tensors),
+        "missing": sum(tensor.why == "missing" for tensor in tensors),
+        "checksums": sum(tensor.why == "rounding" for tensor in tensors),
+        "without_numbers": found.without_numbers,
+        "unmatched": len(found.alone),
     }
 
 
@@ -351,18 +373,13 @@ def _table_json(found: Table, configs: list[tuple[Config, Any]], language: Langu
     return {
         "step": None,
         "rank": None,
-        "compared": {
-            "units": sum(unit.agrees is not None for unit in found.units),
-            "tensors": sum(tensor.agrees is not None for tensor in tensors),
-            "different": sum(tensor.agrees is False for tensor in tensors),
-            "missing": sum(tensor.why == "missing" for tensor in tensors),
-            "checksums": sum(tensor.why == "rounding" for tensor in tensors),
-        },
+        "compared": _counted(found),
         "first_divergence": _divergence_json(found.divergence, level, content, (None, None), configs, language),
         "units": [_unit_json(unit) for unit in found.units],
         "only_a": list(found.only_a),
         "only_b": list(found.only_b),
         "gaps": [gap._asdict() for gap in found.gaps],
+        "unmatched": [tensor._asdict() for tensor in found.alone],
         "marked_by_msprobe": list(found.marked),
         "unreadable": [],
         "notes": [],

@@ -31,6 +31,10 @@ _WORDS = {
         "not compared: {} tensors, which have neither elements nor the same kind of statistics on both sides",
         "未比较：{} 个张量，两侧既无元素，也无同类统计量",
     ),
+    "missing-inputs": (
+        "{} inputs have nothing to be compared by; what came of them was compared",
+        "{} 个输入没有可比较的内容；由其得到的结果已比较",
+    ),
     "places": ("A is step {}, rank {}; B is step {}, rank {}", "A 为 step {}、rank {}；B 为 step {}、rank {}"),
     "first": ("first divergence", "首个差异"),
     "before": ("before it", "其前"),
@@ -62,6 +66,7 @@ _WORDS = {
     "forward": ("forward", "前向"),
     "backward": ("backward", "反向"),
     "other-places": ("only in {side}, and not compared: {names}", "仅 {side} 有，未比较：{names}"),
+    "unmatched": ("tensors that one side alone has, not compared", "仅一侧有的张量，未比较"),
     "only_a": ("only in A", "仅 A 有"),
     "only_b": ("only in B", "仅 B 有"),
     "unreadable": ("cannot be read", "无法读取"),
@@ -146,13 +151,18 @@ def _part(part: Answer, word: Callable[[str], str], language: Language, *, every
     content = part["a"]["content"] if "a" in part else _content(part)
     lines = _where(part, word)
     lines.append("  " + word("compared").format(content=content, **part["compared"]))
-    if part["compared"]["missing"]:
-        lines.append("  " + word("missing").format(part["compared"]["missing"]))
+    counted = part["compared"]["without_numbers"]
+    if counted:
+        lines.append("  " + word("missing").format(counted))
+    if part["compared"]["missing"] > counted:
+        lines.append("  " + word("missing-inputs").format(part["compared"]["missing"] - counted))
     if everything:
         lines += [_unit_line(unit, colour) for unit in part["units"]]
     if part["first_divergence"] is not None:
         lines += _divergence(part["first_divergence"], word, language, colour)
     lines += _gaps(part["gaps"], word, everything=everything)
+    alone = [f"{one['side'].upper()}: {one['unit']}.{one['place']}" for one in part["unmatched"]]
+    lines += _listed(alone, word("unmatched"), word, everything=everything)
     for key in ("only_a", "only_b", "unreadable", "notes"):
         lines += _listed(part[key], word(key), word, everything=everything)
     lines += _listed(part.get("marked_by_msprobe", ()), word("marked"), word, everything=everything)

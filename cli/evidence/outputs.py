@@ -257,6 +257,14 @@ class DumpGapJson(Open):
     of: int
 
 
+class DumpAloneJson(Open):
+    """A tensor of a compared unit that one side alone has."""
+
+    side: Literal["a", "b"]
+    unit: str
+    place: str
+
+
 class DumpMergedJson(Open):
     """A place where some ranks part first."""
 
@@ -277,6 +285,7 @@ class DumpPartJson(Open):
     only_a: list[str]
     only_b: list[str]
     gaps: list[DumpGapJson]
+    unmatched: list[DumpAloneJson]
     unreadable: list[str]
     notes: list[str]
     tree: list[str] | None = None

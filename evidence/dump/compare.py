@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...schemas.diagnostic import UnreadableError, finding
 from .compare_divergence import Divergence, UnitResult, first_divergence
-from .compare_gaps import Gap, gaps_of
+from .compare_gaps import Alone, Gap, alone_of, gaps_of, without_numbers
 from .compare_names import FUSED_NORM_LINEAR, crosses, describe, graph_path, module_path, pair_units
 from .messages_compiled import say
 from .statistics import EXACT, Judge, TensorResult, compare_routed, compare_tensors
@@ -58,6 +58,9 @@ class Comparison(NamedTuple):
     divergence: Divergence | None
     judge: Judge
     gaps: tuple[Gap, ...] = ()
+    alone: tuple[Alone, ...] = ()
+    without_numbers: int = 0
+    """Tensors that count and that have nothing in common to be compared by."""
 
     @property
     def tensors(self) -> tuple[TensorResult, ...]:
@@ -116,7 +119,10 @@ def compare_trees(
         *gaps_of("a", a.units, paired.only_a, unit_path, crossing=crossing),
         *gaps_of("b", b.units, paired.only_b, unit_path, crossing=crossing),
     )
-    return Comparison(a, b, units, paired.only_a, paired.only_b, first_divergence(units), judge, missing)
+    return Comparison(
+        a, b, units, paired.only_a, paired.only_b, first_divergence(units), judge, missing,
+        tuple(alone_of(units, crossing=crossing)), without_numbers(units, crossing=crossing),
+    )  # fmt: skip
 
 
 def _skipped(one: Unit, other: Unit, path: str, *, crossing: bool) -> str:

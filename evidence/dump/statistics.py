@@ -43,7 +43,7 @@ class TensorResult(NamedTuple):
     how: str
     """`elements`, `statistics`, `checksum`, `value` or empty: what was compared."""
     why: str
-    """`equal`, `close`, `far`, `element`, `nan`, `infinite`, `shape`, `unreadable`, `missing`,
+    """`equal`, `close`, `far`, `element`, `nan`, `infinite`, `shape`, `unreadable`, `missing`, `empty`,
     `rounding` where only checksums of two frameworks are there, and they differ."""
     error: float | None = None
     """Relative distance of the elements, or the largest relative difference of the statistics."""
@@ -217,7 +217,7 @@ def _statistics(a: Tensor, b: Tensor, allowed: float, blank: TensorResult) -> Te
     pairs = list(zip(a.statistics[:4], b.statistics[:4], strict=True))
     known = [(one, other) for one, other in pairs if one is not None and other is not None]
     if not known:
-        return blank._replace(how="", why="missing")
+        return blank._replace(how="", why=_nothing_known(a, b))
     if not_finite := _not_finite(a, b):
         return blank._replace(agrees=False, why=not_finite)
     error = beyond = 0.0
@@ -232,6 +232,11 @@ def _statistics(a: Tensor, b: Tensor, allowed: float, blank: TensorResult) -> Te
     if beyond:
         return blank._replace(agrees=False, why="far", error=error)
     return blank._replace(agrees=True, why="equal" if error == 0 else "close", error=error)
+
+
+def _nothing_known(a: Tensor, b: Tensor) -> str:
+    """Why there are no statistics: there are no elements, or nothing was kept of them."""
+    return "empty" if all(0 in (side.shape or ()) for side in (a, b)) else "missing"
 
 
 def _not_finite(a: Tensor, b: Tensor) -> str:

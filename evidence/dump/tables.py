@@ -22,7 +22,7 @@ from ..arrays import TOLERANCES, coarser
 from ..json_members import Budget
 from .compare import unit_path
 from .compare_divergence import Divergence, UnitResult, first_divergence
-from .compare_gaps import Gap, gaps_of
+from .compare_gaps import Alone, Gap, alone_counts, gaps_of, kinds_compared, without_numbers
 from .messages_compiled import say
 from .places import lies_in
 from .records import Statistics, Tensor, Unit
@@ -69,6 +69,8 @@ class Table(NamedTuple):
     """Units that msprobe itself marked as an error."""
     only_b: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    alone: tuple[Alone, ...] = ()
+    without_numbers: int = 0
 
 
 class Failure(NamedTuple):
@@ -152,6 +154,7 @@ def _records(path: str, columns: Sequence[str], rows: Iterator[Sequence[str]]) -
 def _comparison(path: str, records: Iterable[Mapping[str, str]], judge: Judge) -> Table:
     units: dict[str, tuple[Unit, Unit, list[TensorResult]]] = {}
     only: tuple[list[str], list[str]] = ([], [])
+    beside: list[tuple[Alone, Tensor]] = []
     marked: list[str] = []
     for record in records:
         named, theirs = _named(record["NPU Name"]), _named(record["Bench Name"])
@@ -159,6 +162,7 @@ def _comparison(path: str, records: Iterable[Mapping[str, str]], judge: Judge) -
             for at, column in enumerate(("NPU Name", "Bench Name")):
                 if record[column] not in _NOTHING:
                     only[at].append(record[column])
+                    beside += _alone("ab"[at], record[column], record, column.partition(" ")[0])
             continue
         name, place = named
         if record.get("Result", record.get("Accuracy Reached or Not", "")).lower() in ("error", "different", "no"):
@@ -174,7 +178,36 @@ def _comparison(path: str, records: Iterable[Mapping[str, str]], judge: Judge) -
         *_gaps("b", [other for _, other, _ in units.values()], only[1]),
     )
     divergence = first_divergence(results)
-    return Table(path, results, tuple(only[0]), divergence, tuple(dict.fromkeys(marked)), tuple(only[1]), missing)
+    return Table(
+        path, results, tuple(only[0]), divergence, tuple(dict.fromkeys(marked)), tuple(only[1]), missing,
+        tuple(_that_count(beside, results)), without_numbers(results, crossing=_crosses(results)),
+    )  # fmt: skip
+
+
+def _crosses(units: Sequence[UnitResult]) -> bool:
+    """Whether the rows are of two frameworks, by how they name units (`Module`, `Cell`)."""
+    return any(unit.a.name.partition(".")[0] != unit.b.name.partition(".")[0] for unit in units)
+
+
+def _alone(side: str, name: str, record: Mapping[str, str], column: str) -> Iterator[tuple[Alone, Tensor]]:
+    """A row's tensor that has no partner."""
+    if found := _named(name):
+        place = found[1]
+        yield Alone("a" if side == "a" else "b", found[0], place), _tensor(place, _role(place), record, column)
+
+
+def _that_count(beside: Sequence[tuple[Alone, Tensor]], units: Sequence[UnitResult]) -> Iterator[Alone]:
+    """The tensors of matched units that one side alone has and that count."""
+    known = {("a", unit.a.name): unit for unit in units} | {("b", unit.b.name): unit for unit in units}
+    crossing, heard = _crosses(units), kinds_compared(units)
+    for one, tensor in beside:
+        unit = known.get((one.side, one.unit))
+        if unit is not None and alone_counts(unit, tensor, heard, crossing=crossing):
+            yield one
+
+
+def _role(place: str) -> Role:
+    return "input" if place.startswith("input") else "parameter" if place.startswith("param") else "output"
 
 
 def _gaps(side: Literal["a", "b"], matched: Sequence[Unit], only: Sequence[str]) -> Iterator[Gap]:
@@ -197,7 +230,7 @@ def _named(written: str) -> tuple[str, str] | None:
 
 
 def _result(place: str, partner: str, record: Mapping[str, str], judge: Judge) -> TensorResult:
-    role: Role = "input" if place.startswith("input") else "parameter" if place.startswith("param") else "output"
+    role = _role(place)
     a, b = (_tensor(place, role, record, side) for side in ("NPU", "Bench"))
     blank = compare_tensors(a, b, judge)
     distance, largest = _distance(record)

@@ -23,6 +23,7 @@ BALANCING = "load_balancing_loss"
 MTP = "mtp_loss"
 SKIPPED = "skipped"
 NAN_ITERATIONS = "nan_iterations"
+GLOBAL_BATCH = "global_batch_size"
 
 MEGATRON: dict[str, str] = {
     "lm loss": LOSS,
@@ -78,7 +79,8 @@ def told(value: float) -> float:
 
 
 _IDLE = re.compile(
-    r"time|throughput|tflop|second|speed|memory|samples|tokens|token_count|batch[ _]size|step|epoch|percentage|^end$",
+    r"time|throughput|tflop|second|speed|memory|samples|tokens|token_count|(?<!global[ _])batch[ _]size|step|epoch|"
+    r"percentage|^end$",
     re.IGNORECASE,
 )
 """Words of columns that tell how fast a run is and how far it has come; the result does not show in them."""

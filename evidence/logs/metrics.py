@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED
+from .columns import ABSENT, GLOBAL_BATCH, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .run import Run
 
-_JUDGED = frozenset((LOSS, LM_LOSS, GRAD_NORM, LEARNING_RATE, SKIPPED, NAN_ITERATIONS))
+_JUDGED = frozenset((LOSS, LM_LOSS, GRAD_NORM, LEARNING_RATE, SKIPPED, NAN_ITERATIONS, GLOBAL_BATCH))
 _MOST = 64
 
 

@@ -218,6 +218,10 @@ SENTENCES: dict[str, Both] = {
         "差异有 {count} 处突变：首个在第 {step} 步（{a} 与 {b}），最大在第 {worst} 步（{difference}）",
     ),
     "no-spikes": Both("no spike in the difference", "差异无突变"),
+    "iterations-apart": Both(
+        "{what}: {a} against {b} at step {step}, other in {count} common lines",
+        "{what}：第 {step} 步为 {a} 与 {b}，{count} 行共同记录不同",
+    ),
     "metric-same": Both(
         "{metric}: the same in all {count} common lines, mean {a}", "{metric}：{count} 行共同记录均相同，均值 {a}"
     ),
@@ -308,6 +312,7 @@ NAMES: dict[str, Both] = {
     "late gap": Both("late gap", "后期差异"),
     "apart": Both("divergence", "持续分开"),
     "spikes": Both("spikes", "突变"),
+    "iterations": Both("batches and skipped steps", "批大小与跳过的步"),
     "metrics": Both("other metrics", "其他指标"),
     "every loss": Both("loss of every step", "逐步 loss"),
     "every norm": Both("norm of every step", "逐步 norm"),

@@ -26,6 +26,7 @@ from ...schemas.verdict import Unseen, concluded
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED
 from .departure import departure
 from .grounds import APART, GUIDE_STEPS, SAME_LOCAL, TOGETHER, beginning_agrees, steps_covered
+from .iterations import iterations_apart
 from .metrics import metrics
 from .sentences import NAMES, Both, Said, figure, percent, say
 
@@ -139,7 +140,12 @@ def judge(
         criteria.append(Criterion("local norms", "info", say("norms-none"), decides=False))
     weights = _weights(experiment, a, b, aligned, norms, grounds)
     criteria += [] if weights is None else [weights]
-    unseen = _unseen(experiment, a, b, aligned, criteria, grounds.shift)
+    apart = [*_iterations(a, b, grounds.shift, decides=experiment == "repeat")]
+    criteria += apart
+    unseen = (
+        *_unseen(experiment, a, b, aligned, criteria, grounds.shift),
+        *(Unseen("iterations", *one.said.both()) for one in apart if not one.decides),
+    )
     return _concluded(criteria, found, loss.size, unseen)
 
 
@@ -560,6 +566,14 @@ def _metrics(a: Run, b: Run, shift: int, *, decides: bool) -> list[Criterion]:
         status: Status = "info" if not decides else "pass" if metric.first is None else "fail"
         found.append(Criterion("metrics", status, said, metric.relative, None, metric.first, decides))
     return found
+
+
+def _iterations(a: Run, b: Run, shift: int, *, decides: bool) -> Iterator[Criterion]:
+    """Batches of another size and other skipped steps: no repetition, and for the rest a part that is not the same."""
+    for one in iterations_apart(a, b, shift):
+        values = {"a": f"{one.a:g}", "b": f"{one.b:g}", "step": f"{one.step:,}", "count": f"{one.lines:,}"}
+        said = say("iterations-apart", what=one.name, **values)
+        yield Criterion("iterations", "fail" if decides else "info", said, None, None, one.step, decides)
 
 
 def _repeated(aligned: Alignment) -> list[Criterion]:

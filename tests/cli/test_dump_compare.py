@@ -252,10 +252,39 @@ def test_tensors_that_cannot_be_compared_are_counted(accmap, dumps: dict[str, st
 
     _rewritten(dumps["statistics"], tmp_path / "half", emptied)
     answer = accmap("dump", "compare", "half", dumps["b"])
-    assert answer.code == 0
+    assert answer.code == 1
+    assert answer.out.startswith("partial")
     missing = json.loads(accmap("dump", "compare", "half", dumps["b"], "--format", "json").out)["parts"][0]["compared"]
-    assert missing["missing"] > 10
-    assert f"not compared: {missing['missing']} tensors" in answer.out
+    assert missing["missing"] >= missing["without_numbers"] > 10
+    assert f"not compared: {missing['without_numbers']} tensors" in answer.out
+
+
+def _without_outputs(source: str, target: Path, units: slice) -> None:
+    shutil.copytree(source, target)
+    file = next(target.rglob("dump.json"))
+    written = json.loads(file.read_text("utf-8"))
+    forward = [name for name in written["data"] if ".forward." in name]
+    for name in forward[units]:
+        written["data"][name]["output"] = []
+    file.write_text(json.dumps(written), "utf-8")
+
+
+@pytest.mark.parametrize("units", [slice(None), slice(-1, None)])
+@pytest.mark.parametrize("other", ["statistics", "b"])
+def test_a_dump_without_outputs_is_no_match(
+    accmap, dumps: dict[str, str], tmp_path: Path, units: slice, other: str
+) -> None:
+    """Of one framework and across frameworks: what one side alone has is named, and the match is one in part."""
+    _without_outputs(dumps["statistics"], tmp_path / "bare", units)
+    for words, side in ((("bare", dumps[other]), "b"), ((dumps[other], "bare"), "a")):
+        answer = accmap("dump", "compare", *words, "--format", "json")
+        found = json.loads(answer.out)
+        assert (answer.code, found["verdict"]) == (1, "partial")
+        alone = found["parts"][0]["unmatched"]
+        assert alone
+        assert {one["side"] for one in alone} == {side}
+        assert {one["place"] for one in alone} == {"output.0"}
+        assert alone[0]["unit"] in found["not_compared"][0]["reason"]
 
 
 def test_two_single_dumps_of_other_steps_say_so(accmap, dumps: dict[str, str], tmp_path: Path) -> None:

@@ -94,6 +94,8 @@ CASES: dict[str, tuple[Any, Any, Rules, str, tuple[str, ...]]] = {
     "same infinity": ([math.inf, 1.0], [math.inf, 1.0], Rules(), "equal", ()),
     "other infinity": ([math.inf, 1.0], [-math.inf, 1.0], Rules(), "different", ("infinite",)),
     "infinity against a number": ([math.inf, 1.0], [5.0, 1.0], Rules(), "different", ("infinite",)),
+    "zeros of another sign": ([0.0, 1.0], [-0.0, 1.0], Rules(), "close", ()),
+    "equal nan of another sign": ([math.nan, 1.0], [-math.nan, 1.0], Rules(equal_nan=True), "close", ()),
     "zeros": ([0.0, 0.0], [0.0, 0.0], Rules(), "equal", ()),
     "zero against something": ([0.0, 0.0], [0.0, 1.0], Rules(), "different", ("far",)),
     "guide passes": ([1.0, 2.0], [1.0, 2.01], Rules(by_guide=True), "close", ()),

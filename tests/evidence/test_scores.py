@@ -83,3 +83,28 @@ def test_the_error_is_relative_to_the_benchmark(score: float, known: float) -> N
     row = check_scores({"a": score}, {"a": known}).rows[0]
     assert row.error == pytest.approx((score - known) / known * 100)
     assert row.passes == (abs(score - known) / known * 100 <= 0.4 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.csv", "task,score\nmmlu,10\nmmlu,50\n", "mmlu has two scores, 10.0 and 50.0 (line 3)"),
+        ("a.csv", "dataset,version,metric,mode,m\nx,1a,acc,gen,10\nx,2b,acc,gen,50\n", "x/acc has two scores"),
+        ("a.txt", "mmlu 10\nMMLU 50\n", "(line 2)"),
+        ("a.json", '{"mmlu": 10,\n "mmlu": 50}', "the key mmlu stands twice (line 2)"),
+        ("a.json", '[{"dataset": "x", "score": 1}, {"dataset": "x", "score": 2}]', "x/score has two scores"),
+        ("a.yaml", "a: 1\nb: 2\na: 3\n", "the key a stands twice (line 3)"),
+    ],
+)
+def test_a_task_with_two_scores_is_refused(name: str, text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(UnreadableError) as refused:
+        read_scores(str(path))
+    assert said in refused.value.diagnostic.message("en")
+
+
+def test_a_task_that_stands_twice_with_one_score_has_that_score(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("task,score\nmmlu,50\nmmlu,50\n")
+    assert read_scores(str(path)) == {"mmlu": 50.0}

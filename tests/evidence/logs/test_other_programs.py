@@ -47,7 +47,7 @@ def read(text: str, name: str = "log") -> Run:
 @pytest.mark.parametrize(
     ("form", "dialect", "columns"),
     [
-        (NEMO, "nemo", {"loss", "learning_rate", "val_loss"}),
+        (NEMO, "nemo", {"global_batch_size", "loss", "learning_rate", "val_loss"}),
         (SWIFT, "ms-swift", {"loss", "grad_norm", "printed_learning_rate", "token_acc"}),
         (PRINTED, "ms-swift", {"loss", "grad_norm", "token_acc"}),
         (SLIME, "slime", {"loss", "grad_norm", "learning_rate", "train/entropy_loss"}),

@@ -64,7 +64,7 @@ def dynamic_line(
     norms = "NaN" if norm is None else f"{norm:10.6f}"
     return (
         f"2025-01-01 10:00:00,123 - mindformers[mindformers/pynative/callback/loss_callback.py:338] - INFO - "
-        f"{{ step:[{step:5d}/{1000:5d}], consumed_samples: {step * 8}, global_batch_size: 8, loss: {shown}, "
+        f"{{ step:[{step:5d}/{1000:5d}], consumed_samples: {step * 16}, global_batch_size: 16, loss: {shown}, "
         f"per_step_time:    412ms, {more}{rates}grad_norm: {norms}, throughput:  12.00T }}\n"
     )
 
