@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..mappings.stops import stops
 from ..mappings.tables import field_named
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ..schemas.megatron.forks import fork_of
 from .conditions import holds
 from .recipe.reading import side_of
 
@@ -30,8 +31,13 @@ def stopping(config: Config, recipe: Recipe) -> Iterator[Stopping]:
         return
     side, version = side_of(config), config.framework_version
     value_of = _values(config, recipe)
+    forked = fork_of(config) is not None
     for stop in stops():
-        if not stop.covers(side, version) or not all(_is_known(name, config, recipe) for name, *_ in stop.when):
+        if (
+            not stop.covers(side, version)
+            or (forked and stop.program)
+            or not all(_is_known(name, config, recipe) for name, *_ in stop.when)
+        ):
             continue
         if all(holds(condition, value_of) for condition in stop.when):
             yield Stopping(stop, _filled(stop.en, value_of), _filled(stop.zh, value_of))

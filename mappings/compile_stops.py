@@ -24,6 +24,7 @@ def products() -> dict[str, str]:
             tuple(_condition(condition) for condition in stop.when),
             stop.at,
             stop.instead,
+            stop.program,
             stop.rule,
             stop.en,
             stop.zh,

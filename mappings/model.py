@@ -245,6 +245,8 @@ class Stop(_Strict):
     when: Annotated[list[StopCondition], Field(min_length=1)]
     at: str
     instead: str
+    program: bool = False
+    """Of the framework's own program alone: a fork has a loop of its own."""
     rule: str | None = None
     en: str
     zh: str

@@ -25,6 +25,8 @@ class Stop(NamedTuple):
     """The key it is about."""
     instead: str
     """What runs and comes nearest, as that side writes it."""
+    program: bool
+    """Whether it is the framework's own program that stops: a fork has a loop of its own."""
     rule: str | None
     """A rule of the linter that says the same."""
     en: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ...mappings.keys_compiled import TOKENIZER_FLAGS
+from ...mappings.keys_compiled import EVALUATION_INTERVAL, TOKENIZER_FLAGS
 from ...schemas.border.outgoing import visible
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked
@@ -36,6 +36,8 @@ _ORDER = (
 )  # fmt: skip
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-")
 GPUS_PER_NODE = 8
+EVALUATES_EVERY = 1000
+"""Steps between evaluations where the source has none: Megatron-LM's own default up to 0.15."""
 PARALLEL_SIZES: tuple[FieldName, ...] = (
     "parallel.data_size", "parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size",
 )  # fmt: skip
@@ -89,12 +91,21 @@ def _arguments(translation: Translation, language: Language) -> list[tuple[str, 
         fact = known.get(setting.key)
         if fact is not None:
             found.append((_array(setting), _words(fact, setting.value), ", ".join(setting.notes[:2])))
+    evaluation = None if fork is not None else known.get(EVALUATION_INTERVAL)
+    if evaluation is not None and evaluation.default is None and not _holds(translation, EVALUATION_INTERVAL):
+        # Without one the program divides by none when it counts the samples of evaluation.
+        note = say.evaluation_of_the_run().text(language)
+        found.append(("TRAINING_ARGS", _words(evaluation, EVALUATES_EVERY), note))
     if translation.source_framework != "megatron":
         # MindSpore Transformers reads token ids; Megatron-LM asks for the tokenizer they were made with.
         note = say.tokenizer_of_the_data().text(language)
         found.append(("DATA_ARGS", [TOKENIZER_FLAGS[0], "HuggingFaceTokenizer"], note))
         found.append(("DATA_ARGS", [TOKENIZER_FLAGS[1], TOKENIZER], ""))
     return found
+
+
+def _holds(translation: Translation, key: str) -> bool:
+    return any(setting.key == key for setting in translation.settings)
 
 
 def _fork(translation: Translation) -> Dialect | None:
