@@ -82,6 +82,13 @@ def _is_uneven(value: Value) -> bool:
     return isinstance(value, (list, tuple)) and (isinstance(value[0], (list, tuple)) or len(set(chunks[1:-1])) > 1)
 
 
+def _has_uneven_start(value: Value) -> bool:
+    """Whether a pattern of layers, or a frequency that every so-manieth layer skips, treats the first two unlike."""
+    if isinstance(value, (list, tuple)):
+        return len(value) > 1 and bool(value[0]) != bool(value[1])
+    return value == 2 and not isinstance(value, bool)
+
+
 def _is_indivisible(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
     """Whether a number is known to leave a remainder when divided by the product of some fields."""
     return isinstance(value, int) and value % _product(operand, value_of) != 0
@@ -141,6 +148,7 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "gt_field": lambda value, operand, other: _greater(value, other(field_named(operand))),
     "islist": lambda value, _operand, _: isinstance(value, (list, tuple)),
     "uneven": lambda value, _operand, _: _is_uneven(value),
+    "uneven_start": lambda value, _operand, _: _has_uneven_start(value),
     "weighted": lambda value, _operand, _: _is_weighted(value),
     "hollow": lambda value, _operand, _: 0 in (chunks_of(value) or ()),
     "indivisible": _is_indivisible,

@@ -324,7 +324,7 @@ class _Translating:
             told = self._tells(row, field, entry) or (alike and self._matters(row, field, entry))
             if told or entry.origin == "explicit":
                 if alike:
-                    self._report(field, entry, (), "exact", self._impact(row, field), _ALWAYS, reversible=True)
+                    self._unasked(row, field, entry)
                 else:
                     self._placeless(row, field, entry, target)
 
