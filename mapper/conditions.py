@@ -115,6 +115,14 @@ def _exceeds_sum(value: Value, operand: Value, value_of: Callable[[FieldName], V
     return isinstance(value, int) and len(known) == len(terms) and value > sum(known)
 
 
+def _is_within_sum(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
+    """Whether a number is known to be at most the sum of some fields."""
+    fields = operand if isinstance(operand, (list, tuple)) else ()
+    terms = [value_of(field_named(field)) for field in fields]
+    known = [term for term in terms if isinstance(term, (int, float))]
+    return isinstance(value, (int, float)) and len(known) == len(terms) and value <= sum(known)
+
+
 def _is_weighted(value: Value) -> bool:
     """Whether several data sets are mixed by weights."""
     if not isinstance(value, (list, tuple)) or len(value) < 2:
@@ -157,6 +165,7 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "short_of": lambda value, operand, other: isinstance(value, int) and value < _product(operand, other),
     "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
     "exceeds_sum": _exceeds_sum,
+    "within_sum": _is_within_sum,
     "lacks": lambda value, operand, _: isinstance(value, (list, tuple)) and operand not in value,
     "has": lambda value, operand, _: isinstance(value, (list, tuple)) and operand in value,
     "endswith": lambda value, operand, _: isinstance(value, str) and value.endswith(str(operand)),

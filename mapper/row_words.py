@@ -61,6 +61,7 @@ _COMPARISONS = {
     ),
     "weighted": ("{field} mixes several data sets by weights", "{field} 按权重混合多个数据集"),
     "exceeds_sum": ("{field} is more than the sum of {value}", "{field} 大于 {value} 之和"),
+    "within_sum": ("{field} is at most the sum of {value}", "{field} 不超过 {value} 之和"),
     "lacks": ("{field} does not hold {value}", "{field} 不含 {value}"),
     "hollow": ("{field} has an entry of 0", "{field} 有为 0 的项"),
     "exceeds": ("{field} is more than the product of {value}", "{field} 大于 {value} 之积"),

@@ -394,6 +394,12 @@ _SHAPES: Mapping[str, Callable[[_Rate, _Ends], Mapping[str, Value] | None]] = {
 }
 
 
+def _own_names(scope: Scope) -> dict[Value, str]:
+    """The arguments that count by their key; in the dynamic graph the run's length stands in for the schedule's."""
+    own = dict(zip(items(scope.options.get("arguments")) or (), _Class._fields, strict=True))
+    return {key: name for key, name in own.items() if not (scope.side == "dynamic" and name == "total")}
+
+
 def _nearest_mindformers(rate: _Rate, scope: Scope) -> Mapping[str, Value]:
     """What the schedule engine finds; a cosine where it cannot say."""
     from ..schedule.curve import UndecidedError
@@ -423,7 +429,7 @@ def _nearest_mindformers(rate: _Rate, scope: Scope) -> Mapping[str, Value]:
         found = nearest_mindformers(schedule, run)
     except (UndecidedError, ValueError, ZeroDivisionError, OverflowError):
         return fallback
-    own = dict(zip(items(scope.options.get("arguments")) or (), _Class._fields, strict=True))
+    own = _own_names(scope)
     return {own[name]: value for name, value in found.settings.items() if name in own}  # type: ignore[misc]  # pyright: ignore
 
 
