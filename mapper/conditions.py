@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 from ..mappings.tables import field_named
 from ..schemas.light_typing import TYPE_CHECKING
 from .lenses.stages import accounted, chunks_of
@@ -116,11 +118,11 @@ def _exceeds_sum(value: Value, operand: Value, value_of: Callable[[FieldName], V
 
 
 def _is_within_sum(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
-    """Whether a number is known to be at most the sum of some fields."""
+    """Whether a number is known to be at most the sum of some fields, each in the whole steps that are written."""
     fields = operand if isinstance(operand, (list, tuple)) else ()
     terms = [value_of(field_named(field)) for field in fields]
-    known = [term for term in terms if isinstance(term, (int, float))]
-    return isinstance(value, (int, float)) and len(known) == len(terms) and value <= sum(known)
+    known = [term for term in (*terms, value) if isinstance(term, (int, float)) and isfinite(term)]
+    return isinstance(value, (int, float)) and len(known) > len(terms) and round(value) <= sum(map(round, known[:-1]))
 
 
 def _is_weighted(value: Value) -> bool:
