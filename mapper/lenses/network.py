@@ -160,18 +160,6 @@ def _qkv_bias_get(values: Values, scope: Scope) -> Values:
     return (bool(values[0] or values[1]),)
 
 
-def _qk_norms_get(values: Values, scope: Scope) -> Values:
-    """Before the option `plain_since` only latent attention has these norms, whatever its key says."""
-    since = scope.options.get("plain_since")
-    plain = scope.field("attention.latent.enabled") is not True
-    return (False,) if plain and isinstance(since, str) and not within(scope.version, since, None) else values
-
-
-def _qk_norms_put(values: Values, scope: Scope) -> Written:
-    del scope
-    return values
-
-
 def _qkv_bias_put(values: Values, scope: Scope) -> Written:
     """Megatron's validation switches it on with linear bias; MindFormers is told outright."""
     implied = scope.side == "megatron" and (scope.field("model.bias_linear") or scope.field("attention.latent.enabled"))
@@ -482,7 +470,6 @@ LENSES = {
     "padded_vocabulary": Lens(_padded_get, _padded_put),
     "query_groups": Lens(_query_groups_get, _query_groups_put, ((0,), (1,))),
     "key_value_heads": Lens(_key_value_heads_get, _key_value_heads_put),
-    "qk_norms": Lens(_qk_norms_get, _qk_norms_put),
     "qkv_bias": Lens(_qkv_bias_get, _qkv_bias_put, ((0,),)),
     "activation_flags": Lens(_activation_flags_get, _activation_flags_put),
     "hidden_act": Lens(_hidden_act_get, _hidden_act_put),
