@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 from ..mappings.tables import field_named
 from ..schemas.light_typing import TYPE_CHECKING
 from .lenses.stages import accounted, chunks_of
@@ -82,6 +84,13 @@ def _is_uneven(value: Value) -> bool:
     return isinstance(value, (list, tuple)) and (isinstance(value[0], (list, tuple)) or len(set(chunks[1:-1])) > 1)
 
 
+def _has_uneven_start(value: Value) -> bool:
+    """Whether a pattern of layers, or a frequency that every so-manieth layer skips, treats the first two unlike."""
+    if isinstance(value, (list, tuple)):
+        return len(value) > 1 and bool(value[0]) != bool(value[1])
+    return value == 2 and not isinstance(value, bool)
+
+
 def _is_indivisible(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
     """Whether a number is known to leave a remainder when divided by the product of some fields."""
     return isinstance(value, int) and value % _product(operand, value_of) != 0
@@ -106,6 +115,14 @@ def _exceeds_sum(value: Value, operand: Value, value_of: Callable[[FieldName], V
     terms = [value_of(field_named(field)) for field in fields]
     known = [term for term in terms if isinstance(term, int)]
     return isinstance(value, int) and len(known) == len(terms) and value > sum(known)
+
+
+def _is_within_sum(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
+    """Whether a number is known to be at most the sum of some fields, each in the whole steps that are written."""
+    fields = operand if isinstance(operand, (list, tuple)) else ()
+    terms = [value_of(field_named(field)) for field in fields]
+    known = [term for term in (*terms, value) if isinstance(term, (int, float)) and isfinite(term)]
+    return isinstance(value, (int, float)) and len(known) > len(terms) and round(value) <= sum(map(round, known[:-1]))
 
 
 def _is_weighted(value: Value) -> bool:
@@ -141,6 +158,7 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "gt_field": lambda value, operand, other: _greater(value, other(field_named(operand))),
     "islist": lambda value, _operand, _: isinstance(value, (list, tuple)),
     "uneven": lambda value, _operand, _: _is_uneven(value),
+    "uneven_start": lambda value, _operand, _: _has_uneven_start(value),
     "weighted": lambda value, _operand, _: _is_weighted(value),
     "hollow": lambda value, _operand, _: 0 in (chunks_of(value) or ()),
     "indivisible": _is_indivisible,
@@ -149,6 +167,7 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "short_of": lambda value, operand, other: isinstance(value, int) and value < _product(operand, other),
     "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
     "exceeds_sum": _exceeds_sum,
+    "within_sum": _is_within_sum,
     "lacks": lambda value, operand, _: isinstance(value, (list, tuple)) and operand not in value,
     "has": lambda value, operand, _: isinstance(value, (list, tuple)) and operand in value,
     "endswith": lambda value, operand, _: isinstance(value, str) and value.endswith(str(operand)),

@@ -38,6 +38,7 @@ _FROM = {
     "mindformers": ("from MindFormers", "自 MindFormers"),
     "static": ("from the static graph", "自静态图"),
     "dynamic": ("from the dynamic graph", "自动态图"),
+    "huggingface": ("from a config.json", "自 config.json"),
 }
 _COMPARISONS = {
     "eq": ("{field} is {value}", "{field} 为 {value}"),
@@ -54,8 +55,13 @@ _COMPARISONS = {
     "islist": ("{field} is a list", "{field} 为列表"),
     "isfraction": ("{field} is no whole number", "{field} 不是整数"),
     "uneven": ("{field} has unequal entries between its ends", "{field} 首尾之间的各项不相等"),
+    "uneven_start": (
+        "{field} says one thing of the first layer and another of the second",
+        "{field} 对前两层的规定不同",
+    ),
     "weighted": ("{field} mixes several data sets by weights", "{field} 按权重混合多个数据集"),
     "exceeds_sum": ("{field} is more than the sum of {value}", "{field} 大于 {value} 之和"),
+    "within_sum": ("{field} is at most the sum of {value}", "{field} 不超过 {value} 之和"),
     "lacks": ("{field} does not hold {value}", "{field} 不含 {value}"),
     "hollow": ("{field} has an entry of 0", "{field} 有为 0 的项"),
     "exceeds": ("{field} is more than the product of {value}", "{field} 大于 {value} 之积"),

@@ -54,7 +54,7 @@ class Caveat(_Strict):
     """When the row is not carried over as it is."""
 
     to: Literal["megatron", "mindformers", "static", "dynamic"] | None = None
-    source: Literal["megatron", "mindformers", "static", "dynamic"] | None = None
+    source: Literal["megatron", "mindformers", "static", "dynamic", "huggingface"] | None = None
     when: list[Condition]
     status: Literal["exact", "conditional", "approximate", "dropped", "unresolved"]
     instead: dict[FieldName, str | int | float | bool | None] = {}

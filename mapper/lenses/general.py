@@ -76,6 +76,17 @@ def _first_given_get(values: Values, scope: Scope) -> Values:
     return (next((value for value in values if value is not None), None),)
 
 
+def _either_get(values: Values, scope: Scope) -> Values:
+    """Whether one of some switches is on."""
+    del scope
+    return (any(value is True for value in values),)
+
+
+def _either_put(values: Values, scope: Scope) -> Written:
+    del scope
+    return values[0], OMIT
+
+
 def _first_given_put(values: Values, scope: Scope) -> Written:
     """With the option `copies` both keys have to say it."""
     return values[0], values[0] if scope.options.get("copies") is True else OMIT
@@ -303,6 +314,7 @@ LENSES = {
     "always": Lens(unchanged, _always_put),
     "unread": Lens(_unread_get, _unread_put),
     "default": Lens(_neutral_get, _default_put),
+    "either": Lens(_either_get, _either_put),
     "first_given": Lens(_first_given_get, _first_given_put),
     "list_text": each(_pair_of, _unit)._replace(put=_list_text_put),
     "dtype": Lens(_dtype_get, _dtype_put),

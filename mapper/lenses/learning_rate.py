@@ -95,6 +95,20 @@ def _whole(value: float | None) -> int:
     return int(value) if value is not None and isfinite(value) else 0
 
 
+def _in_whole_steps(rate: _Rate) -> _Rate:
+    """The nearest whole lengths, of one step at least: only a run in samples decays over a part of a step."""
+    return rate._replace(last=_nearest(rate.last), tail=_nearest(rate.tail))
+
+
+def _quotient(samples: int, whole: int) -> int | float:
+    return samples / whole if samples % whole else samples // whole
+
+
+def _nearest(length: Value) -> Value:
+    known = number(length)
+    return length if known is None or integer(length) is not None or not isfinite(known) else max(1, round(known))
+
+
 def _steps_of(share: float, last: int) -> int | float:
     steps = share * last
     return int(steps) if isfinite(steps) else steps
@@ -112,13 +126,15 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
     at = _Launch(*values)
     whole = _count(at.batch)
 
-    def steps(iterations: Value | Omitted, *samples: Value | Omitted) -> int | None:
-        """A length in iterations, else from the first of some lengths in samples."""
+    def steps(iterations: Value | Omitted, *samples: Value | Omitted) -> int | float | None:
+        """A length in iterations, else from the first of some lengths in samples, which need not fill whole ones."""
         counted = next((known for one in samples if (known := _count(one))), None)
-        return _count(iterations) or (counted // whole if counted and whole else None)
+        return _count(iterations) or (_quotient(counted, whole) if counted and whole else None)
 
-    # A run in samples has iterations, too, which the reader works out: a decay of its own goes before either length.
-    last = _count(at.last) or steps(None, at.last_samples) or _count(at.run) or steps(None, at.run_samples)
+    # A run in samples has iterations, too, which the reader works out: whole ones, while it decays to its last sample.
+    # A decay of its own goes before either length; with a batch that grows the iterations are more than the quotient.
+    samples = (at.last_samples,) if counts_samples(scope) else (at.last_samples, at.run_samples)
+    last = _count(at.last) or steps(None, *samples) or steps(at.run, at.run_samples)
     last = integer(scope.field("run.train_steps")) if last is None else last
     tail = _count(at.tail)
     tail = steps(None, at.tail_samples) if tail is None else tail
@@ -140,7 +156,7 @@ def _count(value: Value | Omitted) -> int | None:
     return None if isinstance(value, Omitted) else integer(value)
 
 
-def _megatron_warmup(at: _Launch, last: int | None, whole: int | None) -> int | float | None:
+def _megatron_warmup(at: _Launch, last: int | float | None, whole: int | None) -> int | float | None:
     share, samples = (
         None if isinstance(at.warmup_share, Omitted) else _float(at.warmup_share),
         _count(at.warmup_samples),
@@ -153,14 +169,14 @@ def _megatron_warmup(at: _Launch, last: int | None, whole: int | None) -> int | 
 
 
 def _megatron_put(values: Values, scope: Scope) -> Written:
-    rate = _Rate(*values)
+    rate = _written_rate(values, scope)
     if rate.style is None and rate.peak is None:
         return _Launch()
     last: Value | Omitted = OMIT if rate.last is None or rate.last == scope.field("run.train_steps") else rate.last
     if rate.style not in MEGATRON_STYLES:
         return _nearest_megatron(rate, last)
     warm = number(rate.warmup)
-    share = warm is not None and integer(warm) is None and bool(integer(rate.last))
+    share = warm is not None and integer(warm) is None and bool(number(rate.last))
     written = _Launch(
         style=rate.style,
         peak=rate.peak,
@@ -175,10 +191,14 @@ def _megatron_put(values: Values, scope: Scope) -> Written:
     return _in_samples(written, warm, scope) if counts_samples(scope) else written
 
 
+def _written_rate(values: Values, scope: Scope) -> _Rate:
+    return _Rate(*values) if counts_samples(scope) else _in_whole_steps(_Rate(*values))
+
+
 def _megatron_share(rate: _Rate, warm: int | float | None, *, share: bool) -> Value | Omitted:
     if warm is None:
         return OMIT if _float(rate.warmup_share) is None else rate.warmup_share
-    return warm / (integer(rate.last) or 1) if share else OMIT
+    return warm / (number(rate.last) or 1) if share else OMIT
 
 
 def _in_samples(written: _Launch, warmup: int | float | None, scope: Scope) -> Written:
@@ -304,7 +324,7 @@ def _is_cut_off(steps: Value, share: Value, last: int | None, run: int | None) -
 
 
 def _mindformers_put(values: Values, scope: Scope) -> Written:
-    rate = _Rate(*values)
+    rate = _in_whole_steps(_Rate(*values))
     if rate.peak is None and rate.style is None:
         return (OMIT,) * len(_Class._fields)
     warm = _whole_steps(number(rate.warmup) or 0)
@@ -379,6 +399,12 @@ _SHAPES: Mapping[str, Callable[[_Rate, _Ends], Mapping[str, Value] | None]] = {
 }
 
 
+def _own_names(scope: Scope) -> dict[Value, str]:
+    """The arguments that count by their key; in the dynamic graph the run's length stands in for the schedule's."""
+    own = dict(zip(items(scope.options.get("arguments")) or (), _Class._fields, strict=True))
+    return {key: name for key, name in own.items() if not (scope.side == "dynamic" and name == "total")}
+
+
 def _nearest_mindformers(rate: _Rate, scope: Scope) -> Mapping[str, Value]:
     """What the schedule engine finds; a cosine where it cannot say."""
     from ..schedule.curve import UndecidedError
@@ -408,7 +434,7 @@ def _nearest_mindformers(rate: _Rate, scope: Scope) -> Mapping[str, Value]:
         found = nearest_mindformers(schedule, run)
     except (UndecidedError, ValueError, ZeroDivisionError, OverflowError):
         return fallback
-    own = dict(zip(items(scope.options.get("arguments")) or (), _Class._fields, strict=True))
+    own = _own_names(scope)
     return {own[name]: value for name, value in found.settings.items() if name in own}  # type: ignore[misc]  # pyright: ignore
 
 

@@ -80,10 +80,12 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
 
 
 def _told(first: int | None, last: int | None, layers: int, stages: int, rounds: int) -> Value:
-    """Where the first stage's layers or the last one's are told, the others share the rest."""
+    """Where the first stage's layers or the last one's are told, the others share the rest; equal ones say nothing."""
     inner = stages - (first is not None) - (last is not None)
     each = (layers - (first or 0) - (last or 0)) // inner if inner else 0
     row = [*([] if first is None else [first]), *[each] * inner, *([] if last is None else [last])]
+    if sum(row) == layers and len(set(row)) == 1:
+        return None
     if rounds <= 1:
         return [*row]
     return None if any(stage % rounds for stage in row) else [[stage // rounds for stage in row]] * rounds

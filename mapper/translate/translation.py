@@ -321,10 +321,12 @@ class _Translating:
             if entry is None:
                 continue
             alike = target is not None and _does_unasked(target, entry.value)
-            told = self._tells(row, field, entry) or (alike and self._matters(row, field, entry))
+            told = self._tells(row, field, entry) or (
+                self._matters(row, field, entry) and (alike or self._decides(field, entry))
+            )
             if told or entry.origin == "explicit":
                 if alike:
-                    self._report(field, entry, (), "exact", self._impact(row, field), _ALWAYS, reversible=True)
+                    self._unasked(row, field, entry)
                 else:
                     self._placeless(row, field, entry, target)
 
@@ -567,6 +569,10 @@ class _Translating:
     def _tells(self, row: Row, field: FieldName, entry: RecipeValue) -> bool:
         """Whether a default that the other side has no place for is worth a line: a choice of kernels or the like."""
         return self._matters(row, field, entry) and self._impact(row, field) == "performance"
+
+    def _decides(self, field: FieldName, entry: RecipeValue) -> bool:
+        """Whether a default of a model's class is another thing than what is done unasked."""
+        return self.config.framework == "huggingface" and not _same(entry.value, vocabulary()[field].default)
 
     def _returns(self, entry: RecipeValue) -> bool:
         """Whether a value that is not written comes back by itself, as the source's own default."""

@@ -36,6 +36,8 @@ SCRIPT, YAML = EXAMPLE / "megatron.sh", EXAMPLE / "mindformers.yaml"
 def config(case: dict[str, Any]) -> Config:
     if "arguments" in case:
         text, name = f"torchrun pretrain_gpt.py {case['arguments']}\n", "run.sh"
+    elif "model" in case:
+        text, name = json.dumps(case["model"]), "config.json"
     else:
         text, name = case["yaml"], "run.yaml"
     options = ReadOptions(
@@ -45,7 +47,7 @@ def config(case: dict[str, Any]) -> Config:
 
 
 def translated(case: dict[str, Any]) -> Translation:
-    return translate(config(case), None, case.get("to"), case.get("dialect"))
+    return translate(config(case), case.get("into"), case.get("to"), case.get("dialect"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
