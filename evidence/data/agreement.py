@@ -105,7 +105,8 @@ def differences(a: Plan, b: Plan) -> list[Difference]:
     found: list[Difference] = []
     of_rows = a.rows is not None or b.rows is not None
     for name in (
-        "sample_length", "seed", "samples", "global_batch", "extra", "masks_after_eod", "resets_at_eod", "own_files",
+        "sample_length", "seed", "samples", "global_batch", "extra", "masks_after_eod", "resets_positions",
+        "resets_attention", "own_files",
     ):  # fmt: skip
         if of_rows and name in ("samples", "own_files"):
             continue  # rows are there, and not asked for

@@ -100,7 +100,11 @@ def masked_otherwise(a: Side, b: Side, fed: Sequence[Batch]) -> int | None:
 
 def _ends(plan: Plan) -> set[tuple[str, int | None]]:
     """What a run does at the end of a document, and by which id it knows one."""
-    done = {"masks": plan.masks_after_eod, "resets": plan.resets_at_eod}
+    done = {
+        "masks": plan.masks_after_eod,
+        "positions": plan.resets_positions,
+        "attention": plan.resets_attention,
+    }
     return {(name, plan.eod) for name, does in done.items() if does}
 
 

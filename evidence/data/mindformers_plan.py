@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _MEGATRON_LOADER = "BlendedMegatronDatasetDataLoader"
 _COLUMNS = ("input_ids", "labels", "loss_mask", "position_ids")
-_RESETTING = ("reset_position_ids", "reset_attention_mask")
 DEFAULT_SEED = 1234
 
 
@@ -50,7 +49,7 @@ def mindformers_plan(config: Config) -> Plan:
     length = reader.whole(f"{own}.seq_length", "sample_length", needed=True)
     if length is None and not reader.undecided:
         reader.undecide(f"{own}.seq_length", say.seq_length_is_missing(own=own))
-    compressed = reader.true(f"{own}.create_compressed_eod_mask", "resets_at_eod")
+    compressed = reader.true(f"{own}.create_compressed_eod_mask", "resets_attention")
     if loader == _MEGATRON_LOADER:
         _columns(reader, base, own, dynamic=dynamic)
         _cached_mask(reader, own, compressed=compressed)
@@ -75,7 +74,8 @@ def mindformers_plan(config: Config) -> Plan:
         vocabulary=reader.whole("resolved.transformer.vocab_size", "vocabulary"),
         eod=eod,
         masks_after_eod=reader.true(f"{own}.eod_mask_loss", "masks_after_eod"),
-        resets_at_eod=any(reader.true(f"{own}.{key}") for key in _RESETTING) or compressed,
+        resets_positions=reader.true(f"{own}.reset_position_ids", "resets_positions"),
+        resets_attention=reader.true(f"{own}.reset_attention_mask", "resets_attention") or compressed,
         unseen=_unseen(reader, own, pad),
         cache=reader.text(f"{own}.path_to_cache", "cache"),
         places=reader.places,

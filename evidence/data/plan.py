@@ -72,7 +72,8 @@ class Plan(NamedTuple):
     """Rows of the embedding."""
     eod: int | None = None
     masks_after_eod: bool = False
-    resets_at_eod: bool = False
+    resets_positions: bool = False
+    resets_attention: bool = False
     unseen: Mapping[int, str] = {}
     """Ids that this run masks, and where."""
     cache: str | None = None
@@ -81,6 +82,11 @@ class Plan(NamedTuple):
     problems: tuple[Diagnostic, ...] = ()
     rows: Rows | None = None
     """What is drawn from MindRecord files; a plan has these or a blend."""
+
+    @property
+    def ends_matter(self) -> bool:
+        """Whether anything happens at the end of a document."""
+        return self.masks_after_eod or self.resets_positions or self.resets_attention
 
     @property
     def decided(self) -> bool:

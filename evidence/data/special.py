@@ -62,7 +62,7 @@ def _ends(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None) -> lis
 
 def _ended(plan: Plan, name: str, scan: Scan, eod: int | None) -> tuple[Words, Severity | None] | None:
     """What is wrong between the id that ends a document for the run, and what the documents end with."""
-    matters = plan.masks_after_eod or plan.resets_at_eod
+    matters = plan.ends_matter
     usual = usual_end(scan)
     ending = NOTHING if usual is None else say.of_the_sequences_end_with(usual=usual[1], usual2=usual[0])
     where = f"{name}: "
@@ -101,7 +101,7 @@ def _masked(plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, othe
         )
     pads = _pads(plan, tokenizer)
     if pads is not None and scan.counts.get(pads, 0) and not any(pads in other.unseen for other in others):
-        lasting = number_of(plan.version) < (0, 15) and not (plan.masks_after_eod or plan.resets_at_eod)
+        lasting = number_of(plan.version) < (0, 15) and not plan.ends_matter
         more = say.in_this_version_the_places() if lasting else NOTHING
         found.append(
             told(

@@ -68,6 +68,17 @@ def test_the_first_step_that_differs_is_named(show: Run) -> None:
         # The id at which Megatron-LM masks is in no sample.
         (script("data", more="--eod-mask-loss", vocabulary=127), yaml("data"), None),
         (script("data", vocabulary=99), yaml("data", masked=5), 1),
+        # One side begins counting anew, the other keeps attention within the document.
+        (
+            script("data", more="--reset-position-ids", vocabulary=99),
+            yaml("data", more="reset_attention_mask: True"),
+            1,
+        ),
+        (
+            script("data", more="--reset-attention-mask", vocabulary=99),
+            yaml("data", more="reset_attention_mask: True"),
+            None,
+        ),
     ],
 )
 def test_equal_tokens_under_other_masks_are_not_the_same(show: Run, a: str, b: str, first: int | None) -> None:
