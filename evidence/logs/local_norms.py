@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from ...mapper.weights import Framework, WeightTable
 
-_SIZES_REACH = 1 << 18
 _LISTS = re.compile(
     rb"print torch local norm:[^\n]{0,256}\n[^\[\n]{0,256}(?:\n[^\[\n]{0,256})?(?P<torch>\[[^\n]*\])"
     rb"|norm_size:(?P<sizes>[^:]*)\blocal_norm:\s{0,256}(?P<mindspore>\[[^\]:]*\])"
@@ -128,8 +127,7 @@ class NormScanner:
 
     def take(self, chunk: bytes, first: int) -> None:
         """Look through some whole lines."""
-        # The sizes stand before the norms: without a word of norms they can only be at the end of what is here.
-        if not self._kept and b"local" not in chunk and chunk.find(b"norm_size", -_SIZES_REACH) < 0:
+        if not self._kept and b"local" not in chunk and b"norm_size" not in chunk:
             return
         text, first = (self._kept + chunk, self._kept_first) if self._kept else (chunk, first)
         self._kept = b""

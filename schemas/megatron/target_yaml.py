@@ -7,8 +7,6 @@ recipe (training/utils/omegaconf_utils.py:parse_hydra_overrides). Both become th
 
 from __future__ import annotations
 
-from json import dumps
-
 from ..config import Argument
 from ..diagnostic import UnreadableError
 from ..light_typing import TYPE_CHECKING
@@ -101,6 +99,8 @@ def _text(node: Node) -> str:
         return str((target if name is None else name).value).rpartition(".")[2]
     if node.kind == "scalar" and isinstance(node.value, str):
         return node.value
+    from json import dumps
+
     return dumps(node.value, ensure_ascii=False, default=str, separators=(",", ":"))
 
 

@@ -102,6 +102,8 @@ def ready(bench: Path, page: Path, words: list[str]) -> None:
         for name, source in (("run.sh", "megatron.sh"), ("run.yaml", "mindformers.yaml")):
             shutil.copy(ROOT / "examples" / "qwen3_dense" / source, bench / name)
         (bench / "swift.sh").write_text("megatron sft --model Qwen3-8B --dataset d --train_iters 20\n")
+        bridge = house_yaml((Path(__file__).parent / "bridge_cases.yaml").read_text("utf-8"))
+        (bench / "run_config.yaml").write_text(bridge[0]["run"])
     if page.name.startswith(("huggingface", "dialects")):
         (bench / "Qwen3-8B").mkdir(exist_ok=True)
         sizes = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 96, "head_dim": 16}

@@ -143,7 +143,6 @@ def test_a_training_that_cannot_be_followed_stays_an_error(text: str) -> None:
     [
         ("--sft", "post-training"),
         ("--perform-rl-step", "post-training"),
-        ("--yaml-cfg gpt.yaml", "outside"),
         ("--is-hybrid-model", None),  # pretrain_gpt.py:model_provider of core_v0.12.0 does not read it
         ("--encoder-seq-length 64", None),
     ],

@@ -464,8 +464,8 @@ def test_an_interrupted_conversion_continues(tmp_path: Path) -> None:
     source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
     request = Request(str(source), str(tmp_path / "out"), ranks=Ranks(tensor=2, expert=2))
 
-    def stop_at_the_third(line: str) -> None:
-        if line.startswith("3/"):
+    def stop_at_the_third(number: int, _total: int, _what: str) -> None:
+        if number == 3:
             raise InterruptionError
 
     with pytest.raises(InterruptionError):
@@ -557,8 +557,8 @@ def test_a_continued_conversion_still_tells_of_a_nan(tmp_path: Path) -> None:
     source = write_megatron(tmp_path / "megatron", script, found)
     request = Request(str(source), str(tmp_path / "out"), shard_bytes=1 << 18)
 
-    def stop(line: str) -> None:
-        if line.startswith("2/"):
+    def stop(number: int, _total: int, _what: str) -> None:
+        if number == 2:
             raise InterruptionError
 
     with pytest.raises(InterruptionError):
