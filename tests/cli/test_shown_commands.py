@@ -25,6 +25,8 @@ from small_network import run as dump_of  # noqa: E402
 from weight_files import arrays, pair, write_megatron  # noqa: E402
 from writing_logs import falling, megatron_run, static_run  # noqa: E402
 
+from accmap.schemas.house_yaml import house_yaml  # noqa: E402
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
