@@ -20,8 +20,9 @@ LATENT = (
     "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
     "--multi-latent-attention --q-lora-rank 32 --kv-lora-rank 32 --qk-head-dim 16 --qk-pos-emb-head-dim 8 "
     "--v-head-dim 16 --position-embedding-type rope --seq-length 128 --max-position-embeddings 128 "
-    "--micro-batch-size 1 --train-iters 10 --lr 1e-4 --vocab-size 1023 --tokenizer-type NullTokenizer --data-path /d --eval-interval 10 "
-    "--qk-layernorm --normalization RMSNorm --swiglu --disable-bias-linear --untie-embeddings-and-output-weights "
+    "--micro-batch-size 1 --train-iters 10 --lr 1e-4 --vocab-size 1023 --tokenizer-type NullTokenizer --data-path /d "
+    "--eval-interval 10 --qk-layernorm --normalization RMSNorm --swiglu --disable-bias-linear "
+    "--untie-embeddings-and-output-weights "
 )
 YAML = """use_legacy: False
 run_mode: train
