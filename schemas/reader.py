@@ -19,12 +19,13 @@ from .source import SourceText
 from .tree_version import folders_of, tree_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Literal, TypeAlias
 
     from .config import Argument, Purpose
     from .diagnostic import Diagnostic
     from .megatron.versions import Chosen
+    from .shell.writing import Left
     from .source import Span
 
 Format: TypeAlias = (
@@ -232,16 +233,16 @@ def _script(
     names = list_directory or tree.listing
     reading = read_script(source, options, open_file, path=path, cwd=cwd, list_directory=names)
     launch = reading.chosen
+    as_left = _as_left(reading.written, cwd, open_file, launch, source.name)
     purpose = purpose_of_program(launch, source.name)
     if purpose is None and launch is not None and is_mindformers_launch(launch):
-        as_left = _as_left(reading.written, cwd, open_file, (source.name, launch.span))
         config = _followed(launch, source, options, path, cwd, as_left)
     else:
         from .megatron.effective import megatron_config
 
         chosen, unknown = _megatron_version(launch, options, path, cwd, open_file, source.name)
-        launch, words = _words_of(launch, purpose, lambda name: _opened(name, path, open_file))
-        words, chosen, options = _configured(words, chosen, options, lambda name: _opened(name, path, open_file))
+        launch, words = _words_of(launch, purpose, lambda name: _opened(name, path, as_left))
+        words, chosen, options = _configured(words, chosen, options, lambda name: _opened(name, path, as_left))
         config = megatron_config(
             words,
             file=source.name,
@@ -334,20 +335,24 @@ def _followed(
 
 
 def _as_left(
-    written: Mapping[str, str | None], cwd: str, open_file: Callable[[str], SourceText], at: tuple[str, Span]
+    written: Left, cwd: str, open_file: Callable[[str], SourceText], launch: Launch | None, file: str
 ) -> Callable[[str], SourceText]:
     """Opens files as the script has left them where the launch begins, not as they lie on the disk now."""
+    if launch is None or not any(written):
+        return open_file
+    folders = [folder for folder in (launch.directory, cwd) if folder is not None]
 
     def opened(name: str) -> SourceText:
-        full = os.path.normpath(os.path.join(cwd, name))
-        if full not in written:
+        places = [os.path.normpath(os.path.join(folder, name)) for folder in folders]
+        full = next((place for place in places if written.has(place)), None)
+        if full is None:
             return open_file(name)
-        text = written[full]
-        if not text:
-            raise UnreadableError(finding(say.written_by_the_script(path=name), *at))
-        return SourceText(name, text)
+        text = written.text(full)
+        if text is None:
+            raise UnreadableError(finding(say.written_by_the_script(path=name), file, launch.span))
+        return SourceText(name, text or "\n")
 
-    return opened if written else open_file
+    return opened
 
 
 def _opened(name: str, script: str, open_file: Callable[[str], SourceText]) -> SourceText:

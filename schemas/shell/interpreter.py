@@ -39,7 +39,7 @@ from .syntax import (
 )
 from .text import Code, hole, is_loose, known, passed_through, plain
 from .variables import fresh
-from .writing import filled, target_of
+from .writing import Left, filled, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -932,7 +932,7 @@ class Shell(Expander):
             directory=self.state.cwd or self.went_to,
             loop=self.rounds > 0,
             endless=self.repeating > 0,
-            written=dict(self.written),
+            written=Left(dict(self.written), frozenset(self.astray), frozenset(self.filled)),
         )
 
 

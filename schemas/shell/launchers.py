@@ -330,7 +330,10 @@ class _Start:
                 break
             if word in ("-W", "-X"):
                 at += 2
-            elif word.startswith("--") or word == "-":
+            elif word == "-":
+                coded(self.shell, shown(self.given.text or ()), [word.known() for word in words])
+                return
+            elif word.startswith("--"):
                 at += 1
             elif word.startswith("-"):
                 if "c" in word:

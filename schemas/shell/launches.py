@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
     from .expansion import Field
     from .state import Variable
-    from .text import Place, Text
+    from .text import Place
+    from .writing import Left
 
 MOST_STARTS = 200
 """How many starts of one launch in a loop are kept; the others are counted."""
@@ -41,12 +42,8 @@ class Found(NamedTuple):
     why: Place | None
     directory: str | None
     again: bool
-    written: Mapping[str, Text | None]
+    written: Left
     """The files that the script has written before it."""
-
-    def left(self) -> dict[str, str | None]:
-        """What these files hold, where that is known."""
-        return {name: None if text is None else known(text) for name, text in self.written.items()}
 
 
 class Sweep:
@@ -78,7 +75,7 @@ class Launches:
         directory: str | None,
         loop: bool,
         endless: bool,
-        written: Mapping[str, Text | None],
+        written: Left,
     ) -> None:
         """Keeps a launch. `endless` is a loop of which nobody knows how often it runs."""
         spot = (id(place.source), place.start, place.end)

@@ -16,7 +16,7 @@ from .scanning import is_digits
 from .text import Code, Piece, Place, known, shown, written_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
 
     from ..config import ReadOptions
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .expansion import Field
     from .interpreter import Shell
     from .launches import Found
+    from .writing import Left
 
 
 _UNREAD = ("source-not-read", "source-not-known", "written-by-the-script")
@@ -38,8 +39,8 @@ class ScriptReading(NamedTuple):
     others: tuple[Launch, ...]
     unresolved: tuple[Unresolved, ...]
     problems: tuple[Diagnostic, ...]
-    written: Mapping[str, str | None]
-    """The files that the script has written before the chosen launch, and what they hold where that is known."""
+    written: Left
+    """The files that the script has written before the chosen launch."""
 
 
 def read_script(
@@ -125,7 +126,7 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
         end = source.text.index("\r\n")
         shell.problems.append(finding(say.carriage_returns(), home, source.span(end, end + 1)))
     others = tuple([other for number, other in enumerate(launches) if number != taken])
-    return ScriptReading(launches, launch, others, tuple(unresolved), tuple(shell.problems), chosen.left())
+    return ScriptReading(launches, launch, others, tuple(unresolved), tuple(shell.problems), chosen.written)
 
 
 def _taken(shell: Shell, kept: list[Found], options: ReadOptions, home: str) -> int:

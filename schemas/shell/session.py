@@ -17,6 +17,7 @@ from .flow import ExhaustedError
 from .messages_compiled import say
 from .state import State
 from .text import Code, Piece, Place, doubt_of
+from .writing import Left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,6 +79,10 @@ class Session:
         self.files: set[str] = set()
         self.written: dict[str, Text | None] = {}
         """Files that the script itself has written by now, and what they hold; None where that is not known."""
+        self.astray: set[str] = set()
+        """Names of files that were written where the directory was not known."""
+        self.filled: set[str] = set()
+        """Folders of which every file may have been written."""
         self._touched: set[str] = set()
         self._removed: set[str] = set()
         self._changed: list[tuple[str, str | None, bool]] = []
@@ -136,13 +141,26 @@ class Session:
     def leave(self, name: str, text: Text | None) -> None:
         """A file that the script writes holds this from now on; behind a test that cannot be decided nobody knows."""
         full = self.absolute(name)
-        if full is None or tree.is_stream(full):
+        if full is None:  # in a folder that nobody knows: a file of that name may be the one
+            self.astray.add(posixpath.basename(name))
+            return
+        if tree.is_stream(full):
             return
         if text is not None and (self.unsure or not _is_whole(text)):
             text = None
         if not self.unsure:
             self._know(full)
         self.written[full] = text
+
+    def leave_below(self, name: str) -> None:
+        """Whatever lies below a folder may hold something else from now on."""
+        full = self.absolute(name)
+        if full is not None:
+            self.filled.add(full)
+
+    def is_written(self, full: str) -> bool:
+        """Whether the script has, or may have, written a file."""
+        return Left(self.written, self.astray, self.filled).has(full)
 
     @property
     def touched(self) -> set[str]:
@@ -166,8 +184,8 @@ class Session:
     def content(self, path: str) -> Text | None:
         """The text of a file of the tree; None where it has none that is known."""
         full = None if self.state.cwd is None else posixpath.normpath(posixpath.join(self.state.cwd, path))
-        if full in self.written:
-            return self.written[full]
+        if full is not None and self.is_written(full):
+            return self.written.get(full)
         if full is None or path in self.touched or full in self.touched or full in self.removed:
             return None
         if not tree.readable(full, self.roots):
@@ -197,8 +215,8 @@ class Session:
     def code_in(self, path: str, place: Place) -> Code | None:
         """The shell code in a file; None, and a note, where it cannot be read."""
         full = self.absolute(path)
-        if full in self.written:
-            text = self.written[full]
+        if posixpath.basename(path) in self.astray or (full is not None and self.is_written(full)):
+            text = self.written.get(full or "")
             if text is not None:
                 return Code(place.source, text, place)
             self.note(say.source_written(path=path), place)

@@ -1,7 +1,8 @@
 """What a script leaves in the files that it writes, copies or edits before it reads them or starts a training.
 
 A here-document, `echo >>`, `cp` and `sed -i` of a plain replacement give a text that is known; an editor of another
-kind, or code that opens a file by name, gives one that is not. Either way what lies on the disk now is not read for it.
+kind, or code that opens a file to write, gives one that is not. Either way what lies on the disk now is not read for
+it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,35 @@ from .programs import TABLE
 from .text import known, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from .expansion import Field
     from .session import Session
     from .text import Place, Text
+
+    Editor = Callable[[Session, "list[str | None]", "Text | None", Place], None]
+
+
+class Left(NamedTuple):
+    """The files that a script has, or may have, written by now."""
+
+    files: Mapping[str, Text | None]
+    """By their whole path; None where what one holds is not known."""
+    astray: Collection[str]
+    """Names of files that were written where the directory was not known."""
+    filled: Collection[str]
+    """Folders of which every file may have been written."""
+
+    def has(self, full: str) -> bool:
+        """Whether a file is one of them."""
+        if full in self.files or posixpath.basename(full) in self.astray:
+            return True
+        return any(full.startswith(folder.rstrip("/") + "/") for folder in self.filled)
+
+    def text(self, full: str) -> str | None:
+        """What one of them holds; None where that is not known."""
+        text = self.files.get(full)
+        return None if text is None or posixpath.basename(full) in self.astray else known(text)
 
 
 class Target(NamedTuple):
@@ -40,20 +65,32 @@ def filled(shell: Session, target: Target, printed: Sequence[Text]) -> None:
     shell.leave(target.name, None if target.before is None else (*target.before, *text))
 
 
-def edited(shell: Session, name: str, words: Sequence[Field], given: Text | None, place: Place) -> None:
+def edited(shell: Session, name: str, fields: Sequence[Field], given: Text | None, place: Place) -> None:
     """What a program leaves in the files that its words name."""
+    words = [field.known() for field in fields]
     action = _EDITORS.get(name)
     if action is not None:
-        action(shell, [word.known() for word in words], given, place)
+        action(shell, words, given, place)
+        return
+    at = next((at for at, word in enumerate(words) if word is not None and posixpath.basename(word) in _EDITORS), None)
+    if at is None or name not in _RUNS_OTHERS:
+        return
+    editor = posixpath.basename(words[at] or "")
+    if name in _ON_MANY:
+        if editor not in ("sed", "perl", "yq", "awk") or any(_in_place(word) for word in words[at + 1 :]):
+            shell.leave_below(".")  # which files these are, other programs say
+        return
+    _EDITORS[editor](shell, words[at + 1 :], given, place)
 
 
-def coded(shell: Session, code: str) -> None:
-    """Code of another language that writes something: the files that it names may hold anything."""
+def coded(shell: Session, code: str, words: Sequence[str | None] = ()) -> None:
+    """Code of another language that writes: the files that it, or its command line, names may hold anything."""
     import re
 
-    if any(mark in code for mark in _WRITING):
-        for name in re.findall(r"[\w./-]+\.(?:ya?ml|json|sh|env|txt)\b", code):
-            shell.leave(name, None)
+    if re.search(_WRITING, code):
+        for name in (*re.findall(r"[\w./-]+", code), *_operands(words)):
+            if name.endswith(_FILES):
+                shell.leave(name, None)
 
 
 def _tee(shell: Session, words: list[str | None], given: Text | None, _place: Place) -> None:
@@ -64,36 +101,53 @@ def _tee(shell: Session, words: list[str | None], given: Text | None, _place: Pl
 
 
 def _copy(shell: Session, words: list[str | None], _given: Text | None, _place: Place) -> None:
+    """`cp A B`, `mv A B`: into the file B, or into the folder of that name."""
     names = _operands(words)
-    if len(names) < 2 or None in words:
-        if names:
-            shell.leave(names[-1], None)
-        return
-    *sources, last = names
-    for source in sources:
-        full = shell.absolute(last)
-        into = len(sources) > 1 or last.endswith("/") or full is None or full in shell.directories
-        shell.leave(posixpath.join(last, posixpath.basename(source)) if into else last, shell.content(source))
+    if len(names) == 2 and None not in words and all(word in _PLAIN_COPY for word in words if word not in names):
+        source, last = names
+        held = shell.content(source)
+        shell.leave(posixpath.join(last, posixpath.basename(source)), held)
+        shell.leave(last, held)
+    elif names:
+        _whole(shell, names)
+
+
+def _move(shell: Session, words: list[str | None], given: Text | None, place: Place) -> None:
+    _copy(shell, words, given, place)
+    for name in _operands(words)[:-1]:
+        shell.leave(name, None)
+
+
+def _tree(shell: Session, words: list[str | None], _given: Text | None, _place: Place) -> None:
+    """Programs that fill whole folders, or follow rules of their own."""
+    if names := _operands(words):
+        _whole(shell, names)
+
+
+def _whole(shell: Session, names: Sequence[str]) -> None:
+    """The last name is written: a file, or a folder with all that lies below."""
+    shell.leave(names[-1], None)
+    shell.leave_below(names[-1])
 
 
 def _sed(shell: Session, words: list[str | None], _given: Text | None, place: Place) -> None:
     """`sed -i s/a/b/ FILE…`: the files as its replacement leaves them."""
-    rest = [word for word in words if word is not None]
-    if not any(word.startswith(("-i", "--in-place")) for word in rest):
+    if not any(_in_place(word) for word in words):
         return
-    rest = [word for word in rest if not word.startswith(("-i", "--in-place"))]
-    plain_form = len(rest) > 1 and len(rest) == len(words) - 1 and not rest[0].startswith("-")
-    for name in rest[1:]:
-        before = shell.content(name) if plain_form else None
+    rest = [word for word in words if word is not None and not _in_place(word)]
+    sure = len(rest) == len(words) - 1 and not any(word.startswith("-") for word in rest)
+    sure = sure and all(word is None or not _in_place(word) or word.startswith(("-i", "--in")) for word in words)
+    for name in _operands(rest if not sure else rest[1:]):
+        before = shell.content(name) if sure else None
         held = None if before is None else known(before)
         printed = None if held is None else TABLE["sed"](rest[:1], held)
         shell.leave(name, None if printed is None else plain(printed[0], place))
 
 
-def _in_place(shell: Session, words: list[str | None], _given: Text | None, _place: Place) -> None:
-    """Editors whose language is their own: what they leave is not known."""
-    if any(word is not None and word.startswith("-") and ("i" in word or word == "--") for word in words):
-        _any(shell, words, _given, _place)
+def _editing(shell: Session, words: list[str | None], given: Text | None, place: Place) -> None:
+    """Editors whose language is their own, where they are asked to write in place."""
+    if any(_in_place(word) for word in words):
+        _any(shell, words, given, place)
 
 
 def _any(shell: Session, words: list[str | None], _given: Text | None, _place: Place) -> None:
@@ -101,16 +155,33 @@ def _any(shell: Session, words: list[str | None], _given: Text | None, _place: P
         shell.leave(word, None)
 
 
+def _in_place(word: str | None) -> bool:
+    """`-i`, `-i.bak`, `-ri`, `-pi`, `--in-place`."""
+    if word is None or not word.startswith("-"):
+        return False
+    return word.startswith(("--in-place", "--inplace")) if word.startswith("--") else "i" in word.partition(".")[0][:5]
+
+
 def _operands(words: Sequence[str | None]) -> list[str]:
     return [word for word in words if word and not word.startswith("-")]
 
 
-_WRITING = ("dump", "write", "'w", '"w', "'a", '"a', "replace(")
-_EDITORS: dict[str, Callable[[Session, list[str | None], Text | None, Place], None]] = {
+_PLAIN_COPY = ("-f", "-p", "-v", "-fv", "-vf", "-pf", "-fp", "--force", "--")
+_WRITING = (
+    r"open\s{0,9}\([^()]{0,300},\s{0,9}(?:mode\s{0,9}=\s{0,9})?['\"](?:[wax]|r\+)"
+    r"|\.write(?:_text|_bytes)?\s{0,9}\(|shutil\.|os\.(?:replace|rename)|inplace"
+)
+"""Code that writes a file; what only reads one, or prints, has none of it."""
+_FILES = (".yaml", ".yml", ".json", ".sh", ".env", ".txt")
+_ON_MANY = ("xargs", "find")
+_RUNS_OTHERS = ("sudo", "env", "nice", "nohup", "time", "timeout", "command", "stdbuf", *_ON_MANY)
+_EDITORS: dict[str, Editor] = {
     "tee": _tee,
-    **dict.fromkeys(("cp", "mv", "install", "ln", "rsync"), _copy),
+    "cp": _copy,
+    "mv": _move,
+    **dict.fromkeys(("install", "ln", "rsync", "scp", "unzip", "tar"), _tree),
     "sed": _sed,
-    **dict.fromkeys(("yq", "perl", "ruby", "awk", "gawk", "dasel"), _in_place),
-    **dict.fromkeys(("patch", "ed", "ex", "crudini"), _any),
+    **dict.fromkeys(("yq", "perl", "ruby", "awk", "gawk", "dasel"), _editing),
+    **dict.fromkeys(("patch", "ed", "ex", "crudini", "rm", "unlink"), _any),
 }
 """Programs that change files which their words name. A program that is not here may read them."""

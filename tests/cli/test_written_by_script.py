@@ -49,6 +49,25 @@ def test_a_known_edit_counts(change: str, pair: Path, capsys: pytest.CaptureFixt
     assert lint(capsys, LAUNCH)[0] == 0
 
 
+@pytest.mark.parametrize(
+    "change",
+    ["mkdir -p sub; cp mindformers.yaml sub", "cp mindformers.yaml sub/mindformers.yaml", "mv mindformers.yaml sub/"],
+)
+def test_a_copy_is_read_as_what_was_copied(change: str, pair: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    launch = LAUNCH.replace("mindformers.yaml", "sub/mindformers.yaml")
+    assert lint(capsys, f"{change}\n{launch}")[0] == 0
+    wrong = "sed -i 's/learning_rate: 1.0e-4/learning_rate: 3.0e-4/' sub/mindformers.yaml"
+    assert errors(lint(capsys, f"{change}\n{wrong}\n{launch}")[1]) == ["SCH051"]
+
+
+def test_a_folder_that_is_not_here(pair: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the script writes there is not the file of that name that lies here."""
+    script = f"cd /workspace/mindformers\ncat > mindformers.yaml <<'EOF'\nseed: 1\nEOF\n{LAUNCH}"
+    code, answer = lint(capsys, script)
+    assert code == 2
+    assert "SYN048" in [one["code"] for one in answer["diagnostics"]]
+
+
 def test_a_yaml_that_the_script_holds_needs_no_file(pair: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (pair / "mindformers.yaml").read_text("utf-8").replace("learning_rate: 1.0e-4", "learning_rate: ${LR}")
     for stale in (None, "run_mode: train\n"):
@@ -67,6 +86,16 @@ def test_a_yaml_that_the_script_holds_needs_no_file(pair: Path, capsys: pytest.C
         "sed -i '/seed/d' mindformers.yaml",
         'if [ -n "$NODES" ]; then sed -i s/1234/7/ mindformers.yaml; fi',
         "envsubst < mindformers.yaml > t && mv t mindformers.yaml",
+        "cd $WORK; sed -i s/1234/7/ mindformers.yaml; cd -",
+        "(cd nowhere && sed -i s/1234/7/ mindformers.yaml)",
+        "install -m 644 new.yaml mindformers.yaml",
+        "sed -ri 's/1234/7/' mindformers.yaml",
+        "cp -r other/. .",
+        "ln -sf other.yaml mindformers.yaml",
+        "sudo tee mindformers.yaml < /dev/null",
+        "find . -name '*.yaml' -exec sed -i s/1234/7/ {} +",
+        "echo mindformers.yaml | xargs sed -i s/1234/7/",
+        "python - mindformers.yaml <<PY\nimport sys\nopen(sys.argv[1], 'w')\nPY",
     ],
 )
 def test_what_cannot_be_known_is_not_read_as_it_lies(
@@ -80,7 +109,16 @@ def test_what_cannot_be_known_is_not_read_as_it_lies(
 
 
 @pytest.mark.parametrize(
-    "harmless", ["ls mindformers.yaml", "cat mindformers.yaml", "cp mindformers.yaml /tmp/kept.yaml"]
+    "harmless",
+    [
+        "ls mindformers.yaml",
+        "cat mindformers.yaml",
+        "cp mindformers.yaml /tmp/kept.yaml",
+        "yq --indent 2 .seed mindformers.yaml",
+        "python -c \"import json, yaml; print(json.dumps(yaml.safe_load(open('mindformers.yaml'))))\"",
+        "find . -name '*.yaml' | xargs grep seed",
+        "python -c '# open " + "A" * 60_000 + "'",
+    ],
 )
 def test_reading_the_yaml_changes_nothing(harmless: str, pair: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lint(capsys, f"{harmless}\n{LAUNCH}")[0] == 0
