@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from .columns import ABSENT
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -131,6 +133,8 @@ def _column_of(at: int, piece: bytes, called: Callable[[bytes], tuple[str, float
     name, value = called(piece.partition(b":")[0].strip())
     if not name:
         return Column(at, piece, piece[: piece.index(b":") + 1], b"", "", 0.0)
+    if value == ABSENT:  # what stands here was not read in the lines before
+        return None
     end = _END.search(piece, begin.end())
     bare = piece[begin.end() : end.start() if end else len(piece)]
     if not bare:

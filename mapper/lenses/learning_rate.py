@@ -100,8 +100,13 @@ def _in_whole_steps(rate: _Rate) -> _Rate:
     return rate._replace(last=_nearest(rate.last), tail=_nearest(rate.tail))
 
 
+_COUNTED_EXACTLY = 1 << 53
+"""Whole numbers up to here are floats as they are."""
+
+
 def _quotient(samples: int, whole: int) -> int | float:
-    return samples / whole if samples % whole else samples // whole
+    parts = samples % whole and samples < _COUNTED_EXACTLY
+    return samples / whole if parts else samples // whole
 
 
 def _nearest(length: Value) -> Value:

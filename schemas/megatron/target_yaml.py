@@ -101,7 +101,11 @@ def _text(node: Node) -> str:
         return node.value
     from json import dumps
 
-    return dumps(node.value, ensure_ascii=False, default=str, separators=(",", ":"))
+    value = node.value
+    try:
+        return dumps(value, ensure_ascii=False, default=str, separators=(",", ":"))
+    except TypeError:  # a key that JSON has no word for
+        return str(value)
 
 
 def overridden(words: tuple[Argument, ...]) -> tuple[Argument, ...]:

@@ -122,3 +122,18 @@ def test_the_place_that_cannot_be_written_is_named_as_it_was_given(accmap) -> No
     answer = accmap("logs", "a.log", "-o", "no/such/page.html", files=FILES)
     assert answer.code == 2
     assert "no/such/page.html cannot be written" in answer.err
+
+
+def test_a_damaged_number_hides_no_difference_behind_it(accmap) -> None:
+    """Lines of one shape are taken together; what one of them lacks is looked for again in the next."""
+    row = (
+        " [2024-01-01 10:00:01] iteration {0:8d}/   90000 | consumed samples: {0:12d} | learning rate: 1.000000E-05 | "
+        "global batch size:    16 | lm loss: 9.{0:06d}E+00 | loss scale: 1.0 | grad norm: 1.000 | "
+        "number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+    )
+    rows = [row.format(step) for step in range(1, 9001)]
+    other = [line.replace("size:    16", "size:    32") if step > 4000 else line for step, line in enumerate(rows)]
+    rows[1700] = rows[1700].replace("size:    16", "size:    1+6")
+    answer = accmap("logs", "a.log", "b.log", files={"a.log": "".join(rows), "b.log": "".join(other)})
+    assert answer.code == 1
+    assert "global_batch_size: 16 against 32" in answer.out
