@@ -45,7 +45,7 @@ def main() -> None:
             built.load({name: as_loaded(name, array) for name, array in drawn.items()})
     else:
         load(built.model, Path(sys.argv[3]))
-    print(json.dumps({"loss": built.forward(tokens(*BATCH))["loss"]}))
+    print(json.dumps({"loss": built.forward(tokens(BATCH))["loss"]}))
 
 
 def group_experts() -> None:

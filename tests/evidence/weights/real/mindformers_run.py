@@ -29,7 +29,7 @@ def main() -> None:
         ms.save_checkpoint(built.model, str(checkpoint / "model-0000000-0000001.safetensors"), format="safetensors")
     else:
         found["not_loaded"] = load(built.model, checkpoint)
-    found["loss"] = built.forward(tokens(*BATCH))["loss"]
+    found["loss"] = built.forward(tokens(BATCH))["loss"]
     print(json.dumps(found))
 
 

@@ -86,7 +86,7 @@ def build(args: Any, rank: int, chunk: int, ranks: int, rounds: int) -> Any:
 
 def forward(model: Any) -> Any:
     """What a chunk gives to the next; the losses at last."""
-    batch = tokens(*BATCH)
+    batch = tokens(BATCH)
     given, labels = torch.from_numpy(batch.tokens).long(), torch.from_numpy(batch.labels).long()
     size, length = given.shape
     positions = torch.arange(length)[None].expand(size, -1)
