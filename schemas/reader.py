@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .config import Argument, Purpose
     from .diagnostic import Diagnostic
     from .megatron.versions import Chosen
-    from .shell.writing import Left
+    from .shell.left import Left
     from .source import Span
 
 Format: TypeAlias = (

@@ -14,6 +14,7 @@ from .conditions import extended
 from .expansion import Expander, plain_text
 from .flow import Discard, Exit, Holding, Leave, Return, Stop
 from .launches import Launches
+from .left import Left
 from .messages_compiled import say
 from .parser import Parser, ShellSyntaxError
 from .questions import Questions
@@ -39,7 +40,7 @@ from .syntax import (
 )
 from .text import Code, hole, is_loose, known, passed_through, plain
 from .variables import fresh
-from .writing import Left, filled, target_of
+from .writing import filled, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

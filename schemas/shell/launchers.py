@@ -331,8 +331,7 @@ class _Start:
             if word in ("-W", "-X"):
                 at += 2
             elif word == "-":
-                coded(self.shell, shown(self.given.text or ()), [word.known() for word in words])
-                return
+                at = len(words)
             elif word.startswith("--"):
                 at += 1
             elif word.startswith("-"):
@@ -348,7 +347,7 @@ class _Start:
         if at < len(words):
             self._record(course.past(words[: at + 1]), shown(words[at].text()), words[at + 1 :])
         elif self.given.text is not None:
-            coded(self.shell, shown(self.given.text))
+            coded(self.shell, shown(self.given.text), [word.known() for word in words])
 
     def _module(self, glued: str, words: list[Field], at: int, course: Course) -> None:
         """`python -m module`."""

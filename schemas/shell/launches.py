@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .expansion import Field
+    from .left import Left
     from .state import Variable
     from .text import Place
-    from .writing import Left
 
 MOST_STARTS = 200
 """How many starts of one launch in a loop are kept; the others are counted."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .expansion import Field
     from .interpreter import Shell
     from .launches import Found
-    from .writing import Left
+    from .left import Left
 
 
 _UNREAD = ("source-not-read", "source-not-known", "written-by-the-script")

@@ -14,10 +14,10 @@ from ..message import NOTHING
 from ..source import SourceText
 from . import tree
 from .flow import ExhaustedError
+from .left import Left
 from .messages_compiled import say
 from .state import State
 from .text import Code, Piece, Place, doubt_of
-from .writing import Left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -186,7 +186,7 @@ class Session:
         full = None if self.state.cwd is None else posixpath.normpath(posixpath.join(self.state.cwd, path))
         if full is not None and self.is_written(full):
             return self.written.get(full)
-        if full is None or path in self.touched or full in self.touched or full in self.removed:
+        if full is None or not {path, full}.isdisjoint(self.touched) or full in self.removed:
             return None
         if not tree.readable(full, self.roots):
             return None

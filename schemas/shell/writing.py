@@ -14,35 +14,13 @@ from .programs import TABLE
 from .text import known, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from .expansion import Field
     from .session import Session
     from .text import Place, Text
 
     Editor = Callable[[Session, "list[str | None]", "Text | None", Place], None]
-
-
-class Left(NamedTuple):
-    """The files that a script has, or may have, written by now."""
-
-    files: Mapping[str, Text | None]
-    """By their whole path; None where what one holds is not known."""
-    astray: Collection[str]
-    """Names of files that were written where the directory was not known."""
-    filled: Collection[str]
-    """Folders of which every file may have been written."""
-
-    def has(self, full: str) -> bool:
-        """Whether a file is one of them."""
-        if full in self.files or posixpath.basename(full) in self.astray:
-            return True
-        return any(full.startswith(folder.rstrip("/") + "/") for folder in self.filled)
-
-    def text(self, full: str) -> str | None:
-        """What one of them holds; None where that is not known."""
-        text = self.files.get(full)
-        return None if text is None or posixpath.basename(full) in self.astray else known(text)
 
 
 class Target(NamedTuple):
@@ -132,16 +110,22 @@ def _whole(shell: Session, names: Sequence[str]) -> None:
 
 def _sed(shell: Session, words: list[str | None], _given: Text | None, place: Place) -> None:
     """`sed -i s/a/b/ FILE…`: the files as its replacement leaves them."""
-    if not any(_in_place(word) for word in words):
+    asked = [word for word in words if _in_place(word)]
+    rest = [word for word in words if word is not None and word not in asked]
+    if not asked:
         return
-    rest = [word for word in words if word is not None and not _in_place(word)]
-    sure = len(rest) == len(words) - 1 and not any(word.startswith("-") for word in rest)
-    sure = sure and all(word is None or not _in_place(word) or word.startswith(("-i", "--in")) for word in words)
-    for name in _operands(rest if not sure else rest[1:]):
-        before = shell.content(name) if sure else None
-        held = None if before is None else known(before)
-        printed = None if held is None else TABLE["sed"](rest[:1], held)
-        shell.leave(name, None if printed is None else plain(printed[0], place))
+    plainly = len(asked) == 1 and (asked[0] or "").startswith(("-i", "--in"))
+    if not plainly or len(rest) != len(words) - 1 or any(word.startswith("-") for word in rest):
+        _any(shell, words, None, place)
+        return
+    for name in rest[1:]:
+        shell.leave(name, _replaced(shell.content(name), rest[:1], place))
+
+
+def _replaced(before: Text | None, expression: list[str], place: Place) -> Text | None:
+    held = None if before is None else known(before)
+    printed = None if held is None else TABLE["sed"](expression, held)
+    return None if printed is None else plain(printed[0], place)
 
 
 def _editing(shell: Session, words: list[str | None], given: Text | None, place: Place) -> None:
