@@ -33,7 +33,7 @@ def detect(source: SourceText) -> Input | None:
         return "json"
     if text.startswith("MODEL_ARGS:") or "\nMODEL_ARGS:" in text:
         return "recipe"
-    if f"\n{_PART}" in text or _TARGET in text or text.startswith(_PART):
+    if f"\n{_PART}" in f"\n{text}" or _TARGET in text:
         from .target_yaml import kind_of
 
         tree = kind_of(text)
