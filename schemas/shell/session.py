@@ -143,6 +143,7 @@ class Session:
         full = self.absolute(name)
         if full is None:  # in a folder that nobody knows: a file of that name may be the one
             self.astray.add(posixpath.basename(name))
+            self._forget(lambda known: posixpath.basename(known) == posixpath.basename(name))
             return
         if tree.is_stream(full):
             return
@@ -157,6 +158,13 @@ class Session:
         full = self.absolute(name)
         if full is not None:
             self.filled.add(full)
+            self._forget(lambda known: known.startswith(full.rstrip("/") + "/"))
+
+    def _forget(self, may_be: Callable[[str], bool]) -> None:
+        """What files that were written before hold now is not known."""
+        for known in self.written:
+            if may_be(known):
+                self.written[known] = None
 
     def is_written(self, full: str) -> bool:
         """Whether the script has, or may have, written a file."""

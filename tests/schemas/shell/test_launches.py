@@ -200,6 +200,8 @@ class TestFiles:
             "python -c \"open('env.sh', 'w').write('A=2')\"; source env.sh",
             "python - <<< \"open('env.sh', 'w').write('A=2')\"; source env.sh",
             "[ -d x ] && echo A=2 > env.sh; source env.sh",
+            "echo A=2 > env.sh; (cd $X; sed -i s/2/3/ env.sh); source env.sh",
+            "mkdir -p d; echo A=2 > d/env.sh; cp -r $FROM d; source d/env.sh",
         ],
     )
     def test_what_nobody_knows_of_is_not_read_as_it_lies(
