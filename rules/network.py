@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..mapper.computed.facts_compiled import SINCE
+from ..mapper.gates import counts
 from ..mappings.keys_compiled import (
     ACTIVATION,
     FUSED_ACTIVATION,
@@ -72,7 +73,7 @@ def yarn_mscale(subject: Subject) -> Iterator[Found]:
     scales = right.config.framework_version in SINCE["mindformers"]["extended_amplitude"]
     for side in subject.sides if scales else (left,):
         one, other = side.value("position.yarn.mscale"), side.value("position.yarn.mscale_all_dim")
-        if one != other:
+        if one != other and counts("position.yarn.mscale", side.recipe) is not False:
             values = {"mscale": shown(one), "all_dim": shown(other), "version": right.config.framework_version}
             yield Found(on(side.framework, "position.yarn.mscale"), values, variant="" if scales else "none")
 

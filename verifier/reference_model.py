@@ -449,7 +449,7 @@ def _turns(position: Position, width: int, length: int) -> tuple[Any, float]:
     steps = torch.arange(0, width, 2, dtype=torch.float32) / width
     frequencies = 1.0 / position.base**steps
     scale = 1.0
-    if position.kind == "yarn" and position.factor > 1:
+    if position.kind == "yarn" and position.factor != 1:
         low, high = (_dimension(turns, width, position) for turns in (position.beta_fast, position.beta_slow))
         low, high = max(math.floor(low), 0), min(math.ceil(high), width - 1)
         ramp = (torch.arange(width // 2, dtype=torch.float32) - low) / (max(high - low, 0) or 0.001)

@@ -104,7 +104,7 @@ _LARGEST_BASE = 1e15
 def stretches(factor: Value, length: Value, base: Value) -> bool:
     """Whether YaRN changes any frequency; yes where that cannot be told."""
     times, positions, least = number(factor), integer(length), unstretched_from(base)
-    return times is None or (times > 1 and (positions is None or least is None or positions < least))
+    return times is None or (times != 1 and (positions is None or least is None or positions < least))
 
 
 def _original_length_get(values: Values, scope: Scope) -> Values:

@@ -115,7 +115,7 @@ def _scales(scope: Scope) -> bool:
         scope.field("attention.latent.enabled") is True
         and scope.field("position.type") == "yarn"
         and isinstance(factor, (int, float))
-        and factor > 1
+        and factor != 1
     )
 
 
@@ -237,7 +237,7 @@ def _position_get(values: Values, scope: Scope) -> Values:
 def _stretched(scope: Scope) -> bool:
     """Whether the YaRN of a version that knows no other kind changes any frequency; a factor of 1 is left to say so."""
     factor = scope.field("position.yarn.factor")
-    if not isinstance(factor, (int, float)) or factor <= 1:
+    if not isinstance(factor, (int, float)) or factor == 1:
         return True
     return stretches(factor, scope.field("position.max_embeddings"), scope.field("position.rotary_base"))
 

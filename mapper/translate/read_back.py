@@ -189,11 +189,10 @@ def _follows(sides: _Sides, difference: Difference) -> bool:
     if any(problem.kind.severity == "error" for config in sides.configs for problem in config.problems):
         return True
     fed = sides.feeding(name)
-    # That two words are one formula under a condition is no reason for what the codes make of that formula.
-    enough = _LOST if name in _BY_CODE else (*_LOST, "conditional", "exact", "made-explicit")
-    # What is approximate may be written in full, and still be another thing in effect.
+    # A row that says "the same" is no reason for what the codes make of it; what is approximate may be written in full,
+    # and still be another thing in effect.
     other = (row for row in sides.rows if not row.carried or row.status == "approximate")
-    told = (row for row in other if row.impact == "numerics" and row.status in enough)
+    told = (row for row in other if row.impact == "numerics" and row.status in _LOST)
     return any(not fed.isdisjoint((*row.source, *row.target)) for row in told)
 
 
