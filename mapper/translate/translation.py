@@ -350,8 +350,8 @@ class _Translating:
         told = source is not None and source.lens != "nothing"
         neutral = told and entry.decided and _same(entry.value, vocabulary()[field].default)
         kept = neutral and self._returns(entry) and _mode(row, source) != "always"
-        # What is never written is said by the file's frame, where the other side has the field.
-        stays = neutral and (target is None or _mode(row, target) != "never")
+        # A side without the field has no value to read back, and what is never written is said by the file's frame.
+        stays = neutral and target is not None and _mode(row, target) != "never"
         status: Status = "exact" if neutral else "dropped"
         self._report(field, entry, (), status, impact, note, reversible=kept, carried=stays)
 
@@ -651,11 +651,12 @@ class _Translating:
 
     def _refused(self, name: str, put: Written, place: int) -> bool:
         """Whether an argument of this version does not take the value."""
-        fact = self.known.get(name)
-        if fact is None or fact.choices is None or place >= len(put):
+        fact, value = self.known.get(name), put[place] if place < len(put) else None
+        if fact is None or value is None or isinstance(value, (Omitted, list, tuple)):
             return False
-        value = put[place]
-        return not isinstance(value, (Omitted, list, tuple)) and value is not None and value not in fact.choices
+        if fact.choices is None:
+            return fact.type == "int" and isinstance(value, float) and not value.is_integer()
+        return value not in fact.choices
 
     def _accepted(self, put: Written, refused: list[str], names: tuple[str | None, ...], side: Side) -> Written:
         """What is written, with the nearest choice in place of one that this version does not take."""
