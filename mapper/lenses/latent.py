@@ -125,18 +125,7 @@ def _original_length_put(values: Values, scope: Scope) -> Written:
     return (max(1 << (least - 1).bit_length(), integer(wanted) or 0),)
 
 
-def _of_latent_get(values: Values, scope: Scope) -> Values:
-    """What the version's code does in latent attention only."""
-    return (values[0] if scope.field("attention.latent.enabled") is True else False,)
-
-
-def _of_latent_put(values: Values, scope: Scope) -> Written:
-    del scope
-    return values
-
-
 LENSES = {
-    "of_latent": Lens(_of_latent_get, _of_latent_put),
     "latent_scale": Lens(_scale_get, _scale_put),
     "yarn_temperature": Lens(_temperature_get, _temperature_put),
     "original_length": Lens(_original_length_get, _original_length_put),

@@ -225,12 +225,12 @@ def _position_get(values: Values, scope: Scope) -> Values:
         kind = "rope"
     if added is False and kind == "learned_absolute":
         kind = "none"
-    if latent and kind in ("rope", "learned_absolute"):
-        # Multi-latent attention brings its own rotary embedding, YaRN unless --rope-type says rope.
+    if latent and kind in ("rope", "learned_absolute", "none"):
+        # Multi-latent attention brings its own rotary embedding, YaRN unless --rope-type says rope, whatever the model has.
         own = rope_type or "yarn"
         if scope.options.get("yarn_only") is True and not _stretched(scope):
             own = "rope"
-        return (own if kind == "rope" else f"{kind}+{own}",)
+        return (f"{kind}+{own}" if kind == "learned_absolute" else own,)
     return (kind,)
 
 
