@@ -226,7 +226,7 @@ def _position_get(values: Values, scope: Scope) -> Values:
     if added is False and kind == "learned_absolute":
         kind = "none"
     if latent and kind in ("rope", "learned_absolute", "none"):
-        # Multi-latent attention brings its own rotary embedding, YaRN unless --rope-type says rope, whatever the model has.
+        # Multi-latent attention brings its own rotary embedding, YaRN unless --rope-type says rope.
         own = rope_type or "yarn"
         if scope.options.get("yarn_only") is True and not _stretched(scope):
             own = "rope"
