@@ -479,8 +479,8 @@ def _spec(args: Mapping[str, Any], config: Any) -> Any:
 
 def _with_gate(layer: Any) -> None:
     """Megatron-Core's own gate of the shared experts, which `get_moe_module_spec` of 0.12 leaves out."""
-    shared = getattr(getattr(layer.submodules.mlp, "submodules", None), "shared_experts", None)
-    if isinstance(getattr(shared, "params", None), dict) and "gate" in shared.params:
+    shared: Any = getattr(getattr(layer.submodules.mlp, "submodules", None), "shared_experts", None)
+    if "gate" in (getattr(shared, "params", None) or ()):
         shared.params = {**shared.params, "gate": True}
 
 

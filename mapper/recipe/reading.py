@@ -393,9 +393,7 @@ class RecipeReading:
         fork = fork_of(self.config)
         for key, setting in self.config.settings.items():
             if setting[2] != "explicit":
-                # What the fork's code makes of a written value may be less than what was written.
-                if fork is not None and setting.raw is not None:
-                    left.extend(self._less_than_written(fork, key, setting))
+                left.extend(self._less_than_written(fork, key, setting))
                 continue
             if self._is_anothers(key, setting):
                 left.append(self._without_row(key, setting))
@@ -437,11 +435,13 @@ class RecipeReading:
             return Unmapped(key, setting.value, setting.span, "none", *_IDLE, setting.decided)
         return Unmapped(key, setting.value, setting.span, "numerics", *_no_row(), setting.decided, sure=False)
 
-    def _less_than_written(self, fork: Dialect, key: str, setting: Setting) -> Iterator[Unmapped]:
+    def _less_than_written(self, fork: Dialect | None, key: str, setting: Setting) -> Iterator[Unmapped]:
         """A written value that the fork's rows read as the nearest there is, where its reason holds."""
+        if fork is None or setting.raw is None:
+            return
         reason = fork.reason(key, self.config.settings)
         if reason is not None and reason.when is not None:
-            written = setting.raw[0] if setting.raw and len(setting.raw) == 1 else setting.value
+            written = setting.raw[0] if len(setting.raw) == 1 else setting.value
             yield Unmapped(key, written, setting.span, reason.impact, reason.en, reason.zh, setting.decided)
 
     def _without_row(self, key: str, setting: Setting) -> Unmapped:
