@@ -1,7 +1,7 @@
 """Which parameters of transformers' models a Megatron-Core parameter is, and how their numbers are laid out.
 
-The rows stand in `mappings/weights_huggingface.yaml`. A row owns both directions: `joined` makes Megatron-Core's array of
-the parts, `parted` undoes it exactly.
+The rows stand in `mappings/weights_huggingface.yaml`. A row owns both directions: `joined` makes Megatron-Core's array
+of the parts, `parted` undoes it exactly.
 """
 
 from __future__ import annotations

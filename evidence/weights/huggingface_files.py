@@ -77,9 +77,10 @@ class HuggingFaceFiles:
         copies: list[Copy] = []
         for name in dict.fromkeys((*wanted, *(view.wanted or ()), _OUTPUT)):
             parts = parts_of(name, family)
-            if parts is None or any(part not in self._tensors for part in parts.names):
+            held = () if parts is None else [part for part in parts.names if part in self._tensors]
+            taken.update(held)
+            if parts is None or len(held) < len(parts.names):
                 continue
-            taken.update(parts.names)
             weight = self._joined(parts, layout, wanted.get(name) if view.strict else None)
             if name == _OUTPUT and name not in wanted:
                 copies.append(Copy(name, weights[_EMBEDDING], weight))  # tied: transformers reads the embedding alone

@@ -1,4 +1,7 @@
-"""Small models of transformers' own classes: `… JOBS FOLDER` saves each with its logits, its tokens and its size."""
+"""Small models of transformers' own classes: `… JOBS FOLDER` saves each with its logits, its tokens and its size.
+
+`… load MODEL ANSWER` loads one, saves its logits and says what it did not find.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,18 @@ import torch
 from transformers import AutoModelForCausalLM
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-TOKENS = (np.arange(48).reshape(2, 24) * 37 % 128).astype(np.int32)
+TOKENS = (1 + np.arange(48).reshape(2, 24) * 37 % 127).astype(np.int32)
+"""Without 0, the token that MindSpore Transformers keeps from the experts as padding."""
 
 
 def main() -> None:
+    if sys.argv[1] == "load":
+        model, told = AutoModelForCausalLM.from_pretrained(
+            sys.argv[2], output_loading_info=True, attn_implementation="eager", dtype=torch.float32
+        )
+        np.save(sys.argv[3], logits(model.eval()))
+        print(json.dumps({name: sorted(told[f"{name}_keys"]) for name in ("missing", "unexpected")}))
+        return
     folder = Path(sys.argv[2])
     np.save(folder / "tokens.npy", TOKENS)
     sizes: dict[str, int] = {}
@@ -38,7 +49,7 @@ def logits(model: Any) -> Any:
 def disturb(model: Any) -> None:
     """Norms and biases are no ones and zeros, so that none can stand for another."""
     with torch.no_grad():
-        for name, one in model.named_parameters():
+        for one in model.parameters():
             if one.ndim == 1:
                 one.add_(0.2 * torch.randn_like(one))
         for name, one in model.named_buffers():
