@@ -1,4 +1,4 @@
-"""Makes `weights_compiled.py` from `weights.yaml`, `weights_huggingface_compiled.py` from `weights_huggingface.yaml`."""
+"""Makes `weights_compiled.py` and `weights_huggingface_compiled.py` from the YAML files of these names."""
 
 from __future__ import annotations
 

@@ -104,40 +104,47 @@ def sides_of(
     What is not given for a framework is what `accmap convert` writes for it; with `described` a `config.json`, too.
     """
     options = options or ReadOptions()
+    known = _known(configs, checkpoints, options)
+    if not known:
+        return None
+    first = next(known[name] for name in ("megatron", "mindformers", "huggingface") if name in known)
+    megatron = known.get("megatron") or _translated(first.config, "megatron", options)
+    mindformers = known.get("mindformers") or _translated(first.config, "mindformers", options)
+    layout = _laid(first, mindformers, checkpoints, given="mindformers" in known)
+    model = known.get("huggingface") or (_described(first) if described else None)
+    return Sides(megatron, mindformers, layout, tuple(known), model)
+
+
+def _known(configs: Sequence[Config], checkpoints: Sequence[Checkpoint], options: ReadOptions) -> dict[Framework, Side]:
+    """What was given: the files, a model folder's own `config.json`, else the arguments in a checkpoint."""
     known: dict[Framework, Side] = {}
     for config in configs:
         known[config.framework] = Side(config, recipe_of(config), config.file)
     for one in checkpoints:
-        if isinstance(one, HuggingFaceFiles) and "huggingface" not in known:
-            known["huggingface"] = Side(one.config, recipe_of(one.config), one.config.file)
+        if isinstance(one, HuggingFaceFiles):
+            known.setdefault("huggingface", Side(one.config, recipe_of(one.config), one.config.file))
     speaking = next((one for one in checkpoints if one.arguments), None)
     if not known and speaking is not None and speaking.arguments:
         config = config_of_arguments(speaking.arguments, f"{speaking.folder} (args)", options)
         known["megatron"] = Side(config, recipe_of(config), config.file)
-    if not known:
-        return None
-    megatron, mindformers, model = known.get("megatron"), known.get("mindformers"), known.get("huggingface")
-    first = next(iter(one for one in (megatron, mindformers, model) if one is not None))
-    if megatron is None:
-        megatron = _translated(first.config, "megatron", options)
-    if mindformers is None:
-        mindformers = _translated(first.config, "mindformers", options)
+    return known
+
+
+def _laid(first: Side, mindformers: Side, checkpoints: Sequence[Checkpoint], *, given: bool) -> Layout:
+    """How the weights are arranged: what the model is, the given file says, and how, the MindSpore Transformers one."""
     try:
-        # What the model is, the given file says; how it is laid out, the MindSpore Transformers one.
         layout = layout_of(first.recipe, mindformers.config)
     except UndecidedSizeError as error:
         unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
     seen = next((one for one in checkpoints if one.framework == "mindformers"), None)
-    if "mindformers" not in known and seen is not None:
-        names = inferred_layout(seen)
-        layout = layout._replace(
-            dynamic=names.dynamic,
-            mla_concatenated=names.mla_concatenated,
-            mlp_interleaved=names.dynamic or layout.mlp_interleaved,
-        )
-    if described and model is None:
-        model = _described(first)
-    return Sides(megatron, mindformers, layout, tuple(known), model)
+    if given or seen is None:
+        return layout
+    names = inferred_layout(seen)
+    return layout._replace(
+        dynamic=names.dynamic,
+        mla_concatenated=names.mla_concatenated,
+        mlp_interleaved=names.dynamic or layout.mlp_interleaved,
+    )
 
 
 def _described(side: Side) -> Side:
