@@ -165,6 +165,11 @@ def _experts(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
             _set(field, (2, 4) if one < two else (4, 2), small_a, small_b)
         else:
             _set(field, (min(one, size) if one else one, min(two, size) if two else two), small_a, small_b)
+    _experts_per_token(a, b, small_a, small_b)
+
+
+def _experts_per_token(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
+    """No more than the chosen groups have."""
     limited = small_a.get(GROUP_TOPK) or small_b.get(GROUP_TOPK)
     most = min(_eligible(small_a), _eligible(small_b)) if limited else 2
     one, two = a.get(TOPK), b.get(TOPK)
