@@ -187,7 +187,8 @@ def _group_cuts(layout: Layout) -> tuple[int, int]:
     return queries, queries + layout.head_dim
 
 
-def _by_kind(array: Array, layout: Layout) -> Array:
+def by_kind(array: Array, layout: Layout) -> Array:
+    """Rows of queries, keys and values by group as all queries, all keys, all values, where the layout has them so."""
     if not layout.qkv_contiguous:
         return array
     import numpy as np
@@ -197,7 +198,8 @@ def _by_kind(array: Array, layout: Layout) -> Array:
     return np.concatenate([kind.reshape(-1, *array.shape[1:]) for kind in kinds])
 
 
-def _by_kind_back(array: Array, layout: Layout) -> Array:
+def by_group(array: Array, layout: Layout) -> Array:
+    """What `by_kind` made, as it was."""
     if not layout.qkv_contiguous:
         return array
     import numpy as np
@@ -228,7 +230,7 @@ def _transposed_back(shape: Shape, layout: Layout) -> Shape:
 _RELATIONS = {
     "same": _Relation(_same, _same, _same_shape, _same_shape),
     "gated": _Relation(_alternate, _alternate_back, _same_shape, _same_shape),
-    "grouped": _Relation(_by_kind, _by_kind_back, _same_shape, _same_shape),
+    "grouped": _Relation(by_kind, by_group, _same_shape, _same_shape),
     "expert": _Relation(_transpose, _transpose_back, _transposed, _transposed_back),
     "joined": _Relation(_same, _same, _same_shape, _same_shape),
 }

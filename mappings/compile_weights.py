@@ -1,4 +1,4 @@
-"""Makes `weights_compiled.py` from `weights.yaml`."""
+"""Makes `weights_compiled.py` and `weights_huggingface_compiled.py` from the YAML files of these names."""
 
 from __future__ import annotations
 
@@ -9,13 +9,31 @@ from ..schemas.house_yaml import house_yaml
 from ..schemas.literal_module import literal_module
 
 SOURCE = Path(__file__).with_name("weights.yaml")
+MODELS = Path(__file__).with_name("weights_huggingface.yaml")
 _NAMES = ("blocks", "parameters", "norm", "kind", "aliases", "renames", "splits", "others")
 _RECORDS = ("blocks", "parameters")
 
 
 def products() -> dict[str, str]:
-    """The compiled module."""
+    """The compiled modules."""
     table: dict[str, Any] = house_yaml(SOURCE.read_text("utf-8"))
     values = {name.upper(): tuple(table[name]) if name in _RECORDS else table[name] for name in _NAMES}
     about = "Parameters of both frameworks; compiled from weights.yaml."
-    return {"mappings/weights_compiled.py": literal_module(about, **values)}
+    return {"mappings/weights_compiled.py": literal_module(about, **values), **_of_models()}
+
+
+def _of_models() -> dict[str, str]:
+    """The rows of transformers' parameters, each with its families, relation and whether its matrix is turned."""
+    table: dict[str, Any] = house_yaml(MODELS.read_text("utf-8"))
+    rows: list[tuple[str, tuple[str, ...], str, bool, tuple[str, ...] | None]] = []
+    for section in table["parameters"]:
+        families = tuple(section["families"]) if "families" in section else None
+        for megatron, theirs, *how in section["rows"]:
+            names = (theirs,) if isinstance(theirs, str) else tuple(theirs)
+            relation = how[0] if how else "same"
+            if relation not in ("same", "stacked", "heads") or how[1:] not in ([], ["turned"]):
+                raise ValueError(f"{MODELS.name}: {megatron}: {how}")
+            rows.append((megatron, names, relation, how[1:] == ["turned"], families))
+    about = "Parameters of transformers' models; compiled from weights_huggingface.yaml."
+    values = {"PARAMETERS": tuple(rows), "OTHERS": tuple(table["others"])}
+    return {"mappings/weights_huggingface_compiled.py": literal_module(about, **values)}

@@ -258,7 +258,7 @@ EVIDENCE_COMMANDS: dict[str, Command] = {
                     ("--to",),
                     "The target's framework; the other one without it.",
                     "目标框架（默认为另一个框架）。",
-                    choices=("mindformers", "megatron"),
+                    choices=("mindformers", "megatron", "huggingface"),
                 ),
                 Option(("--output", "-o"), "The folder to write.", "输出目录。", metavar="DIR"),
                 Option(

@@ -93,7 +93,7 @@ def run(
         raise UsageError(
             usage.format_json_gives_one_answer(),
         )
-    configs = [load(name, options, stdin_name) for name in others]
+    configs = [load(name, options, stdin_name, model=True) for name in others]
     code = FINE
     if log is not None:
         code = _log(log, stdin_name, configs, format, lang)

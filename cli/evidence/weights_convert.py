@@ -51,6 +51,7 @@ _LOADING: dict[str, tuple[str, str]] = {
         "load_checkpoint: {} with load_ckpt_format: safetensors",
         "load_checkpoint: {}，load_ckpt_format: safetensors",
     ),
+    "huggingface": ('AutoModelForCausalLM.from_pretrained("{}")', 'AutoModelForCausalLM.from_pretrained("{}")'),
     "torch": ("--load {} --ckpt-format torch", "--load {} --ckpt-format torch"),
     "torch_dist": ("--load {} --ckpt-format torch_dist", "--load {} --ckpt-format torch_dist"),
 }
@@ -106,7 +107,7 @@ def run(
         raise UsageError(usage.numbers_of_ranks_and_shard())
     _check_place(output, files[0], resume=resume, force=force)
     _check_target(files[0], to, ranks, transformer_impl, ckpt_format)
-    configs = [load(name, options, stdin_name) for name in config]
+    configs = [load(name, options, stdin_name, model=True) for name in config]
     request = Request(
         files[0], output, to, dtype, ranks, int(shard_size * (1 << 30)), ckpt_format, transformer_impl, resume=resume
     )
@@ -150,9 +151,11 @@ def _check_target(
     from ...evidence.weights.stages import Cut
 
     found = checkpoint_at(source)
+    if to is None and found is not None and found.framework == "huggingface":
+        raise UsageError(usage.which_framework())
     target = to or (None if found is None else "mindformers" if found.framework == "megatron" else "megatron")
     whole = ranks == Ranks(cut=Cut())
-    if target == "mindformers" and not (whole and implementation is None and ckpt_format == "torch"):
+    if target in ("mindformers", "huggingface") and not (whole and implementation is None and ckpt_format == "torch"):
         raise UsageError(
             usage.ranks_ckpt_format_and_transformer(),
         )
@@ -212,4 +215,5 @@ def _page(done: Conversion, output: str, language: Language) -> None:
         if what.anew:
             say(f"    {word('anew')}")
     say(f"  {word('by', ', '.join(done.configuration))}")
-    say(f"  {word('load')}: {_LOADING[done.target_form][language == 'zh'].format(output)}")
+    form = "huggingface" if done.target == "huggingface" else done.target_form
+    say(f"  {word('load')}: {_LOADING[form][language == 'zh'].format(output)}")

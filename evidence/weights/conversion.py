@@ -7,8 +7,10 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from ...mapper.weights import WeightTable
+from ...schemas.huggingface.reading import FILE
 from ...schemas.versions import number_of
 from .copies import disagreeing
+from .huggingface_files import INDEX, huggingface_units, index_text
 from .megatron_dist_form import distributed_units
 from .megatron_form import Build, Ranks, ranks_of
 from .megatron_torch import rank_folder
@@ -16,7 +18,7 @@ from .messages_compiled import say
 from .mindformers_files import MAP, as_mindformers
 from .model import View
 from .number_types import CHOSEN
-from .opening import VOCABULARY, Sides, open_checkpoint, sides_of
+from .opening import VOCABULARY, Sides, open_checkpoint, sides_of, written_model
 from .pickle_writer import Global, Made
 from .places import SHARD, TRACKER
 from .problems import RefusedError, listed, problem, unreadable
@@ -133,7 +135,7 @@ def convert(
 def planned(request: Request, configs: Sequence[Config], options: ReadOptions | None = None) -> Plan:
     """Read the checkpoint's lists and decide every file; nothing is written yet."""
     checkpoint = open_checkpoint(request.checkpoint)
-    sides = sides_of(configs, [checkpoint], options)
+    sides = sides_of(configs, [checkpoint], options, described=request.to == "huggingface")
     if sides is None or (checkpoint.framework == "mindformers" and not sides.arranged):
         # Gate and up rows may alternate or not, and nothing in the file tells which.
         unreadable(say.no_configuration(path=request.checkpoint), request.checkpoint)
@@ -152,8 +154,7 @@ def planned(request: Request, configs: Sequence[Config], options: ReadOptions | 
     table = WeightTable(sides.layout)
     kept = {name for name in weights if (pairing := table.pairing("megatron", name)) is not None and pairing.kept}
     weights = {name: weight if name in kept else cast_to(name, weight, dtype) for name, weight in weights.items()}
-    make = _megatron_units if target == "megatron" else _mindformers_units
-    units = tuple(make(request, checkpoint, sides, table, weights))
+    units = tuple(_MAKERS[target](request, checkpoint, sides, table, weights))
     return Plan(checkpoint, sides, target, model, weights, units, vocabulary)
 
 
@@ -255,6 +256,13 @@ def _mindformers_units(
         yield Unit(f"model-{number:05d}-of-{len(groups):05d}.safetensors", group, "safetensors")
 
 
+def _huggingface_units(
+    request: Request, _checkpoint: Checkpoint, sides: Sides, _table: WeightTable, weights: Mapping[str, Weight]
+) -> Iterator[Unit]:
+    family = sides.of("huggingface").config.dialect
+    return huggingface_units(request.checkpoint, weights, family, sides.layout, request.shard_bytes)
+
+
 def _megatron_units(
     request: Request, checkpoint: Checkpoint, sides: Sides, _table: WeightTable, weights: Mapping[str, Weight]
 ) -> Iterator[Unit]:
@@ -281,6 +289,8 @@ def _megatron_units(
         }
         yield Unit(f"{_RELEASE}/{folder}/{SHARD}", held, "torch", iteration, tuple(models))
 
+
+_MAKERS = {"megatron": _megatron_units, "mindformers": _mindformers_units, "huggingface": _huggingface_units}
 
 _DESCRIBING = (
     "num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "group_query_attention",
@@ -315,6 +325,10 @@ def _beside_files(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.target == "megatron":
         # A release holds weights alone: Megatron-LM starts at iteration 0 and asks for no optimizer state.
         yield TRACKER, f"{_RELEASE}\n"
+        return
+    if plan.target == "huggingface":
+        yield INDEX, index_text(plan.units)
+        yield FILE, written_model(plan.sides.of("huggingface").config)
         return
     where = {name: unit.path for unit in plan.units for name in unit.weights}
     yield MAP, json.dumps(where, indent=2) + "\n"

@@ -66,7 +66,7 @@ class MindFormersFiles:
         if os.path.isfile(metadata):
             self._tensors = dict(_sliced(found.folder, metadata, self._copies))
         else:
-            self._tensors = dict(_whole(found.folder, names))
+            self._tensors = dict(whole_parameters(found.folder, names))
         common = os.path.join(found.folder, "common.json")
         if os.path.isfile(common):
             step = next((value for _, key, value in _members(common) if key == "global_step"), None)
@@ -164,7 +164,7 @@ def _undone(table: WeightTable, pairing: Pairing, share: Weight, shape: Shape) -
     return changed(share, shape, lambda array: table.undo(pairing, array))
 
 
-def _whole(folder: str, names: list[str]) -> Iterator[tuple[str, Weight]]:
+def whole_parameters(folder: str, names: list[str]) -> Iterator[tuple[str, Weight]]:
     """The parameters of files that each hold some of them whole."""
     table: dict[str, str] = {}
     index = next((name for name in (MAP, *names) if name in names and (name == MAP or name.endswith(_INDEX))), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +12,7 @@ from ...mapper.weight_layout import OPEN, UndecidedSizeError, expected_weights, 
 from ...mapper.weights import Layout
 from ...schemas.config import ReadOptions
 from ...schemas.installation import install_command
+from .huggingface_files import HuggingFaceFiles
 from .megatron_dist import MegatronDist
 from .megatron_torch import MegatronTorch
 from .messages_compiled import say
@@ -36,7 +38,7 @@ def open_checkpoint(path: str | Found) -> Checkpoint:
     except ImportError:
         unreadable(say.needs_numpy(install=install_command("evidence")), str(path))
     found = checkpoint_or_stop(path) if isinstance(path, str) else path
-    return _FORMS[found.form](found)
+    return HuggingFaceFiles(found) if found.framework == "huggingface" else _FORMS[found.form](found)
 
 
 VOCABULARY = ("embedding.word_embeddings.weight", "output_layer.weight")
@@ -60,6 +62,8 @@ class Sides(NamedTuple):
     layout: Layout
     given: tuple[Framework, ...] = ("megatron", "mindformers")
     """Whose account was given; the other one is translated from it."""
+    huggingface: Side | None = None
+    """The model's `config.json`, where one is given or stands beside the weights."""
 
     @property
     def arranged(self) -> bool:
@@ -68,6 +72,9 @@ class Sides(NamedTuple):
 
     def of(self, framework: Framework) -> Side:
         """One framework's account."""
+        if framework == "huggingface":
+            assert self.huggingface is not None
+            return self.huggingface
         return self.megatron if framework == "megatron" else self.mindformers
 
     def wanted(self, framework: Framework) -> dict[str, Shape]:
@@ -89,41 +96,75 @@ def sides_of(
     configs: Sequence[Config],
     checkpoints: Sequence[Checkpoint],
     options: ReadOptions | None = None,
+    *,
+    described: bool = False,
 ) -> Sides | None:
     """Both frameworks' accounts, from the given files, else from the arguments in a checkpoint; None without either.
 
-    What is not given for a framework is what `accmap convert` writes for it.
+    What is not given for a framework is what `accmap convert` writes for it; with `described` a `config.json`, too.
     """
     options = options or ReadOptions()
+    known = _known(configs, checkpoints, options)
+    if not known:
+        return None
+    first = next(known[name] for name in ("megatron", "mindformers", "huggingface") if name in known)
+    megatron = known.get("megatron") or _translated(first.config, "megatron", options)
+    mindformers = known.get("mindformers") or _translated(first.config, "mindformers", options)
+    layout = _laid(first, mindformers, checkpoints, given="mindformers" in known)
+    model = known.get("huggingface") or (_described(first) if described else None)
+    return Sides(megatron, mindformers, layout, tuple(known), model)
+
+
+def _known(configs: Sequence[Config], checkpoints: Sequence[Checkpoint], options: ReadOptions) -> dict[Framework, Side]:
+    """What was given: the files, a model folder's own `config.json`, else the arguments in a checkpoint."""
     known: dict[Framework, Side] = {}
     for config in configs:
         known[config.framework] = Side(config, recipe_of(config), config.file)
+    for one in checkpoints:
+        if isinstance(one, HuggingFaceFiles):
+            known.setdefault("huggingface", Side(one.config, recipe_of(one.config), one.config.file))
     speaking = next((one for one in checkpoints if one.arguments), None)
     if not known and speaking is not None and speaking.arguments:
         config = config_of_arguments(speaking.arguments, f"{speaking.folder} (args)", options)
         known["megatron"] = Side(config, recipe_of(config), config.file)
-    if not known:
-        return None
-    megatron, mindformers = known.get("megatron"), known.get("mindformers")
-    if megatron is None:
-        assert mindformers is not None
-        megatron = _translated(mindformers.config, "megatron", options)
-    if mindformers is None:
-        mindformers = _translated(megatron.config, "mindformers", options)
+    return known
+
+
+def _laid(first: Side, mindformers: Side, checkpoints: Sequence[Checkpoint], *, given: bool) -> Layout:
+    """How the weights are arranged: what the model is, the given file says, and how, the MindSpore Transformers one."""
     try:
-        # What the model is, the given file says; how it is laid out, the MindSpore Transformers one.
-        layout = layout_of((megatron if "megatron" in known else mindformers).recipe, mindformers.config)
+        layout = layout_of(first.recipe, mindformers.config)
     except UndecidedSizeError as error:
         unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
     seen = next((one for one in checkpoints if one.framework == "mindformers"), None)
-    if "mindformers" not in known and seen is not None:
-        names = inferred_layout(seen)
-        layout = layout._replace(
-            dynamic=names.dynamic,
-            mla_concatenated=names.mla_concatenated,
-            mlp_interleaved=names.dynamic or layout.mlp_interleaved,
-        )
-    return Sides(megatron, mindformers, layout, tuple(known))
+    if given or seen is None:
+        return layout
+    names = inferred_layout(seen)
+    return layout._replace(
+        dynamic=names.dynamic,
+        mla_concatenated=names.mla_concatenated,
+        mlp_interleaved=names.dynamic or layout.mlp_interleaved,
+    )
+
+
+def _described(side: Side) -> Side:
+    """The `config.json` of a run's network; UnreadableError where no family of transformers has it."""
+    from ...mapper.translate.model_file import model_file
+
+    made = model_file(side.config)
+    lost = [row for row in made.translation.rows if row.changes_numbers and row.defines_model]
+    written = made.translation.written
+    if lost or written is None:
+        names = ", ".join(dict.fromkeys(row.field or ", ".join(row.source) for row in lost))
+        unreadable(say.no_model_of_transformers(source=side.source, names=names), side.source)
+    name = f"{side.source} (config.json)"
+    return Side(written._replace(file=name), recipe_of(written), name)
+
+
+def written_model(config: Config) -> str:
+    """A `config.json` as it is written beside the weights: what the file says."""
+    keys = {key: one.value for key, one in config.settings.items() if one.origin == "explicit"}
+    return json.dumps(keys, indent=2) + "\n"
 
 
 def _translated(config: Config, framework: Framework, options: ReadOptions) -> Side:

@@ -6,9 +6,11 @@ import os
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
+from ...schemas.huggingface.reading import FILE
 from ..stranger_json import bytes_of
 from .messages_compiled import say
 from .problems import denied, unreadable
+from .safetensors_file import read_header
 
 if TYPE_CHECKING:
     from ...schemas.config import Framework
@@ -34,7 +36,7 @@ def checkpoint_at(path: str) -> Found | None:
     """The checkpoint that a path names; None where it names something else, such as a configuration."""
     if os.path.isfile(path):
         if path.endswith(".safetensors"):
-            return Found("mindformers", "safetensors", path)
+            return Found(_writer_of(path), "safetensors", path)
         if path.endswith(".pt"):
             return Found("megatron", "torch", path)
         if path.endswith(".ckpt"):
@@ -49,11 +51,30 @@ def checkpoint_at(path: str) -> Found | None:
     if SHARD in names or any(_RANK.fullmatch(name) for name in names):
         return Found("megatron", "torch", folder)
     if any(name.endswith(".safetensors") for name in names) or "param_name_map.json" in names:
-        return Found("mindformers", "safetensors", folder)
+        return Found(_writer_in(folder, names), "safetensors", folder)
     single = [name for name in names if name.endswith(".ckpt")]
     if len(single) == 1:
         return Found("mindformers", "ckpt", os.path.join(folder, single[0]))
     return None
+
+
+_MINDFORMERS = ("param_name_map.json", "metadata.json")
+_TRANSFORMERS = ("model.embed_tokens.", "model.layers.", "transformer.h.", "transformer.wte.", "lm_head.")
+
+
+def _writer_in(folder: str, names: set[str]) -> Literal["huggingface", "mindformers"]:
+    """Whose model a folder of safetensors holds."""
+    if FILE not in names or not names.isdisjoint(_MINDFORMERS):
+        return "mindformers"
+    first = min(name for name in names if name.endswith(".safetensors"))
+    return _writer_of(os.path.join(folder, first))
+
+
+def _writer_of(path: str) -> Literal["huggingface", "mindformers"]:
+    """Whose parameters a file has, by their names; transformers' need the `config.json` beside them."""
+    if not os.path.isfile(os.path.join(os.path.dirname(path), FILE)):
+        return "mindformers"
+    return "huggingface" if any(name.startswith(_TRANSFORMERS) for name in read_header(path)) else "mindformers"
 
 
 def checkpoint_or_stop(path: str) -> Found:

@@ -86,9 +86,9 @@ def _entry(path: str, name: str, entry: Any, base: int, size: int) -> Stored:
     return found
 
 
-def header_bytes(weights: Iterable[tuple[str, Weight]]) -> bytes:
+def header_bytes(weights: Iterable[tuple[str, Weight]], library: str = "np") -> bytes:
     """The first bytes of a file that holds these weights one after another."""
-    header: dict[str, Any] = {"__metadata__": {"format": "np"}}
+    header: dict[str, Any] = {"__metadata__": {"format": library}}
     at = 0
     for name, weight in weights:
         header[name] = {"dtype": weight.dtype, "shape": list(weight.shape), "data_offsets": [at, at + weight.size]}

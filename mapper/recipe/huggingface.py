@@ -5,7 +5,14 @@ It says what the network is, and nothing of a run: what it has no field for is l
 
 from __future__ import annotations
 
-from ...mappings.keys_compiled import OF_STORAGE, ROTARY_KIND, ROTARY_LENGTH, ROTARY_OUTSIDE, ROTARY_SECTIONS
+from ...mappings.keys_compiled import (
+    MODEL_TYPE_NAME,
+    OF_STORAGE,
+    ROTARY_KIND,
+    ROTARY_LENGTH,
+    ROTARY_OUTSIDE,
+    ROTARY_SECTIONS,
+)
 from ...mappings.tables import field_named
 from ...schemas.huggingface.reading import class_of
 from ...schemas.light_typing import TYPE_CHECKING, cast
@@ -38,7 +45,9 @@ def huggingface_recipe(config: Config) -> Recipe:
         if config.framework_version in versions:
             found[field_named(name)] = values.answer(expression)
     fields: dict[FieldName, RecipeValue] = {
-        field_named(name): entry for name in vocabulary() if (entry := found.get(field_named(name))) is not None
+        field_named(name): _named(entry, spec.default)
+        for name, spec in vocabulary().items()
+        if (entry := found.get(field_named(name))) is not None
     }
     fields.update(computed_quantities(fields))
     return Recipe(
@@ -51,6 +60,12 @@ def huggingface_recipe(config: Config) -> Recipe:
         None,
         config.basis,
     )
+
+
+def _named(entry: RecipeValue, usual: Value) -> RecipeValue:
+    """A value that the family's code fixes, and that is not the usual one, comes from the family's name."""
+    fixed = entry.decided and not entry.keys and entry.value != usual
+    return entry._replace(keys=(MODEL_TYPE_NAME,), origin="derived") if fixed else entry
 
 
 def _unmapped(config: Config, read: frozenset[str]) -> list[Unmapped]:

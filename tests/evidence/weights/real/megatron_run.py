@@ -14,12 +14,14 @@ import types
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from accmap.schemas.reader import read_config
 from accmap.verifier import megatron_model, megatron_side
 from accmap.verifier.blueprint import InputPlan
-from accmap.verifier.draw import tokens, weight
+from accmap.verifier.dimensions import SEQUENCE
+from accmap.verifier.draw import Tokens, tokens, weight
 from accmap.verifier.megatron_model import MegatronBackend
 
 ITERATION = 10
@@ -28,6 +30,9 @@ BATCH = InputPlan(seed=3, batch=2, sequence=64, vocabulary=500)
 
 def main() -> None:
     what, folder = sys.argv[1], Path(sys.argv[2])
+    if what == "logits":
+        answer_logits(folder)
+        return
     rounded = "--bf16" in sys.argv
     backend = MegatronBackend()
     if "--grouped" in sys.argv:
@@ -46,6 +51,23 @@ def main() -> None:
     else:
         load(built.model, Path(sys.argv[3]))
     print(json.dumps({"loss": built.forward(tokens(BATCH))["loss"]}))
+
+
+def answer_logits(jobs: Path) -> None:
+    """For each job `[configuration, checkpoint, tokens, answer]`: the checkpoint's logits, and how many parameters."""
+    backend = MegatronBackend()
+    found: list[int] = []
+    for config, checkpoint, given, answer in json.loads(jobs.read_text("utf-8")):
+        read = read_config(config)
+        ids = np.load(given)
+        sizes = {**megatron_side.sizes_of(read), SEQUENCE: ids.shape[1]}
+        built = backend.build(megatron_side.blueprint(read, sizes), seed=5)
+        load(built.model, Path(checkpoint))
+        built.model.eval()
+        built.forward(Tokens(ids, ids, np.ones(ids.shape, np.float32)))
+        np.save(answer, built.logits().swapaxes(0, 1))
+        found.append(sum(one.numel() for one in built.model.parameters()))
+    print(json.dumps(found))
 
 
 def group_experts() -> None:

@@ -6,16 +6,22 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from accmap.schemas.reader import read_config
 from accmap.verifier import mindformers_side
 from accmap.verifier.blueprint import InputPlan
-from accmap.verifier.draw import tokens
+from accmap.verifier.dimensions import SEQUENCE
+from accmap.verifier.draw import Tokens, tokens
 from accmap.verifier.mindformers_model import MindFormersBackend
 
 BATCH = InputPlan(seed=3, batch=2, sequence=64, vocabulary=500)
 
 
 def main() -> None:
+    if sys.argv[1] == "logits":
+        answer_logits(Path(sys.argv[2]))
+        return
     what, folder, checkpoint = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     backend = MindFormersBackend()
     config = read_config(str(folder / "train.yaml"))
@@ -30,6 +36,22 @@ def main() -> None:
     else:
         found["not_loaded"] = load(built.model, checkpoint)
     found["loss"] = built.forward(tokens(BATCH))["loss"]
+    print(json.dumps(found))
+
+
+def answer_logits(jobs: Path) -> None:
+    """For each job `[configuration, checkpoint, tokens, answer]`: the checkpoint's logits, and how many parameters."""
+    backend = MindFormersBackend()
+    found: list[object] = []
+    for config, checkpoint, given, answer in json.loads(jobs.read_text("utf-8")):
+        read = read_config(config)
+        ids = np.load(given)
+        sizes = {**mindformers_side.sizes_of(read), SEQUENCE: ids.shape[1]}
+        built = backend.build(mindformers_side.blueprint(read, sizes), seed=5)
+        noted = load(built.model, Path(checkpoint))
+        built.forward(Tokens(ids, ids, np.ones(ids.shape, np.float32)))
+        np.save(answer, built.logits().swapaxes(0, 1))
+        found.append([sum(one.size for one in built.model.trainable_params()), noted])
     print(json.dumps(found))
 
 

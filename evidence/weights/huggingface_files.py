@@ -1,0 +1,168 @@
+"""A model folder of transformers: its `config.json`, and safetensors with its parameters."""
+
+# ruff: noqa: D102 - the methods are those of `Checkpoint`
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...mapper.huggingface_weights import beside_a_model, parts_of
+from ...mapper.recipe.reading import recipe_of
+from ...mapper.weight_layout import UndecidedSizeError, expected_weights, layout_of
+from ...schemas.border.incoming import read_text
+from ...schemas.config import ReadOptions
+from ...schemas.huggingface.reading import FILE
+from ...schemas.reader import config_of
+from .messages_compiled import say
+from .mindformers_files import whole_parameters
+from .model import Amount, Copy, Model, count
+from .problems import RefusedError, listed, problem, unreadable
+from .safetensors_file import header_bytes, read_header
+from .weight import Computed, changed, joined, rows_of
+from .writing import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ...mapper.huggingface_weights import Parts
+    from ...mapper.weight_names import Beside
+    from ...mapper.weights import Layout
+    from ...schemas.config import Config
+    from .model import View
+    from .places import Found
+    from .weight import Shape, Weight
+
+INDEX = "model.safetensors.index.json"
+_EMBEDDING, _OUTPUT = "embedding.word_embeddings.weight", "output_layer.weight"
+
+
+class HuggingFaceFiles:
+    """A folder that transformers loads, or its only file of weights."""
+
+    framework: Literal["huggingface"] = "huggingface"
+    form: Literal["safetensors"] = "safetensors"
+    iteration: int | None = None
+    arguments: Mapping[str, Any] | None = None
+
+    def __init__(self, found: Found) -> None:
+        self.folder = found.folder
+        alone = os.path.isfile(found.folder)
+        described = os.path.join(os.path.dirname(found.folder) if alone else found.folder, FILE)
+        self.config: Config = config_of(read_text(described), ReadOptions(), path=described)
+        """What its `config.json` says."""
+        self._tensors: Mapping[str, Weight] = (
+            read_header(found.folder)
+            if alone
+            else dict(whole_parameters(found.folder, sorted(os.listdir(found.folder))))
+        )
+
+    def shapes(self) -> Mapping[str, Shape]:
+        return {name: weight.shape for name, weight in self._tensors.items()}
+
+    def raw(self) -> Mapping[str, Weight]:
+        """The parameters under their own names."""
+        return {name: weight for name, weight in self._tensors.items() if beside_a_model(name) is None}
+
+    def model(self, view: View) -> Model:
+        family, recipe = self.config.dialect, recipe_of(self.config)
+        try:
+            layout, wanted = layout_of(recipe), expected_weights(recipe)
+        except UndecidedSizeError as error:
+            unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
+        weights: dict[str, Weight] = {}
+        written_as: dict[str, str] = {}
+        taken: set[str] = set()
+        copies: list[Copy] = []
+        for name in dict.fromkeys((*wanted, *(view.wanted or ()), _OUTPUT)):
+            parts = parts_of(name, family)
+            held = () if parts is None else [part for part in parts.names if part in self._tensors]
+            taken.update(held)
+            if parts is None or len(held) < len(parts.names):
+                continue
+            weight = self._joined(parts, layout, wanted.get(name) if view.strict else None)
+            if name == _OUTPUT and name not in wanted:
+                copies.append(Copy(name, weights[_EMBEDDING], weight))  # tied: transformers reads the embedding alone
+                continue
+            weights[name] = weight
+            written_as[name] = ", ".join(parts.names)
+        beside: dict[Beside, Amount] = {}
+        unknown: list[str] = []
+        for name in self._tensors:
+            what = beside_a_model(name)
+            if what is not None:
+                count(beside, what, self._tensors[name].size)
+            elif name not in taken:
+                unknown.append(name)
+        return Model("huggingface", self.folder, weights, written_as, tuple(unknown), beside, tuple(copies))
+
+    def _joined(self, parts: Parts, layout: Layout, wanted: Shape | None) -> Weight:
+        held = [self._tensors[name] for name in parts.names]
+        shape = parts.joined_shape([weight.shape for weight in held]) if all(one.shape for one in held) else ()
+        alike = len({one.dtype for one in held}) == 1 and len({one.shape[1:] for one in held}) == 1
+        if not shape or not alike or (wanted is not None and shape != wanted):
+            shapes = [list(one.shape) for one in held]
+            said = list(shape) if wanted is None else list(wanted)
+            names = ", ".join(parts.names)
+            unreadable(say.shape(tensor=names, file=held[0].file, found=shapes, wanted=said, source=FILE), held[0].file)
+        if parts.same:
+            return held[0]
+        if parts.relation == "stacked" and not parts.turned:
+            return joined(held, 0)
+
+        def blocks() -> Iterator[Any]:
+            yield parts.joined([one.read() for one in held], layout)
+
+        return Computed(held[0].dtype, shape, held[0].file, blocks)
+
+
+def as_huggingface(weights: Mapping[str, Weight], family: str, layout: Layout) -> tuple[dict[str, Weight], list[str]]:
+    """Every parameter as a family's model has it, and the weights that have no place in it."""
+    found: dict[str, Weight] = {}
+    unknown: list[str] = []
+    for name, weight in weights.items():
+        parts = parts_of(name, family)
+        if parts is None:
+            unknown.append(name)
+            continue
+        shapes = parts.parted_shapes(weight.shape, layout)
+        for number, (part, shape) in enumerate(zip(parts.names, shapes, strict=True)):
+            found[part] = _part(parts, number, weight, shape, layout)
+    return found, unknown
+
+
+def _part(parts: Parts, number: int, weight: Weight, shape: Shape, layout: Layout) -> Weight:
+    if parts.same:
+        return weight
+    if parts.relation == "stacked" and not parts.turned:
+        return rows_of(weight, number * shape[0], (number + 1) * shape[0])
+    return changed(weight, shape, lambda array: parts.parted(array, layout)[number])
+
+
+def huggingface_units(
+    checkpoint: str, weights: Mapping[str, Weight], family: str, layout: Layout, shard_bytes: int
+) -> Iterator[Unit]:
+    """The files of a model folder, but for its `config.json` and its index."""
+    found, unknown = as_huggingface(weights, family, layout)
+    if unknown:
+        raise RefusedError(problem(say.unknown(names=listed(unknown), side=f"transformers {family}"), checkpoint))
+    groups: list[dict[str, Weight]] = [{}]
+    size = 0
+    for name, weight in found.items():
+        if groups[-1] and size + weight.size > shard_bytes:
+            groups.append({})
+            size = 0
+        groups[-1][name] = weight
+        size += weight.size
+    for number, group in enumerate(groups, 1):
+        path = f"model-{number:05d}-of-{len(groups):05d}.safetensors"
+        # transformers asks each file which library wrote it (modeling_utils.py:load_state_dict).
+        yield Unit(path, group, "bytes", start=header_bytes(group.items(), "pt"))
+
+
+def index_text(units: Sequence[Unit]) -> str:
+    """The list of which file holds which parameter."""
+    where = {name: unit.path for unit in units for name in unit.weights}
+    total = sum(weight.size for unit in units for weight in unit.weights.values())
+    return json.dumps({"metadata": {"total_size": total}, "weight_map": where}, indent=2) + "\n"
