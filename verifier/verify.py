@@ -200,20 +200,21 @@ class Workers:
             worker.close()
 
     def of(self, framework: str, copy: int = 0, folder: str | None = None) -> Worker:
-        """The process of a framework at a place; a second copy where both files are of the same one."""
+        """The process of a framework at a place; a second copy where both files are of the same one.
+
+        One that has failed serves no other pair: after an error amid a backward pass MindSpore goes on counting what
+        later passes do as part of it, and experts' loads double.
+        """
         key = (framework, copy, folder)
+        known = self._workers.get(key)
+        if known is not None and known.failed:
+            known.close()
+            del self._workers[key]
         if key not in self._workers:
             worker = Worker(framework, self.limits, folder)
             worker.start()
             self._workers[key] = worker
         return self._workers[key]
-
-    def drop(self, worker: Worker) -> None:
-        """Forget a process that has died; the next job starts another."""
-        for key, known in list(self._workers.items()):
-            if known is worker:
-                worker.close()
-                del self._workers[key]
 
 
 def missing(framework: str) -> tuple[str, ...]:
@@ -504,9 +505,6 @@ def _run(
         workers.of(side, copy, folder) for side, copy, folder in zip(pair.sides, copies, pair.folders(), strict=True)
     ]
     found = _seeds_run(pair, options, processes, progress)
-    for process, failure in zip(processes, (found.failures.get(side) for side in pair.sides), strict=True):
-        if failure is not None and failure.kind != "error":
-            workers.drop(process)
     divergence = found.divergence
     where = fields_of(divergence.module) if divergence is not None else ()
     changed = exercise.differing(*pair.configs, where) if not options.against else []
