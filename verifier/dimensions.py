@@ -165,14 +165,23 @@ def _experts(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
             _set(field, (2, 4) if one < two else (4, 2), small_a, small_b)
         else:
             _set(field, (min(one, size) if one else one, min(two, size) if two else two), small_a, small_b)
-    most = 4 if small_a.get(GROUP_TOPK) or small_b.get(GROUP_TOPK) else 2
+    limited = small_a.get(GROUP_TOPK) or small_b.get(GROUP_TOPK)
+    most = min(_eligible(small_a), _eligible(small_b)) if limited else 2
     one, two = a.get(TOPK), b.get(TOPK)
     if not one or not two or one == two:
         _set(TOPK, (min(one, most) if one else one, min(two, most) if two else two), small_a, small_b)
     else:
         step = small_a.get(GROUP_TOPK) or 1
-        few = step if step > 1 or min(one, two) == 1 else 2
+        few = step if step > 1 or min(one, two) == 1 or most < 3 else 2
         _set(TOPK, (few, few + step) if one < two else (few + step, few), small_a, small_b)
+
+
+def _eligible(small: Sizes) -> int:
+    """The most experts of a token: four, or as many as the chosen groups of a side have."""
+    groups, chosen = small.get(EXPERT_GROUPS), small.get(GROUP_TOPK)
+    if not (groups and chosen and small.get(EXPERTS)):
+        return 4
+    return min(4, chosen * (small[EXPERTS] // groups))
 
 
 def _positions(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:

@@ -465,6 +465,8 @@ def _spec(args: Mapping[str, Any], config: Any) -> Any:
         )
         layers = [spec]
     for layer in {id(layer): layer for layer in layers}.values():
+        if args.get("moe_shared_expert_gate"):
+            _with_gate(layer)
         attention = layer.submodules.self_attention.submodules
         if config.multi_latent_attention:
             attention.core_attention = EagerCoreAttention
@@ -473,6 +475,13 @@ def _spec(args: Mapping[str, Any], config: Any) -> Any:
                 for name in _norms(owner):
                     setattr(owner, name, ZeroCenteredNorm)
     return spec
+
+
+def _with_gate(layer: Any) -> None:
+    """Megatron-Core's own gate of the shared experts, which `get_moe_module_spec` of 0.12 leaves out."""
+    shared = getattr(getattr(layer.submodules.mlp, "submodules", None), "shared_experts", None)
+    if isinstance(getattr(shared, "params", None), dict) and "gate" in shared.params:
+        shared.params = {**shared.params, "gate": True}
 
 
 def _norms(owner: Any) -> Iterator[str]:

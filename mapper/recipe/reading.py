@@ -21,7 +21,7 @@ from .values import Recipe, RecipeValue, Unmapped
 from .vocabulary import vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Side, SideName, Table
@@ -393,6 +393,9 @@ class RecipeReading:
         fork = fork_of(self.config)
         for key, setting in self.config.settings.items():
             if setting[2] != "explicit":
+                # What the fork's code makes of a written value may be less than what was written.
+                if fork is not None and setting.raw is not None:
+                    left.extend(self._less_than_written(fork, key, setting))
                 continue
             if self._is_anothers(key, setting):
                 left.append(self._without_row(key, setting))
@@ -433,6 +436,13 @@ class RecipeReading:
         if key in fork.read or fork.about(key) is not None:
             return Unmapped(key, setting.value, setting.span, "none", *_IDLE, setting.decided)
         return Unmapped(key, setting.value, setting.span, "numerics", *_no_row(), setting.decided, sure=False)
+
+    def _less_than_written(self, fork: Dialect, key: str, setting: Setting) -> Iterator[Unmapped]:
+        """A written value that the fork's rows read as the nearest there is, where its reason holds."""
+        reason = fork.reason(key, self.config.settings)
+        if reason is not None and reason.when is not None:
+            written = setting.raw[0] if setting.raw and len(setting.raw) == 1 else setting.value
+            yield Unmapped(key, written, setting.span, reason.impact, reason.en, reason.zh, setting.decided)
 
     def _without_row(self, key: str, setting: Setting) -> Unmapped:
         tables = self.table

@@ -55,6 +55,21 @@ MEANINGS = [
         {"moe.router.normalize_topk": False},
     ),
     (
+        "--moe-router-load-balancing-type pai_megatron_aux_loss --moe-router-num-groups 4 --moe-router-group-topk 1 "
+        "--moe-router-topk-scaling-factor 2.0 --n-shared-experts 1 " + EXPERTS,
+        {
+            "moe.router.num_groups": None,
+            "moe.router.group_topk": None,
+            "moe.router.scaling_factor": 1.0,
+            "moe.router.normalize_topk": False,
+        },
+    ),
+    (
+        "--moe-router-load-balancing-type group_limited_greedy --topk-group 2 --expert-model-parallel-size 4 "
+        "--n-shared-experts 1 " + EXPERTS,
+        {"moe.router.num_groups": 4, "moe.router.group_topk": 2, "moe.router.normalize_topk": False},
+    ),
+    (
         "--moe-router-load-balancing-type none --moe-aux-loss-coeff 0.001 --seq-aux --n-shared-experts 1 " + EXPERTS,
         {"moe.router.balancing": "seq_aux_loss"},
     ),
@@ -97,6 +112,30 @@ def test_show_names_the_dialect_and_why(accmap) -> None:
     assert "noop_layers" in values["num_layers"]["derived_from"]
     assert not [problem for problem in shown["problems"] if "unknown" in problem["name"]]
     assert "MindSpeed-LLM 2.2" in accmap("show", "run.sh").out
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        ("--position-embedding-type alibi --use-fused-rmsnorm --use-fused-swiglu", "position_embedding_type"),
+        (
+            "--moe-router-load-balancing-type sparsemixer_topk --n-shared-experts 1 " + EXPERTS,
+            "moe_router_load_balancing_type",
+        ),
+        (
+            "--moe-router-load-balancing-type group_limited_greedy --topk-group 1 --n-group 2 --n-shared-experts 1 "
+            + EXPERTS,
+            "moe_router_load_balancing_type",
+        ),
+        ("--moe-router-load-balancing-type pai_megatron_aux_loss --seq-aux --n-shared-experts 1 " + EXPERTS, None),
+    ],
+)
+def test_a_value_of_which_the_nearest_is_written_is_a_loss(accmap, words: str, key: str | None) -> None:
+    files = {"run.sh": script(words)}
+    answer = accmap("convert", "run.sh", "--to", "mindformers", "-o", "o.yaml", "--report", "r.json", files=files)
+    rows = json.loads(Path("r.json").read_text("utf-8"))["rows"]
+    lost = {name for row in rows if row["status"] == "dropped" and row["impact"] == "numerics" for name in row["from"]}
+    assert (answer.code, lost) == ((1, {key}) if key else (0, set())), answer.err
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,14 @@ def test_top_k_stays_legal() -> None:
     assert one[d.EXPERTS] % one[d.EXPERT_GROUPS] == 0
 
 
+@pytest.mark.parametrize(("groups", "chosen", "topk"), [(8, 1, 6), (8, 4, 8), (2, 1, 8), (64, 1, 1)])
+@pytest.mark.parametrize("other", [0, 2])
+def test_the_chosen_groups_have_as_many_experts(groups: int, chosen: int, topk: int, other: int) -> None:
+    limited = {**SPARSE, d.EXPERT_GROUPS: groups, d.GROUP_TOPK: chosen, d.TOPK: topk}
+    for side in small(limited, {**limited, d.TOPK: topk + other}):
+        assert side[d.TOPK] <= side[d.GROUP_TOPK] * (side[d.EXPERTS] // side[d.EXPERT_GROUPS])
+
+
 FIELDS = [field for field in DENSE if isinstance(DENSE[field], int) and field not in (d.POSITIONS, d.LAYERS)]
 
 
