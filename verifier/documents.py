@@ -38,7 +38,8 @@ def plans_of(a: Config, b: Config, vocabulary: int, pad: int | None) -> tuple[Do
     padding = [recipe_of(config).value("tokenizer.pad_token") for config in (a, b)]
     small = _made_small(ends, padding, vocabulary, pad)
     # Where one file leaves it open, its end is the other's.
-    return _plan(a, small.get(ends[0], small[ends[1]])), _plan(b, small.get(ends[1], small[ends[0]]))
+    other = next(iter(small.values()))
+    return _plan(a, small.get(ends[0], other)), _plan(b, small.get(ends[1], other))
 
 
 def _made_small(

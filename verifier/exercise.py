@@ -134,6 +134,14 @@ def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[dict[st
     ]
 
 
+def leads(a: Config, b: Config, direction: str) -> list[dict[str, Any]]:
+    """What differs at all, where nothing that the parting module depends on does; no step made two models differ."""
+    found = differing(a, b)
+    if direction in ("update", "initialisation"):
+        return found
+    return [entry for entry in found if not entry["field"].startswith(_OF_THE_STEPS)]
+
+
 def uncompared(a: Config, b: Config, language: str = "en", *, rates: bool = False) -> list[dict[str, Any]]:
     """The contract's `not_compared` for this pair; with both values where they differ."""
     recipes = recipe_of(a), recipe_of(b)

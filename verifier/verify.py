@@ -539,7 +539,7 @@ def _run(
     changed = exercise.differing(*pair.configs, where) if not options.against else []
     if divergence is not None and not changed and not options.against:
         # Nothing that the module itself depends on differs: whatever does differ is the lead.
-        changed = exercise.differing(*pair.configs)
+        changed = exercise.leads(*pair.configs, divergence.direction)
     ahead = [entry["field"] for entry in changed]
     return Verification(
         verdict=found.verdict,

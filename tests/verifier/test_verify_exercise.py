@@ -72,6 +72,14 @@ def test_what_is_left_out_is_listed_where_it_means_something_with_values_that_di
     assert left({}, "zh")["run.seed"]["reason"] != plain["run.seed"]["reason"]
 
 
+def test_a_setting_of_the_steps_is_no_lead_for_models_that_part_before_them(tmp_path: Path) -> None:
+    both = {"megatron": {"lr-warmup-iters": 20}, "model": {"rms_norm_eps": 1.0e-5}}
+    a, b = configs({"family": "dense", **both}, tmp_path)
+    assert {entry["field"] for entry in exercise.leads(a, b, "update")} >= {"schedule.warmup_steps", "norm.epsilon"}
+    for direction in ("structure", "forward", "backward"):
+        assert [entry["field"] for entry in exercise.leads(a, b, direction)] == ["norm.epsilon"]
+
+
 COMPRESSED = {"eod": 511, "eod_mask_loss": False, "create_compressed_eod_mask": True, "eod_pad_length": 8}
 
 
@@ -93,6 +101,12 @@ def test_ends_of_documents_stay_equal_different_or_the_padding_token(tmp_path: P
     assert other[1:] == (False, True, False)
     uncounted = plans("documents_uncounted")
     assert [plan.loss for plan in uncounted] == [True, True]
+    opened = plans(
+        "documents_uncounted", **{"tokenizer-type": "GPT2BPETokenizer", "vocab-file": "v", "merge-file": "m"}
+    )
+    assert opened[0].end == opened[1].end
+    twice = plans("documents_uncounted", **{"vocab-size": 500})
+    assert twice[0].end != twice[1].end
     a, b = configs(TABLE["equal"]["documents_uncounted"], tmp_path)
     assert documents.plans_of(a, b, 96, 95)[1].end == 94
 
