@@ -34,7 +34,7 @@ def separates(*configs: Config) -> bool:
 
 def plans_of(a: Config, b: Config, vocabulary: int, pad: int | None) -> tuple[DocumentPlan, DocumentPlan]:
     """What both runs make of their documents; ends that differ, or are the padding token, stay so when they shrink."""
-    ends = recipe_of(a).value(_END), recipe_of(b).value(_END)
+    ends = _end(a), _end(b)
     padding = [recipe_of(config).value("tokenizer.pad_token") for config in (a, b)]
     small = _made_small(ends, padding, vocabulary, pad)
     # Where one file leaves it open, its end is the other's.
@@ -42,13 +42,19 @@ def plans_of(a: Config, b: Config, vocabulary: int, pad: int | None) -> tuple[Do
     return _plan(a, small.get(ends[0], other)), _plan(b, small.get(ends[1], other))
 
 
+def _end(config: Config) -> int | None:
+    """The token that ends a document; None where the file leaves it open, or says no token."""
+    value = recipe_of(config).value(_END)
+    return value if isinstance(value, int) else None
+
+
 def _made_small(
-    ends: tuple[Value, Value], padding: Sequence[Value], vocabulary: int, pad: int | None
-) -> dict[Value, int]:
+    ends: tuple[int | None, int | None], padding: Sequence[Value], vocabulary: int, pad: int | None
+) -> dict[int | None, int]:
     """Each known end's token in the small vocabulary."""
     free = iter(token for token in range(vocabulary - 1, -1, -1) if token != pad)
-    known = [end for end in dict.fromkeys(ends) if isinstance(end, int)]
-    small: dict[Value, int] = {end: pad if pad is not None and end in padding else next(free) for end in known}
+    known = [end for end in dict.fromkeys(ends) if end is not None]
+    small: dict[int | None, int] = {end: pad if pad is not None and end in padding else next(free) for end in known}
     return small or dict.fromkeys(ends, next(free))
 
 

@@ -105,6 +105,10 @@ def test_ends_of_documents_stay_equal_different_or_the_padding_token(tmp_path: P
         "documents_uncounted", **{"tokenizer-type": "GPT2BPETokenizer", "vocab-file": "v", "merge-file": "m"}
     )
     assert opened[0].end == opened[1].end
+    odd = TABLE["equal"]["documents_uncounted"]["mindformers"]["train_dataset"]
+    odd = {**odd, "data_loader": {**odd["data_loader"], "config": {**odd["data_loader"]["config"], "eod": [1]}}}
+    changed = {**TABLE["equal"]["documents_uncounted"], "mindformers": {"train_dataset": odd}}
+    assert len({plan.end for plan in documents.plans_of(*configs(changed, tmp_path), 96, None)}) == 1
     twice = plans("documents_uncounted", **{"vocab-size": 500})
     assert twice[0].end != twice[1].end
     a, b = configs(TABLE["equal"]["documents_uncounted"], tmp_path)
