@@ -23,7 +23,7 @@ from .parsing import UsageError, counts_from_one
 from .steps import busy_with
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Any
 
     from ..mapper.recipe.values import Recipe
@@ -234,26 +234,27 @@ def unexercised(
     Of two frameworks the linter knows it; two files of one framework have the same settings.
     """
     from ..mapper.recipe.reading import recipe_of
+    from ..verifier.documents import separates
     from ..verifier.exercise import weighs_tokens
 
     a, b = (recipe_of(config) for config in configs)
-    weighed = weighs_tokens(*configs)
+    done = {"rates": rates, "weighed": weighs_tokens(*configs), "separated": separates(*configs)}
     known = _alike(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
     found: dict[str, dict[str, Any]] = {}
     for field, entry in known:
-        if field is None or _is_left(field, a, b, stage, rates=rates, weighed=weighed):
+        if field is None or _is_left(field, a, b, stage, done):
             found.setdefault(entry["field"], entry)
     return list(found.values())
 
 
-def _is_left(field: FieldName, a: Recipe, b: Recipe, stage: str, *, rates: bool, weighed: bool) -> bool:
+def _is_left(field: FieldName, a: Recipe, b: Recipe, stage: str, done: Mapping[str, bool]) -> bool:
     """Whether a difference in a field counts and did not show in what was run."""
     from ..mapper.gates import counts
     from ..mapper.recipe.vocabulary import vocabulary
     from ..verifier.exercise import exercised
 
     numeric = vocabulary()[field].impact == "numerics"
-    return numeric and not exercised(field, stage, rates=rates, weighed=weighed) and counts(field, a, b) is not False
+    return numeric and not exercised(field, stage, **done) and counts(field, a, b) is not False
 
 
 def _by_rules(

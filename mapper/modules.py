@@ -23,7 +23,7 @@ _POSITION = (
     "position.type", "position.rotary_base", "position.rotary_fraction", "position.rotary_interleaved",
     "position.interpolation_factor", "position.nope_interval", "position.scaling.enabled", "position.scaling.factor",
     "position.yarn.factor", "position.yarn.beta_fast", "position.yarn.beta_slow", "position.yarn.mscale",
-    "position.yarn.mscale_all_dim", "position.max_embeddings",
+    "position.yarn.mscale_all_dim", "position.max_embeddings", "data.document_positions",
 )  # fmt: skip
 _HEADS = ("attention.num_heads", "attention.num_query_groups", "attention.head_dim")
 _LATENT = (
@@ -50,7 +50,9 @@ MODULES: tuple[ModuleFields, ...] = (
         ),
     ),
     ModuleFields("embedding.word_embeddings", ("model.hidden_size", "model.padded_vocab_size", "model.tie_embeddings")),
-    ModuleFields("embedding.position_embeddings", ("position.type", "position.max_embeddings")),
+    ModuleFields(
+        "embedding.position_embeddings", ("position.type", "position.max_embeddings", "data.document_positions")
+    ),
     ModuleFields("rotary_pos_emb", _POSITION),
     ModuleFields("*.input_layernorm", _NORM),
     ModuleFields("*.self_attention.linear_qkv", (*_HEADS, "attention.qkv_bias", *_LINEAR)),
@@ -71,7 +73,6 @@ MODULES: tuple[ModuleFields, ...] = (
             "attention.softmax_scale",
             "attention.qk_layernorm",
             "tokenizer.pad_token",
-            "data.reset_attention_mask",
             "data.document_attention",
             "attention.window_size",
         ),

@@ -101,7 +101,7 @@ def _notes(row: dict[str, Any]) -> tuple[Any, ...]:
             tuple(caveat.get("about", ())),
             caveat["en"],
             caveat["zh"],
-            *_last_known((caveat.get("since"), caveat.get("until"), caveat.get("source"))),
+            *_last_known((caveat.get("since"), caveat.get("until"), caveat.get("source"), caveat.get("source_since"))),
         )
         for caveat in row.get("caveats", [])
     )

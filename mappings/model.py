@@ -61,6 +61,7 @@ class Caveat(_Strict):
     about: list[FieldName] = []
     since: str | None = None
     until: str | None = None
+    source_since: str | None = None
     en: str
     zh: str
 

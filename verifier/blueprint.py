@@ -36,6 +36,8 @@ class InputPlan(NamedTuple):
     include: int | None = None
     uncounted: int = 0
     """How many of the last tokens of each sample do not count in the loss."""
+    ends: tuple[int, ...] = ()
+    """Tokens that end a document, each of which stands twice in every sample."""
 
 
 class RatePlan(NamedTuple):
@@ -57,6 +59,18 @@ class TrainingPlan(NamedTuple):
     """A number, or a class of the framework and its arguments."""
 
 
+class DocumentPlan(NamedTuple):
+    """What a run makes of the token that ends a document."""
+
+    end: int
+    positions: bool
+    """Positions begin anew behind it."""
+    attention: bool
+    """What follows does not see what was before it."""
+    loss: bool
+    """It does not count in the loss."""
+
+
 class Blueprint(NamedTuple):
     """One side of a pair, shrunk and ready to be built by its framework."""
 
@@ -68,6 +82,8 @@ class Blueprint(NamedTuple):
     """Weights are put on the bfloat16 grid before use, as a bfloat16 run loads them."""
     rates: RatePlan | None = None
     training: TrainingPlan = TrainingPlan()
+    documents: DocumentPlan | None = None
+    """None where both runs take the end of a document as any other token."""
 
 
 class Job(NamedTuple):
@@ -96,6 +112,7 @@ class Job(NamedTuple):
                 **self.blueprint._asdict(),
                 "optimizer": self.blueprint.optimizer._asdict(),
                 "training": self.blueprint.training._asdict(),
+                "documents": None if self.blueprint.documents is None else self.blueprint.documents._asdict(),
                 "rates": None if self.blueprint.rates is None else self.blueprint.rates._asdict(),
             },
             "inputs": [batch._asdict() for batch in self.inputs],
@@ -110,8 +127,15 @@ def job_from_json(written: dict[str, Any]) -> Job:
     blueprint["training"] = TrainingPlan(**blueprint["training"])
     if blueprint["rates"] is not None:
         blueprint["rates"] = RatePlan(**blueprint["rates"])
+    if blueprint["documents"] is not None:
+        blueprint["documents"] = DocumentPlan(**blueprint["documents"])
     values: dict[str, Any] = {**written, "blueprint": Blueprint(**blueprint)}
-    values["inputs"] = tuple(InputPlan(**batch) for batch in written["inputs"])
+    values["inputs"] = tuple(map(_input_plan, written["inputs"]))
     if written["padded_input"] is not None:
-        values["padded_input"] = InputPlan(**written["padded_input"])
+        values["padded_input"] = _input_plan(written["padded_input"])
     return Job(**values)
+
+
+def _input_plan(written: dict[str, Any]) -> InputPlan:
+    values: dict[str, Any] = {**written, "ends": tuple(written["ends"])}
+    return InputPlan(**values)

@@ -171,13 +171,14 @@ def _experts(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
 def _experts_per_token(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
     """No more than the chosen groups have."""
     limited = small_a.get(GROUP_TOPK) or small_b.get(GROUP_TOPK)
-    most = min(_eligible(small_a), _eligible(small_b)) if limited else 2
+    room = min(_eligible(small_a), _eligible(small_b))
+    most = room if limited else 2
     one, two = a.get(TOPK), b.get(TOPK)
     if not one or not two or one == two:
         _set(TOPK, (min(one, most) if one else one, min(two, most) if two else two), small_a, small_b)
     else:
         step = small_a.get(GROUP_TOPK) or 1
-        few = step if step > 1 or min(one, two) == 1 or most < 3 else 2
+        few = step if step > 1 or min(one, two) == 1 or room < 3 else 2
         _set(TOPK, (few, few + step) if one < two else (few + step, few), small_a, small_b)
 
 

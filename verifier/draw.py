@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .blueprint import InputPlan
 
@@ -31,6 +31,10 @@ class Tokens(NamedTuple):
     tokens: Array
     labels: Array
     counted: Array
+    positions: Array = None
+    """The position of each token, where the data set says it."""
+    hidden: Array = None
+    """[batch, 1, sequence, sequence]: what a position does not see, where the data set says it."""
 
 
 def weight(name: str, shape: Sequence[int], seed: int, *, rounded: bool = False) -> Array:
@@ -63,14 +67,28 @@ def gradient(name: str, shape: Sequence[int], seed: int, step: int) -> Array:
 def tokens(plan: InputPlan) -> Tokens:
     """A batch without the token `avoid`; `include` stands at a few places of it."""
     source = np.random.default_rng(plan.seed)
-    allowed = np.setdiff1d(np.arange(plan.vocabulary), [] if plan.avoid is None else [plan.avoid])
+    special = [*plan.ends, *(() if plan.avoid is None else (plan.avoid,))]
+    allowed = np.setdiff1d(np.arange(plan.vocabulary), special)
     found = source.choice(allowed, (plan.batch, plan.sequence + 1)).astype(np.int32)
     if plan.include is not None:
         found[:, 2] = plan.include
         found[-1, plan.sequence // 2] = plan.include
+    for at, end in enumerate(plan.ends):
+        # Documents of unequal length; the last one goes on behind the sample.
+        found[:, [plan.sequence // 4 + at, plan.sequence // 4 + plan.sequence // 3 + at]] = end
     counted = np.ones((plan.batch, plan.sequence), np.float32)
     counted[:, plan.sequence - plan.uncounted :] = 0
     return Tokens(np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, 1:]), counted)
+
+
+def arranged(batch: Tokens, laid_out: Callable[[Array], tuple[Array, Array, Array]]) -> Tokens:
+    """The batch with the mask, the weights and the positions that a data set gives each of its samples."""
+    masks, counted, positions = zip(*map(laid_out, batch.tokens), strict=True)
+    return batch._replace(
+        counted=(batch.counted * np.stack(counted)).astype(np.float32),
+        positions=np.stack(positions).astype(np.int32),
+        hidden=None if masks[0] is None else np.stack(masks).astype(np.bool_),
+    )
 
 
 def to_bfloat16(array: Array) -> Array:

@@ -14,6 +14,7 @@ from ..mapper.modules import MODULES
 from ..mapper.recipe.reading import recipe_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.json_values import json_value
+from . import documents
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -31,9 +32,12 @@ class LeftOut(NamedTuple):
 
     why: Words
     fields: tuple[FieldName, ...]
-    listed: Literal["always", "with a meaning", "where set", "without rates", "without weighting"] = "always"
+    listed: Literal[
+        "always", "with a meaning", "where set", "without rates", "without weighting", "without documents"
+    ] = "always"
     """`with a meaning`: where one of the runs has what the field is about; `where set`: where one sets it;
-    `without rates`: where the schedulers could not be asked; `without weighting`: where tokens cannot be weighed."""
+    `without rates`: where the schedulers could not be asked; `without weighting`: where tokens cannot be weighed;
+    `without documents`: where one sets it and its documents cannot be run."""
 
 
 _CURVE: tuple[FieldName, ...] = ("schedule.style",)
@@ -70,8 +74,8 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(say.not_run_window(), ("attention.window_size",), "where set"),
     LeftOut(
         say.not_run_documents(),
-        ("data.reset_attention_mask", "data.document_attention", "data.mask_loss_after_eod"),
-        "where set",
+        documents.FIELDS,
+        "without documents",
     ),
     LeftOut(say.not_run_labels(), ("tokenizer.ignore_label",), "where set"),
     LeftOut(
@@ -102,9 +106,12 @@ def weighs_tokens(*configs: Config) -> bool:
     )
 
 
-def exercised(field: str, stage: str, *, rates: bool, weighed: bool = True) -> bool:
-    """Whether a difference in a field would have shown in what was run; `rates`: the schedulers were asked."""
-    if field in _WEIGHTED and not weighed:
+def exercised(field: str, stage: str, *, rates: bool, weighed: bool = True, separated: bool = False) -> bool:
+    """Whether a difference in a field would have shown in what was run; `rates`: the schedulers were asked.
+
+    `weighed`: tokens were; `separated`: documents were.
+    """
+    if (field in _WEIGHTED and not weighed) or (field in documents.FIELDS and not separated):
         return False
     stepped = stage in ("step2", "all") or not field.startswith(_OF_THE_STEPS)
     asked = rates or not field.startswith("schedule.") or field == "schedule.learning_rate"
@@ -127,6 +134,14 @@ def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[dict[st
     ]
 
 
+def leads(a: Config, b: Config, direction: str) -> list[dict[str, Any]]:
+    """What differs at all, where nothing that the parting module depends on does; no step made two models differ."""
+    found = differing(a, b)
+    if direction in ("update", "initialisation"):
+        return found
+    return [entry for entry in found if not entry["field"].startswith(_OF_THE_STEPS)]
+
+
 def uncompared(a: Config, b: Config, language: str = "en", *, rates: bool = False) -> list[dict[str, Any]]:
     """The contract's `not_compared` for this pair; with both values where they differ."""
     recipes = recipe_of(a), recipe_of(b)
@@ -134,19 +149,22 @@ def uncompared(a: Config, b: Config, language: str = "en", *, rates: bool = Fals
         {"field": field, "reason": row.why.text(language), **_values(field, recipes)}
         for row in LEFT_OUT
         for field in row.fields
-        if (
-            not weighs_tokens(a, b)
-            if row.listed == "without weighting"
-            else _is_listed(field, row, recipes, rates=rates)
+        if _is_listed(
+            field, row, recipes, rates=rates, weighed=weighs_tokens(a, b), separated=documents.separates(a, b)
         )
     ]
 
 
-def _is_listed(field: FieldName, row: LeftOut, recipes: tuple[Recipe, Recipe], *, rates: bool) -> bool:
-    if row.listed in ("always", "without rates"):
-        return row.listed == "always" or not rates
+def _is_listed(
+    field: FieldName, row: LeftOut, recipes: tuple[Recipe, Recipe], *, rates: bool, weighed: bool, separated: bool
+) -> bool:
+    always = {"always": True, "without rates": not rates, "without weighting": not weighed}
+    if row.listed in always:
+        return always[row.listed]
     meant = [recipe for recipe in recipes if says_something(field, recipe) is not False]
-    return bool(meant) if row.listed == "with a meaning" else any(_is_set(field, recipe) for recipe in meant)
+    if row.listed == "with a meaning":
+        return bool(meant)
+    return not (row.listed == "without documents" and separated) and any(_is_set(field, recipe) for recipe in meant)
 
 
 def _is_set(field: FieldName, recipe: Recipe) -> bool:

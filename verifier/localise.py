@@ -48,7 +48,7 @@ def _of_the_update(wrong: Mapping[str, tuple[Row, ...]]) -> Divergence | None:
     """What differs between models whose first passes agree."""
     if "clipping" in wrong:
         return Divergence("clipping", "update")
-    if "expert_bias" in wrong:
+    if _biases_lead(wrong):
         return Divergence(_module_of(wrong["expert_bias"][0].name), "update")
     steps = {row.name for stage in ("norms", "training") for row in wrong.get(stage, ())}
     if steps & {"step 1", "step 1 loss"}:
@@ -59,6 +59,11 @@ def _of_the_update(wrong: Mapping[str, tuple[Row, ...]]) -> Divergence | None:
     if "optimizer" in wrong or "loss" in wrong or steps:
         return Divergence("optimizer", "update")
     return Divergence("initialisation", "initialisation") if "initialisation" in wrong else None
+
+
+def _biases_lead(wrong: Mapping[str, tuple[Row, ...]]) -> bool:
+    """Whether the experts' biases part by themselves: weights updated otherwise send tokens to other experts."""
+    return "expert_bias" in wrong and not {"optimizer", "rates"} & wrong.keys()
 
 
 def _structural(row: Row, compared: Comparison) -> str:

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BALANCE = "load_balancing_loss"
+_BALANCE = {
+    "aux_loss": "load_balancing_loss",
+    "seq_aux_loss": "seq_load_balancing_loss",
+    "global_aux_loss": "global_load_balancing_loss",
+}
+"""The name that a kind of balancing loss is noted by from 0.14 on; before, all of them were noted by the first."""
 _FURTHER = ("loss_values", "values")
 """The losses of further predictions: their key from 0.18, and before."""
 
@@ -33,9 +38,9 @@ def unscaled() -> None:
         scaler.set_loss_scale(torch.ones(1))
 
 
-def balance() -> Any:
-    """The balancing loss of every layer; None where no router noted one."""
-    entry = _noted().get(_BALANCE)
+def balance(kind: str = "aux_loss") -> Any:
+    """The balancing loss of every layer; None where no router noted one of this kind."""
+    entry = _noted().get(_BALANCE[kind])
     return entry["values"] if isinstance(entry, dict) else getattr(entry, "values", None)
 
 
@@ -69,9 +74,15 @@ def weighted(config: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if config.mtp_num_layers:
         found["mtp"] = further().sum() * (config.mtp_loss_scaling_factor or 0.0) / config.mtp_num_layers
-    noted = balance()
-    if noted is not None:
-        coefficient = config.moe_aux_loss_coeff
-        share = sum(coefficient) if isinstance(coefficient, (list, tuple)) else coefficient or 0.0
-        found["auxiliary"] = noted.sum() * share
+    terms = [noted.sum() * share for kind, share in _shares(config).items() if (noted := balance(kind)) is not None]
+    if terms:
+        found["auxiliary"] = sum(terms)
     return found
+
+
+def _shares(config: Any) -> dict[str, float]:
+    """The coefficient of every kind of balancing loss; a list has one for each of the kinds that are asked for."""
+    kinds, shares = config.moe_router_load_balancing_type, config.moe_aux_loss_coeff
+    if isinstance(shares, (list, tuple)):
+        return {kind: share or 0.0 for kind, share in zip(kinds, shares, strict=True) if kind in _BALANCE}
+    return dict.fromkeys(_BALANCE, shares or 0.0)

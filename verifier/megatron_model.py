@@ -25,6 +25,7 @@ import numpy as np
 import torch
 
 from . import megatron_losses
+from .draw import arranged
 from .megatron_stand_ins import LISTED, EagerCoreAttention, ZeroCenteredNorm, stand_ins
 from .megatron_training import MegatronTraining, scheduler_of
 from .module_trace import Recorder
@@ -32,7 +33,7 @@ from .module_trace import Recorder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .blueprint import Blueprint, OptimizerPlan, RatePlan
+    from .blueprint import Blueprint, RatePlan
     from .draw import Tokens
 
 Array = Any
@@ -53,6 +54,10 @@ NEUTRAL: dict[str, Any] = {
     "hierarchical_context_parallel_sizes": None,
     "expert_model_parallel_size": 1,
     "expert_tensor_parallel_size": 1,
+    "tensor_parallel_num_weight_shards": None,
+    "gtp_weight_remat_size": 1,
+    "expert_tensor_parallel_num_weight_shards": None,
+    "expert_gtp_weight_remat_size": 1,
     "sequence_parallel": False,
     "num_layers_in_first_pipeline_stage": None,
     "num_layers_in_last_pipeline_stage": None,
@@ -102,6 +107,7 @@ NEUTRAL: dict[str, Any] = {
     "moe_layer_recompute": False,
     "enable_cuda_graph": False,
     "external_cuda_graph": False,
+    "cuda_graph_impl": "none",
     "cuda_graph_scope": "full",
     "flash_decode": False,
     "deterministic_mode": False,
@@ -203,16 +209,17 @@ class MegatronBackend:
             rope_scaling=bool(args.get("use_rope_scaling")),
             mtp_block_spec=mtp,
         )
-        return MegatronModel(model, blueprint.optimizer, per_token=blueprint.training.per_token)
+        return MegatronModel(model, blueprint)
 
 
 class MegatronModel:
     """A `GPTModel` with `FP32Optimizer` around torch's AdamW."""
 
-    def __init__(self, model: Any, optimizer: OptimizerPlan, *, per_token: bool) -> None:
+    def __init__(self, model: Any, blueprint: Blueprint) -> None:
         self.model = model
-        self.plan = optimizer
-        self._per_token = per_token
+        self.plan = blueprint.optimizer
+        self._per_token = blueprint.training.per_token
+        self._documents = blueprint.documents
         self._training: MegatronTraining | None = None
         model.train()
         self._optimizer: Any = None
@@ -251,6 +258,21 @@ class MegatronModel:
     def logits(self) -> Array:
         return self._logits
 
+    def arranged(self, batch: Tokens) -> Tokens:
+        if self._documents is None:
+            return batch
+        from megatron.core.datasets.gpt_dataset import _get_ltor_masks_and_position_ids
+
+        end, positions, attention, weights = self._documents
+
+        def laid_out(sample: Array) -> tuple[Array, Array, Array]:
+            tokens = torch.from_numpy(sample).long()
+            found = _get_ltor_masks_and_position_ids(tokens, end, positions, attention, weights, True)
+            mask, counted, places = (np.asarray(tensor) for tensor in found)
+            return mask, counted, places
+
+        return arranged(batch, laid_out)
+
     def forward(self, batch: Tokens) -> dict[str, float]:
         with torch.no_grad():
             return self._loss(batch)[1]
@@ -264,7 +286,8 @@ class MegatronModel:
 
     def _loss(self, batch: Tokens) -> tuple[Any, dict[str, float]]:
         megatron_losses.forget()
-        loss = self._each(batch).mean()
+        counted = torch.from_numpy(batch.counted)
+        loss = (self._each(batch) * counted).sum() / counted.sum()
         parts = {"loss": loss, **megatron_losses.weighted(self.model.config)}
         return loss, {name: float(value.detach()) for name, value in parts.items()}
 
@@ -274,7 +297,11 @@ class MegatronModel:
         labels = torch.from_numpy(batch.labels).long()
         size, length = tokens.shape
         positions = torch.arange(length)[None].expand(size, -1)
+        if batch.positions is not None:
+            positions = torch.from_numpy(batch.positions).long()
         mask = torch.ones(1, 1, length, length).triu(1).bool()
+        if batch.hidden is not None:
+            mask = torch.from_numpy(batch.hidden)
         return self.model(tokens, positions, mask, labels=labels, loss_mask=torch.from_numpy(batch.counted))
 
     def gradients(self) -> dict[str, Array]:

@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..mapper.weights import Layout, WeightTable
+from .draw import arranged
 from .mindformers_training import LISTED as TRAINING_LISTED
-from .mindformers_training import MindFormersTraining, average_by_batch, later
+from .mindformers_training import MindFormersTraining, average_by_batch, later, named_columns
 from .module_trace import Recorder
 from .patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .blueprint import Blueprint, OptimizerPlan, RatePlan
+    from .blueprint import Blueprint, DocumentPlan, OptimizerPlan, RatePlan
     from .draw import Tokens
 
 Array = Any
@@ -175,6 +176,8 @@ class MindFormersModel:
         self.config = config = network.get_gpt_transformer_config()
         self.plan = blueprint.optimizer
         self._trains = blueprint.training
+        self._documents = blueprint.documents
+        self._columns = _columns(config, blueprint.documents)
         self._training: MindFormersTraining | None = None
         self._used = used
         average_by_batch(network)
@@ -197,21 +200,12 @@ class MindFormersModel:
     def _keep_logits(self, _cell: Any, _given: Any, found: Any) -> None:
         self._logits = found[0]
 
-    def _objective(self, tokens: Any, labels: Any) -> Any:
-        # The samples that are run hold one document each, whose positions count from 0.
-        positions = self._positions(tokens) if getattr(self.config, "use_eod_reset", False) else None
+    def _objective(self, tokens: Any, labels: Any, *arranged: Any) -> Any:
         # 1.6 answers with the sum, 1.7 and 1.8 with the three parts, 1.9 with a fourth of sparse attention alone.
-        found = self.model(tokens, position_ids=positions, labels=labels)
+        found = self.model(tokens, labels=labels, **dict(zip(self._columns, arranged, strict=True)))
         parts = found[:3] if isinstance(found, tuple) else (found,)
         total = parts[0] if len(parts) == 1 else parts[0] + parts[1] + parts[2]
         return total.sum(), *parts
-
-    def _positions(self, tokens: Any) -> Any:
-        import mindspore as ms
-        import numpy as np
-
-        size, length = tokens.shape
-        return ms.Tensor(np.tile(np.arange(length, dtype=np.int32), (size, 1)))
 
     def _to_megatron(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         return self._table.to_megatron(arrays, self._joined_rows())
@@ -256,13 +250,34 @@ class MindFormersModel:
     def logits(self) -> Array:
         return self._logits.asnumpy()
 
+    def arranged(self, batch: Tokens) -> Tokens:
+        plan = self._documents
+        if plan is None and not self._columns:
+            return batch
+        from mindformers.dataset.blended_datasets.gpt_dataset import _get_ltor_masks_and_position_ids
+
+        # Without documents of their own the samples hold one each, in which no token is the end.
+        end, positions, attention, loss = plan or (-1, False, False, False)
+        return arranged(
+            batch, lambda sample: _get_ltor_masks_and_position_ids(sample, end, positions, attention, loss, attention)
+        )
+
+    def _given(self, batch: Tokens) -> list[Array]:
+        """What the network is given, in the order of `_objective`."""
+        columns = named_columns(batch)
+        return [batch.tokens, batch.labels, *(columns[name] for name in self._columns)]
+
     def forward(self, batch: Tokens) -> dict[str, float]:
-        found = self._parts(self._objective(*_tensors(batch)))
+        from mindspore import Tensor
+
+        found = self._parts(self._objective(*map(Tensor, self._given(batch))))
         self._forget_loads()  # experts are counted in training alone, and this was none
         return found
 
     def backward(self, batch: Tokens) -> dict[str, float]:
-        differentiated: Any = self._differentiated(*_tensors(batch))
+        from mindspore import Tensor
+
+        differentiated: Any = self._differentiated(*map(Tensor, self._given(batch)))
         found, gradients = differentiated
         self._gradients = dict(zip(self._trained, gradients, strict=True))
         return self._parts(found)
@@ -327,7 +342,7 @@ class MindFormersModel:
         groups = get_optimizer_grouped_parameters(self.model, self.plan.weight_decay, dynamic_lr_schedule=schedule)
         optimizer = _optimizer(self.plan, groups, rate)
         self._used.update(TRAINING_LISTED)
-        self._training = MindFormersTraining(self.network, optimizer, self.plan, self._trains)
+        self._training = MindFormersTraining(self.network, optimizer, self.plan, self._trains, self._columns)
 
     def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
         assert self._training is not None
@@ -406,10 +421,13 @@ def _plain(value: Any) -> Array:
     return value.asnumpy().copy() if isinstance(value, Tensor) else None
 
 
-def _tensors(batch: Tokens) -> tuple[Any, Any]:
-    from mindspore import Tensor
-
-    return Tensor(batch.tokens), Tensor(batch.labels)
+def _columns(config: Any, documents: DocumentPlan | None) -> tuple[str, ...]:
+    """What the network is given beside tokens and labels."""
+    return (
+        *(("position_ids",) if getattr(config, "use_eod_reset", False) else ()),
+        *(("attention_mask",) if documents is not None and documents.attention else ()),
+        *(("loss_mask",) if documents is not None and documents.loss else ()),
+    )
 
 
 def _plain_name(name: str) -> str:

@@ -31,14 +31,29 @@ MICRO_BATCHES = 2
 _INPUTS = ("input_ids", "labels", "loss_mask")
 
 
+def named_columns(batch: Tokens) -> dict[str, Any]:
+    """A batch's arrays by the names that the network gives its inputs."""
+    return {
+        "input_ids": batch.tokens,
+        "labels": batch.labels,
+        "loss_mask": batch.counted,
+        "position_ids": batch.positions,
+        "attention_mask": None if batch.hidden is None else batch.hidden.astype(np.int32),
+    }
+
+
 class MindFormersTraining:
     """One device's training of a network, with its optimizer."""
 
-    def __init__(self, network: Any, optimizer: Any, plan: OptimizerPlan, training: TrainingPlan) -> None:
+    def __init__(
+        self, network: Any, optimizer: Any, plan: OptimizerPlan, training: TrainingPlan, columns: Sequence[str]
+    ) -> None:
+        """`columns` are what the network is given beside tokens, labels and the weights of the labels."""
         from mindformers.wrapper import wrapper
 
         self._before_update: list[Any] = []
-        ordered = wrapper.DataOrderWrapperCell(list(_INPUTS), network)
+        self._inputs = [*_INPUTS, *(name for name in columns if name not in _INPUTS)]
+        ordered = wrapper.DataOrderWrapperCell(self._inputs, network)
         optimizer.register_forward_pre_hook(self._keep_gradients)
         with _OneDevice(wrapper):
             self._cell = wrapper.MFPipelineWithLossScaleCell(
@@ -60,7 +75,8 @@ class MindFormersTraining:
         """One update over the batches."""
         from mindspore import Tensor
 
-        given = (np.concatenate(each) for each in zip(*batches, strict=True))
+        each = [named_columns(batch) for batch in batches]
+        given = (np.concatenate([columns[name] for columns in each]) for name in self._inputs)
         found: Any = self._cell(*map(Tensor, given))
         loss, _overflow, _scale, rate, norm, *_more = found
         return {

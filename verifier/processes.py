@@ -68,6 +68,8 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._asked = 0
         self._pending = b""
+        self.failed = False
+        """Whether a job ended in an error: what that left behind in the framework is unknown."""
 
     def __enter__(self) -> Worker:
         self.start()
@@ -114,6 +116,7 @@ class Worker:
         while True:
             line = self._line(deadline)
             if isinstance(line, WorkerFailure):
+                self.failed = True
                 self._kill()
                 return line
             if "ready" in line:
@@ -122,6 +125,7 @@ class Worker:
             elif "stage" in line:
                 progress(line["stage"])
             elif "failed" in line:
+                self.failed = True
                 return WorkerFailure(line["failed"], "error", line.get("where", ""), self._tail())
             else:
                 return WorkerAnswer(line["values"], self._load())

@@ -156,6 +156,10 @@ class ReferenceModel:
     def logits(self) -> Array:
         return self._logits
 
+    def arranged(self, batch: Tokens) -> Tokens:
+        """The reference has no data set."""
+        return batch
+
     def forward(self, batch: Tokens) -> dict[str, float]:
         with torch.no_grad():
             parts = self._parts(batch)

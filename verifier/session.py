@@ -37,6 +37,10 @@ class Model(Protocol):
         """Take these weights."""
         ...
 
+    def arranged(self, batch: draw.Tokens) -> draw.Tokens:
+        """The batch as the framework's own data set hands it on."""
+        ...
+
     def forward(self, batch: draw.Tokens) -> dict[str, float]:
         """The loss and its parts (`loss`, `mtp`, `auxiliary`) without gradients."""
         ...
@@ -135,7 +139,7 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     model.load(drawn)
     if job.trace:
         note("tracing")
-        arrays.update({f"trace/{name}": array for name, array in model.traced(_batch(job.inputs[0])).items()})
+        arrays.update({f"trace/{name}": array for name, array in model.traced(_batch(model, job.inputs[0])).items()})
         return Outcome(values, arrays)
     _train(job, model, drawn, values, arrays, note)
     if job.blueprint.rates is not None and isinstance(backend, Scheduling) and job.steps > 1:
@@ -144,7 +148,7 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     if job.padded_input is not None:
         note("padding token")
         model.load(drawn)
-        values["padded"] = model.forward(_batch(job.padded_input))
+        values["padded"] = model.forward(_batch(model, job.padded_input))
     values["stand_ins"] = backend.stand_ins()
     ended = time.perf_counter(), time.process_time()
     values["seconds"] = {"build": built[0] - started[0], "run": ended[0] - built[0]}
@@ -162,7 +166,7 @@ def _train(
 ) -> None:
     """The first gradients, the steps after them, and the optimizer alone."""
     note("gradients")
-    batches = [_batch(plan) for plan in job.inputs]
+    batches = [_batch(model, plan) for plan in job.inputs]
     losses = [model.backward(batches[0])]
     arrays["logits"] = model.logits()
     gradients = model.gradients()
@@ -175,8 +179,8 @@ def _train(
         steps: list[dict[str, float | None]] = []
         for step, (one, two) in enumerate(pairwise(job.inputs), 1):
             # Half of what the second micro batch says does not count, so that the two are not alike.
-            short = _batch(two._replace(uncounted=two.sequence // 2))
-            steps.append(model.train((_batch(one), short)))
+            short = _batch(model, two._replace(uncounted=two.sequence // 2))
+            steps.append(model.train((_batch(model, one), short)))
             losses.append(model.forward(batches[step]))
         values["steps"] = steps
         after = model.weights()
@@ -214,8 +218,8 @@ def _probe(
         arrays[f"update/{name}"] = after[name].astype(np.float64) - drawn[name]
 
 
-def _batch(plan: InputPlan) -> draw.Tokens:
-    return draw.tokens(plan)
+def _batch(model: Model, plan: InputPlan) -> draw.Tokens:
+    return model.arranged(draw.tokens(plan))
 
 
 def _statistics(array: Array) -> dict[str, float]:

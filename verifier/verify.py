@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from ..mapper.modules import fields_of
 from ..schemas.installation import install_command
 from ..schemas.message import verbatim
-from . import comparison, dimensions, exercise, installations, localise, megatron_side, mindformers_side
+from . import comparison, dimensions, documents, exercise, installations, localise, megatron_side, mindformers_side
 from .blueprint import Blueprint, InputPlan, Job
 from .comparison import Comparison
 from .known_failures import explained
@@ -200,20 +200,21 @@ class Workers:
             worker.close()
 
     def of(self, framework: str, copy: int = 0, folder: str | None = None) -> Worker:
-        """The process of a framework at a place; a second copy where both files are of the same one."""
+        """The process of a framework at a place; a second copy where both files are of the same one.
+
+        One that has failed serves no other pair: after an error amid a backward pass MindSpore goes on counting what
+        later passes do as part of it, and experts' loads double.
+        """
         key = (framework, copy, folder)
+        known = self._workers.get(key)
+        if known is not None and known.failed:
+            known.close()
+            del self._workers[key]
         if key not in self._workers:
             worker = Worker(framework, self.limits, folder)
             worker.start()
             self._workers[key] = worker
         return self._workers[key]
-
-    def drop(self, worker: Worker) -> None:
-        """Forget a process that has died; the next job starts another."""
-        for key, known in list(self._workers.items()):
-            if known is worker:
-                worker.close()
-                del self._workers[key]
 
 
 def missing(framework: str) -> tuple[str, ...]:
@@ -370,20 +371,20 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
     ours, theirs = _sizes_of(a, b)
     small_a, small_b = dimensions.shrink(ours, theirs, options.sizes, keep=options.keep_sizes)
     batch = _batch_size(a, b)
-    chosen = options.keep_sizes or dimensions.SEQUENCE in options.sizes
-    whole = (small_a, small_b) if batch > 1 or chosen else (ours, theirs)
-    length = min(sizes.get(dimensions.SEQUENCE) or _TOKENS for sizes in whole)
-    if not (batch > 1 or chosen):
-        length = min(length, _TOKENS)
+    length = _length(batch, options, (ours, theirs), (small_a, small_b))
     for small in (small_a, small_b):
         small[dimensions.SEQUENCE] = length
+    vocabulary = min(small_a[dimensions.VOCABULARY], small_b[dimensions.VOCABULARY])
+    pad = _padding_token((a, b), vocabulary)
+    plain = InputPlan(0, batch, length, vocabulary, avoid=pad)
     rates = None if options.against else rates_of(a, b)
     blueprints = _blueprints((a, small_a), (b, small_b), rates)
     if options.against:
         blueprints = (blueprints[0], blueprints[0])
-    vocabulary = min(small_a[dimensions.VOCABULARY], small_b[dimensions.VOCABULARY])
-    pad = _padding_token((a, b), vocabulary)
-    plain = InputPlan(0, batch, length, vocabulary, avoid=pad)
+    elif documents.separates(a, b):
+        one, other = documents.plans_of(a, b, vocabulary, pad)
+        blueprints = blueprints[0]._replace(documents=one), blueprints[1]._replace(documents=other)
+        plain = plain._replace(ends=tuple(dict.fromkeys((one.end, other.end))))
     inputs = tuple(plain._replace(seed=101 + at) for at in range(_STEPS[options.stage]))
     padded = None if pad is None or options.stage == "local-norm" else plain._replace(seed=99, avoid=None, include=pad)
     sides = (a.framework, b.framework if not options.against else options.against)
@@ -395,11 +396,24 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         dimensions.summary(ours, theirs, small_a, small_b),
         inputs,
         padded,
-        _known_ratio(sides, small_a),
+        _known_ratio(sides, small_a, blueprints[0].model),
         2.0 ** round(math.log2(_PROBE_RATE / peak)) if peak > 0 else 1.0,
         bool(small_a.get(dimensions.EXPERTS) and small_b.get(dimensions.EXPERTS)),
         rates,
     )
+
+
+def _length(
+    batch: int,
+    options: Options,
+    sizes: tuple[dimensions.Sizes, dimensions.Sizes],
+    small: tuple[dimensions.Sizes, dimensions.Sizes],
+) -> int:
+    """Tokens of a sample: a lone sample is longer, so that balancing has as many to look at."""
+    chosen = options.keep_sizes or dimensions.SEQUENCE in options.sizes
+    whole = small if batch > 1 or chosen else sizes
+    length = min(side.get(dimensions.SEQUENCE) or _TOKENS for side in whole)
+    return length if batch > 1 or chosen else min(length, _TOKENS)
 
 
 def _blueprints(
@@ -438,13 +452,29 @@ def _batch_size(a: Config, b: Config) -> int:
     return 1 if all(size == 1 for size in sizes) else _MOST_SAMPLES
 
 
-def _known_ratio(sides: tuple[str, str], sizes: dimensions.Sizes) -> dict[str, float]:
-    """Experts' second matrix: Megatron divides the spread by √(2·layers), MindSpore Transformers does not."""
+def _known_ratio(sides: tuple[str, str], sizes: dimensions.Sizes, script: Mapping[str, Any]) -> dict[str, float]:
+    """Spreads that the frameworks begin with differently whatever the files say: Megatron's over the other's.
+
+    Experts' second matrix: Megatron divides it by √(2·layers), MindSpore Transformers does not. The shared experts'
+    gate: Megatron takes the run's deviation, MindSpore Transformers MindSpore's own for a Dense layer, 1/√(3·width)
+    (`mindspore/nn/layer/basic.py:Dense`, HeUniform of √5).
+    """
     if sides != ("megatron", "mindformers") or not sizes.get(dimensions.EXPERTS):
         return {}
     ratio = 1 / math.sqrt(2 * (sizes.get(dimensions.LAYERS) or 1))
     name = "mlp.experts.local_experts.*.linear_fc2.weight"
-    return {f"decoder.layers.*.{name}": ratio, f"mtp.layers.*.transformer_layer.{name}": ratio}
+    ratios = {
+        name: ratio,
+        "mlp.shared_experts.gate_weight": _deviation(script) * math.sqrt(3 * sizes[dimensions.HIDDEN]),
+    }
+    blocks = ("decoder.layers.*", "mtp.layers.*.transformer_layer")
+    return {f"{block}.{name}": ratio for block in blocks for name, ratio in ratios.items()}
+
+
+def _deviation(script: Mapping[str, Any]) -> float:
+    """`arguments.py:_add_initialization_args`: 0.02 where nothing is said."""
+    given = script.get("init_method_std")
+    return float(given) if isinstance(given, (int, float)) else 0.02
 
 
 class _Found(NamedTuple):
@@ -504,15 +534,12 @@ def _run(
         workers.of(side, copy, folder) for side, copy, folder in zip(pair.sides, copies, pair.folders(), strict=True)
     ]
     found = _seeds_run(pair, options, processes, progress)
-    for process, failure in zip(processes, (found.failures.get(side) for side in pair.sides), strict=True):
-        if failure is not None and failure.kind != "error":
-            workers.drop(process)
     divergence = found.divergence
     where = fields_of(divergence.module) if divergence is not None else ()
     changed = exercise.differing(*pair.configs, where) if not options.against else []
     if divergence is not None and not changed and not options.against:
         # Nothing that the module itself depends on differs: whatever does differ is the lead.
-        changed = exercise.differing(*pair.configs)
+        changed = exercise.leads(*pair.configs, divergence.direction)
     ahead = [entry["field"] for entry in changed]
     return Verification(
         verdict=found.verdict,

@@ -143,10 +143,10 @@ class _Simplifying:
     def _is_copy(self, field: FieldName) -> bool:
         """Whether the framework copies a field from another one, which may have changed."""
         entry = self.fields[field]
-        return (
-            bool(self.changes)
-            and entry.origin == "derived"
-            and any(side.lens == "alias_of" for row in rows_of(field) for side in row.megatron)
+        return bool(self.changes) and any(
+            side.lens == "alias_of" and (entry.origin == "derived" or not set(side.keys) & set(entry.keys))
+            for row in rows_of(field)
+            for side in row.megatron
         )
 
     def _now(self, field: FieldName) -> Value:

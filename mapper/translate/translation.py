@@ -713,7 +713,7 @@ class _Translating:
             return False
         if caveat.source is not None and caveat.source not in (self.config.framework, self.source_side):
             return False
-        if not caveat.covers(self.version):
+        if not caveat.covers(self.version, self.config.framework_version):
             return False
         return all(holds(condition, self.recipe.value) for condition in caveat.when)
 

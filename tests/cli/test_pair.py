@@ -136,3 +136,19 @@ def test_folders_are_made_and_go_again_where_nothing_is_written(accmap) -> None:
     answer = accmap("pair", source, "-d", "file/below")
     assert answer.code == 2
     assert "cannot be made" in answer.err
+
+
+def test_a_fork_that_leaves_layers_out_is_aligned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--noop-layers` also sets the other name of the number of layers, which is no setting of its own."""
+    script = tmp_path / "pretrain.sh"
+    script.write_text(
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --use-mcore-models --num-layers 16 --noop-layers 0,15 "
+        "--hidden-size 64 --num-attention-heads 8 --seq-length 128 --max-position-embeddings 128 --vocab-size 1024 "
+        "--micro-batch-size 1 --global-batch-size 8 --train-iters 100 --lr 1e-4 --lr-decay-style cosine --bf16 "
+        "--normalization RMSNorm --swiglu --disable-bias-linear --untie-embeddings-and-output-weights "
+        "--position-embedding-type rope --tokenizer-type PretrainedFromHF --data-path d --attention-dropout 0.1\n",
+        "utf-8",
+    )
+    assert main(["pair", str(script), "--megatron", "mindspeed-llm-2.2", "-d", str(tmp_path / "made"), "--align"]) <= 1
+    assert "read back" not in capsys.readouterr().err
+    assert (tmp_path / "made" / "example.yaml").is_file()

@@ -53,6 +53,11 @@ def test_another_number_of_layers_survives() -> None:
     assert one[d.LAYERS] > two[d.LAYERS]
 
 
+def test_another_top_k_is_no_single_expert() -> None:
+    ungrouped = {**SPARSE, d.EXPERT_GROUPS: None, d.GROUP_TOPK: None}
+    assert {side[d.TOPK] for side in small({**ungrouped, d.TOPK: 2}, {**ungrouped, d.TOPK: 3})} == {2, 3}
+
+
 def test_top_k_stays_legal() -> None:
     one, _ = small(SPARSE)
     assert one[d.TOPK] % one[d.GROUP_TOPK] == 0

@@ -11,7 +11,7 @@ import pytest
 from accmap.mapper.modules import fields_of
 from accmap.mapper.schedule.from_config import schedule_of
 from accmap.schemas.reader import read_config
-from accmap.verifier import exercise, megatron_side
+from accmap.verifier import documents, exercise, megatron_side
 from accmap.verifier.rates import rates_of
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -64,10 +64,55 @@ def test_what_is_left_out_is_listed_where_it_means_something_with_values_that_di
     assert plain.keys().isdisjoint(("attention.dropout", "moe.dispatcher", "data.mask_loss_after_eod"))
     changed = left({"megatron": {"attention-dropout": 0.1, "eod-mask-loss": True, "tensor-model-parallel-size": 2}})
     assert (changed["attention.dropout"]["a"], changed["attention.dropout"]["b"]) == (0.1, 0.0)
-    assert "data.mask_loss_after_eod" in changed
+    assert "data.mask_loss_after_eod" not in changed
+    compressed = {"train_dataset": {"data_loader": {"type": "BlendedMegatronDatasetDataLoader", "config": COMPRESSED}}}
+    assert "data.mask_loss_after_eod" in left({"megatron": {"eod-mask-loss": True}, "mindformers": compressed})
     assert (changed["parallel.tensor_size"]["a"], changed["parallel.tensor_size"]["b"]) == (2, 1)
     assert "moe.dispatcher" in left({"family": "deepseek"})
     assert left({}, "zh")["run.seed"]["reason"] != plain["run.seed"]["reason"]
+
+
+def test_a_setting_of_the_steps_is_no_lead_for_models_that_part_before_them(tmp_path: Path) -> None:
+    both = {"megatron": {"lr-warmup-iters": 20}, "model": {"rms_norm_eps": 1.0e-5}}
+    a, b = configs({"family": "dense", **both}, tmp_path)
+    assert {entry["field"] for entry in exercise.leads(a, b, "update")} >= {"schedule.warmup_steps", "norm.epsilon"}
+    for direction in ("structure", "forward", "backward"):
+        assert [entry["field"] for entry in exercise.leads(a, b, direction)] == ["norm.epsilon"]
+
+
+COMPRESSED = {"eod": 511, "eod_mask_loss": False, "create_compressed_eod_mask": True, "eod_pad_length": 8}
+
+
+@pytest.mark.parametrize("field", documents.FIELDS)
+def test_documents_are_exercised_where_they_were_run(field: str) -> None:
+    assert exercise.exercised(field, "all", rates=True, separated=True)
+    assert not exercise.exercised(field, "all", rates=True)
+
+
+def test_ends_of_documents_stay_equal_different_or_the_padding_token(tmp_path: Path) -> None:
+    def plans(pair: str, **script: Any) -> tuple[Any, Any]:
+        changed = TABLE["equal"][pair]
+        a, b = configs({**changed, "megatron": {**changed["megatron"], **script}}, tmp_path)
+        assert documents.separates(a, b)
+        return documents.plans_of(a, b, 96, None)
+
+    one, other = plans("documents_unseen")
+    assert one == other
+    assert other[1:] == (False, True, False)
+    uncounted = plans("documents_uncounted")
+    assert [plan.loss for plan in uncounted] == [True, True]
+    opened = plans(
+        "documents_uncounted", **{"tokenizer-type": "GPT2BPETokenizer", "vocab-file": "v", "merge-file": "m"}
+    )
+    assert opened[0].end == opened[1].end
+    odd = TABLE["equal"]["documents_uncounted"]["mindformers"]["train_dataset"]
+    odd = {**odd, "data_loader": {**odd["data_loader"], "config": {**odd["data_loader"]["config"], "eod": [1]}}}
+    changed = {**TABLE["equal"]["documents_uncounted"], "mindformers": {"train_dataset": odd}}
+    assert len({plan.end for plan in documents.plans_of(*configs(changed, tmp_path), 96, None)}) == 1
+    twice = plans("documents_uncounted", **{"vocab-size": 500})
+    assert twice[0].end != twice[1].end
+    a, b = configs(TABLE["equal"]["documents_uncounted"], tmp_path)
+    assert documents.plans_of(a, b, 96, 95)[1].end == 94
 
 
 @pytest.mark.parametrize("field", ["attention.dropout", "position.nope_interval", "run.name"])

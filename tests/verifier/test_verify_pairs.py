@@ -69,6 +69,16 @@ def test_planted_faults_are_found(name: str, tmp_path: Path, workers: Workers) -
     assert pair["expect"]["field"] in [entry["field"] for entry in found.differing]
 
 
+@pytest.mark.table(5)
+@pytest.mark.parametrize("family", TABLE["families"])
+@pytest.mark.parametrize("name", TABLE["everywhere"])
+def test_a_fault_is_found_in_every_family(name: str, family: str, tmp_path: Path, workers: Workers) -> None:
+    pair = {**TABLE["everywhere"][name], "family": family}
+    found = verified(pair, tmp_path, workers)
+    check({"verdict": "mismatch", **pair["expect"]}, found)
+    assert pair["expect"]["field"] in [entry["field"] for entry in found.differing]
+
+
 def check(expected: dict[str, Any], found: Verification) -> None:
     assert found.verdict == expected["verdict"], (found.worst.disagreeing(), found.failures)
     if "side" in expected:

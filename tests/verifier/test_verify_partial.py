@@ -35,7 +35,7 @@ SCRIPT = (
 # normalisation `parallel_core/training_graph/transformer/norm.py`.
 LEFT: dict[str, tuple[dict[str, Any], str | None, tuple[Any, Any]]] = {
     "the end of a document in the loss": (
-        {"megatron": {"eod-mask-loss": True}}, "data.mask_loss_after_eod", (True, False),
+        {"megatron": {"eod-mask-loss": True}}, None, (),
     ),
     "tokens weighted over the batch, which eager MindSpore cannot": (
         {"mindformers": {"calculate_per_token_loss": True}}, "gradient.per_token_loss", (False, True),
@@ -90,9 +90,9 @@ def test_two_files_of_one_framework_are_compared_as_they_are(tmp_path: Path) -> 
     script, _ = write_pair({"family": "dense"}, tmp_path)
     text = script.read_text("utf-8")
     other = tmp_path / "other.sh"
-    other.write_text(text.rstrip() + " --eod-mask-loss\n", "utf-8")
+    other.write_text(text.rstrip() + " --attention-dropout 0.1\n", "utf-8")
     configs = [config_of(read_text(str(path)), ReadOptions(), path=str(path)) for path in (script, other)]
-    assert [entry["field"] for entry in unexercised(configs, (), "all")] == ["data.mask_loss_after_eod"]
+    assert [entry["field"] for entry in unexercised(configs, (), "all")] == ["attention.dropout"]
     assert unexercised([configs[0], configs[0]], (), "all") == []
 
 
@@ -168,7 +168,7 @@ def test_a_table_that_is_no_such_table_is_wrong_use(
 
 @pytest.mark.frameworks
 @pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
-@pytest.mark.parametrize(("more", "verdict"), [("", "match"), ("--eod-mask-loss", "partial")])
+@pytest.mark.parametrize(("more", "verdict"), [("", "match"), ("--attention-dropout 0.1", "partial")])
 def test_what_convert_writes_matches_and_what_it_was_not_told_is_named(
     more: str, verdict: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,4 +181,4 @@ def test_what_convert_writes_matches_and_what_it_was_not_told_is_named(
     answer = json.loads(capsys.readouterr().out)
     assert answer["verdict"] == verdict, answer["not_compared"]
     differing = [entry["field"] for entry in answer["not_compared"] if entry.get("differs")]
-    assert differing == (["data.mask_loss_after_eod"] if more else [])
+    assert differing == (["attention.dropout"] if more else [])

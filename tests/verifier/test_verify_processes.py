@@ -10,6 +10,7 @@ import pytest
 
 from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan, job_from_json
 from accmap.verifier.processes import Limits, Worker, WorkerFailure
+from accmap.verifier.verify import Workers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,10 +61,21 @@ def test_a_failing_worker_is_a_finding(script: str, kind: str, seconds: float, m
         found = worker.run(JOB)
     assert isinstance(found, WorkerFailure)
     assert found.kind == kind
+    assert worker.failed
     if kind == "crash":
         assert "the kernel is gone" in "\n".join(found.log)
     if kind == "error":
         assert found.reason == "ValueError: no such layer"
+
+
+def test_a_worker_that_has_failed_serves_no_other_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    Scripted.script = 'import sys; next(sys.stdin); print(\'{"failed": "ValueError: no such layer"}\', flush=True)'
+    monkeypatch.setattr("accmap.verifier.verify.Worker", Scripted)
+    with Workers() as workers:
+        first = workers.of("megatron")
+        assert workers.of("megatron") is first
+        first.run(JOB)
+        assert workers.of("megatron") is not first
 
 
 def test_progress_is_told(tmp_path: Path) -> None:

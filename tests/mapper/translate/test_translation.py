@@ -68,7 +68,7 @@ def written(translation: Translation) -> dict[str, Any]:
 @pytest.mark.table(3)
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_case(case: dict[str, Any]) -> None:
-    config = script(case["arguments"], without=case.get("without", ()))
+    config = script(case["arguments"], case.get("from", "0.12"), without=case.get("without", ()))
     translation = translate(config, "mindformers", case.get("version", "1.9"), case.get("dialect"))
     leaves = written(translation)
     for key, value in case.get("expect", {}).items():
@@ -192,7 +192,7 @@ def test_shipped_files_there_and_back(path: Path, version: str) -> None:
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_exact_is_equal(case: dict[str, Any], target: tuple[str, str]) -> None:
     """What the report calls exact without a remark has the same value when the written file is read."""
-    config = script(case["arguments"], without=case.get("without", ()))
+    config = script(case["arguments"], case.get("from", "0.12"), without=case.get("without", ()))
     there = translate(config, "mindformers", *target)
     options = ReadOptions(mindformers=target[0], dialect=target[1], world_size=8)
     found = recipe_of(config_of(SourceText("x.yaml", mindformers_text(there)), options, path="x.yaml"))
