@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ...mappings.names_compiled import FieldName
+    from ..computed.values import Answers
     from .values import RecipeValue
 
     Asked = tuple[str, str, object]
@@ -40,6 +41,9 @@ class Previous(NamedTuple):
     fields: Mapping[FieldName, RecipeValue]
     placed: frozenset[FieldName]
     """The fields that stand somewhere in the file."""
+    dialect: str
+    computed: tuple[Answers, ...]
+    """What the formulas of that dialect said."""
 
 
 class Dependencies:

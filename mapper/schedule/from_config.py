@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.message import Words, verbatim
 from ...schemas.mindformers.shape import is_mapping
+from ..computed.values import keys_below
 from .curve import UndecidedError
 from .messages_compiled import say
 from .problems import Note, note, problem
@@ -202,7 +203,7 @@ _COUNTED = ("total_steps", "warmup_steps", "decay_steps", "decay_start_steps")
 
 def _near(config: Config) -> Mapping[str, Setting]:
     """What is written of a schedule, and what the framework makes of that."""
-    return {key: setting for key, setting in config.settings.items() if key.startswith(_SECTIONS)}
+    return {key: config.settings[key] for key in keys_below(config.settings, _SECTIONS)}
 
 
 def mindformers_parameters(
