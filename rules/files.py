@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..mappings.keys_compiled import DROPOUTS
+from ..schemas.config import explicit_of
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.mindformers.unknown_class import REASON as UNKNOWN_NETWORK
 from .naming import shown
@@ -104,8 +105,8 @@ def _when(condition: str) -> tuple[str, str]:
 def placeholders_left(subject: Subject) -> Iterator[Found]:
     """A value that nobody filled in."""
     for side in subject.sides:
-        for setting in side.config.settings.values():
-            if setting.origin != "explicit" or setting.span is None:
+        for setting in explicit_of(side.config.settings):
+            if setting.span is None:
                 continue
             text = _placeholder(setting)
             if text is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..mapper.recipe.reading import side_of
 from ..mappings.tables import field_named, rows_of
+from ..schemas.config import explicit_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.mindformers.reading import parent
 from ..schemas.source import Span
@@ -100,11 +101,8 @@ class Places:
     def without_effect(self) -> list[str]:
         """The keys that the file gives and the framework does not accept."""
         if self._without_effect is None:
-            self._without_effect = [
-                name
-                for name, setting in self.side.config.settings.items()
-                if setting[2] == "explicit" and setting.acceptance != "accepted"
-            ]
+            written = explicit_of(self.side.config.settings)
+            self._without_effect = [setting.key for setting in written if setting.acceptance != "accepted"]
         return self._without_effect
 
     def span(self, place: Place) -> Span | None:
@@ -300,9 +298,9 @@ class Places:
     def _section_ends(self) -> dict[str, Span]:
         if self._ends is None:
             last: dict[str, Span] = {}
-            for setting in self.side.config.settings.values():
+            for setting in explicit_of(self.side.config.settings):
                 span = setting[3]
-                if span is None or setting[2] != "explicit":
+                if span is None:
                     continue
                 end = span[2:4]
                 for section in sections_of(setting.key):
@@ -322,12 +320,11 @@ def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
     unused = unread | {
         str(dict(problem.values).get("key")) for problem in side.config.problems if problem.kind.code in _UNUSED
     }
-    for setting in side.config.settings.values():
-        if setting[2] == "explicit" and setting.span is not None:
+    for setting in explicit_of(side.config.settings):
+        if setting.span is not None and (setting.acceptance != "accepted" or setting.key in unused):
             section, _, name = setting.key.partition("[")[0].rpartition(".")
-            if setting.acceptance != "accepted" or setting.key in unused:
-                yield ("", name), setting
-                yield (section, name), setting
+            yield ("", name), setting
+            yield (section, name), setting
 
 
 def _misspelt(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:

@@ -6,12 +6,12 @@ kind that nobody expects, the quantity is undecided; no formula ends a command.
 
 from __future__ import annotations
 
-from ...mappings.keys_compiled import RESOLVED_CLASS, RESOLVED_NETWORK, SCHEDULE_FEEDS
+from ...mappings.keys_compiled import RESOLVED_CLASS, RESOLVED_NETWORK
 from ...schemas.light_typing import TYPE_CHECKING, cast
 from ..recipe.values import RecipeValue
 from .rates import rates
 from .rotary import rounded, sight, spectrum
-from .values import TOO_ODD, Answers, Noted, UndecidedError, Values, keys_below
+from .values import TOO_ODD, Answers, Noted, UndecidedError, Values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -140,7 +140,9 @@ def _mindformers(config: Config, noted: Noted) -> list[Part]:
 
 def _curve(config: Config, values: Values) -> tuple[Value, ...]:
     """The schedule's own engine reads the configuration; what draws it is noted here."""
-    values.again(keys_below(config.settings, SCHEDULE_FEEDS[config.framework]))
+    from ..schedule.from_config import feeds_of
+
+    values.again(feeds_of(config))
     return (rates(config),)
 
 
