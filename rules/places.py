@@ -14,7 +14,7 @@ from ..schemas.mindformers.reading import parent
 from ..schemas.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ..mapper.recipe.settings import SettingsView
     from ..mapper.recipe.values import RecipeValue
@@ -177,7 +177,7 @@ class Places:
     def suspects(self, name: FieldName) -> bool:
         """Whether the reader found a slip in what makes a field: a key given twice, of the wrong kind, or misspelt."""
         doubtful = self._doubtful()
-        for spot in self.spots(name):
+        for spot in self.spots(name) if doubtful or self._slips() else ():
             if spot.span in doubtful if spot.written else self._elsewhere(spot.key) is not None:
                 return True
         return False
@@ -238,21 +238,24 @@ class Places:
 
     def _elsewhere(self, key: str) -> Span | None:
         """Where a key that is not given stands misspelt, or under its own name in a section that does not read it."""
-        if self._meant is None:
-            self._meant = dict(_meant(self.side))
-        if not self._meant or key.startswith("resolved."):
+        slips = self._slips()
+        if not slips or key.startswith("resolved."):
             return None
         section, _, name = key.rpartition(".")
-        found = self._meant.get((section, name))
+        found = slips.get((section, name))
         if found is None and self.side.framework == "mindformers":
-            found = self._meant.get(("", name))
+            found = slips.get(("", name))
         if found is None:
             from ..schemas.suggestion import slip
 
-            found = next(
-                (one for (place, other), one in self._meant.items() if place == section and slip(other, name)), None
-            )
+            found = next((one for (place, other), one in slips.items() if place == section and slip(other, name)), None)
         return None if found is None else found.span
+
+    def _slips(self) -> Mapping[tuple[str, str], Setting]:
+        """What the file gives and does nothing where it stands."""
+        if self._meant is None:
+            self._meant = dict(_meant(self.side))
+        return self._meant
 
     def environment_span(self, name: str) -> Span:
         """Where an environment variable is set, or would be: before the launch."""
