@@ -7,11 +7,11 @@ kind that nobody expects, the quantity is undecided; no formula ends a command.
 from __future__ import annotations
 
 from ...mappings.keys_compiled import RESOLVED_CLASS, RESOLVED_NETWORK
-from ...schemas.light_typing import TYPE_CHECKING, cast
+from ...schemas.light_typing import TYPE_CHECKING
 from ..recipe.values import RecipeValue
 from .rates import rates
 from .rotary import rounded, sight, spectrum
-from .values import TOO_ODD, Answers, Noted, UndecidedError, Values
+from .values import TOO_ODD, Answers, UndecidedError, Values, noting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ...schemas.config import Config, Value
     from .mindformers_network import ModelClass
     from .network import Ends, Network
+    from .values import Noted
 
     Turning = tuple[tuple[float, ...], float]
     Part = tuple[tuple[FieldName, ...], Values, Callable[[], tuple[Value, ...]]]
@@ -56,8 +57,7 @@ def fields_of(answers: Sequence[Answers]) -> dict[FieldName, RecipeValue]:
 
 def answers_of(config: Config, before: Sequence[Answers] = (), changed: Collection[str] = ()) -> tuple[Answers, ...]:
     """What each formula says; as `before`, of a file of which these keys have `changed`, where that touches none."""
-    noted = Noted(config.settings)
-    config = config._replace(settings=cast("Mapping[str, Setting]", noted))
+    config, noted = noting(config)
     parts = _megatron(config, noted) if config.framework == "megatron" else _mindformers(config, noted)
     if len(before) != len(parts):
         return tuple([_answered(noted, *part) for part in parts])

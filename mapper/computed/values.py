@@ -80,7 +80,8 @@ class Noted:
         return iter(self._settings)
 
     def __len__(self) -> int:
-        return len(list(self))
+        self.taken[_EVERYTHING] = None
+        return len(self._settings)
 
     def keys(self) -> Iterable[str]:
         """Every key, which no other file has just so."""
@@ -101,6 +102,12 @@ class Noted:
         if asked not in self._known:
             self._known[asked] = question(self._settings, *about)
         return self._known[asked]
+
+
+def noting(config: Config) -> tuple[Config, Noted]:
+    """The same configuration with settings that note what is asked of them, and the notes."""
+    noted = Noted(config.settings)
+    return config._replace(settings=cast("Settings", noted)), noted
 
 
 class Answers(NamedTuple):

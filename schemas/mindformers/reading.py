@@ -154,7 +154,7 @@ def _steps_of(path: str) -> tuple[str, ...]:
 
 
 _MOST_DEFAULTS = 20_000
-_defaults: dict[tuple[str, type, Any, tuple[str, ...]], Setting] = {}
+_defaults: dict[tuple[str, object, Any, tuple[str, ...]], Setting] = {}
 
 
 def default_setting(key: str, value: Any, sources: tuple[str, ...] = ()) -> Setting:
@@ -162,7 +162,8 @@ def default_setting(key: str, value: Any, sources: tuple[str, ...] = ()) -> Sett
 
     `sources` are keys that would decide it, and that the file does not give.
     """
-    kind: type[Any] = type(value)
+    held: object = value
+    kind = type(held)
     if kind not in _ATOMS:
         return Setting(key, plain_value(value), "default", derived_from=tuple(dict.fromkeys(sources)))
     found = _defaults.get((key, kind, value, sources))
