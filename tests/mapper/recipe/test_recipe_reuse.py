@@ -152,11 +152,6 @@ HEAD = "use_legacy: False\nrun_mode: train\nmodel:\n  model_config:\n    model_t
             "callbacks:\n- type: CheckpointMonitor\n  save_checkpoint_steps: 7\n- type: MFLossMonitor\n",
             id="callbacks in another order",
         ),
-        pytest.param(
-            "lr_schedule:\n  type: ConstantWarmUpLR\n  learning_rate: 1.0e-4\n  warmup_steps: 3\n",
-            "lr_schedule:\n  warmup_steps: 3\n  learning_rate: 1.0e-4\n  type: ConstantWarmUpLR\n",
-            id="what draws a curve in another order",
-        ),
         pytest.param("seed: 7\n", "# moved\n\nseed: 7\n", id="a value in another line"),
     ],
 )
