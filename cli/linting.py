@@ -90,7 +90,7 @@ def lint(
         if len(files) > _FEW:
             from .steps import at_step
 
-            at_step(len(gathering.files), len(files), group[0].config.file)
+            at_step(gathering.read, len(files), group[0].config.file)
         versions.update({side.config.file: side.config.basis for side in group})
         outcome, failed = checked(group, settings)
         found += outcome

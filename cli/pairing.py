@@ -56,6 +56,11 @@ class Gathering:
         return tuple(file for file in read if file is not None)
 
     @property
+    def read(self) -> int:
+        """How many files were taken so far, read or not."""
+        return len(self._files)
+
+    @property
     def remarks(self) -> list[Diagnostic]:
         """What is said of files in which there is nothing to check."""
         return [*self._remarks.values(), *self._open.values()]

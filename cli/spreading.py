@@ -101,10 +101,13 @@ def _together(reports: Sequence[Report]) -> Report:
         return chain.from_iterable(getattr(report, name) for report in reports)
 
     found = list(every("diagnostics"))
-    kept = once(found)
+    kept, texts = once(found), tuple(every("written"))
+    if texts and len(kept) < len(found):
+        there = zip(found, texts, strict=True)  # in the same order, so that each is looked for behind the last
+        texts = tuple([next(text for entry, text in there if entry is one) for one in kept])
     return reports[0]._replace(
         diagnostics=tuple(kept),
-        written=tuple(every("written")) if len(kept) == len(found) else (),
+        written=texts,
         suppressed=sum([report.suppressed for report in reports]),
         files=tuple(dict.fromkeys(every("files"))),
         pairs=tuple(dict.fromkeys(every("pairs"))),

@@ -36,10 +36,10 @@ def stopping(config: Config, recipe: Recipe) -> Iterator[Stopping]:
         if (
             not stop.covers(side, version)
             or (forked and stop.program)
-            or not all(_is_known(name, config, recipe) for name, *_ in stop.when)
+            or not all(holds(condition, value_of) for condition in stop.when)
         ):
             continue
-        if all(holds(condition, value_of) for condition in stop.when):
+        if all(_is_known(name, config, recipe) for name, *_ in stop.when):
             yield Stopping(stop, _filled(stop.en, value_of), _filled(stop.zh, value_of))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..mappings.keys_compiled import DROPOUTS
+from ..schemas.config import explicit_of
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.mindformers.unknown_class import REASON as UNKNOWN_NETWORK
 from .naming import shown
@@ -74,7 +75,9 @@ def stops_when_built(subject: Subject) -> Iterator[Found]:
     from ..schemas.megatron.validation import lacking
 
     side = subject.megatron
-    if side is None or side.config.unresolved or any(entry.overridable for entry in side.config.settings.values()):
+    if side is None or side.config.unresolved:
+        return
+    if any(entry.overridable for entry in side.config.settings.values()):
         return
     if any(problem.kind.code in _STOPPED for problem in side.config.problems):
         return
@@ -104,10 +107,11 @@ def _when(condition: str) -> tuple[str, str]:
 def placeholders_left(subject: Subject) -> Iterator[Found]:
     """A value that nobody filled in."""
     for side in subject.sides:
-        for setting in side.config.settings.values():
-            if setting.origin != "explicit" or setting.span is None:
+        for setting in explicit_of(side.config.settings):
+            held = setting[1]
+            if (held in _filled_in) if isinstance(held, str) else not isinstance(held, (list, tuple)):
                 continue
-            text = _placeholder(setting)
+            text = None if setting.span is None else _placeholder(setting)
             if text is not None:
                 yield Found(at_key(side.framework, setting.key), {"value": shown(text)})
 

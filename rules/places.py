@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from ..mapper.recipe.reading import side_of
 from ..mappings.tables import field_named, rows_of
+from ..schemas.config import explicit_of
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.mindformers.reading import parent
 from ..schemas.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ..mapper.recipe.settings import SettingsView
     from ..mapper.recipe.values import RecipeValue
@@ -100,11 +101,8 @@ class Places:
     def without_effect(self) -> list[str]:
         """The keys that the file gives and the framework does not accept."""
         if self._without_effect is None:
-            self._without_effect = [
-                name
-                for name, setting in self.side.config.settings.items()
-                if setting[2] == "explicit" and setting.acceptance != "accepted"
-            ]
+            written = explicit_of(self.side.config.settings)
+            self._without_effect = [setting.key for setting in written if setting.acceptance != "accepted"]
         return self._without_effect
 
     def span(self, place: Place) -> Span | None:
@@ -179,7 +177,7 @@ class Places:
     def suspects(self, name: FieldName) -> bool:
         """Whether the reader found a slip in what makes a field: a key given twice, of the wrong kind, or misspelt."""
         doubtful = self._doubtful()
-        for spot in self.spots(name):
+        for spot in self.spots(name) if doubtful or self._slips() else ():
             if spot.span in doubtful if spot.written else self._elsewhere(spot.key) is not None:
                 return True
         return False
@@ -240,21 +238,24 @@ class Places:
 
     def _elsewhere(self, key: str) -> Span | None:
         """Where a key that is not given stands misspelt, or under its own name in a section that does not read it."""
-        if self._meant is None:
-            self._meant = dict(_meant(self.side))
-        if not self._meant or key.startswith("resolved."):
+        slips = self._slips()
+        if not slips or key.startswith("resolved."):
             return None
         section, _, name = key.rpartition(".")
-        found = self._meant.get((section, name))
+        found = slips.get((section, name))
         if found is None and self.side.framework == "mindformers":
-            found = self._meant.get(("", name))
+            found = slips.get(("", name))
         if found is None:
             from ..schemas.suggestion import slip
 
-            found = next(
-                (one for (place, other), one in self._meant.items() if place == section and slip(other, name)), None
-            )
+            found = next((one for (place, other), one in slips.items() if place == section and slip(other, name)), None)
         return None if found is None else found.span
+
+    def _slips(self) -> Mapping[tuple[str, str], Setting]:
+        """What the file gives and does nothing where it stands."""
+        if self._meant is None:
+            self._meant = dict(_meant(self.side))
+        return self._meant
 
     def environment_span(self, name: str) -> Span:
         """Where an environment variable is set, or would be: before the launch."""
@@ -300,9 +301,9 @@ class Places:
     def _section_ends(self) -> dict[str, Span]:
         if self._ends is None:
             last: dict[str, Span] = {}
-            for setting in self.side.config.settings.values():
+            for setting in explicit_of(self.side.config.settings):
                 span = setting[3]
-                if span is None or setting[2] != "explicit":
+                if span is None:
                     continue
                 end = span[2:4]
                 for section in sections_of(setting.key):
@@ -322,12 +323,11 @@ def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
     unused = unread | {
         str(dict(problem.values).get("key")) for problem in side.config.problems if problem.kind.code in _UNUSED
     }
-    for setting in side.config.settings.values():
-        if setting[2] == "explicit" and setting.span is not None:
+    for setting in explicit_of(side.config.settings):
+        if setting.span is not None and (setting.acceptance != "accepted" or setting.key in unused):
             section, _, name = setting.key.partition("[")[0].rpartition(".")
-            if setting.acceptance != "accepted" or setting.key in unused:
-                yield ("", name), setting
-                yield (section, name), setting
+            yield ("", name), setting
+            yield (section, name), setting
 
 
 def _misspelt(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:

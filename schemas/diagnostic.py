@@ -144,11 +144,12 @@ def once(found: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def causes_of(found: Sequence[Diagnostic]) -> list[int | None]:
     """The place in the list of what each finding follows from; None where nothing is, or where it is not said."""
-    if not any(entry.because is not None for entry in found):
+    wanted = {entry.because[:3] for entry in found if entry.because is not None}
+    if not wanted:
         return [None] * len(found)
     places: dict[Mark, int] = {}
     for number, entry in enumerate(found):
-        if entry.because is None:
+        if entry.because is None and (entry.kind.code, entry.file, entry.span) in wanted:
             places.setdefault(entry.mark, number)
     return [None if entry.because is None else places.get(entry.because) for entry in found]
 

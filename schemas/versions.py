@@ -77,7 +77,17 @@ def label_of(framework: Framework, name: str) -> str | None:
 
 def number_of(name: str) -> tuple[int, ...]:
     """Where a version stands: `1.10` after `1.9`, a patch with its release, `main` after all that were released."""
-    return NUMBERS.get(name) or tuple(int(part) for part in name.split(".")[:2] if part.isdigit())
+    number = NUMBERS.get(name) or _numbers.get(name)
+    if number is None:
+        number = tuple([int(part) for part in name.split(".")[:2] if part.isdigit()])
+        if len(_numbers) < _MOST_NUMBERS:
+            _numbers[name] = number
+    return number
+
+
+_MOST_NUMBERS = 100
+_numbers: dict[str, tuple[int, ...]] = {}
+"""Those that were worked out: the tables name the same few for every file."""
 
 
 def within(version: str, since: str | None, until: str | None) -> bool:

@@ -34,8 +34,15 @@ def write(report: Report, language: Language) -> Outgoing:
 
 
 def written_ahead(report: Report, language: Language) -> Report:
-    """The report of one pair with its findings written, but for those that follow from another: its place is open."""
+    """The report of one pair with its findings written, but for those that follow from another: its place is open.
+
+    Of what is written only what tells it from others goes along.
+    """
     written = [
         None if entry.because is not None else json_text(entry.to_json(language)) for entry in report.diagnostics
     ]
-    return report._replace(written=tuple(written))
+    told = [
+        entry if text is None else entry._replace(related=(), fields=(), fix=None)
+        for entry, text in zip(report.diagnostics, written, strict=True)
+    ]
+    return report._replace(diagnostics=tuple(told), written=tuple(written))

@@ -152,15 +152,15 @@ class Writer:
         self._not_finite = []
         if os.path.islink(path):
             os.unlink(path)  # what it leads to is not ours
-        with NewFile(path) as new:
+        # A disk that lets the writer wait does not keep the sum waiting.
+        with NewFile(path) as new, Behind(digest.update) as summing, Behind(new.write) as writing:
 
-            def take(data: Buffer) -> None:
-                digest.update(data)
-                new.write(data)
+            def put(data: Buffer) -> None:
+                summing.put(data)
+                writing.put(data)
 
-            with Behind(take) as behind:
-                self._fill(unit, behind.put)
-        size = behind.taken
+            self._fill(unit, put)
+        size = writing.taken
         written = Written(unit.path, digest.hexdigest(), size, resumed=False)
         self._files[unit.path] = {"sha256": written.sha256, "size": size, "tensors": len(unit.weights)}
         if self._not_finite:

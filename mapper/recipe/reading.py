@@ -11,7 +11,7 @@ from ...mappings.tables import field_named, table
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.forks import fork_of
 from ...schemas.mindformers.unknown_class import unknown_class
-from ..computed.quantities import computed_of
+from ..computed.quantities import answers_of, fields_of
 from ..families import family_of, fixed_value
 from ..lenses.lens import Scope
 from .plan import plan_of
@@ -52,8 +52,7 @@ def recipe_of(config: Config) -> Recipe:
         from .huggingface import huggingface_recipe
 
         return huggingface_recipe(config)
-    recipe = RecipeReading(config).recipe()
-    return recipe._replace(fields={**recipe.fields, **computed_of(config)})
+    return RecipeReading(config).recipe()
 
 
 def _undecided(config: Config) -> Recipe:
@@ -86,6 +85,8 @@ class RecipeReading:
         self.table: Table = table()
         self.entries: dict[FieldName, RecipeValue] = {}
         self._open: set[int] = set()
+        self._changed: list[str] = []
+        """The keys that say something else than in the file before."""
         self._stale: set[str] = set()
         """Fields that another file had and that are still to be read in this one."""
         self._placed: set[FieldName] = set()
@@ -97,7 +98,7 @@ class RecipeReading:
         self.plan = plan_of(self.side, config.framework_version, family, self.network)
 
     def recipe(self) -> Recipe:
-        """Read everything."""
+        """Read everything, and work out what follows from it."""
         # Asked for once: another thread may end a reading of its own in the meantime.
         previous = next(iter(self.plan.previous), None)
         if previous is not None:
@@ -112,14 +113,19 @@ class RecipeReading:
         fields: dict[FieldName, RecipeValue] = entries
         if previous is None or fields.keys() != previous.fields.keys():
             fields = {name: entry for name in vocabulary() if (entry := entries.get(name)) is not None}
-        settings, placed = self.config.settings, frozenset(self._placed)
-        self.plan.previous[:] = [Previous(settings, self.view.callbacks, self._environment_now(), fields, placed)]
+        settings, placed, dialect = self.config.settings, frozenset(self._placed), self.config.dialect
+        before = previous.computed if previous is not None and previous.dialect == dialect else ()
+        computed = answers_of(self.config, before, self._changed)
+        environment = self._environment_now()
+        self.plan.previous[:] = [
+            Previous(settings, self.view.callbacks, environment, fields, placed, dialect, computed)
+        ]
         return Recipe(
             self.config.file,
             self.config.framework,
             self.config.framework_version,
-            self.config.dialect,
-            fields,
+            dialect,
+            {**fields, **fields_of(computed)},
             tuple(self._unmapped()),
             None if self.config.launch is None else self.config.launch.world_size,
             self.config.basis,
@@ -129,7 +135,8 @@ class RecipeReading:
         """Take over what is the same as in another file; the rows that are left to read."""
         plan, view = self.plan, self.view
         dependencies, rows = plan.dependencies, plan.rows
-        touched = dependencies.touched(changed_settings(previous.settings, self.config.settings))
+        self._changed = changed_settings(previous.settings, self.config.settings)
+        touched = dependencies.touched(self._changed)
         if previous.callbacks != view.callbacks:
             touched |= dependencies.by_callback
         if previous.environment != self._environment_now():

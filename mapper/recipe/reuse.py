@@ -11,6 +11,9 @@ One reading a plan is kept, and it is never changed, so this holds one configura
 
 from __future__ import annotations
 
+from itertools import compress
+from operator import is_not
+
 from ...schemas.config import Setting
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ...mappings.names_compiled import FieldName
+    from ..computed.values import Answers
     from .values import RecipeValue
 
     Asked = tuple[str, str, object]
@@ -40,6 +44,9 @@ class Previous(NamedTuple):
     fields: Mapping[FieldName, RecipeValue]
     placed: frozenset[FieldName]
     """The fields that stand somewhere in the file."""
+    dialect: str
+    computed: tuple[Answers, ...]
+    """What the formulas of that dialect said."""
 
 
 class Dependencies:
@@ -88,12 +95,10 @@ class Dependencies:
 def changed_settings(before: Mapping[str, Setting], now: Mapping[str, Setting]) -> list[str]:
     """The keys whose setting is another one, has come, or has gone."""
     changed: list[str] = []
-    known = before.get
+    olds = list(map(before.get, now))
     new = 0
-    for key, setting in now.items():
-        old = known(key)
-        if old is setting:
-            continue
+    # Most settings are defaults, which all files share.
+    for key, setting, old in compress(zip(now, now.values(), olds, strict=True), map(is_not, now.values(), olds)):
         if old is None:
             new += 1
             changed.append(key)

@@ -11,7 +11,7 @@ from ...schemas.megatron.forks import fork_of
 from ...schemas.shell.scanning import is_whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ...schemas.config import Config, Setting, Value
 
@@ -35,7 +35,7 @@ class SettingsView:
         self._settings = config.settings
         self._model_elsewhere = config.framework == "mindformers"
         """There an overridable value is a class's default that a model directory, which is not here, may replace."""
-        self.callbacks = dict(_callback_places(config)) if config.framework == "mindformers" else {}
+        self.callbacks = _callbacks_of(config)
         """Where in the list each type of callback stands."""
         fork = fork_of(config)
         self._fork = None if fork is None else fork.own
@@ -137,6 +137,23 @@ _NOTHING: list[Setting] = []
 
 def _is_own(name: str, own: set[str]) -> bool:
     return name in own or any(name.startswith((key + ".", key + "[")) for key in own)
+
+
+_MOST_KEPT = 2
+_recent: list[tuple[Mapping[str, Setting], dict[str, int]]] = []
+
+
+def _callbacks_of(config: Config) -> dict[str, int]:
+    """Where each type of callback stands; several look at the same file, one after the other."""
+    if config.framework != "mindformers":
+        return {}
+    for settings, found in tuple(_recent):
+        if settings is config.settings:
+            return found
+    found = dict(_callback_places(config))
+    _recent.insert(0, (config.settings, found))
+    del _recent[_MOST_KEPT:]
+    return found
 
 
 def _callback_places(config: Config) -> Iterator[tuple[str, int]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import SCHEDULE_FEEDS
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.message import Words, verbatim
 from ...schemas.mindformers.shape import is_mapping
+from ..computed.values import keys_below
 from .curve import UndecidedError
 from .messages_compiled import say
 from .problems import Note, note, problem
@@ -196,13 +198,28 @@ def _undecided(config: Config, setting: Setting, name: str) -> Diagnostic:
 # MindSpore Transformers ----------------------------------------------------------------------------------------------
 
 _SECTIONS = ("lr_schedule.", "lr_scheduler.", "grouped_lr_schedule.", "resolved.schedule.")
+_AROUND: dict[str, tuple[str, ...]] = {
+    "megatron": SCHEDULE_FEEDS["megatron"],
+    "mindformers": (*SCHEDULE_FEEDS["mindformers"], *_SECTIONS),
+}
+"""How everything begins that is read of all keys: they are gone through once."""
 _COUNTED = ("total_steps", "warmup_steps", "decay_steps", "decay_start_steps")
 """Arguments that MindSpore Transformers derives from the total, and so does the schedule where the reader could not."""
 
 
 def _near(config: Config) -> Mapping[str, Setting]:
     """What is written of a schedule, and what the framework makes of that."""
-    return {key: setting for key, setting in config.settings.items() if key.startswith(_SECTIONS)}
+    return {key: config.settings[key] for key in _around(config) if key.startswith(_SECTIONS)}
+
+
+def feeds_of(config: Config) -> list[str]:
+    """The keys that draw the curve, in the file's order."""
+    feeds = SCHEDULE_FEEDS[config.framework]
+    return [key for key in _around(config) if key.startswith(feeds)]
+
+
+def _around(config: Config) -> tuple[str, ...]:
+    return keys_below(config.settings, _AROUND[config.framework])
 
 
 def mindformers_parameters(

@@ -118,14 +118,27 @@ def json_text(value: object, indent: int | None = None, default: Callable[[Any],
 
     `default` gives the JSON form of what has none of its own.
     """
-    from json import dumps
-
-    text = dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, default=default)
+    text = _json_encoder(indent, default)(value)
     if not text.isprintable():
         text = text.translate(cast("dict[int, str]", _JSON))
     if "##" in text:
         text = _without_commands(text, "#\\u0023")
     return cast("Outgoing", text + "\n")
+
+
+_encoders: dict[tuple[int | None, object], Callable[[object], str]] = {}
+"""The writers of JSON; one of a run that writes many values is made once."""
+
+
+def _json_encoder(indent: int | None, default: Callable[[Any], object] | None) -> Callable[[object], str]:
+    encoder = _encoders.get((indent, None)) if default is None else None
+    if encoder is None:
+        from json import JSONEncoder
+
+        encoder = JSONEncoder(ensure_ascii=False, allow_nan=False, indent=indent, default=default).encode
+        if default is None:
+            _encoders[indent, None] = encoder
+    return encoder
 
 
 def json_with(key: str, entries: Iterable[Outgoing], rest: Mapping[str, object]) -> Outgoing:

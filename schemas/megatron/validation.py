@@ -18,7 +18,7 @@ from ..shell.scanning import is_whole_number
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from ..config import Config, Launch
@@ -96,7 +96,7 @@ def validate(
     """The values as they stand when training starts; a fork has rows of its own."""
     run = Run(dict(settings), version, file, options, launch)
     run.program = (fork.alone if fork is not None else None) or run.program
-    own = [row for row in _rows(version) if row.more.stage in stages]
+    own: Sequence[Row] = _rows_in(version, stages)
     if fork is not None:
         own = () if fork.alone else own
         own = [*fork.before, *(row for row in own if row.target or row.more.to not in fork.lifted), *fork.after]
@@ -117,6 +117,17 @@ def _rows(version: str) -> tuple[Row, ...]:
                 for action, target, value, condition, more in module.ROWS
             ]
         )
+    return found
+
+
+_by_stage: dict[tuple[str, tuple[str, ...]], tuple[Row, ...]] = {}
+
+
+def _rows_in(version: str, stages: tuple[str, ...]) -> tuple[Row, ...]:
+    """The rows of some stages, in their order."""
+    found = _by_stage.get((version, stages))
+    if found is None:
+        found = _by_stage[version, stages] = tuple([row for row in _rows(version) if row.more.stage in stages])
     return found
 
 

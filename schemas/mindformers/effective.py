@@ -279,14 +279,12 @@ def _report_template(reading: Reading, unused: tuple[str, ...], faults: tuple[Fa
 
     sections: dict[str, Any] = reading.catalog["sections"]
     others: list[str] = reading.catalog["read_without_template"].split()
-    below: dict[str, list[str]] = {}
-    for path in reading.places:
-        below.setdefault(path.partition(".")[0].partition("[")[0], []).append(path)
     for key in unused:
         if key not in others and key not in sections:
             known = [*sections, *sections["general_config"]["defaults"], *others]
             mode = reading.values.get("run_mode")
-            reading.acceptance.update(dict.fromkeys(below.get(key, ()), "ignored"))
+            below = [path for path in reading.places if path.partition(".")[0].partition("[")[0] == key]
+            reading.acceptance.update(dict.fromkeys(below, "ignored"))
             near = suggestion(key, known)
             reading.note(
                 say.unused_section(key=key, mode=mode, suggestion=near, version=reading.version), key, on_key=True

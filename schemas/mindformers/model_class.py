@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PREFIX = "model.model_config"
 
 _UNSET = Sourced(None)
+_sourced = Sourced._make
 
 
 class ModelClass(NamedTuple):
@@ -42,10 +43,9 @@ def model_class(reading: Reading, handed_over: dict[str, Sourced]) -> ModelClass
         return None
     attributes: dict[str, Sourced] = {}
     for defaults in (facts["mf"], facts["signature"]):
-        for key, value in defaults.items():
-            attributes[key] = Sourced(value)
+        attributes.update([(key, _sourced((value, (), True))) for key, value in defaults.items()])
     for key in given:
-        attributes[str(key)] = Sourced(given[key], (f"{PREFIX}.{key}",))
+        attributes[str(key)] = _sourced((given[key], (f"{PREFIX}.{key}",), True))
     attributes.update(handed_over)
     for name, replaced in facts["attribute_map"].items():
         if name in attributes:

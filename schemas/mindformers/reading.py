@@ -100,9 +100,9 @@ class Reading:
         """The value at a dotted path of mappings."""
         value: Any = self.values
         for step in _steps.get(path) or _steps_of(path):
-            if not isinstance(value, dict) or step not in value:
+            if not is_mapping(value) or step not in value:
                 return default
-            value = cast("dict[Any, Any]", value)[step]
+            value = value[step]
         return value
 
     def section(self, path: str) -> dict[Any, Any]:
@@ -122,14 +122,9 @@ class Reading:
             if decided:
                 self.resolved[key] = default_setting(key, value, sources)
                 return
-        self.resolved[key] = Setting(
-            key,
-            plain_value(value) if decided else None,
-            "derived",
-            span,
-            derived_from=sources if len(sources) < 2 else tuple(dict.fromkeys(sources)),
-            decided=decided,
-        )
+        held = plain_value(value) if decided else None
+        behind = sources if len(sources) < 2 else tuple(dict.fromkeys(sources))
+        self.resolved[key] = _setting((key, held, "derived", span, None, None, behind, False, "accepted", decided))
 
     def record(self, path: str, node: Node, file: str | None) -> None:
         """Remember where `node` and everything in it was written, under `path`."""
@@ -146,6 +141,7 @@ class Reading:
                 stack.append((f"{here}[{place}]", child))
 
 
+_setting = Setting._make
 _MOST_STEPS = 2_000
 _steps: dict[str, tuple[str, ...]] = {}
 
@@ -158,7 +154,7 @@ def _steps_of(path: str) -> tuple[str, ...]:
 
 
 _MOST_DEFAULTS = 20_000
-_defaults: dict[tuple[str, type, Any, tuple[str, ...]], Setting] = {}
+_defaults: dict[tuple[str, object, Any, tuple[str, ...]], Setting] = {}
 
 
 def default_setting(key: str, value: Any, sources: tuple[str, ...] = ()) -> Setting:
@@ -166,7 +162,8 @@ def default_setting(key: str, value: Any, sources: tuple[str, ...] = ()) -> Sett
 
     `sources` are keys that would decide it, and that the file does not give.
     """
-    kind = cast("type[Any]", type(value))
+    held: object = value
+    kind = type(held)
     if kind not in _ATOMS:
         return Setting(key, plain_value(value), "default", derived_from=tuple(dict.fromkeys(sources)))
     found = _defaults.get((key, kind, value, sources))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .reading import Reading
 
 VERSIONS = names("mindformers")
+_sourced = Sourced._make
 
 
 class More(NamedTuple):
@@ -125,7 +126,7 @@ class Fields(rows.Run):
 
     def let(self, row: Row, value: Any) -> None:
         """Keep a value for the rows below."""
-        self.locals[row.target] = Sourced(value, self._decided_by(row.more.because))
+        self.locals[row.target] = _sourced((value, self._decided_by(row.more.because), True))
 
     def require(self, row: Row, value: Any) -> None:
         """Report what does not hold."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accmap.mapper.computed.values import Answers, Noted
 from accmap.mapper.recipe import plan
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.reuse import alike, changed_settings
@@ -19,6 +20,8 @@ from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText, Span
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from accmap.mapper.recipe.values import Recipe
     from accmap.schemas.config import Config
 
@@ -99,6 +102,25 @@ def test_a_value_without_a_place_is_another_answer() -> None:
         one = config._replace(settings=settings_of)
         after_others = _shown(recipe_of(one))
         assert after_others == _alone(one)
+
+
+def _first_two(settings_of: Mapping[str, Setting], prefix: str) -> tuple[str, ...]:
+    return tuple(key for key in settings_of if key.startswith(prefix))[:2]
+
+
+def test_a_formula_stands_while_what_it_asked_for_does() -> None:
+    before = {"a.b": _setting(1), "a.c": _setting(2), "d": _setting(3)}
+    noted = Noted(before)
+    assert noted.get("a.b") is before["a.b"]
+    known = noted.ask(_first_two, "a.")
+    answers = Answers({}, frozenset({"a.b"}), (((_first_two, ("a.",)), known),))
+    assert answers.hold(Noted(before), ["d"])
+    assert not answers.hold(Noted(before), ["a.b"])
+    assert not answers.hold(Noted(dict(reversed(before.items()))), [])  # another order is another answer
+    assert "d" not in noted.taken
+    assert list(noted)
+    whole = Answers({}, frozenset(one for one in noted.taken if isinstance(one, str)), ())
+    assert not whole.hold(Noted(before), [])  # what was gone through as a whole is never the same
 
 
 def test_what_comes_and_goes_has_changed() -> None:
