@@ -225,7 +225,9 @@ def pair_tensors(a: Unit, b: Unit, *, crossing: bool, routes: bool = False) -> P
     left: list[Tensor] = []
     for tensor in a.tensors:
         partner = theirs.get(_place(tensor))
-        if partner is None or (crossing and not _comparable(tensor, partner)):
+        # A tensor whose partner is a plain argument has none.
+        plain = partner is not None and (tensor.value is None) != (partner.value is None)
+        if partner is None or plain or (crossing and not _comparable(tensor, partner)):
             left.append(tensor)
         else:
             pairs.append((tensor, theirs.pop(_place(tensor))))
