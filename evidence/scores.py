@@ -207,6 +207,8 @@ def _chosen(name: str, metrics: Sequence[str]) -> bool:
 _MOST_TEXT = 2 << 20
 _MOST_SCORES = 20_000
 """A report has some hundred scores; what each takes in memory is many times its text."""
+_MOST_VALUES = 200_000
+"""A few lines of YAML aliases may stand for billions of values."""
 
 
 def _parsed(path: str, text: str) -> dict[str, float]:
@@ -259,8 +261,13 @@ def _yaml(path: str, text: str) -> Any:
     try:
         loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         refuse_deep(text, loader)
-        _refuse_repeated(text, loader)
-        return yaml.load(text, loader)
+        top: Any = yaml.compose(text, loader)
+        large = top is not None and _size(top, {}) > _MOST_VALUES
+        if not large:
+            if top is not None:
+                _refuse_repeated(top)
+            return yaml.load(text, loader)
+        why = say.it_has_more_than_values(most_values=_MOST_VALUES)
     except _TwoValuesError as error:
         why = say.key_has_two_values(key=error.key, place=say.at_line(line=error.line))
         raise _unreadable(path, why) from None
@@ -294,26 +301,54 @@ def _place_of(text: str, key: str) -> Words:
     return say.at_line(line=1 + parts[0].count("\n") + parts[1].count("\n")) if len(parts) == 3 else verbatim("")
 
 
-def _refuse_repeated(text: str, loader: Any) -> None:
-    """_TwoValuesError where a mapping of a YAML text has a key twice: its last value alone would be read."""
+def _refuse_repeated(top: Any) -> None:
+    """_TwoValuesError where a mapping of a YAML text has a key twice with two values: the last alone would be read."""
     import yaml
 
-    waiting: list[Any] = [yaml.compose(text, loader)]
+    waiting: list[Any] = [top]
     seen: set[int] = set()
     while waiting:
         node = waiting.pop()
-        if node is None or id(node) in seen:
+        if id(node) in seen:
             continue
         seen.add(id(node))
         if isinstance(node, yaml.SequenceNode):
             waiting += node.value
         elif isinstance(node, yaml.MappingNode):
-            keys: set[str] = set()
+            known: dict[str, Any] = {}
             for key, value in node.value:
-                if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                if not isinstance(key, yaml.ScalarNode):
+                    continue
+                if not _is_same(known.setdefault(key.value, value), value):
                     raise _TwoValuesError(key.value, key.start_mark.line + 1)
-                keys.add(key.value if isinstance(key, yaml.ScalarNode) else "")
-                waiting.append(value)
+            waiting += (value for _, value in node.value)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two nodes of a YAML text, neither of which is too large, hold the same."""
+    if one is other:
+        return True
+    if one.tag != other.tag or one.id != other.id:
+        return False
+    if one.id == "scalar":
+        return one.value == other.value
+    pairs = zip(_parts(one), _parts(other), strict=False)
+    return len(one.value) == len(other.value) and all(_is_same(left, right) for left, right in pairs)
+
+
+def _parts(node: Any) -> list[Any]:
+    """What a node of a YAML text is made of; keys and values by turns."""
+    if node.id == "mapping":
+        return [part for pair in node.value for part in pair]
+    return node.value if node.id == "sequence" else []
+
+
+def _size(node: Any, known: dict[int, float]) -> float:
+    """How many values a node has where its aliases are written out; infinity where it stands inside itself."""
+    if id(node) not in known:
+        known[id(node)] = math.inf
+        known[id(node)] = 1 + sum(_size(part, known) for part in _parts(node))
+    return known[id(node)]
 
 
 def _flat(written: Any) -> Iterator[tuple[str, float, int | None]]:

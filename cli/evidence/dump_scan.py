@@ -114,7 +114,8 @@ def _lines(answer: dict[str, Any], language: Language, *, everything: bool) -> I
         if part["origin"] is not None:
             yield "  " + say.scan_origin(unit=part["origin"]).text(language)
         elif found:
-            yield "  " + say.scan_given(unit=found[0]["unit"]).text(language)
+            first = next((one for one in found if one["what"] == "nan"), found[0])  # an infinity may be a mask's
+            yield "  " + say.scan_given(unit=first["unit"]).text(language)
         shown = found if everything else found[:_MOST]
         yield from (f"    {one['unit']} {one['tensor']}: {one['what']}" for one in shown)
         if len(shown) < len(found):

@@ -26,7 +26,7 @@ from ..exit_codes import BAD, FINE
 from ..inputs import load
 from ..messages_compiled import say as usage
 from ..parsing import UsageError
-from .playbook_files import given_settings, may_be_written, plan_text, with_ticks, written_before
+from .playbook_files import given_settings, may_be_written, plan_text, trees_here, with_ticks, written_before
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +110,7 @@ def _made(
         kept = {name: completed(name, text, home, settings) for name, text in _texts(made).items()}
     devices = {os.path.dirname(name): devices_of(text) for name, text in kept.items() if name.endswith("/example.sh")}
     dynamic = any(name.endswith("/example.yaml") and "\ncheckpoint:" in text for name, text in kept.items())
-    return plan_of(recipe, *words, Layout(home, settings, devices, dynamic)), kept
+    return plan_of(recipe, *words, Layout(home, settings, devices, dynamic, trees_here(settings))), kept
 
 
 def _tell(directory: str, written: list[str], plan: Plan, form: str, language: Language) -> None:

@@ -67,7 +67,14 @@ _DEEPEST = 64
 
 def layout_of(directory: str) -> Layout:
     """Where a playbook that stands lies, and how its runs are started."""
-    return Layout(os.path.abspath(directory), settings_in(directory))
+    settings = settings_in(directory)
+    return Layout(os.path.abspath(directory), settings, trees=trees_here(settings))
+
+
+def trees_here(settings: Settings) -> tuple[str, ...]:
+    """Options that name those source trees of `playbook.toml` that this machine has."""
+    named = {"megatron": settings.megatron.source, "mindformers": settings.mindformers.source}
+    return tuple(f"--{name}-source={path}" for name, path in named.items() if os.path.isdir(path))
 
 
 def plan_text(plan: Plan, texts: Mapping[str, str]) -> str:

@@ -72,7 +72,7 @@ class _Worker:
                 continue
             title = check.title[self.language]
             tell(words.run_begins(number=number, count=len(checks), title=title).text(self.language))
-            self.launch = None if check.optional else self._do(check)
+            self.launch = None if check.optional else self._do(stage, check)
             found = judge(self._now(stage, check), self.directory, self.language)
             self.standings.append(found)
             if self.launch is not None or (found.state == "failed" and not check.optional):
@@ -81,9 +81,11 @@ class _Worker:
     def _now(self, stage: Stage, check: Check) -> Standing:
         return stand(self.plan, stage, check, self.directory, self.language)
 
-    def _do(self, check: Check) -> Action | None:
+    def _do(self, stage: Stage, check: Check) -> Action | None:
         """Run the commands of a check whose products are missing; the launch that has to come first, if one does."""
+        # An answer that is older than the pair, or that could not be found out, is asked for anew.
         again = bool(outdated(self.plan, check, self.directory))
+        again |= check.answer is not None and self._now(stage, check).state == "waiting"
         for action in check.steps:
             there = bool(action.makes) and stands(os.path.join(self.directory, action.makes))
             if there and not again:

@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from ...evidence.weights.not_loaded import is_hugging_face
 from ...schemas.border.outgoing import emit, json_text, painted, say, tell
 from ...schemas.json_values import json_value
 from ...schemas.verdict import Unseen, concluded, unseen_json
@@ -22,7 +23,7 @@ from ..steps import at_step
 from ..terminal import in_bytes, wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ...evidence.weights.comparison import Check, Row, Statistics, WeightSide
     from ...evidence.weights.not_loaded import Explained
@@ -213,12 +214,15 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
     say(f"A {painted(found.a, 'bold', colour)}")
     if found.b is not None:
         say(f"B {painted(found.b, 'bold', colour)}")
+    foreign = _foreign(found)
     for row in found.rows:
-        if row.status == "equal" and not everything:
+        if not everything and (row.status == "equal" or (row.status == "unknown" and is_hugging_face(row.name))):
             continue
         _print_row(row, _title(row, found), chinese, colour)
     counts = Counter(row.status for row in found.rows)
     say(", ".join(f"{count} {_STATUS[status][chinese]}" for status, count in counts.items()))
+    for path, count in foreign.items():
+        say(usage.hugging_face_names(path=path, count=count).text(language))
     if found.copies:
         say(_WORDS["copies"][chinese].format(found.copies, len(found.findings)))
     for what, amount in found.beside.items():
@@ -231,6 +235,14 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
 
 def _of(what: Beside, language: Language) -> str:
     return what.zh if language == "zh" else what.en
+
+
+def _foreign(found: Check) -> Mapping[str, int]:
+    """How many tensors of a side are called as transformers calls them, by the side."""
+    sides = {"A": found.a, "B": found.b}
+    rows = [row for row in found.rows if row.status == "unknown" and is_hugging_face(row.name)]
+    counts = {path: sum(getattr(row, side.lower()) is not None for row in rows) for side, path in sides.items() if path}
+    return {path: count for path, count in counts.items() if count}
 
 
 def _title(row: Row, found: Check) -> str:

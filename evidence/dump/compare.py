@@ -225,7 +225,7 @@ def pair_tensors(a: Unit, b: Unit, *, crossing: bool, routes: bool = False) -> P
     left: list[Tensor] = []
     for tensor in a.tensors:
         partner = theirs.get(_place(tensor))
-        if partner is None or (crossing and not _comparable(tensor, partner)):
+        if partner is None or not _may_be_partners(tensor, partner, crossing=crossing):
             left.append(tensor)
         else:
             pairs.append((tensor, theirs.pop(_place(tensor))))
@@ -254,6 +254,13 @@ def _is_weights(tensor: Tensor) -> bool:
 def _place(tensor: Tensor) -> str:
     head, dot, last = tensor.place.rpartition(".")
     return f"{head}{dot}{_RENAMED_PARAMETERS.get(last, last)}"
+
+
+def _may_be_partners(a: Tensor, b: Tensor, *, crossing: bool) -> bool:
+    """Whether two tensors in the same place can be partners: a tensor and a plain argument cannot."""
+    if (a.value is None) != (b.value is None):
+        return False
+    return not crossing or _comparable(a, b)
 
 
 def _comparable(a: Tensor, b: Tensor) -> bool:

@@ -2,7 +2,8 @@
 
 Elements are looked at where the dump has them, else the largest, smallest, mean and norm that it wrote; checksums say
 nothing of it. A mask holds infinities on purpose: whole numbers and booleans are passed over, and an infinity that a
-unit is only given is not the place where one was made.
+unit is only given is not the place where one was made. A NaN has no purpose: behind a unit that is given one no other
+is the first that makes it, but for a module around that unit; above all none of the backward pass is.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Scan(NamedTuple):
     """Tensors of which the dump has neither elements nor numbers."""
     found: tuple[Overflow, ...]
     origin: Unit | None
-    """The first unit whose inputs and weights are finite and whose output is not."""
+    """The first unit whose inputs and weights are finite and whose output is not, unless one outside it has a NaN."""
     unreadable: tuple[Diagnostic, ...]
 
 
@@ -49,6 +50,7 @@ def scan(tree: Tree) -> Scan:
     unreadable: list[Diagnostic] = []
     looked_at = unknown = 0
     origin: Unit | None = None
+    before: list[Unit] = []
     for unit in tree.units:
         here: list[Overflow] = []
         for tensor in unit.tensors:
@@ -63,11 +65,17 @@ def scan(tree: Tree) -> Scan:
             unknown += what is None
             if what:
                 here.append(Overflow(unit.name, tensor.place, tensor.role, what))
-        roles = {one.role for one in here}
-        if origin is None and roles == {"output"}:
+        if origin is None and {one.role for one in here} == {"output"} and all(_is_inside(one, unit) for one in before):
             origin = unit
+        if any(one.what == "nan" for one in here):  # an infinity may be a mask's
+            before.append(unit)
         found += here
     return Scan(tree, looked_at, unknown, tuple(found), origin, tuple(unreadable))
+
+
+def _is_inside(one: Unit, unit: Unit) -> bool:
+    """Whether a unit ran inside another one, which may have made what this one was given."""
+    return one.direction == unit.direction and one.scope.startswith(f"{unit.scope}.")
 
 
 def _state(tensor: Tensor) -> str | None:

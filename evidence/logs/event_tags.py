@@ -9,7 +9,7 @@ from .columns import ABSENT, LOSS, MEGATRON_TAGS, MINDFORMERS_TAGS, is_loss, own
 from .event_files import DamagedError, scalars
 from .local_norms import NormList
 from .problems import Problem, problem, refuse
-from .run import Run, interval_of, segments_of
+from .run import Run, interval_of, rises, segments_of
 from .sources import opened
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def _run(
         elif tag in known or (is_loss(tag) and "/" not in tag and "validation" not in tag):
             columns[known.get(tag) or own_name(tag)] = values
     steps = array("q", sorted(columns[LOSS]))
-    segments = segments_of(order)
+    rising = rises(order)
+    segments = segments_of(order, (), rising=rising)
     for segment in segments[1:]:
         before, after = order[segment.start - 1], order[segment.start]
         repeated = len(set(order[: segment.start]).intersection(order[segment.start : segment.end]))
@@ -92,7 +93,7 @@ def _run(
         steps,
         {key: array("d", (values.get(step, ABSENT) for step in steps)) for key, values in columns.items()},
         array("q", [1]) * len(steps),
-        interval_of(order, segments),
+        interval_of(order, segments, rising=rising),
         tuple(problems),
         tuple(NormList(step, tuple(found), tuple(found.values())) for step, found in sorted(norms.items())),
     )

@@ -185,12 +185,13 @@ class LogReader:
 
     def take_piece(self, piece: Piece, file: str) -> None:
         """Take a piece of a file."""
-        (self.take if piece.whole else self.take_last)(piece.data, piece.first, file)
+        if not piece.whole:
+            self.take_last(piece.data, piece.first, file)
+        elif not self._took_alike(piece.data, piece.first, piece.lines):
+            self.take(piece.data, piece.first, file)
 
     def take(self, chunk: bytes, first: int, file: str) -> None:
-        """Take some whole lines."""
-        if self._took_alike(chunk, first):
-            return
+        """Take some whole lines, whatever stands between them."""
         if not self.lines:
             # Only a log without training lines is asked for these.
             self.count += chunk.count(b"\n") + (not chunk.endswith(b"\n"))
@@ -215,12 +216,12 @@ class LogReader:
                 lines.take(chunk, first, file)
         self.norms.take(chunk, first)
 
-    def _took_alike(self, chunk: bytes, first: int) -> bool:
-        """Take what is nothing but lines of a shape that was read before; False where there may be more to it."""
+    def _took_alike(self, chunk: bytes, first: int, count: int) -> bool:
+        """Take so many lines where they are of a shape that was read before; False where there may be more to it."""
         if len(self.lines) != 1 or self._records is not None or self.norms.waits:
             return False
         (lines,) = self.lines.values()
-        return lines.take_alike(chunk, first)
+        return lines.take_alike(chunk, first, count)
 
     def _took_records(self, chunk: bytes, first: int, file: str) -> bool:
         """Take the records of another program's log; False where it is none."""

@@ -69,18 +69,18 @@ class Segment(NamedTuple):
     end: int
 
 
-def segments_of(steps: Sequence[int], starts: Sequence[int] = ()) -> list[Segment]:
+def segments_of(steps: Sequence[int], starts: Sequence[int], *, rising: bool) -> list[Segment]:
     """The rows cut where a process was started again: it said so, or the steps go back."""
     said = {row for row in starts if 0 < row < len(steps)}
-    if not said and all(map(lt, steps, islice(steps, 1, None))):
+    if not said and rising:
         return [Segment(0, len(steps))]
     cuts = [row for row in range(1, len(steps)) if row in said or steps[row] < steps[row - 1]]
     return [Segment(start, end) for start, end in zip([0, *cuts], [*cuts, len(steps)], strict=True)]
 
 
-def interval_of(steps: Sequence[int], segments: Sequence[Segment]) -> int:
+def interval_of(steps: Sequence[int], segments: Sequence[Segment], *, rising: bool) -> int:
     """Every how many steps a line is printed: the usual distance of two lines."""
-    if len(segments) == 1 and len(steps) > 1 and steps[-1] - steps[0] == len(steps) - 1 and not _repeats(steps):
+    if rising and len(segments) == 1 and len(steps) > 1 and steps[-1] - steps[0] == len(steps) - 1:
         return 1
     distances: Counter[int] = Counter()
     for segment in segments:
@@ -135,8 +135,9 @@ def run_of(
     framework, dialect = lines.form.framework, lines.form.dialect
     steps = lines.steps
     columns = dict(lines.finished())
-    segments = segments_of(steps, lines.starts)
-    interval = interval_of(steps, segments)
+    rising = rises(steps)
+    segments = segments_of(steps, lines.starts, rising=rising)
+    interval = interval_of(steps, segments, rising=rising)
     averaged = framework == "megatron" and source == "log"
     recovered: list[int] = []
     if averaged:
@@ -151,7 +152,7 @@ def run_of(
         windows = array("q", [1]) * len(steps)
     found = list(problems)
     file = files[-1]
-    if len(segments) > 1 or _repeats(steps):
+    if len(segments) > 1 or not rising:
         found += _repetitions(steps, columns.get(LOSS), segments, lines.numbers, file)
         rows = _last_rows(steps)
         steps = array("q", (steps[row] for row in rows))
@@ -223,8 +224,9 @@ def _with_unprinted_nan(columns: Mapping[str, array[float]], windows: array[int]
     return found
 
 
-def _repeats(steps: Sequence[int]) -> bool:
-    return not all(map(lt, steps, islice(steps, 1, None)))
+def rises(steps: Sequence[int]) -> bool:
+    """Whether each step is above the one before it."""
+    return all(map(lt, steps, islice(steps, 1, None)))
 
 
 def _last_rows(steps: Sequence[int]) -> list[int]:

@@ -1,8 +1,9 @@
-"""Chunks whose every line has the shape of one that was read before: the same but for digits, signs and spaces.
+"""Chunks whose every line has the shape of one that was read before: the same columns, which differ in their numbers.
 
-Most of a long log is such lines. Without those characters they are one text over and over, which one comparison of
-bytes shows for a whole chunk: there is nothing else in it to look for. Split at its separators such a chunk costs half
-of what the pattern of its form takes. Where anything is unusual nothing is taken, and the pattern reads the chunk.
+Most of a long log is such lines. Split at its separators such a chunk gives each column as every so many pieces: one
+that does not change takes one comparison, one that is read over is the same but for digits, signs and spaces, and any
+other is what stands between the same two texts in every line. That costs a third of what the pattern of its form
+takes. Where anything is unusual nothing is taken, and the pattern reads the chunk.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ _END = re.compile(rb"[^\d]*$")
 
 
 class Column(NamedTuple):
-    """A column of the line that was read before."""
+    """A piece of the line that was read before, and the column it is."""
 
     at: int
     """Which piece of a line it is."""
     piece: bytes
-    begin: bytes
+    begin: bytes = b""
     """What stands before the value."""
-    end: bytes
+    end: bytes = b""
     """What stands after it."""
-    called: str
+    called: str = ""
     """What accmap calls it; empty where its value is read over."""
-    value: float
+    value: float = ABSENT
 
 
 class Taken(NamedTuple):
@@ -45,85 +46,158 @@ class Taken(NamedTuple):
     """What stands in each column: one value of all lines, or the text of each."""
 
 
+class Head(NamedTuple):
+    """The piece of a line that holds its step; what of the head stands before it is the same in all lines."""
+
+    at: int
+    piece: bytes
+    pattern: re.Pattern[bytes]
+    """Finds the step where pieces are parted by the mark and a space."""
+    groups: tuple[bytes, ...]
+    varies: int
+    """Which of the groups is the step."""
+    before: tuple[Column, ...]
+    """The pieces before it, each with what of the head it ends with."""
+    starts: int
+    """The piece in which the head begins."""
+    whole: re.Pattern[bytes]
+    """Finds a whole head, whatever changes in it."""
+
+
 class Shape(NamedTuple):
     """What the lines of a chunk are made of."""
 
-    skeleton: bytes
     mark: bytes
     """Pieces of a line are parted by it."""
     width: int
     """How many pieces a line has."""
-    head: re.Pattern[bytes]
-    head_pieces: range
+    head: Head
     columns: tuple[Column, ...]
 
-    def taken(self, chunk: bytes) -> Taken | None:
-        """The columns of a chunk; None where a line is of another shape."""
-        skeleton = chunk.translate(None, _VARIES)
-        lines, rest = divmod(len(skeleton), len(self.skeleton))
-        if rest or not lines or skeleton != self.skeleton * lines:
+    def taken(self, chunk: bytes, lines: int) -> Taken | None:
+        """The columns of a chunk of so many lines; None where one of them is of another shape."""
+        # What begins a line begins with the end of the line before.
+        pieces = (b"\n" + chunk.replace(b"\n", self.mark + b"\n")).split(self.mark)
+        pieces.pop()
+        if len(pieces) != lines * self.width:
             return None
-        pieces = chunk.replace(b"\n", self.mark).split(self.mark)
         heads = self._heads(pieces, lines)
         if heads is None:
             return None
         columns: dict[str, tuple[float, Sequence[bytes]]] = {}
         for column in self.columns:
-            found = self._column(column, pieces[column.at :: self.width])
-            if found is None:
-                return None
+            texts = pieces[column.at :: self.width]
+            if texts.count(column.piece) == lines:
+                found: tuple[float, Sequence[bytes]] = (column.value, ())
+            elif not column.called:
+                if not self._is_alike(column, texts):
+                    return None
+                continue
+            else:
+                values = self._values(column, texts)
+                if values is None:
+                    return None
+                found = (column.value, values)
             if column.called:
                 columns[column.called] = found
         return Taken(heads, lines, columns)
 
     def _heads(self, pieces: list[bytes], lines: int) -> Sequence[Sequence[bytes]] | None:
-        each = [pieces[at :: self.width][:lines] for at in self.head_pieces]
-        end = self.mark + b" \n"
-        found = self.head.findall(end.join(each[0] if len(each) == 1 else map(self.mark.join, zip(*each))) + end)  # noqa: B905 - all have the same length
-        if len(found) != lines:
+        """The groups of the heads; None where what stands before the steps, or around one, is different."""
+        head = self.head
+        for column in head.before:
+            texts = pieces[column.at :: self.width]
+            if texts.count(column.piece) != lines and not self._is_alike(column, texts):
+                return None if not column.end else self._any_heads(pieces, lines)
+        end = self.mark + b" "
+        text = end + end.join(pieces[head.at :: self.width]) + end
+        found = head.pattern.findall(text)
+        if len(found) != lines or _bare(text) != self.mark + _bare(head.piece + self.mark) * lines:
             return None
-        return [found] if self.head.groups == 1 else list(zip(*found, strict=True))
+        return [found if at == head.varies else [group] * lines for at, group in enumerate(head.groups)]
 
-    def _column(self, column: Column, texts: list[bytes]) -> tuple[float, Sequence[bytes]] | None:
-        """The values of a column; None where its name or what encloses the value is another."""
-        if texts[0] == column.piece and texts.count(column.piece) == len(texts):
-            return column.value, ()
-        if column.called and not column.end and not column.begin:  # a word, which is the same in all lines
+    def _any_heads(self, pieces: list[bytes], lines: int) -> Sequence[Sequence[bytes]] | None:
+        """The groups of heads of which more than the step changes, such as the epoch."""
+        head = self.head
+        each = [pieces[at :: self.width] for at in range(head.at + 1)]
+        wanted = (*(column.piece for column in head.before), head.piece)
+        if not all(self._is_alike(Column(0, piece), texts) for piece, texts in zip(wanted, each, strict=True)):
+            return None
+        parts = zip(*each[head.starts :], strict=True)
+        end = self.mark + b" \n"
+        found = head.whole.findall(end.join(map(self.mark.join, parts)) + end)
+        return list(zip(*found, strict=True)) if len(found) == lines else None
+
+    def _is_alike(self, column: Column, texts: list[bytes]) -> bool:
+        """Whether all texts are the same but for digits, signs and spaces between the same beginning and end."""
+        text = self.mark + self.mark.join(texts) + self.mark
+        if _bare(text) != self.mark + _bare(column.piece + self.mark) * len(texts):
+            return False
+        begins = not column.begin or text.count(self.mark + column.begin) == len(texts)
+        return begins and (not column.end or text.count(column.end + self.mark) == len(texts))
+
+    def _values(self, column: Column, texts: list[bytes]) -> Sequence[bytes] | None:
+        """The texts of a column's values; None where its name or what encloses a value is another."""
+        if not column.begin:  # a word, which is the same in all lines
             return None
         text = self.mark.join(texts)
         if not (text.startswith(column.begin) and text.endswith(column.end)):
             return None
         between = column.end + self.mark + column.begin
-        if not column.called:
-            return (column.value, ()) if text.count(between) == len(texts) - 1 else None
         bare = text[len(column.begin) : len(text) - len(column.end)]
         values = bare.replace(between, self.mark)
         if len(bare) - len(values) != (len(between) - len(self.mark)) * (len(texts) - 1):
             return None
-        return None if b" " + self.mark in values or values.endswith(b" ") else (column.value, values.split(self.mark))
+        return None if b" " + self.mark in values or values.endswith(b" ") else values.split(self.mark)
+
+
+def _bare(text: bytes) -> bytes:
+    """A text without what differs from line to line."""
+    return text.translate(None, _VARIES)
 
 
 def shape_of(
-    line: bytes, head: re.Pattern[bytes], mark: bytes, last: bytes, called: Callable[[bytes], tuple[str, float]]
+    line: bytes, pattern: re.Pattern[bytes], mark: bytes, last: bytes, called: Callable[[bytes], tuple[str, float]]
 ) -> Shape | None:
     """The shape of a line that its form's pattern has read; None where it is too unusual."""
-    found = head.findall(line)
-    begun = head.search(line)
-    skeleton = line.translate(None, _VARIES)
-    if begun is None or len(found) != 1 or skeleton.count(begun.group().translate(None, _VARIES)) != 1:
+    found = list(pattern.finditer(line))
+    if len(found) != 1 or not line.endswith(b"\n"):
         return None
-    pieces = line.replace(b"\n", mark).split(mark)
-    ends = line.count(mark, 0, begun.end() - begun.group().endswith(mark))
+    pieces = (b"\n" + line.replace(b"\n", mark + b"\n")).split(mark)[:-1]
+    head = _head_of(line, found[0], mark, pieces)
+    if head is None:
+        return None
     columns: list[Column] = []
-    for at, piece in enumerate(pieces[ends + 1 :], ends + 1):
+    for at, piece in enumerate(pieces[head.at + 1 :], head.at + 1):
         column = _column_of(at, piece, called)
         if column is None:
             return None
         columns.append(column)
         if piece.partition(b":")[0].strip() == last:
-            starts = line.count(mark, 0, begun.start())
-            return Shape(skeleton, mark, len(pieces) - 1, head, range(starts, ends + 1), tuple(columns))
+            rest = [Column(beyond, more) for beyond, more in enumerate(pieces[at + 1 :], at + 1)]
+            return Shape(mark, len(pieces), head, (*columns, *rest))
     return None
+
+
+def _head_of(line: bytes, found: re.Match[bytes], mark: bytes, pieces: list[bytes]) -> Head | None:
+    """Where the step stands in a line; None where it is in no piece of its own."""
+    ended = found.end() - found.group().endswith(mark)
+    starts, at = line.count(mark, 0, found.start()), line.count(mark, 0, ended)
+    place = line.rfind(mark, 0, ended) + len(mark) if at else 0
+    varies = next((group for group in range(1, found.re.groups + 1) if found.start(group) >= place), 0)
+    if not varies:
+        return None
+    step = found.re
+    if starts < at:  # the rest of the head stands here, and between the same texts
+        begin = mark + b" " + line[place : found.start(varies)].rstrip(b" ")
+        end = line[found.end(varies) : ended] + mark
+        step = re.compile(rb"(?<=%b) *(\d{1,9})(?=%b)" % (re.escape(begin), re.escape(end)))
+    before = [Column(piece, pieces[piece]) for piece in range(starts)]
+    heads = [Column(piece, pieces[piece]) for piece in range(starts, at)]
+    if heads:
+        heads[0] = heads[0]._replace(end=line[found.start() :].partition(mark)[0])
+        heads[1:] = [column._replace(begin=column.piece, end=column.piece) for column in heads[1:]]
+    return Head(at, pieces[at], step, found.groups(b""), varies - 1, (*before, *heads), starts, found.re)
 
 
 def _column_of(at: int, piece: bytes, called: Callable[[bytes], tuple[str, float]]) -> Column | None:
@@ -132,13 +206,13 @@ def _column_of(at: int, piece: bytes, called: Callable[[bytes], tuple[str, float
         return None
     name, value = called(piece.partition(b":")[0].strip())
     if not name:
-        return Column(at, piece, piece[: piece.index(b":") + 1], b"", "", 0.0)
+        return Column(at, piece, piece[: piece.index(b":") + 1])
     if value == ABSENT:  # what stands here was not read in the lines before
         return None
     end = _END.search(piece, begin.end())
     bare = piece[begin.end() : end.start() if end else len(piece)]
     if not bare:
-        return Column(at, piece, b"", b"", name, value)
+        return Column(at, piece, called=name, value=value)
     try:
         float(bare)
     except ValueError:

@@ -15,6 +15,7 @@ from array import array
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, cast
 
+from .run import rises
 from .sources import CHUNK, opened, pieces
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ class _Rows(NamedTuple):
     """What a part gave: how many lines it has, and its rows."""
 
     lines: int
-    steps: array[int]
-    numbers: array[int]
+    steps: array[int] | range
+    numbers: array[int] | range
     """The rows' lines, counted from the part's first, which is 0."""
     columns: dict[str, tuple[array[float], int]]
     """Values, and how many times they stand in the column."""
@@ -105,7 +106,7 @@ def read_spread(reader: _Reader, path: str, workers: int, part: int = _PART) -> 
             if rows is not None:
                 lines.add(
                     rows.steps,
-                    array("q", map(line.__add__, rows.numbers)),
+                    _later(rows.numbers, line),
                     {name: values * times for name, (values, times) in rows.columns.items()},
                 )
                 line += rows.lines
@@ -173,7 +174,22 @@ def _part(reader: _Reader, path: str, first: int, part: int, start: int) -> _Row
     if len(reader.lines) != 1 or not reader.is_blank or lines.layout() != layout:
         return None
     columns = {name: _short(values[before:]) for name, values in lines.columns.items() if len(values) > before}
-    return _Rows(count, lines.steps[before:], lines.numbers[before:], columns)
+    steps, numbers = lines.steps[before:], lines.numbers[before:]
+    # Numbers that only count go from process to process as what they are.
+    return _Rows(count, _counted(steps), _counted(numbers), columns)
+
+
+def _counted(numbers: array[int]) -> array[int] | range:
+    """The range that numbers are of which each is one above the one before it."""
+    if not numbers or numbers[-1] - numbers[0] != len(numbers) - 1 or not rises(numbers):
+        return numbers
+    return range(numbers[0], numbers[-1] + 1)
+
+
+def _later(numbers: array[int] | range, by: int) -> array[int] | range:
+    if isinstance(numbers, range):
+        return range(numbers.start + by, numbers.stop + by)
+    return array("q", map(by.__add__, numbers))
 
 
 def _short(values: array[float]) -> tuple[array[float], int]:

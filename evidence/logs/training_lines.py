@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MOST_PROBLEMS = 20
 _MOST_COLUMNS = 256
 """Training lines have some twenty; a pattern of thousands would take all memory."""
+_SAMPLE = 64
 _NOTHING = frozenset((b"", b"None", b"unavailable", b"N/A"))
 _NOT_HERE = re.compile(rb"N/A \([^)\n]*\)")
 """A pipeline stage without the loss says so, with a comma in the sentence."""
@@ -84,7 +85,6 @@ class Lines:
         self._strict: set[str] = set()
         """The columns whose every value has to be a number."""
         self._last = ""
-        self._dense = True
         self._shape: Shape | None = None
         """What most lines look like."""
 
@@ -93,7 +93,7 @@ class Lines:
 
     def layout(self) -> object:
         """What of the lines read decides how further ones are read; None where there are none."""
-        return None if self._pattern is None else (tuple(self._names), self._dense)
+        return None if self._pattern is None else tuple(self._names)
 
     def blank(self) -> Lines:
         """Lines that know the layout, and only the first row, so that the next is not taken for the first."""
@@ -146,24 +146,26 @@ class Lines:
             return False
         rows: list[tuple[bytes, ...]] = []
         numbers: Sequence[int] = ()
-        if self._dense:
-            newlines = chunk.count(b"\n") + (not chunk.endswith(b"\n"))
+        if marked == chunk.count(b"\n") + (not chunk.endswith(b"\n")):
             rows = pattern.findall(chunk)
-            if len(rows) == newlines:
-                numbers = range(first, first + newlines)
+            if len(rows) == marked:
+                numbers = range(first, first + marked)
+        self._shape = None
         if not numbers:
-            self._dense = False
             rows, numbers = _with_lines(pattern, chunk, first)
         if len(rows) != marked or not rows:
             return False
         if not self._append(rows, numbers, one_by_one=bool(self.form.suspicious) and self.form.suspicious in chunk):
             return False
-        self._shape = self._shape_of(chunk[chunk.rfind(b"\n", 0, -1) + 1 :]) if self._dense else None
+        if isinstance(numbers, range):
+            self._shape = self._shape_of(chunk[chunk.rfind(b"\n", 0, -1) + 1 :])
         return True
 
-    def take_alike(self, chunk: bytes, first: int) -> bool:
-        """Take a chunk of nothing but lines of the shape of one read before; False where there is more to it."""
-        taken = None if self._shape is None else self._shape.taken(chunk)
+    def take_alike(self, chunk: bytes, first: int, count: int) -> bool:
+        """Take a chunk of nothing but so many lines of the shape of one read before; False where one is not."""
+        if self._shape is None or (self.form.suspicious and self.form.suspicious in chunk):
+            return False
+        taken = self._shape.taken(chunk, count)
         if taken is None:
             return False
         found: list[tuple[str, array[float]]] = []
@@ -219,7 +221,7 @@ class Lines:
         """The numbers of a column; None where one of them is none."""
         if not one_by_one:
             try:
-                values = list(map(float, column))
+                values = _floats(column)
             except ValueError:
                 pass
             else:
@@ -341,6 +343,14 @@ class Lines:
         for values in self.columns.values():
             values.extend([ABSENT] * (count - len(values)))
         return self.columns
+
+
+def _floats(texts: Sequence[bytes]) -> list[float]:
+    """The numbers of many texts; each text once, where they seem to be the same few."""
+    if len(set(texts[:_SAMPLE])) < _SAMPLE // 2:
+        numbers = {text: float(text) for text in set(texts)}
+        return list(map(numbers.__getitem__, texts))
+    return list(map(float, texts))
 
 
 def _with_lines(pattern: re.Pattern[bytes], chunk: bytes, first: int) -> tuple[list[tuple[bytes, ...]], array[int]]:

@@ -380,7 +380,8 @@ def _usable(*runs: Run) -> list[Criterion]:
 def _updated(runs: Sequence[Run], steps: Sequence[int]) -> list[Criterion]:
     """Whether each run updated its weights at all: where every step was skipped, there is no training to compare."""
     found: list[Criterion] = []
-    wanted = set(steps)
+    whole = bool(steps) and steps[-1] - steps[0] == len(steps) - 1  # they rise
+    wanted = range(steps[0], steps[-1] + 1) if whole else set(steps)
     for run in {run.name: run for run in runs}.values():
         skipped = run.column(SKIPPED)
         if any(step in wanted and not skipped[row] >= run.windows[row] for row, step in enumerate(run.steps)):

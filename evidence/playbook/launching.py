@@ -32,6 +32,8 @@ class Layout(NamedTuple):
     """How many devices the example files of a folder take; one where it is not listed."""
     dynamic: bool = False
     """Whether MindSpore Transformers runs its dynamic graph."""
+    trees: tuple[str, ...] = ()
+    """Options that name the source trees that are here, for the commands that run both models."""
 
     def inside(self, path: str) -> str:
         """A path of the directory, from anywhere."""

@@ -199,7 +199,7 @@ class _Filling:
             or f"5-scale-up/{{rung}}-{{name}}/weights/{MADE}".format_map(further or _NO_RUNG),
         }
         quoted = {name: shell_word(value) for name, value in values.items()}
-        filled = line.format(**quoted)
+        filled = line.format(**quoted, trees="".join(f" {shell_word(word)}" for word in self.layout.trees))
         return f"{filled} {' '.join(map(shell_word, self.reading))}".rstrip() if self._names_the_pair(line) else filled
 
     def _names_the_pair(self, word: str) -> bool:

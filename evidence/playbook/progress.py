@@ -114,8 +114,18 @@ def _answered(stage: Stage, check: Check, directory: str, language: Language) ->
     except UnreadableError as error:
         return Standing(stage, check, "unusable", message=error.diagnostic.message(language))
     value: object = content.get(answer.key) if isinstance(content, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if value == answer.open:
+        return Standing(stage, check, "waiting", message=_why(content.get(answer.why)))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     lacking = [name for name in answer.has if not (isinstance(content, dict) and content.get(name))]  # pyright: ignore[reportUnknownMemberType]
     if not isinstance(value, str) or (value == answer.good and lacking):
         lacks = answer.key if not isinstance(value, str) else lacking[0]
         return Standing(stage, check, "unusable", message=f"{answer.file} has no {lacks!r}")
     return Standing(stage, check, "passed" if value == answer.good else "failed", message=value)
+
+
+def _why(found: Any) -> str:
+    """What the first entry of a list of reasons says; an empty text where it is none."""
+    first: Any = found[0] if isinstance(found, list) and found else None  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(first, dict):
+        return ""
+    return ": ".join(str(first[name]) for name in ("reason", "explanation") if first.get(name))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]

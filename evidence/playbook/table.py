@@ -25,6 +25,10 @@ class Answer(NamedTuple):
     good: str
     has: tuple[str, ...] = ()
     """What such a file cannot lack: the numbers that the answer rests on."""
+    open: str = ""
+    """The answer that decides nothing: it could not be found out here."""
+    why: str = ""
+    """The list whose first entry says why, as `reason` and `explanation`."""
 
 
 class Check(NamedTuple):

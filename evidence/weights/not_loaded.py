@@ -154,6 +154,11 @@ _HUGGING_FACE = re.compile(
 _LAYER = re.compile(r"\blayers\.(\d+)\.")
 
 
+def is_hugging_face(name: str) -> bool:
+    """Whether a tensor is called as transformers calls it."""
+    return _HUGGING_FACE.search(name) is not None
+
+
 def explain(entries: Sequence[Entry], recipe: Recipe | None = None) -> tuple[Explained, ...]:
     """Every name on the lists explained once, those that belong together as one."""
     left: dict[tuple[str, Missing], Entry] = {(entry.name, entry.missing): entry for entry in entries}
@@ -380,6 +385,6 @@ def _norms(entry: Entry, name: str, _recipe: Recipe | None) -> Explained | None:
 
 
 def _foreign(entry: Entry, _name: str, _recipe: Recipe | None) -> Explained | None:
-    if _HUGGING_FACE.search(entry.name) is None:
+    if not is_hugging_face(entry.name):
         return None
     return Explained((entry,), "foreign-names", False, say.this_is_a_hugging_face())

@@ -330,3 +330,18 @@ def test_a_dump_of_the_structure_alone_says_so(accmap, tmp_path: Path) -> None:
     answer = accmap("dump", "compare", str(tmp_path / "a"), str(tmp_path / "b"))
     assert answer.code == 2
     assert "take a dump of statistics or tensors" in answer.err
+
+
+@pytest.mark.parametrize("changed", ["a", "b"])
+def test_a_tensor_beside_a_plain_argument_was_not_compared(accmap, tmp_path: Path, changed: str) -> None:
+    for side in ("a", "b"):
+        run(tmp_path / side, task="statistics")
+    path = tmp_path / changed / "step0" / "rank0" / "dump.json"
+    told = json.loads(path.read_text())
+    unit = next(one for name, one in told["data"].items() if ".linear_fc1." in name and ".forward." in name)
+    unit["input_args"][0] = {"type": "float", "value": 1.0}
+    path.write_text(json.dumps(told))
+    answer = accmap("dump", "compare", "a", "b")
+    assert answer.code == 1
+    assert answer.out.startswith("partial")
+    assert "input.0" in answer.out

@@ -35,6 +35,24 @@ def test_the_unit_that_makes_an_overflow_is_named(accmap: Run, tmp_path: Path, t
     assert (good.code, good.out.split()[0]) == (0, "finite")
 
 
+def test_a_backward_unit_does_not_make_a_nan_that_a_forward_one_was_given(accmap: Run, tmp_path: Path) -> None:
+    run(tmp_path / "bad", task="statistics")
+    path = tmp_path / "bad" / "step0" / "rank0" / "dump.json"
+    told = json.loads(path.read_text())
+    names = list(told["data"])
+    first = next(name for name in names if ".linear_fc1." in name and ".forward." in name)
+    last = next(name for name in reversed(names) if ".backward." in name and told["data"][name].get("output"))
+    for name, place in ((first, "input_args"), (last, "output")):
+        tensor = next(one for one in told["data"][name][place] if one and "Max" in one)
+        tensor.update(Max=float("nan"), Min=float("nan"), Mean=float("nan"), Norm=float("nan"))
+    path.write_text(json.dumps(told))
+    found = accmap("dump", "scan", "bad")
+    assert found.code == 1
+    assert f"the first that has it is {first}" in found.out
+    assert "made first" not in found.out
+    assert json.loads(accmap("dump", "scan", "bad", "--format", "json").out)["parts"][0]["origin"] is None
+
+
 def test_checksums_say_nothing_of_an_overflow(accmap: Run, tmp_path: Path) -> None:
     run(tmp_path / "sums", fault="overflow", task="md5")
     path = tmp_path / "sums" / "step0" / "rank0" / "dump.json"

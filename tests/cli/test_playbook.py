@@ -370,6 +370,31 @@ def test_a_run_stops_where_a_check_has_failed(accmap, book: Path) -> None:
     assert "[5/" not in answer.err
 
 
+def test_a_machine_without_the_frameworks_leaves_their_comparison_open(accmap, book: Path) -> None:
+    verify = book / "1-configuration" / "verify.json"
+    reasons = [{"side": "megatron", "reason": "not here", "explanation": "--prepare downloads it"}]
+    verify.write_text(json.dumps({"verdict": "not-verifiable", "failures": reasons}), "utf-8")
+    told = json.loads(accmap("playbook", "status", "book", "--format", "json").out)
+    (check,) = (one for one in told["checks"] if one["check"] == "models")
+    assert check["state"] == "waiting"
+    assert check["message"] == "not here: --prepare downloads it"
+    verify.write_text(json.dumps({"verdict": "not-verifiable", "failures": "none"}), "utf-8")
+    assert states(accmap("playbook", "status", "book", "--format", "json").out)["models"] == "waiting"
+
+
+def test_the_source_trees_that_are_here_are_what_is_verified(accmap, book: Path) -> None:
+    settings = book / "playbook.toml"
+    (book / "tree").mkdir()
+    text = settings.read_text("utf-8").replace("/path/to/Megatron-LM", str(book / "tree"))
+    settings.write_text(text.replace("/path/to/mindformers", "/nowhere/mindformers"), "utf-8")
+    from accmap.cli.evidence.playbook_status import plan_in
+
+    (check,) = (one for stage in plan_in("book").stages for one in stage.checks if one.id == "models")
+    (action,) = check.steps
+    assert f"--megatron-source={book / 'tree'}" in action.words
+    assert "/nowhere" not in action.line
+
+
 EVIDENCE = (b"", b"garbage\n", b"{}", b"\x00" * 64, b"[x] all\n")
 
 

@@ -207,3 +207,19 @@ def test_a_configuration_is_spoken_of_in_its_own_names(accmap: Callable[..., Any
     assert answer.code == 1
     assert f"only in B  {alone['b']['name']}" in answer.out
     assert f"  {lost}\n" not in answer.out
+
+
+def test_a_hugging_face_folder_is_said_to_be_one(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
+    script, config, found = files
+    write_megatron(tmp_path / "a", script, found)
+    (tmp_path / "hf").mkdir()
+    from weight_files import write_safetensors
+
+    names = ("model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight", "lm_head.weight")
+    write_safetensors(tmp_path / "hf" / "model.safetensors", {name: np.ones((4, 4), np.float32) for name in names})
+    answer = accmap("weights", "check", "a", "hf", "--config", config)
+    assert answer.code == 1
+    assert "hf holds 3 tensors under the names of Hugging Face" in answer.out
+    assert "lm_head.weight" not in answer.out
+    assert "lm_head.weight" in accmap("weights", "check", "a", "hf", "--all").out
+    assert "hf 中有 3 个张量使用 Hugging Face 名称" in accmap("weights", "check", "a", "hf", "--lang", "zh").out

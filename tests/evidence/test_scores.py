@@ -94,6 +94,7 @@ def test_the_error_is_relative_to_the_benchmark(score: float, known: float) -> N
         ("a.json", '{"mmlu": 10,\n "mmlu": 50}', "the key mmlu stands twice (line 2)"),
         ("a.json", '[{"dataset": "x", "score": 1}, {"dataset": "x", "score": 2}]', "x/score has two scores"),
         ("a.yaml", "a: 1\nb: 2\na: 3\n", "the key a stands twice (line 3)"),
+        ("a.yaml", "a: {x: 1}\nb: 2\na: {x: 1, y: 2}\n", "the key a stands twice (line 3)"),
     ],
 )
 def test_a_task_with_two_scores_is_refused(name: str, text: str, said: str, tmp_path: Path) -> None:
@@ -108,3 +109,28 @@ def test_a_task_that_stands_twice_with_one_score_has_that_score(tmp_path: Path) 
     path = tmp_path / "a.csv"
     path.write_text("task,score\nmmlu,50\nmmlu,50\n")
     assert read_scores(str(path)) == {"mmlu": 50.0}
+    path = tmp_path / "a.yaml"
+    path.write_text("mmlu: 50\nb: {x: [1, {score: 2}]}\nmmlu: 50\nb: {x: [1, {score: 2}]}\n")
+    assert read_scores(str(path)) == {"mmlu": 50.0, "b/x/0": 1.0, "b/x/1/score": 2.0}
+    path = tmp_path / "a.json"
+    path.write_text('{"mmlu": 50, "mmlu": 50}')
+    assert read_scores(str(path)) == {"mmlu": 50.0}
+
+
+@pytest.mark.parametrize(
+    "item", ["[*a{below}, *a{below}, {many}]", "{{<<: [*a{below}, {many}]}}", "{{x: *a{below}, y: [{many}]}}"]
+)
+def test_aliases_that_stand_for_billions_of_values_are_refused_at_once(item: str, tmp_path: Path) -> None:
+    levels = [f"l{at}: &a{at} " + item.format(below=at - 1, many=", ".join([f"*a{at - 1}"] * 9)) for at in range(1, 9)]
+    path = tmp_path / "a.yaml"
+    path.write_text("\n".join(["l0: &a0 {score: 1}", *levels]))
+    with pytest.raises(UnreadableError) as refused:
+        read_scores(str(path))
+    assert "more than 200000 values" in refused.value.diagnostic.message("en")
+
+
+def test_an_alias_of_what_it_stands_in_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("a: &a {score: 1, b: *a}\n")
+    with pytest.raises(UnreadableError):
+        read_scores(str(path))

@@ -13,6 +13,7 @@ from writing_logs import dynamic_line, falling, megatron_line, megatron_run, sta
 
 from accmap.evidence.logs.columns import ABSENT, LOSS
 from accmap.evidence.logs.reading import LogReader, read_run
+from accmap.evidence.logs.sources import Piece
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.house_yaml import house_yaml
 
@@ -213,11 +214,21 @@ def lines_of(form: str, count: int, losses: list[float], first: int = 1) -> list
 def test_lines_of_one_shape_are_taken_at_once(form: str) -> None:
     reader = LogReader()
     reader.take("".join(lines_of(form, 20, [2.0, 2.5])).encode(), 1, "x")
-    assert reader.lines[form].take_alike("".join(lines_of(form, 20, [10.25, 1.0], 21)).encode(), 21)
+    assert reader.lines[form].take_alike("".join(lines_of(form, 20, [10.25, 1.0], 21)).encode(), 21, 20)
     assert list(reader.lines[form].steps) == list(range(1, 41))
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.parametrize("form", ["megatron", "static", "dynamic"])
+def test_what_stands_at_a_logs_beginning_does_not_slow_down_the_rest(form: str) -> None:
+    reader = LogReader()
+    reader.take(("building the model\n" + "".join(lines_of(form, 20, [2.0, 2.5]))).encode(), 1, "x")
+    lines = reader.lines[form]
+    assert not lines.take_alike("".join(lines_of(form, 20, [2.0, 2.5], 21)).encode(), 22, 20)
+    reader.take("".join(lines_of(form, 20, [2.0, 2.5], 21)).encode(), 22, "x")
+    assert lines.take_alike("".join(lines_of(form, 20, [2.0, 2.5], 41)).encode(), 42, 20)
+
+
+@settings(max_examples=1500, deadline=None)
 @given(st.data())
 def test_lines_of_one_shape_give_what_the_pattern_finds(data: st.DataObject) -> None:
     """A chunk that is split at its separators gives what is found line by line; else it is left to the pattern."""
@@ -226,19 +237,35 @@ def test_lines_of_one_shape_give_what_the_pattern_finds(data: st.DataObject) -> 
     count = data.draw(st.integers(1, 12))
     lines = lines_of(form, count, losses)
     text = "".join(lines_of(form, count, losses, count + 1))
-    words = ["", "|", "\n", " ", "x", " lm loss:", "| lm loss: 1 |", "iteration 7/ 9 |", ", loss: 1", "NaN", "[", "}"]
+    words = [
+        "",
+        "|",
+        "\n",
+        " ",
+        "x",
+        " lm loss:",
+        "| lm loss: 1 |",
+        "iteration 7/ 9 |",
+        ", loss: 1",
+        "NaN",
+        "[",
+        "}",
+        "[before the start of training step]",
+    ]
     for _ in range(data.draw(st.integers(0, 3))):
         at = data.draw(st.integers(0, len(text) - 1))
         piece = data.draw(st.sampled_from([*words, *"  0179+--."]))
         text = text[:at] + piece + text[at + data.draw(st.integers(0, 3)) :]
+    text = text.rstrip("\n") + "\n"
 
     def told(at_once: bool) -> object:
         with pytest.MonkeyPatch.context() as patch:
             if not at_once:
                 patch.setattr("accmap.evidence.logs.training_lines.Lines.take_alike", lambda *_: False)
             reader = LogReader()
-            for chunk, first in (("".join(lines), 1), (text, 1 + count), (text, 1 + count + text.count("\n"))):
-                reader.take(chunk.encode(), first, "x")
+            after = 1 + count
+            for chunk, first in (("".join(lines), 1), (text, after), (text, after + text.count("\n"))):
+                reader.take_piece(Piece(chunk.encode(), first, True, lines=chunk.count("\n")), "x")
             found = reader.lines[form]
             said = [one.diagnostic.message() for one in found.problems]
             return repr((found.steps, found.numbers, sorted(found.finished().items()), said, reader.norms.is_blank))
