@@ -7,6 +7,7 @@ takes another way; where it differs although nothing that feeds it does, that is
 from __future__ import annotations
 
 from ..mapper.computed.comparison import alike
+from ..mapper.computed.words import in_both
 from ..mapper.differences import same
 from ..mapper.recipe.reading import side_of
 from ..mappings.tables import field_named, table
@@ -98,7 +99,7 @@ def _differing(subject: Subject, name: FieldName) -> Found | None:
     if both is None or alike(both.a.value, both.b.value):
         return None
     left, right, a, b = both
-    one, other = _told(a.value, b.value)
+    one, other = map(in_both, _told(a.value, b.value))
     english, chinese = labels(name)
     values = {
         "label": english, "label_zh": chinese, "a": one, "b": other,
@@ -106,7 +107,7 @@ def _differing(subject: Subject, name: FieldName) -> Found | None:
     }  # fmt: skip
     apart = _apart(subject)
     alone = not any(field in apart for side in (left, right) for field in feeding(side, name))
-    note = Note(_place(left, name, apart), f"{one} in Megatron-LM", f"Megatron-LM 为 {one}")
+    note = Note(_place(left, name, apart), f"{one} in Megatron-LM", f"Megatron-LM 为 {one.zh}")
     return Found(_place(right, name, apart), values, (note,), (name,), variant="alone" if alone else "")
 
 
