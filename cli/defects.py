@@ -10,8 +10,8 @@ from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.dialects import dialect_versions
-from ..schemas.message import term
 from ..schemas.reader import config_of
+from ..schemas.terms import term
 from ..schemas.usage import UsageError
 from ..schemas.version_text import minor_of
 from ..schemas.versions import names

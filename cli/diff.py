@@ -12,7 +12,7 @@ from ..mapper.recipe.run_length import open_because
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.message import term
+from ..schemas.terms import term
 from ..schemas.verdict import Unseen, concluded, unseen_json
 from .exit_codes import BAD, FINE
 from .inputs import load

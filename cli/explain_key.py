@@ -26,8 +26,8 @@ from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import VERSIONS
 from ..schemas.megatron.dialects import dialects_with, known_dialects
-from ..schemas.message import term
 from ..schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS
+from ..schemas.terms import term
 from .key_history import argument_history, class_defaults, key_history
 from .key_search import DYNAMIC_VERSIONS, named
 from .terminal import wants_colour, width

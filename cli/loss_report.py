@@ -10,7 +10,7 @@ from ..mappings.messages_compiled import say as of_rows
 from ..schemas.border.outgoing import painted, tell
 from ..schemas.config import Basis
 from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.message import term
+from ..schemas.terms import term
 from .messages_compiled import say
 
 if TYPE_CHECKING:

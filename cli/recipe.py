@@ -7,7 +7,7 @@ from ..mapper.recipe.run_length import open_because
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.message import term
+from ..schemas.terms import term
 from .inputs import load
 from .open_values import print_open
 from .summary_line import summary_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import emit, json_text, say
 from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.message import term
+from ..schemas.terms import term
 from .wide_text import padded
 
 if TYPE_CHECKING:

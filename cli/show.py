@@ -6,8 +6,8 @@ from ..mapper.computed.quantities import computed_of
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
-from ..schemas.message import term
 from ..schemas.purpose import trains_gpt
+from ..schemas.terms import term
 from .inputs import load
 from .summary_line import summary_line
 from .terminal import shortened, wants_colour, width

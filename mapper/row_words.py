@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.megatron.catalog import DEFAULT_VERSION, VERSIONS, catalog
-from ..schemas.message import term
+from ..schemas.terms import term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ They are `docs/rules/`; `accmap explain CODE` prints one.
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.message import term
+from ..schemas.terms import term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

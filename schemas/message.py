@@ -148,15 +148,5 @@ def in_chinese(value: str) -> str:
     return value.zh if isinstance(value, Words) else value
 
 
-def term(key: str, language: Language) -> str:
-    """The word for what is a key in JSON (a severity, an origin, a status); in English the key itself is one."""
-    if language != "zh":
-        return key
-    from .messages_compiled import say
-
-    said: Callable[[], Words] = getattr(say, f"term_{key.replace('-', '_')}")
-    return said().zh
-
-
 def _in_chinese(values: Values) -> Values:
     return {name: value.zh if isinstance(value, Words) else value for name, value in values.items()}

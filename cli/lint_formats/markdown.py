@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...schemas.border.outgoing import composed, markdown, markdown_code
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.message import term
+from ...schemas.terms import term
 from .checklist import STATES, lines
 from .following import messages
 from .places import place_of, summary_line

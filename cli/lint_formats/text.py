@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from ...schemas.border.outgoing import page, painted
 from ...schemas.light_typing import TYPE_CHECKING
-from ...schemas.message import term
 from ..terminal import height, wants_colour, width
 from ..wide_text import columns, cut
 from .messages_compiled import say
@@ -142,7 +141,12 @@ def _remark(entry: Diagnostic, language: Language, colour: bool) -> str:
 
 def _head(entry: Diagnostic, language: Language, colour: bool) -> str:
     kind = entry.kind
-    head = painted(f"{term(kind.severity, language)}[{kind.code}]", _STYLES[kind.severity], colour)
+    severity: str = kind.severity
+    if language == "zh":
+        from ...schemas.terms import term  # one module less for every other lint
+
+        severity = term(severity, language)
+    head = painted(f"{severity}[{kind.code}]", _STYLES[kind.severity], colour)
     return f"{painted(place_of(entry.file, entry.span), 'bold', colour)}: {head}"
 
 
