@@ -7,7 +7,6 @@ takes another way; where it differs although nothing that feeds it does, that is
 from __future__ import annotations
 
 from ..mapper.computed.comparison import alike
-from ..mapper.computed.words import in_both
 from ..mapper.differences import same
 from ..mapper.recipe.reading import side_of
 from ..mappings.tables import field_named, table
@@ -99,6 +98,8 @@ def _differing(subject: Subject, name: FieldName) -> Found | None:
     if both is None or alike(both.a.value, both.b.value):
         return None
     left, right, a, b = both
+    from ..mapper.computed.words import in_both  # only where something differs
+
     one, other = map(in_both, _told(a.value, b.value))
     english, chinese = labels(name)
     values = {
