@@ -212,6 +212,8 @@ def logs(*files: Name, benchmark: Sequence[Name] = (), experiment: Experiment = 
         raise UsageError(say.benchmark_takes_two_runs_run1())
     names = [os.fspath(name) for name in files]
     twins = [os.fspath(name) for name in benchmark]
+    if not names:
+        raise UsageError(say.needs(name="logs", operands="A [B...]"))
     if twins and len(names) == 1:
         names = [twins[0], *names]
     report = report_of([read_run(name) for name in names], [read_run(name) for name in twins], experiment)
@@ -239,6 +241,7 @@ def explain(word: str, language: Language = "en") -> Explanation:
     from accmap.cli.explain import explained, unknown
 
     require_word("language", language, LANGUAGES)
+    word = str(word)
     found = explained(word, language, "markdown")
     if found is None:
         raise UsageError(unknown(word))

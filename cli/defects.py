@@ -11,6 +11,7 @@ from ..schemas.known_versions import check_versions
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.dialects import dialect_versions
 from ..schemas.reader import config_of
+from ..schemas.terms import term
 from ..schemas.usage import UsageError
 from ..schemas.version_text import minor_of
 from ..schemas.versions import names
@@ -19,6 +20,7 @@ from .exit_codes import FINE
 from .inputs import a_run, opened
 from .messages_compiled import say as usage
 from .terminal import shortened, wants_colour, width
+from .wide_text import padded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -74,10 +76,10 @@ def run(
         return FINE
     colour = wants_colour()
     for code, row in rows.items():
-        severity = painted(f"{row['severity']:8}", _STYLE[row["severity"]], colour)
+        severity = painted(padded(term(row["severity"], lang), 8), _STYLE[row["severity"]], colour)
         head = f"{row['framework']} {row['affected']['versions']}"
         title = shortened(row["title"][lang == "zh"], max(40, width() - 50))
-        say(f"{code}  {severity} {head:<24} {row['evidence']['kind']:<9} {title}")
+        say(f"{code}  {severity} {head:<24} {padded(term(row['evidence']['kind'], lang), 9)} {title}")
     return FINE
 
 

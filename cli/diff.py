@@ -12,6 +12,7 @@ from ..mapper.recipe.run_length import open_because
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.terms import term
 from ..schemas.verdict import Unseen, concluded, unseen_json
 from .exit_codes import BAD, FINE
 from .inputs import load
@@ -144,7 +145,7 @@ def _page(rows: Sequence[Difference], sides: Sequence[Recipe], language: Languag
         say(f"{painted(status, _STYLE[row.status], colour)}  {named}")
         for letter, side in (("A", row.a), ("B", row.b)):
             if side is not None:
-                say(f"    {letter}  {_shown(side)}")
+                say(f"    {letter}  {_shown(named, side, language)}")
     counted = (
         f"{count} {_STATUS_ZH[status] if language == 'zh' else status}" for status, count in _summary(rows).items()
     )
@@ -156,7 +157,11 @@ def _key(row: Difference) -> str:
     return "" if side is None else side.key or ""
 
 
-def _shown(side: Found) -> str:
+def _shown(name: str, side: Found, language: Language) -> str:
     value = "?" if not side.decided else json.dumps(json_value(side.value), ensure_ascii=False)
+    if language == "zh" and name.startswith("computed."):
+        from ..mapper.computed.words import in_both
+
+        value = in_both(value).zh
     place = "" if side.span is None else f":{side.span.line}:{side.span.column}"
-    return f"{shortened(value, 48):<24}  {side.origin} {place} {side.key or ''}".rstrip()
+    return f"{shortened(value, 48):<24}  {term(side.origin, language)} {place} {side.key or ''}".rstrip()

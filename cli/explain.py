@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import emit, json_text, page, painted, tell
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.terms import term
 from .exit_codes import FINE, UNUSABLE
 from .messages_compiled import say
 from .terminal import wants_colour
@@ -54,7 +55,10 @@ def _of_evidence(word: str, language: Language) -> Page | None:
         return None
     zh = language == "zh"
     sentences = "\n".join(f"- {kind.zh if zh else kind.en}" for kind in found.kinds)
-    facts = (found.kinds[0].severity, ", ".join(f"accmap {name}" for name in found.commands.split(", ")))
+    facts = (
+        term(found.kinds[0].severity, language),
+        ", ".join(f"accmap {name}" for name in found.commands.split(", ")),
+    )
     return Page(found.code, found.kinds[0].name, facts, ((HEADINGS["message"][zh], sentences),))
 
 

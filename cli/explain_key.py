@@ -27,6 +27,7 @@ from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
 from ..schemas.megatron.catalog import VERSIONS
 from ..schemas.megatron.dialects import dialects_with, known_dialects
 from ..schemas.mindformers.catalog import DEFAULT_STATIC, STATIC_VERSIONS
+from ..schemas.terms import term
 from .key_history import argument_history, class_defaults, key_history
 from .key_search import DYNAMIC_VERSIONS, named
 from .terminal import wants_colour, width
@@ -271,7 +272,9 @@ def _parts(answer: Mapping[str, Any], place: int) -> Iterator[_Part]:
 
 def _row_lines(entry: Mapping[str, Any], place: int) -> Iterator[_Line]:
     for field in entry["fields"]:
-        facts = [field["type"].replace("|", " | "), *([field["unit"]] if field["unit"] else [])]
+        facts = [field["type"].replace("|", " | ")]
+        if field["unit"]:
+            facts.append(term(field["unit"], "zh" if place else "en"))
         if field["neutral"] is not None:
             facts.append(_WORDS["neutral"][place].format(value=shown_value(field["neutral"])))
         about = f"{field['meaning']} ({'; '.join(facts)}){_impact(field['impact'], place)}"
@@ -281,7 +284,7 @@ def _row_lines(entry: Mapping[str, Any], place: int) -> Iterator[_Line]:
             yield _Line(_WORDS[side][place], _side_words(one, place))
         if not entry[side]:
             yield _Line(_WORDS[side][place], _WORDS["nothing"][place])
-    yield _Line(_WORDS["loss"][place], f"{entry['loss']}: {entry['loss_means']}")
+    yield _Line(_WORDS["loss"][place], entry["loss_means"] if place else f"{entry['loss']}: {entry['loss_means']}")
     for label in ("proof", "only", "note"):
         if entry[label]:
             yield _Line(_WORDS[label][place], entry[label])

@@ -10,6 +10,7 @@ from ..mappings.messages_compiled import say as of_rows
 from ..schemas.border.outgoing import painted, tell
 from ..schemas.config import Basis
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.terms import term
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -25,10 +26,6 @@ _STYLE = {"dropped": "red", "unresolved": "red", "approximate": "yellow", "condi
 _STYLE_OF = {"error": "red", "warning": "yellow"}
 _RANK = ("unresolved", "dropped", "approximate", "conditional")
 _IMPACT = ("numerics", "performance", "none")
-_STATUS_ZH = {
-    "exact": "精确", "conditional": "有条件", "approximate": "近似", "made-explicit": "写明默认值", "dropped": "未转换",
-    "unresolved": "未解析",
-}  # fmt: skip
 _SILENT = (
     "{} fields of the TransformerConfig that differ without effect (named in the JSON report)",
     "TransformerConfig 中有 {} 个字段不同但无影响（见 JSON 报告）",
@@ -38,7 +35,6 @@ _IMPACT_ZH = {"numerics": "影响数值", "performance": "影响性能", "none":
 
 _MOST_PROBLEMS = 10
 _MORE = ("{count} more: accmap show {file}", "另有 {count} 条，见 accmap show {file}")
-_SEVERITY_ZH = {"error": "错误", "warning": "警告"}
 
 
 def print_problems(config: Config, language: Language) -> None:
@@ -50,7 +46,7 @@ def print_problems(config: Config, language: Language) -> None:
     for problem in telling[:_MOST_PROBLEMS]:
         span, severity = problem.span, problem.kind.severity
         place = config.file if span is None else f"{span.file or config.file}:{span.line}:{span.column}"
-        word = painted(_SEVERITY_ZH[severity] if language == "zh" else severity, _STYLE_OF[severity], colour)
+        word = painted(term(severity, language), _STYLE_OF[severity], colour)
         tell(f"{place}: {word} {problem.kind.code} {problem.message(language)}")
     if len(telling) > _MOST_PROBLEMS:
         more = _MORE[language == "zh"].format(count=len(telling) - _MOST_PROBLEMS, file=config.file)
@@ -122,7 +118,7 @@ def _whole(key: str) -> str:
 
 def _line(row: ReportRow, names: list[str], language: Language, colour: bool) -> str:
     chinese = language == "zh"
-    status = _STATUS_ZH[row.status] if chinese else row.status
+    status = term(row.status, language)
     impact = _IMPACT_ZH[row.impact] if chinese else row.impact
     if row.defines_model:
         impact = "影响模型" if chinese else "another model"
@@ -142,9 +138,7 @@ def _count(translation: Translation, language: Language) -> str:
             silent += 1
         else:
             counts[row.status] = counts.get(row.status, 0) + 1
-    named = [
-        f"{count} {_STATUS_ZH[status] if language == 'zh' else status}" for status, count in sorted(counts.items())
-    ]
+    named = [f"{count} {term(status, language)}" for status, count in sorted(counts.items())]
     if silent:
         named.append(_SILENT[language == "zh"].format(silent))
     return f"{translation.source}: " + ", ".join(named)

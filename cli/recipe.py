@@ -7,6 +7,7 @@ from ..mapper.recipe.run_length import open_because
 from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.terms import term
 from .inputs import load
 from .open_values import print_open
 from .summary_line import summary_line
@@ -63,9 +64,11 @@ def _page(recipe: Recipe, language: Language) -> None:
             topic = name.partition(".")[0]
             say()
             say(painted(topic, "bold", colour))
-        value = "?" if not found.decided else _shown(found.value)
+        value = "?" if not found.decided else _shown(name, found.value, language)
         place = "" if found.span is None else f"{found.span.file or ''}:{found.span.line}:{found.span.column}"
-        origin = painted(f"{found.origin} {place} {_keys(found.keys)}".replace("  ", " ").rstrip(), "dim", colour)
+        origin = painted(
+            f"{term(found.origin, language)} {place} {_keys(found.keys)}".replace("  ", " ").rstrip(), "dim", colour
+        )
         say(f"  {name:<40} {shortened(value, max(20, width() - 70)):<20} {origin}".rstrip())
     if recipe.unmapped:
         say()
@@ -80,8 +83,13 @@ def _keys(keys: Sequence[str]) -> str:
     return ", ".join(keys[:_MOST_KEYS]) + (", …" if len(keys) > _MOST_KEYS else "")
 
 
-def _shown(value: object) -> str:
+def _shown(name: str, value: object, language: Language) -> str:
     import json
 
     value = json_value(value)  # type: ignore[arg-type]
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if language == "zh" and name.startswith("computed."):
+        from ..mapper.computed.words import in_both
+
+        return in_both(text).zh
+    return text

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from ..schemas.border.outgoing import emit, json_text, say
 from ..schemas.light_typing import TYPE_CHECKING
+from ..schemas.terms import term
+from .wide_text import padded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from ..schemas.diagnostic import Language
 
@@ -21,17 +24,18 @@ def run(files: Sequence[str], *, format: str, lang: Language) -> int:  # noqa: A
         return 0
     for row in rows:
         mark = " *" if row["fixable"] else ""
-        say(f"{row['code']}  {row['severity']:8}{row['kind']:16}{row['name']}{mark}")
+        severity, kind = term(row["severity"], lang), term(row["kind"], lang)
+        say(f"{row['code']}  {padded(severity, 8)}{padded(kind, 16)}{row['name']}{mark}")
     return 0
 
 
-def rows_of(language: Language) -> list[dict[str, object]]:
+def rows_of(language: Language) -> list[dict[str, Any]]:
     """The contract's answer of `rules`; a reader's codes are rules of the file's scope."""
     from ..rules.pages import page
     from ..rules.pages_compiled import PAGES
     from ..rules.registry import codes, rule
 
-    found: list[dict[str, object]] = []
+    found: list[dict[str, Any]] = []
     own = set(codes())
     for code, entry in PAGES.items():
         described = page(code, language)

@@ -7,6 +7,7 @@ from ..schemas.border.outgoing import emit, json_text, painted, say
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.purpose import trains_gpt
+from ..schemas.terms import term
 from .inputs import load
 from .summary_line import summary_line
 from .terminal import shortened, wants_colour, width
@@ -198,13 +199,13 @@ class _Page:
 
     def _note(self, setting: Setting) -> str:
         place = "" if setting.span is None else self._at(setting.span)
-        origin = self._paint(setting.origin, _ORIGIN_STYLE[setting.origin])
+        origin = self._paint(term(setting.origin, self.language), _ORIGIN_STYLE[setting.origin])
         words = [origin, self._paint(place, "dim")]
         if setting.derived_from:
             sources = ", ".join(setting.derived_from[:4]) + (", …" if len(setting.derived_from) > 4 else "")
             words.append(self._paint(f"{self._word('from')} {sources}", "dim"))
         if setting.acceptance != "accepted":
-            words.append(self._paint(setting.acceptance, "yellow"))
+            words.append(self._paint(term(setting.acceptance, self.language), "yellow"))
         return " ".join(word for word in words if word)
 
     def _unresolved(self) -> None:
@@ -224,7 +225,7 @@ class _Page:
         for problem in problems:
             kind = problem.kind
             place = "" if problem.span is None else self._at(problem.span) + " "
-            severity = self._paint(kind.severity, _SEVERITY_STYLE[kind.severity])
+            severity = self._paint(term(kind.severity, self.language), _SEVERITY_STYLE[kind.severity])
             say(f"  {self._paint(place, 'dim')}{severity} {kind.code} {problem.message(self.language)}")
 
     def _at(self, span: Span) -> str:

@@ -16,6 +16,11 @@ def columns(text: str) -> int:
     return sum(2 if letter >= _WIDE else 1 for letter in text)
 
 
+def padded(text: str, width: int) -> str:
+    """The text, and blanks up to so many columns."""
+    return text + " " * (width - columns(text))
+
+
 def wrapped(text: str, limit: int, indent: str = "") -> list[str]:
     """Lines of at most `limit` columns; all but the first begin with `indent`."""
     lines: list[str] = []

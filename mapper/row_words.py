@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from ..schemas.json_values import json_value
 from ..schemas.light_typing import TYPE_CHECKING
 from ..schemas.megatron.catalog import DEFAULT_VERSION, VERSIONS, catalog
+from ..schemas.terms import term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -177,7 +178,7 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
             target += " " + words[place].format(version=version)
     sentence = (caveat.zh if place else caveat.en).replace("{", "").replace("}", "")
     if place:
-        return f"{target}，若{beside_chinese(when)}（{caveat.status}）：{sentence}"
+        return f"{target}，若{beside_chinese(when)}（{term(caveat.status, language)}）：{sentence}"
     return f"{target}, where {when} ({caveat.status}): {sentence}"
 
 

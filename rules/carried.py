@@ -62,13 +62,15 @@ def post_training_of_one_side(subject: Subject) -> Iterator[Found]:
     config, purpose = side.config, side.config.purpose
     if purpose is None or purpose.problem.span is None:
         return
-    # A setting says it; of a program by its name alone it depends on what its own arguments mean.
+    # A setting says it; of a program by its name alone it depends on what its own arguments mean, and of another side
+    # whose own arguments are not all known on what these are.
     by_program = config.launch is not None and purpose.problem.span == config.launch.span
+    other_may = any(word.may_split for one in subject.sides if one is not side for word in one.config.unresolved)
     why = purpose.problem.words()
     yield Found(
         at_span(side.framework, purpose.problem.span),
         {"other": _NAMES[side.framework], "why": why.en, "why_zh": why.zh},
-        severity="warning" if by_program else None,
+        severity="warning" if by_program or other_may else None,
     )
 
 

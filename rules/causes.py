@@ -369,7 +369,7 @@ class _Links:
         cause = self.at.get((file, span))
         if cause is None:
             cause = self.repeated.get((file, span.line))
-        if cause is not None:
+        if cause is not None or span[:2] == span[2:4]:  # what is not written stands within nothing else
             return cause
         return next(
             (

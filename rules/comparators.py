@@ -82,6 +82,28 @@ def _shares(blend: object) -> object:
 _MOST = 1e300
 
 
+def _same_split(a: object, b: object) -> bool:
+    """Shares are the same that sum to one alike; Megatron-LM and MindSpore Transformers divide by the sum.
+
+    Source: core/datasets/blended_megatron_dataset_config.py:parse_and_normalize_split of both (Megatron 0.12 to main,
+    where shares that are left out are 0).
+    """
+    first, second = _split(a), _split(b)
+    return _same_words(a, b) if first is None or second is None else equal(first, second)
+
+
+def _split(value: object) -> list[float] | None:
+    """What part of the data each use gets; None where the text does not say it."""
+    try:
+        parts = [float(part) for part in str(value).split(",")]
+        if min(parts) < 0:  # the frameworks look for digits and drop the sign
+            return None
+        whole = sum(parts)
+        return [part / whole for part in (*parts, *[0.0] * (3 - len(parts)))]
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
 def _same_truth(a: object, b: object) -> bool:
     """A switch that is not given is off."""
     return bool(a) == bool(b)
@@ -102,6 +124,7 @@ def _same_count(a: object, b: object) -> bool:
 COMPARATORS: Mapping[str, Callable[[object, object], bool]] = {
     "equal": equal,
     "words": _same_words,
+    "split": _same_split,
     "names": _same_names,
     "paths": _same_names,
     "folder": _same_folder,

@@ -62,7 +62,8 @@ def pages() -> dict[str, dict[str, Any]]:
 def _page(defect: Defect) -> dict[str, Any]:
     evidence = defect.evidence
     figures = evidence.figures or ["", ""]
-    why = [" ".join(filter(None, said)) for said in zip(defect.effect, defect.do, figures, strict=True)]
+    told = zip((" ", ""), zip(defect.effect, defect.do, figures, strict=True), strict=True)  # Chinese has no blanks
+    why = [between.join(filter(None, said)) for between, said in told]
     return {
         "what": tuple(defect.title),
         "why": tuple(why),

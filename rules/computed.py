@@ -98,7 +98,9 @@ def _differing(subject: Subject, name: FieldName) -> Found | None:
     if both is None or alike(both.a.value, both.b.value):
         return None
     left, right, a, b = both
-    one, other = _told(a.value, b.value)
+    from ..mapper.computed.words import in_both  # only where something differs
+
+    one, other = map(in_both, _told(a.value, b.value))
     english, chinese = labels(name)
     values = {
         "label": english, "label_zh": chinese, "a": one, "b": other,
@@ -106,7 +108,7 @@ def _differing(subject: Subject, name: FieldName) -> Found | None:
     }  # fmt: skip
     apart = _apart(subject)
     alone = not any(field in apart for side in (left, right) for field in feeding(side, name))
-    note = Note(_place(left, name, apart), f"{one} in Megatron-LM", f"Megatron-LM 为 {one}")
+    note = Note(_place(left, name, apart), f"{one} in Megatron-LM", f"Megatron-LM 为 {one.zh}")
     return Found(_place(right, name, apart), values, (note,), (name,), variant="alone" if alone else "")
 
 

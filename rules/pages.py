@@ -6,6 +6,7 @@ They are `docs/rules/`; `accmap explain CODE` prints one.
 from __future__ import annotations
 
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.terms import term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -68,6 +69,9 @@ class Page(NamedTuple):
         return "\n".join(lines) + "\n"
 
 
+_LANGUAGES: tuple[Language, Language] = ("en", "zh")
+
+
 def page(code: str, language: Language) -> Page | None:
     """The page of a code; None where there is no such code."""
     from .pages_compiled import PAGES
@@ -93,7 +97,12 @@ def _rule_page(code: str, entry: Mapping[str, Any], place: int) -> Page:
     from .registry import rule
 
     known = rule(code)
-    facts = [_MEANING[code[:3]][place], known.severity, ", ".join(known.profiles), _KINDS[known.kind][place]]
+    facts = [
+        _MEANING[code[:3]][place],
+        term(known.severity, _LANGUAGES[place]),
+        ", ".join(known.profiles),
+        _KINDS[known.kind][place],
+    ]
     sections: list[tuple[str, str]] = [(HEADINGS["what"][place], _what(entry, place))]
     sections.append((HEADINGS["why"][place], entry["why"][place]))
     messages = [sentences[place] for sentences in known.messages.values()]
@@ -124,7 +133,7 @@ def _what(entry: Mapping[str, Any], place: int) -> str:
 
 
 def _reader_page(code: str, entry: Mapping[str, Any], place: int) -> Page:
-    facts = (_MEANING[code[:3]][place], str(entry["severity"]), _KINDS["reader"][place])
+    facts = (_MEANING[code[:3]][place], term(entry["severity"], _LANGUAGES[place]), _KINDS["reader"][place])
     sections = (
         (HEADINGS["what"][place], entry["what"][place]),
         (HEADINGS["why"][place], entry["why"][place]),

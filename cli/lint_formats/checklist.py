@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
+from ...schemas.message import in_chinese
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...mappings.names_compiled import FieldName
     from ...rules.checklist import Row
-    from ...rules.subject import Subject
+    from ...rules.subject import Side, Subject
     from ...schemas.diagnostic import Diagnostic, Language
     from ..linting import Report
 
@@ -51,8 +52,8 @@ def lines(report: Report, subject: Subject, language: Language) -> Iterator[Line
             row.key,
             STATES[state][language == "zh"],
             " ".join(dict.fromkeys(entry.kind.code for entry in found)),
-            _evidence(subject, "megatron", row.fields),
-            _evidence(subject, "mindformers", row.fields),
+            _evidence(subject.megatron, row.fields, language),
+            _evidence(subject.mindformers, row.fields, language),
             row.what_zh if language == "zh" else row.what,
         )
 
@@ -79,11 +80,15 @@ def _concerns(entry: Diagnostic, fields: tuple[str, ...]) -> bool:
     return not fields or not entry.fields or bool(set(entry.fields) & set(fields))
 
 
-def _evidence(subject: Subject, framework: str, fields: tuple[FieldName, ...]) -> str:
+def _evidence(side: Side | None, fields: tuple[FieldName, ...], language: Language) -> str:
+    from ...mapper.computed.words import in_both
     from ...rules.naming import shown
 
-    side = subject.megatron if framework == "megatron" else subject.mindformers
-    if side is None:
-        return ""
-    said = [(name, side.field(name)) for name in fields]
-    return "; ".join(f"{name.rpartition('.')[2]}={shown(field.value)}" for name, field in said if field is not None)
+    told: list[str] = []
+    for name in fields:
+        field = None if side is None else side.field(name)
+        if field is not None:
+            value = shown(field.value)
+            words = in_both(value) if name.startswith("computed.") else value
+            told.append(f"{name.rpartition('.')[2]}={in_chinese(words) if language == 'zh' else words}")
+    return "; ".join(told)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...schemas.border.outgoing import composed, markdown, markdown_code
 from ...schemas.light_typing import TYPE_CHECKING
+from ...schemas.terms import term
 from .checklist import STATES, lines
 from .following import messages
 from .places import place_of, summary_line
@@ -33,7 +34,7 @@ def write(report: Report, language: Language) -> Outgoing:
     for entry, told in messages(report.diagnostics, language):
         place = place_of(entry.file, entry.span)
         code = f"[{entry.kind.code}]({entry.to_json()['url']})"
-        text.append(f"| {entry.kind.severity} | {code} | {markdown_code(place)} | {markdown(told)} |")
+        text.append(f"| {term(entry.kind.severity, language)} | {code} | {markdown_code(place)} | {markdown(told)} |")
     for subject in report.subjects:
         names = " ↔ ".join(side.config.file for side in subject.sides)
         text += ["", f"## {_WORDS['checklist'][chinese]}: {markdown(names)}", "", _WORDS["row"][chinese]]

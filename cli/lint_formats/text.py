@@ -85,10 +85,10 @@ def _brief(
 
 def _brief_line(entry: Diagnostic, language: Language, colour: bool) -> str:
     """The place, the code, and as much of the sentence as the line holds, or the name where that is next to nothing."""
-    room = width() - columns(f"{_head(entry, colour=False)}: ")
+    room = width() - columns(f"{_head(entry, language, colour=False)}: ")
     if room < _LEAST:
-        return f"{_head(entry, colour)} {entry.kind.name}"
-    return f"{_head(entry, colour)}: {cut(entry.message(language), room)}"
+        return f"{_head(entry, language, colour)} {entry.kind.name}"
+    return f"{_head(entry, language, colour)}: {cut(entry.message(language), room)}"
 
 
 def _remarks(
@@ -136,18 +136,23 @@ def _following(
 
 
 def _remark(entry: Diagnostic, language: Language, colour: bool) -> str:
-    return f"{_head(entry, colour)}: {entry.message(language)}"
+    return f"{_head(entry, language, colour)}: {entry.message(language)}"
 
 
-def _head(entry: Diagnostic, colour: bool) -> str:
+def _head(entry: Diagnostic, language: Language, colour: bool) -> str:
     kind = entry.kind
-    head = painted(f"{kind.severity}[{kind.code}]", _STYLES[kind.severity], colour)
+    severity: str = kind.severity
+    if language == "zh":
+        from ...schemas.terms import term  # one module less for every other lint
+
+        severity = term(severity, language)
+    head = painted(f"{severity}[{kind.code}]", _STYLES[kind.severity], colour)
     return f"{painted(place_of(entry.file, entry.span), 'bold', colour)}: {head}"
 
 
 def _finding(entry: Diagnostic, report: Report, language: Language, colour: bool, *, framed: bool) -> Iterator[str]:
     """A finding at length; its other places with their lines only where there is no want of room (`framed`)."""
-    yield f"{_head(entry, colour)} {entry.kind.name}"
+    yield f"{_head(entry, language, colour)} {entry.kind.name}"
     yield f"  {entry.message(language)}"
     yield from _frame(entry.file, entry.span, report, colour, _STYLES[entry.kind.severity])
     for place in entry.related[: _MOST_RELATED if framed else 1]:

@@ -9,6 +9,8 @@ from ...schemas.house_yaml import house_yaml
 from ...schemas.literal_module import literal_module
 
 SOURCE = Path(__file__).with_name("fields.yaml")
+UNITS = {"devices", "layers", "minutes", "parameters", "probability", "samples", "steps", "tokens"}
+"""What a value counts; each has its word in `schemas/messages.yaml`."""
 
 
 def products() -> dict[str, str]:
@@ -18,6 +20,10 @@ def products() -> dict[str, str]:
     for topic, entries in topics.items():
         for name, entry in entries.items():
             kind, impact, default, en, zh, *unit = entry
+            if not {*unit} <= UNITS:
+                raise ValueError(
+                    f"{SOURCE.name}: {topic}.{name} has no unit {unit}; a comma in a sentence needs quotes"
+                )
             fields[f"{topic}.{name}"] = (kind, impact, default, en, zh, unit[0] if unit else None)
     about = "The recipe vocabulary; compiled from fields.yaml."
     return {"mapper/recipe/fields_compiled.py": literal_module(about, FIELDS=fields)}

@@ -110,6 +110,14 @@ def _planned(row: Row, side: Side | None, network: Network) -> PlannedRow | None
             side = side._replace(keys=(f"resolved.transformer.{side.options['legacy']}",), fixed=None)
     lens = LENSES[side.lens]
     names = tuple(one for name in side.keys + side.aliases for one in name.split("|"))
+    return PlannedRow(row.fields, side, lens, _drivers(row, side), names, fixed, fallback, [])
+
+
+def _drivers(row: Row, side: Side) -> tuple[tuple[int, ...], ...]:
+    """For every field the places of the keys that decide it: of several that are read as they stand each its own."""
+    known = LENSES[side.lens].drives
+    if known:
+        return known
+    alike = side.lens == "same" and len(row.fields) == len(side.keys)
     everything = tuple(range(len(side.keys)))
-    drivers = lens.drives or (everything,) * len(row.fields)
-    return PlannedRow(row.fields, side, lens, drivers, names, fixed, fallback, [])
+    return tuple((place,) if alike else everything for place in range(len(row.fields)))

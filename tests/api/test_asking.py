@@ -97,6 +97,8 @@ def test_explaining() -> None:
         (lambda: accmap.pair(SCRIPT, language="cn"), "language is one of en, zh"),
         (lambda: accmap.explain("NET016", "de"), "language is one of en, zh"),
         (lambda: accmap.verify(SCRIPT, YAML, stage="none"), "stage is one of step1"),
+        (lambda: accmap.explain(5), "'5' is neither a code nor a key"),
+        (lambda: accmap.logs(), "logs needs A"),
         (lambda: accmap.logs("a.log", experiment="long"), "experiment is one of"),
         (lambda: accmap.logs("a.log", benchmark=["b.log"]), "--benchmark takes"),
     ],

@@ -36,7 +36,7 @@ def rows(text: str, width: int = 100) -> int:
 def test_planted_fits_a_screen_and_names_the_worst_first(accmap) -> None:
     page = accmap("lint", "planted").out
     assert rows(page) <= 40
-    assert page.startswith("planted: will not start (1) · numbers differ (7) · depends on (2) · ")
+    assert page.startswith("planted: will not start (1) · numbers differ (8) · depends on (2) · ")
     heads = [line.rpartition("[")[2][:6] for line in page.splitlines() if ": error[" in line]
     assert heads[:3] == ["MAP072", "OPT013", "OPT010"]
     assert len(page.splitlines()[-1].split("errors")) == 2
@@ -49,7 +49,7 @@ def test_what_the_other_side_cannot_do_starts_all_the_same(accmap, folder: Path)
     )
     page = accmap("lint", "planted", "--all").out
     assert "MAP110" in page
-    assert page.startswith("planted: will not start (1) · numbers differ (9) · ")
+    assert page.startswith("planted: will not start (1) · numbers differ (10) · ")
 
 
 @pytest.mark.usefixtures("folder")
@@ -76,7 +76,7 @@ def test_many_pairs_are_a_table(accmap, folder: Path) -> None:
     (folder / "accmap.toml").write_text(PAIRS)
     page = accmap("lint").out.splitlines()
     assert " ".join(page[0].split()) == "pair or file will not start numbers differ depends on remarks"
-    assert page[1].split()[:4] == ["planted", "1", "7", "2"]
+    assert page[1].split()[:4] == ["planted", "1", "8", "2"]
     assert page[2] == "1 of 2 without findings"
     chinese = accmap("lint", "--lang", "zh").out.splitlines()
     assert chinese[0].split() == ["配对或文件", "无法启动", "数值不同", "视情况而定", "提示"]
