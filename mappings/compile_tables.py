@@ -90,6 +90,9 @@ def _row(topic: str, row: dict[str, Any], only: list[Any], number: int) -> tuple
     )
 
 
+_WHERE = ("since", "until", "source", "source_since", "source_until")
+
+
 def _notes(row: dict[str, Any]) -> tuple[Any, ...]:
     note = row.get("note", {"en": "", "zh": ""})
     caveats = tuple(
@@ -101,7 +104,7 @@ def _notes(row: dict[str, Any]) -> tuple[Any, ...]:
             tuple(caveat.get("about", ())),
             caveat["en"],
             caveat["zh"],
-            *_last_known((caveat.get("since"), caveat.get("until"), caveat.get("source"), caveat.get("source_since"))),
+            *_last_known(tuple([caveat.get(name) for name in _WHERE])),
         )
         for caveat in row.get("caveats", [])
     )

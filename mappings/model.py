@@ -62,6 +62,7 @@ class Caveat(_Strict):
     since: str | None = None
     until: str | None = None
     source_since: str | None = None
+    source_until: str | None = None
     en: str
     zh: str
 

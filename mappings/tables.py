@@ -67,10 +67,12 @@ class Caveat(NamedTuple):
     """The framework, or its dialect, that it comes from; any where it is not said."""
     source_since: str | None = None
     """The first version of what it comes from that it speaks of."""
+    source_until: str | None = None
+    """The last one."""
 
     def covers(self, version: str, source: str) -> bool:
         """Whether it speaks of a version of the target, and of one of what it comes from."""
-        return within(version, self.since, self.until) and within(source, self.source_since, None)
+        return within(version, self.since, self.until) and within(source, self.source_since, self.source_until)
 
 
 class Row(NamedTuple):
