@@ -30,7 +30,7 @@ def test_shown_answers_are_real(accmap, language: str) -> None:
     assert len(blocks) == 4
     for words, lines in blocks:
         given = [str(ROOT / word) if word.startswith("examples/") else word for word in words]
-        answer = accmap(*given)
+        answer = accmap(*given, "--lang", language)
         text = (answer.out + answer.err).replace(f"{ROOT}/", "").splitlines()
         at = -1
         for line in lines:
