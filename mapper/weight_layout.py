@@ -74,7 +74,7 @@ def expected_weights(recipe: Recipe) -> dict[str, Shape]:
 def _require_sizes(recipe: Recipe) -> None:
     """The sizes without which there is no shape are decided, and are no absurd number."""
     values = {name: recipe.value(name) for name in (*_NEEDED, *_COUNTS)}
-    undecided = tuple(name for name in _NEEDED if not isinstance(values[name], int))
+    undecided = tuple(name for name in _NEEDED if not isinstance(size := values[name], int) or size < 1)
     endless = tuple(name for name in _COUNTS if isinstance(value := values[name], int) and value > _MOST)
     if undecided or endless:
         raise UndecidedSizeError(recipe.file, undecided or endless)

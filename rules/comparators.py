@@ -96,7 +96,7 @@ def _split(value: object) -> list[float] | None:
     """What part of the data each use gets; None where the text does not say it."""
     try:
         parts = [float(part) for part in str(value).split(",")]
-        if min(parts) < 0:  # the frameworks look for digits and drop the sign
+        if not set(str(value)) <= set("0123456789., "):  # the frameworks look for digits and points, and drop the rest
             return None
         whole = sum(parts)
         return [part / whole for part in (*parts, *[0.0] * (3 - len(parts)))]

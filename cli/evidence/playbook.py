@@ -110,7 +110,7 @@ def _made(
         kept = {name: completed(name, text, home, settings) for name, text in _texts(made).items()}
     devices = {os.path.dirname(name): devices_of(text) for name, text in kept.items() if name.endswith("/example.sh")}
     dynamic = any(name.endswith("/example.yaml") and "\ncheckpoint:" in text for name, text in kept.items())
-    return plan_of(recipe, *words, Layout(home, settings, devices, dynamic, trees_here(settings))), kept
+    return plan_of(recipe, *words, Layout(home, settings, devices, dynamic, trees_here(settings, home))), kept
 
 
 def _tell(directory: str, written: list[str], plan: Plan, form: str, language: Language) -> None:

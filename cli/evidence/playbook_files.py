@@ -68,13 +68,17 @@ _DEEPEST = 64
 def layout_of(directory: str) -> Layout:
     """Where a playbook that stands lies, and how its runs are started."""
     settings = settings_in(directory)
-    return Layout(os.path.abspath(directory), settings, trees=trees_here(settings))
+    return Layout(os.path.abspath(directory), settings, trees=trees_here(settings, directory))
 
 
-def trees_here(settings: Settings) -> tuple[str, ...]:
-    """Options that name those source trees of `playbook.toml` that this machine has."""
+def trees_here(settings: Settings, home: str) -> tuple[str, ...]:
+    """Options that name those source trees of `playbook.toml`, as seen from its folder, that this machine has."""
     named = {"megatron": settings.megatron.source, "mindformers": settings.mindformers.source}
-    return tuple(f"--{name}-source={path}" for name, path in named.items() if os.path.isdir(path))
+    return tuple(f"--{name}-source={path}" for name, path in named.items() if _is_tree(home, path))
+
+
+def _is_tree(home: str, path: str) -> bool:
+    return bool(path) and os.path.isdir(os.path.join(home, path))
 
 
 def plan_text(plan: Plan, texts: Mapping[str, str]) -> str:

@@ -216,7 +216,7 @@ def _page(found: Check, language: Language, *, everything: bool) -> None:
         say(f"B {painted(found.b, 'bold', colour)}")
     foreign = _foreign(found)
     for row in found.rows:
-        if not everything and (row.status == "equal" or (row.status == "unknown" and is_hugging_face(row.name))):
+        if not everything and (row.status == "equal" or (foreign and _is_foreign(row))):
             continue
         _print_row(row, _title(row, found), chinese, colour)
     counts = Counter(row.status for row in found.rows)
@@ -237,10 +237,23 @@ def _of(what: Beside, language: Language) -> str:
     return what.zh if language == "zh" else what.en
 
 
+def _is_foreign(row: Row) -> bool:
+    return row.status == "unknown" and is_hugging_face(row.name)
+
+
+def _is_of_transformers(path: str) -> bool:
+    from ...evidence.weights.places import checkpoint_at
+
+    held = checkpoint_at(path)
+    return held is not None and held.framework == "huggingface"
+
+
 def _foreign(found: Check) -> Mapping[str, int]:
-    """How many tensors of a side are called as transformers calls them, by the side."""
+    """How many tensors of a side that is no model folder of transformers are called as those, by the side."""
     sides = {"A": found.a, "B": found.b}
-    rows = [row for row in found.rows if row.status == "unknown" and is_hugging_face(row.name)]
+    if any(path and _is_of_transformers(path) for path in sides.values()):
+        return {}
+    rows = [row for row in found.rows if _is_foreign(row)]
     counts = {path: sum(getattr(row, side.lower()) is not None for row in rows) for side, path in sides.items() if path}
     return {path: count for path, count in counts.items() if count}
 

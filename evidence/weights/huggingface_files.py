@@ -38,6 +38,12 @@ INDEX = "model.safetensors.index.json"
 _EMBEDDING, _OUTPUT = "embedding.word_embeddings.weight", "output_layer.weight"
 
 
+def _of_transformers(names: list[str]) -> list[str]:
+    """The files that transformers loads, where others lie beside them, as the same weights in another program's form."""
+    own = [name for name in names if name == INDEX or (name.startswith("model") and name.endswith(".safetensors"))]
+    return own or names
+
+
 class HuggingFaceFiles:
     """A folder that transformers loads, or its only file of weights."""
 
@@ -55,7 +61,7 @@ class HuggingFaceFiles:
         self._tensors: Mapping[str, Weight] = (
             read_header(found.folder)
             if alone
-            else dict(whole_parameters(found.folder, sorted(os.listdir(found.folder))))
+            else dict(whole_parameters(found.folder, _of_transformers(sorted(os.listdir(found.folder)))))
         )
 
     def shapes(self) -> Mapping[str, Shape]:
@@ -83,7 +89,8 @@ class HuggingFaceFiles:
                 continue
             weight = self._joined(parts, layout, wanted.get(name) if view.strict else None)
             if name == _OUTPUT and name not in wanted:
-                copies.append(Copy(name, weights[_EMBEDDING], weight))  # tied: transformers reads the embedding alone
+                if _EMBEDDING in weights:  # tied: transformers reads the embedding alone
+                    copies.append(Copy(name, weights[_EMBEDDING], weight))
                 continue
             weights[name] = weight
             written_as[name] = ", ".join(parts.names)
@@ -101,7 +108,8 @@ class HuggingFaceFiles:
         held = [self._tensors[name] for name in parts.names]
         shape = parts.joined_shape([weight.shape for weight in held]) if all(one.shape for one in held) else ()
         alike = len({one.dtype for one in held}) == 1 and len({one.shape[1:] for one in held}) == 1
-        if not shape or not alike or (wanted is not None and shape != wanted):
+        fits = bool(shape) and alike and [one.shape for one in held] == list(parts.parted_shapes(shape, layout))
+        if not fits or (wanted is not None and shape != wanted):
             shapes = [list(one.shape) for one in held]
             said = list(shape) if wanted is None else list(wanted)
             names = ", ".join(parts.names)

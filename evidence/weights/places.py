@@ -66,8 +66,9 @@ def _writer_in(folder: str, names: set[str]) -> Literal["huggingface", "mindform
     """Whose model a folder of safetensors holds."""
     if FILE not in names or not names.isdisjoint(_MINDFORMERS):
         return "mindformers"
-    first = min(name for name in names if name.endswith(".safetensors"))
-    return _writer_of(os.path.join(folder, first))
+    files = sorted(name for name in names if name.endswith(".safetensors"))
+    read_by = {_writer_of(os.path.join(folder, name)) for name in files}
+    return "huggingface" if "huggingface" in read_by else "mindformers"
 
 
 def _writer_of(path: str) -> Literal["huggingface", "mindformers"]:

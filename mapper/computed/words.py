@@ -14,4 +14,4 @@ def in_both(told: str) -> Words:
     phrases = sorted(FOREIGN, key=len, reverse=True)
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, phrases))})\b")
     said = pattern.sub(lambda found: FOREIGN[found[0]], told)
-    return Words(told, said.removesuffix(" alike"))
+    return Words(told, re.sub(r' alike(?="|$)', "", said))

@@ -164,6 +164,10 @@ _TAKEN = (
     "{key} 在目标侧同时表示 {other}，已写后者的值。",
 )
 _NO_ARGUMENT = ("{target} {version} has no argument for it.", "{target} {version} 没有对应参数。")
+_NO_SHARE = (
+    "{target} {version} takes whole numbers only here, not {value}.",
+    "{target} {version} 在此处只接受整数，不能是 {value}。",
+)
 _NOT_TAKEN = ("{target} {version} does not know {value} here.", "{target} {version} 在此处不支持 {value}。")
 _UNUSED = (
     "The class {family} refuses a model without experts, so experts are named that no layer uses.",
@@ -517,7 +521,16 @@ class _Translating:
         if row.en and row.loss == "unsupported":
             return row.en, row.zh
         known = not any(self._gone(name) for name in self._target_keys(row))
-        return _filled(_NOT_TAKEN if known else _NO_ARGUMENT, {**self.words, "value": _shown(entry.value)})
+        broken = isinstance(entry.value, float) and not entry.value.is_integer() and not self._chooses(row)
+        return _filled(
+            (_NO_SHARE if broken else _NOT_TAKEN) if known else _NO_ARGUMENT,
+            {**self.words, "value": _shown(entry.value)},
+        )
+
+    def _chooses(self, row: Row) -> bool:
+        """Whether an argument of the target has choices."""
+        facts = (self.known.get(name) for name in self._target_keys(row))
+        return any(fact is not None and fact.choices is not None for fact in facts)
 
     def _carried(self, row: Row, field: FieldName, entry: RecipeValue, keys: tuple[str, ...], *, same: bool) -> None:
         """What is carried over as it is; a default of the source is told where it is written, or matters."""

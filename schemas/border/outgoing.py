@@ -126,18 +126,17 @@ def json_text(value: object, indent: int | None = None, default: Callable[[Any],
     return cast("Outgoing", text + "\n")
 
 
-_encoders: dict[tuple[int | None, object], Callable[[object], str]] = {}
+_encoders: dict[tuple[int | None, Callable[[Any], object] | None], Callable[[object], str]] = {}
 """The writers of JSON; one of a run that writes many values is made once."""
 
 
 def _json_encoder(indent: int | None, default: Callable[[Any], object] | None) -> Callable[[object], str]:
-    encoder = _encoders.get((indent, None)) if default is None else None
+    encoder = _encoders.get((indent, default))
     if encoder is None:
         from json import JSONEncoder
 
         encoder = JSONEncoder(ensure_ascii=False, allow_nan=False, indent=indent, default=default).encode
-        if default is None:
-            _encoders[indent, None] = encoder
+        _encoders[indent, default] = encoder
     return encoder
 
 

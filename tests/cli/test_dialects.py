@@ -65,6 +65,15 @@ MEANINGS = [
         },
     ),
     (
+        "--moe-router-load-balancing-type pai_megatron_aux_loss --norm-topk-prob --moe-router-score-function sigmoid "
+        "--moe-router-enable-expert-bias --n-shared-experts 1 " + EXPERTS,
+        {
+            "moe.router.normalize_topk": False,
+            "moe.router.score_function": "softmax",
+            "moe.router.expert_bias": False,
+        },
+    ),
+    (
         "--moe-router-load-balancing-type group_limited_greedy --topk-group 2 --expert-model-parallel-size 4 "
         "--n-shared-experts 1 " + EXPERTS,
         {"moe.router.num_groups": 4, "moe.router.group_topk": 2, "moe.router.normalize_topk": False},
