@@ -39,7 +39,7 @@ _EMBEDDING, _OUTPUT = "embedding.word_embeddings.weight", "output_layer.weight"
 
 
 def _of_transformers(names: list[str]) -> list[str]:
-    """The files that transformers loads, where others lie beside them, as the same weights in another program's form."""
+    """The files that transformers loads, where others lie beside them: the same weights in another form."""
     own = [name for name in names if name == INDEX or (name.startswith("model") and name.endswith(".safetensors"))]
     return own or names
 
