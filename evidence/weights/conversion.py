@@ -7,7 +7,6 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from ...mapper.differences import differences
-from ...mapper.recipe.vocabulary import defines_model
 from ...mapper.weights import WeightTable
 from ...schemas.huggingface.reading import FILE
 from ...schemas.versions import number_of
@@ -192,17 +191,15 @@ def _check_same_model(
 
 _HEADS = ("attention.num_heads", "attention.num_query_groups", "attention.head_dim")
 """What says where one head's rows end; other numbers of them may have the same shapes."""
-_LENGTHS = ("position.max_embeddings", "model.vocab_size", "model.padded_vocab_size")
+_SAID = ("norm.epsilon", "position.rotary_base")
+"""What no shape tells, where the model is written with a `config.json` that was given."""
 
 
 def _check_arranged(sides: Sides, framework: Framework, target: Framework) -> None:
-    """A run beside a `config.json`: the same heads, and where the model is written that file, the same model."""
     one, other = sides.of(framework), sides.of(target)
+    asked = (*_HEADS, *_SAID) if target == "huggingface" else _HEADS
     for row in differences(one.recipe, other.recipe):
-        if row.field is None or row.status != "different" or row.impact != "numerics":
-            continue
-        kept = target == "huggingface" and defines_model(row.field) and row.field not in _LENGTHS
-        if row.field in _HEADS or kept:
+        if row.field in asked and row.status == "different":
             a, b = (None if side is None else side.value for side in (row.a, row.b))
             said = say.settings_differ(field=row.field, first=one.source, second=other.source, a=a, b=b)
             raise RefusedError(problem(said, one.source))
