@@ -183,7 +183,7 @@ def _check_same_model(
         if a != b and not (name in VOCABULARY and a and b and a[1:] == b[1:]):
             first, second = sides.of(framework).source, sides.of(target).source
             one, other = ("-" if shape is None else list(shape) for shape in (a, b))
-            said = say.models_differ(tensor=name, first=first, second=second, a=one, b=other)
+            said = say.models_differ(named=name, first=first, second=second, a=one, b=other)
             raise RefusedError(problem(said, first))
     if "huggingface" in (framework, target):
         _check_arranged(sides, framework, target)
@@ -201,7 +201,7 @@ def _check_arranged(sides: Sides, framework: Framework, target: Framework) -> No
     for row in differences(one.recipe, other.recipe):
         if row.field in asked and row.status == "different":
             a, b = (None if side is None else side.value for side in (row.a, row.b))
-            said = say.settings_differ(field=row.field, first=one.source, second=other.source, a=a, b=b)
+            said = say.models_differ(named=row.field, first=one.source, second=other.source, a=a, b=b)
             raise RefusedError(problem(said, one.source))
 
 
