@@ -17,7 +17,6 @@ if side == "mindformers":
 
 from accmap.schemas.reader import read_config
 from accmap.verifier import draw, verify
-from accmap.verifier.session import _batch
 
 pair = verify._prepare(read_config(script), read_config(config), verify.Options())
 job = verify._job(pair, pair.blueprints[side == "mindformers"], verify.Options(), 0)
@@ -49,6 +48,6 @@ model = backend.build(job.blueprint, 0)
 drawn = {name: draw.weight(name, tuple(array.shape), 0, rounded=False) for name, array in model.weights().items()}
 model.load(drawn)
 PrecisionDebugger.start(model.model)
-model.backward(_batch(job.inputs[0]))
+model.backward(model.arranged(draw.tokens(job.inputs[0])))
 PrecisionDebugger.stop()
 PrecisionDebugger.step()
