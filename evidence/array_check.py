@@ -148,10 +148,9 @@ def check_arrays(name: str, a: Any, b: Any, rules: Rules) -> ArrayCheck:
     elif not judged.agrees:
         reasons.append(judged.why)
     verdict: Verdict = "different" if reasons else "equal" if not counted.unequal and _same_bits(a, b) else "close"
-    first = values = None
-    if verdict == "different" and counted.unequal:
-        first = first_beyond(a, b, allowed * max(measured.largest_a, measured.largest_b))
-        values = None if first is None else _values(a, b, first)
+    apart = verdict == "different" and bool(counted.unequal)
+    first = first_beyond(a, b, allowed * max(measured.largest_a, measured.largest_b)) if apart else None
+    values = None if first is None else _values(a, b, first)
     return blank._replace(
         verdict=verdict, reasons=tuple(reasons), measured=measured, guide=guide, first=first, first_values=values
     )

@@ -168,11 +168,7 @@ def judged(
     for owner, framework in (("mindformers", "mindformers"), ("megatron-core", "megatron")):
         given = by_name.get(owner)
         files = [config for config in configs if config.framework == framework]
-        for config in files:
-            if given is not None and _release(given)[:2] != _release(config.framework_version)[:2]:
-                short = ".".join(map(str, _release(given)[:2]))
-                said = say.read_as(name=owner, read=config.framework_version, version=short, option=framework)
-                findings.append(finding(said, config.file))
+        findings.extend(_read_as_another(owner, given, files))
         version = given or (files[0].framework_version if files else None)
         if version is None:
             continue
@@ -189,6 +185,17 @@ def judged(
         if given is not None:
             findings.extend(_missing(found, version, by_name))
     return tuple(sets), tuple(findings)
+
+
+def _read_as_another(owner: str, given: str | None, files: Sequence[Config]) -> Iterator[Diagnostic]:
+    """The files that are read as another release than the installed one."""
+    if given is None:
+        return
+    installed = _release(given)[:2]
+    for config in files:
+        if _release(config.framework_version)[:2] != installed:
+            short, read = ".".join(map(str, installed)), config.framework_version
+            yield finding(say.read_as(name=owner, read=read, version=short, option=config.framework), config.file)
 
 
 _SHARED = ("python", "numpy")

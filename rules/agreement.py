@@ -87,13 +87,12 @@ def _changes(
         got = lens.get(tuple(read), scope)
         return place < len(got) and equal(got[place], left.value(name))
 
-    for number in list(changes):
-        if right.explicit(wanted.keys[number]) is None:
-            read[number], wish = now[number], read[number]
-            if agrees():  # what already is so by default need not be written
-                del changes[number]
-            else:
-                read[number] = wish
+    for number in [number for number in changes if right.explicit(wanted.keys[number]) is None]:
+        read[number], wish = now[number], read[number]
+        if agrees():  # what already is so by default need not be written
+            del changes[number]
+        else:
+            read[number] = wish
     return tuple(changes.values()) if agrees() else ()
 
 

@@ -102,6 +102,10 @@ def grouped(subject: Subject, found: Sequence[Diagnostic], settled: Mapping[str,
     return entries
 
 
+def _all_begin(fields: Sequence[str], beginnings: tuple[str, ...]) -> bool:
+    return all(name.startswith(beginnings) for name in fields)
+
+
 def _root(number: int, causes: Mapping[int, int]) -> int:
     """Where a chain of causes begins."""
     while number in causes:
@@ -236,15 +240,22 @@ class _Links:
                 continue
             if entry.kind.code in row.codes and (entry.file == head.file or head.kind.code in _PAIR):
                 return cause
-            if not entry.fields:
-                continue
-            if row.fields and entry.fields != head.fields and all(name.startswith(row.fields) for name in entry.fields):
-                return cause
-            if row.open and all(
-                name.startswith(row.open) and self._is_open(cast("FieldName", name), head.file) for name in entry.fields
-            ):
+            if entry.fields and (self._is_of(row, entry, head) or self._leaves_open(row, entry, head)):
                 return cause
         return None
+
+    @staticmethod
+    def _is_of(row: _Row, entry: Diagnostic, head: Diagnostic) -> bool:
+        """Whether every field of an entry is one that a row says to follow from its head."""
+        return bool(row.fields) and entry.fields != head.fields and _all_begin(entry.fields, row.fields)
+
+    def _leaves_open(self, row: _Row, entry: Diagnostic, head: Diagnostic) -> bool:
+        """The same of fields that the head's file leaves open."""
+        return (
+            bool(row.open)
+            and _all_begin(entry.fields, row.open)
+            and all(self._is_open(cast("FieldName", name), head.file) for name in entry.fields)
+        )
 
     def _by_feeding(self, number: int) -> int | None:
         """A computed quantity, where one of the fields that feed it differs."""

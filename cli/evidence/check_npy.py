@@ -71,25 +71,19 @@ def run(
     a, b = files
     if os.path.isdir(a) != os.path.isdir(b):
         raise UsageError(say.check_npy_takes_two_files())
-    found = check_files(a, b, Rules(tolerance, precision, any_dtype, equal_nan, guide))
-    checks, only_a, only_b, unreadable = found
+    checks, only_a, only_b, unreadable = check_files(a, b, Rules(tolerance, precision, any_dtype, equal_nan, guide))
     for error in unreadable:
         report(error, lang)
-    bad = any(check.verdict == "different" for check in checks) or bool(only_a or only_b)
-    fine = "close" if any(check.verdict == "close" for check in checks) else "equal"
+    verdicts = {check.verdict for check in checks}
+    bad = "different" in verdicts or bool(only_a or only_b)
+    fine = "close" if "close" in verdicts else "equal"
     unseen = [Unseen(error.diagnostic.file, "it cannot be read", "无法读取") for error in unreadable]
     verdict = concluded(fine, "different", wrong=bad, compared=len(checks), unseen=unseen)
     if format == "json":
-        answer = {
-            "verdict": verdict,
-            "files": [a, b],
-            "arrays": [_json(check) for check in checks],
-            "only_a": list(only_a),
-            "only_b": list(only_b),
-            "not_compared": unseen_json(unseen, lang),
-            "unreadable": [error.diagnostic.message(lang) for error in unreadable],
-        }
-        emit(json_text(answer))
+        compared = {"arrays": list(map(_json, checks)), "only_a": list(only_a), "only_b": list(only_b)}
+        said = [error.diagnostic.message(lang) for error in unreadable]
+        apart = {"not_compared": unseen_json(unseen, lang), "unreadable": said}
+        emit(json_text({"verdict": verdict, "files": [a, b], **compared, **apart}))
     else:
         emit(_page(checks, only_a, only_b, lang))
     return UNUSABLE if unreadable else FINE if verdict == fine else BAD

@@ -62,9 +62,9 @@ def run(
     sources = [read_input(name, stdin_name) for name in files]
     configs = [config_of(source, options, path=source.name) for source in sources]
     sides = _sides(configs)
-    if print_env or print_seed_code:
-        seeding = seeding_code(print_seed_code, lang).rstrip("\n").split("\n") if print_seed_code else []
-        emit(page([*(export_lines(sides, lang) if print_env else ()), *seeding]))
+    printed = [*(export_lines(sides, lang) if print_env else ()), *_seeding_lines(print_seed_code, lang)]
+    if printed:
+        emit(page(printed))
         return FINE
     here, problems = installed()
     sets, findings = judged(here, configs)
@@ -88,6 +88,10 @@ def run(
         if known and not configs:
             _list_defects(known, lang)
     return FINE if verdict == "fine" else BAD
+
+
+def _seeding_lines(framework: str | None, lang: Language) -> list[str]:
+    return seeding_code(framework, lang).rstrip("\n").split("\n") if framework else []
 
 
 def _known_defects(here: Sequence[Installed]) -> dict[str, Mapping[str, Any]]:

@@ -124,9 +124,8 @@ def agree(a: AnyDraws, b: AnyDraws, contents: Contents, count: int) -> Agreement
     """The first `count` samples of both, by steps."""
     batch = a.plan.global_batch or 1
     one_batch = batch == (b.plan.global_batch or 1)
-    steps = max(1, -(-count // batch)) if one_batch else 0
     known = [plan.steps for plan in (a.plan, b.plan) if plan.steps]
-    steps = min([steps, *known]) if one_batch else 0
+    steps = min([max(1, -(-count // batch)), *known]) if one_batch else 0
     name = _naming(a, b, contents)
     parting = parted = None if one_batch else _first_in_order(a, b, name, count)
     equal = 0

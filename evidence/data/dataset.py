@@ -11,7 +11,7 @@ from .special import ids_to_count, special_findings, usual_end
 from .tokens import Scan, scan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from .mindrecord import DataFile
     from .tokenizer import Tokenizer
@@ -61,54 +61,42 @@ def dataset_of(data: DataFile, plans: Sequence[Plan], asked: Asked) -> DataSet:
     seen = scan(data, ids, list(limits) or [_ANY_ID], asked.quick)
     if not data.tokens:
         problems.append(told(say.refused(why=say.it_holds_no_tokens()), data.idx, None))
-    problems += [
-        finding(
-            say.outside(
-                source=limits.get(beyond.limit, "int64"),
-                count=beyond.times,
-                limit=beyond.limit,
-                id=beyond.id,
-                offset=beyond.offset,
-                position=beyond.position,
-                sequence=beyond.sequence,
-            ),
-            data.bin,
-        )
-        for beyond in seen.outside
-    ]
-    largest = max(limits, default=0)
-    if data.dtype == "uint16" and largest > 65536:
-        problems.append(told(say.unusual(what=say.the_ids_are_stored_in(largest=largest - 1)), data.idx, None))
-    if seen.complete and seen.tokens > 1 and seen.minimum == seen.maximum:
-        problems.append(
-            told(say.unusual(what=say.all_tokens_are(tokens=seen.tokens, minimum=seen.minimum)), data.bin, None)
-        )
+    problems += _ids_findings(data, seen, limits)
     for plan in plans:
         others = [other for other in plans if other is not plan]
         problems += special_findings(plan, data.prefix, seen, asked.tokenizer, others)
     usual = usual_end(seen)
     if asked.eod is not None and usual is not None and usual[0] != asked.eod:
-        problems.append(
-            told(
-                say.eod(
-                    what=say.of_sequences_end_with_most(
-                        eod=seen.ending(asked.eod),
-                        sequences=seen.sequences,
-                        eod2=asked.eod,
-                        usual=usual[0],
-                        usual2=usual[1],
-                    )
-                ),
-                data.bin,
-                None,
-            )
+        ends = say.of_sequences_end_with_most(
+            eod=seen.ending(asked.eod), sequences=seen.sequences, eod2=asked.eod, usual=usual[0], usual2=usual[1]
         )
+        problems.append(told(say.eod(what=ends), data.bin, None))
     trip = _round_trip(data, asked)
     if trip is not None and trip[0] < trip[1]:
         problems.append(
             told(say.special(what=say.of_sequences_decoded_to_text(trip=trip[1], trip2=trip[0])), data.bin, None)
         )
     return DataSet(data, seen, tuple(problems), trip)
+
+
+def _ids_findings(data: DataFile, seen: Scan, limits: dict[int, str]) -> Iterator[Diagnostic]:
+    """Ids that no vocabulary has, or that all are one."""
+    for beyond in seen.outside:
+        said = say.outside(
+            source=limits.get(beyond.limit, "int64"),
+            count=beyond.times,
+            limit=beyond.limit,
+            id=beyond.id,
+            offset=beyond.offset,
+            position=beyond.position,
+            sequence=beyond.sequence,
+        )
+        yield finding(said, data.bin)
+    largest = max(limits, default=0)
+    if data.dtype == "uint16" and largest > 65536:
+        yield told(say.unusual(what=say.the_ids_are_stored_in(largest=largest - 1)), data.idx, None)
+    if seen.complete and seen.tokens > 1 and seen.minimum == seen.maximum:
+        yield told(say.unusual(what=say.all_tokens_are(tokens=seen.tokens, minimum=seen.minimum)), data.bin, None)
 
 
 def _limits(plans: Sequence[Plan], asked: Asked) -> dict[int, str]:

@@ -96,19 +96,22 @@ def _elements(a: Tensor, b: Tensor, judge: Judge, blank: TensorResult, *, laid_o
     if not left.size:
         return blank._replace(why="empty")
     precision = coarser(blank.dtype_a, blank.dtype_b)
-    tolerance = None if precision in EXACT else judge.tolerance
-    best: TensorResult | None = None
-    for layout, laid in _layouts(left, right):
-        found = _measured(blank, left, laid, precision, tolerance, layout)
-        if best is None or (found.error or 0) < (best.error or 0):
-            best = found
-        if found.agrees:
-            break
-    assert best is not None
+    best = _best_layout(blank, left, right, precision, None if precision in EXACT else judge.tolerance)
     if not best.agrees and laid_out and judge.crossing and best.why in ("far", "element"):
         found = _measured(best, _sorted(left), _sorted(right), precision, judge.tolerance, "sorted")
         return found if found.agrees else best
     return best
+
+
+def _best_layout(blank: TensorResult, left: Any, right: Any, precision: str, tolerance: float | None) -> TensorResult:
+    """The first order of the axes in which both agree, else that of the smallest error."""
+    tried: list[TensorResult] = []
+    for layout, laid in _layouts(left, right):
+        found = _measured(blank, left, laid, precision, tolerance, layout)
+        if found.agrees:
+            return found
+        tried.append(found)
+    return min(tried, key=lambda found: found.error or 0)
 
 
 def _measured(

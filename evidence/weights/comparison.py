@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from ...mapper.weight_layout import OPEN
 from ...mapper.weights import WeightTable
 from .copies import disagreeing
-from .model import Amount, View, count
+from .model import VOCABULARY, Amount, View, count
 from .number_types import FLOATS, cast, largest_difference, not_finite, widened
-from .opening import VOCABULARY, inferred_layout, sides_of
+from .opening import inferred_layout, sides_of
 from .weight import BLOCK_BYTES, pieces, rows_of
 
 if TYPE_CHECKING:
@@ -192,12 +192,7 @@ def _single(model: Model, name: str, status: Status) -> Row:
 
 
 def _pair(name: str, a: Model, first: Weight, b: Model, second: Weight, how: _How) -> Row:
-    x, y = first, second
-    if name in VOCABULARY and first.shape[1:] == second.shape[1:]:
-        rows = min(first.shape[0], second.shape[0])
-        if how.vocabulary is not None and how.vocabulary <= rows:
-            # What one side has more of is padding.
-            x, y = rows_of(first, 0, rows), rows_of(second, 0, rows)
+    x, y = _without_padding(first, second, how.vocabulary) if name in VOCABULARY else (first, second)
     if x.shape != y.shape:
         return Row(name, "shape", _side(name, a, first, None), _side(name, b, second, None))
     count = max(1, BLOCK_BYTES // 4)
@@ -218,6 +213,15 @@ def _pair(name: str, a: Model, first: Weight, b: Model, second: Weight, how: _Ho
     relative = largest / scale if scale else 0.0
     status: Status = "equal" if largest == 0 or relative <= how.tolerance else "rounded" if rounded else "different"
     return Row(name, status, *sides, largest, relative)
+
+
+def _without_padding(first: Weight, second: Weight, vocabulary: int | None) -> tuple[Weight, Weight]:
+    """The rows that both have, where what one of them has more of is padding of a vocabulary."""
+    alike = bool(first.shape and second.shape) and first.shape[1:] == second.shape[1:]
+    rows = min(first.shape[0], second.shape[0]) if alike else 0
+    if vocabulary is None or vocabulary > rows:
+        return first, second
+    return rows_of(first, 0, rows), rows_of(second, 0, rows)
 
 
 def _side(name: str, model: Model, weight: Weight, found: Statistics | None) -> WeightSide:

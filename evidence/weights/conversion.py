@@ -17,9 +17,9 @@ from .megatron_form import Build, Ranks, ranks_of
 from .megatron_torch import rank_folder
 from .messages_compiled import say
 from .mindformers_files import MAP, as_mindformers
-from .model import View
+from .model import VOCABULARY, View
 from .number_types import CHOSEN
-from .opening import VOCABULARY, Sides, open_checkpoint, sides_of, written_model
+from .opening import Sides, open_checkpoint, sides_of, written_model
 from .pickle_writer import Global, Made
 from .places import SHARD, TRACKER
 from .problems import RefusedError, listed, problem, unreadable

@@ -95,25 +95,26 @@ class HuggingFaceFiles:
             weights[name] = weight
             written_as[name] = ", ".join(parts.names)
         beside: dict[Beside, Amount] = {}
-        unknown: list[str] = []
-        for name in self._tensors:
+        for name, tensor in self._tensors.items():
             what = beside_a_model(name)
             if what is not None:
-                count(beside, what, self._tensors[name].size)
-            elif name not in taken:
-                unknown.append(name)
-        return Model("huggingface", self.folder, weights, written_as, tuple(unknown), beside, tuple(copies))
+                count(beside, what, tensor.size)
+        unknown = tuple(name for name in self.raw() if name not in taken)
+        return Model("huggingface", self.folder, weights, written_as, unknown, beside, tuple(copies))
 
     def _joined(self, parts: Parts, layout: Layout, wanted: Shape | None) -> Weight:
         held = [self._tensors[name] for name in parts.names]
-        shape = parts.joined_shape([weight.shape for weight in held]) if all(one.shape for one in held) else ()
-        alike = len({one.dtype for one in held}) == 1 and len({one.shape[1:] for one in held}) == 1
-        fits = bool(shape) and alike and [one.shape for one in held] == list(parts.parted_shapes(shape, layout))
-        if not fits or (wanted is not None and shape != wanted):
-            shapes = [list(one.shape) for one in held]
-            said = list(shape) if wanted is None else list(wanted)
+        shapes = [one.shape for one in held]
+        shape = parts.joined_shape(shapes) if all(shapes) else ()
+        alike = len({(one.dtype, one.shape[1:]) for one in held}) == 1
+        fits = bool(shape) and alike and shapes == list(parts.parted_shapes(shape, layout))
+        said = shape if wanted is None else wanted
+        if not fits or shape != said:
             names = ", ".join(parts.names)
-            unreadable(say.shape(tensor=names, file=held[0].file, found=shapes, wanted=said, source=FILE), held[0].file)
+            found = [list(one) for one in shapes]
+            unreadable(
+                say.shape(tensor=names, file=held[0].file, found=found, wanted=list(said), source=FILE), held[0].file
+            )
         if parts.same:
             return held[0]
         if parts.relation == "stacked" and not parts.turned:

@@ -152,9 +152,8 @@ class MegatronDist:
             name: weight for name, (written, weight) in named.items() if written not in set(unknown)
         }
         for name, weight in weights.items():
-            wanted = None if view.wanted is None else view.wanted.get(name)
-            vocabulary = name in ("embedding.word_embeddings.weight", "output_layer.weight")
-            if wanted is not None and view.strict and weight.shape != wanted and not vocabulary:
+            wanted = view.refuses(name, weight.shape)
+            if wanted is not None:
                 unreadable(
                     say.shape(
                         tensor=name, file=weight.file, found=list(weight.shape), wanted=list(wanted), source=view.source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...mapper.weight_names import (
@@ -66,28 +67,29 @@ def ranks_of(
         unreadable(
             say.split(named=f"experts ({experts})", parts=ranks.expert, option="--expert-parallel"), _place(weights)
         )
-    for pipeline in range(ranks.pipeline):
-        stages = chunks[pipeline :: ranks.pipeline]
-        for expert in range(ranks.expert):
-            for tensor in range(ranks.tensor):
-                models: dict[str, dict[str, Weight]] = {}
-                for number, names in enumerate(stages):
-                    held = {
-                        _with_local_expert(local_name, local): shard(
-                            name,
-                            weights[name],
-                            tensor,
-                            ranks.tensor,
-                            gated=gated,
-                            whole_latent=build.whole_latent,
-                        )
-                        for local_name, name in names.items()
-                        if (at := expert_of(name)) is None or at // local == expert
-                    }
-                    models["model" if len(stages) == 1 else f"model{number}"] = _spelled(held, build)
-                # A chunk without any weights is not asked for; but a shard without a chunk is none.
-                filled = {key: held for key, held in models.items() if held} or dict(list(models.items())[:1])
-                yield Rank(tensor, pipeline, expert), filled
+
+    def held(names: Mapping[str, str], tensor: int, expert: int) -> dict[str, Weight]:
+        return {
+            _with_local_expert(local_name, local): shard(
+                name, weights[name], tensor, ranks.tensor, gated=gated, whole_latent=build.whole_latent
+            )
+            for local_name, name in names.items()
+            if (at := expert_of(name)) is None or at // local == expert
+        }
+
+    for rank in itertools.starmap(_rank, itertools.product(*map(range, (ranks.pipeline, ranks.expert, ranks.tensor)))):
+        stages = chunks[rank.pipeline :: ranks.pipeline]
+        models = {
+            "model" if len(stages) == 1 else f"model{number}": _spelled(held(names, rank.tensor, rank.expert), build)
+            for number, names in enumerate(stages)
+        }
+        # A chunk without any weights is not asked for; but a shard without a chunk is none.
+        filled = {key: model for key, model in models.items() if model} or dict(list(models.items())[:1])
+        yield rank, filled
+
+
+def _rank(pipeline: int, expert: int, tensor: int) -> Rank:
+    return Rank(tensor, pipeline, expert)
 
 
 def _with_local_expert(name: str, local: int) -> str:

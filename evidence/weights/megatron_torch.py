@@ -32,7 +32,7 @@ from .torch_file import TorchFile
 from .weight import Stored, changed, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ...mapper.weight_names import Beside
     from .weight import Shape, Weight
@@ -121,18 +121,14 @@ class MegatronTorch:
             size = sizes.get(key)
             if isinstance(size, int) and size > counts[at]:
                 counts[at] = size
-        for at in range(3):
-            missing = set(range(counts[at])) - {rank[at] for rank in self._files}
-            if missing:
-                rank = [0, 0, 0]
-                rank[at] = min(missing)
-                self._lacks(Rank(*rank), counts)
+        for at, size in enumerate(counts):
+            for missing in _missing(size, (rank[at] for rank in self._files)):
+                self._lacks(Rank(*(missing if other == at else 0 for other in range(3))), counts)
         for pipeline in range(counts[1]):
-            tensors = {rank.tensor for rank in self._files if rank.pipeline == pipeline}
-            experts = {rank.expert for rank in self._files if rank.pipeline == pipeline}
-            for tensor in set(range(counts[0])) - tensors:
+            stage = [rank for rank in self._files if rank.pipeline == pipeline]
+            for tensor in _missing(counts[0], (rank.tensor for rank in stage)):
                 self._lacks(Rank(tensor, pipeline, 0), counts)
-            for expert in set(range(counts[2])) - experts:
+            for expert in _missing(counts[2], (rank.expert for rank in stage)):
                 self._lacks(Rank(0, pipeline, expert), counts)
 
     def _lacks(self, rank: Rank, counts: list[int]) -> None:
@@ -167,15 +163,9 @@ class MegatronTorch:
         written: dict[str, str] = {}
         copies: list[Copy] = []
         for name, by_stage in held_by.items():
-            parts = [_in_order(by_stage[stage]) for stage in sorted(by_stage)]
-            found = [merged(name, shards, view) for shards in parts]
-            for first, *others in parts:
-                if others and is_replicated(name, first, view):
-                    copies.extend(Copy(name, first, other) for other in others)
-            weights[name] = found[0]
+            weights[name], again = _whole(name, by_stage, view)
             written[name] = next(iter(next(iter(by_stage.values())).values())).written
-            copies.extend(Copy(name, found[0], other) for other in found[1:])
-            copies.extend(copy for ranks in by_stage.values() for copy in _copies(name, ranks))
+            copies.extend(again)
         tied = weights.get("output_layer.weight")
         if tied is not None and view.wanted is not None and "output_layer.weight" not in view.wanted:
             copies.append(Copy("output_layer.weight", weights["embedding.word_embeddings.weight"], tied))
@@ -253,6 +243,25 @@ def _in_order(pieces: Mapping[Rank, _Piece]) -> list[Weight]:
     """One shard for each tensor rank; copies that expert-parallel ranks hold are the same."""
     by_tensor = {rank.tensor: pieces[rank].weight for rank in sorted(pieces, reverse=True)}
     return [by_tensor[tensor] for tensor in sorted(by_tensor)]
+
+
+def _missing(size: int, there: Iterable[int]) -> list[int]:
+    return sorted(set(range(size)).difference(there))
+
+
+def _whole(
+    name: str, by_stage: Mapping[tuple[int, int], Mapping[Rank, _Piece]], view: View
+) -> tuple[Weight, list[Copy]]:
+    """A weight out of what the ranks of each stage hold of it, and what of that is there more than once."""
+    parts = [_in_order(by_stage[stage]) for stage in sorted(by_stage)]
+    found = [merged(name, shards, view) for shards in parts]
+    copies: list[Copy] = []
+    for first, *others in parts:
+        if others and is_replicated(name, first, view):
+            copies.extend(Copy(name, first, other) for other in others)
+    copies.extend(Copy(name, found[0], other) for other in found[1:])
+    copies.extend(copy for ranks in by_stage.values() for copy in _copies(name, ranks))
+    return found[0], copies
 
 
 def _copies(name: str, pieces: Mapping[Rank, _Piece]) -> Iterator[Copy]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...mapper.weight_names import split_of
 from .messages_compiled import say
+from .model import VOCABULARY
 from .problems import unreadable
 from .weight import Shape, Weight, columns_of, joined, rows_of
 
@@ -21,31 +22,30 @@ def merged(name: str, parts: Sequence[Weight], view: View) -> Weight:
     Of a weight that all of them hold whole the first one stands for all; `copies` compares them.
     """
     first = parts[0]
-    wanted = None if view.wanted is None else view.wanted.get(name)
     for other in parts[1:]:
         if len(other.shape) != len(first.shape) or other.dtype != first.dtype:
             _wrong(name, other, f"{first.dtype} {list(first.shape)}", first.file)
-    split = split_of(name)
-    is_vocabulary = name in ("embedding.word_embeddings.weight", "output_layer.weight")
-    if len(parts) == 1:
-        found = first
-    elif is_replicated(name, first, view):
+    found = first if len(parts) == 1 else _together(name, parts, view)
+    wanted = view.refuses(name, found.shape)
+    if wanted is not None:
+        _wrong(name, first, str(list(wanted)), view.source, list(found.shape))
+    return found
+
+
+def _together(name: str, parts: Sequence[Weight], view: View) -> Weight:
+    first = parts[0]
+    if is_replicated(name, first, view):
         for part in parts[1:]:
             if part.shape != first.shape:
                 _wrong(name, part, str(list(first.shape)), first.file)
-        found = first
-    elif split == "columns":
-        found = joined(parts, 1)
-    elif split == "gated" and view.layout.gated:
+        return first
+    split = split_of(name)
+    if split == "gated" and view.layout.gated:
         halves = [part.shape[0] // 2 for part in parts]
         gates = [rows_of(part, 0, half) for part, half in zip(parts, halves, strict=True)]
         ups = [rows_of(part, half, 2 * half) for part, half in zip(parts, halves, strict=True)]
-        found = joined([*gates, *ups], 0)
-    else:
-        found = joined(parts, 0)
-    if wanted is not None and view.strict and not is_vocabulary and found.shape != wanted:
-        _wrong(name, first, str(list(wanted)), view.source, list(found.shape))
-    return found
+        return joined([*gates, *ups], 0)
+    return joined(parts, 1 if split == "columns" else 0)
 
 
 def is_replicated(name: str, part: Weight, view: View) -> bool:
@@ -53,7 +53,7 @@ def is_replicated(name: str, part: Weight, view: View) -> bool:
     split = split_of(name)
     if split is None or (split == "columns" and len(part.shape) == 1):
         return True
-    if name in ("embedding.word_embeddings.weight", "output_layer.weight") or view.wanted is None:
+    if name in VOCABULARY or view.wanted is None:
         return False
     # Latent projections, and experts whose own tensor parallelism is 1.
     return part.shape == view.wanted.get(name)

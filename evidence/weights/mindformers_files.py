@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 from sys import intern
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from ...mapper.weight_names import beside_the_weights, canonical
 from ...mapper.weights import WeightTable
@@ -129,33 +129,19 @@ def _parts(
     try:
         cuts = table.cuts(pairing, weight.shape[0], sizes)
     except (ValueError, IndexError) as error:
-        unreadable(
-            say.shape(
-                tensor=pairing.mindformers,
-                file=weight.file,
-                found=list(weight.shape),
-                wanted=str(error),
-                source=view.source or "the weight table",
-            ),
-            weight.file,
-        )
+        _wrong_shape(pairing, weight, str(error), view.source or "the weight table")
     for name, (start, stop) in zip(pairing.megatron, cuts, strict=True):
         share = rows_of(weight, start, stop)
         shape = table.undone_shape(pairing, share.shape)
-        wanted = None if view.wanted is None else view.wanted.get(name)
-        vocabulary = name in ("embedding.word_embeddings.weight", "output_layer.weight")
-        if wanted is not None and view.strict and shape != wanted and not vocabulary:
-            unreadable(
-                say.shape(
-                    tensor=pairing.mindformers,
-                    file=weight.file,
-                    found=list(weight.shape),
-                    wanted=f"{name} {list(wanted)}",
-                    source=view.source,
-                ),
-                weight.file,
-            )
+        wanted = view.refuses(name, shape)
+        if wanted is not None:
+            _wrong_shape(pairing, weight, f"{name} {list(wanted)}", view.source)
         yield name, _undone(table, pairing, share, shape)
+
+
+def _wrong_shape(pairing: Pairing, weight: Weight, wanted: str, source: str) -> NoReturn:
+    found, tensor = list(weight.shape), pairing.mindformers
+    unreadable(say.shape(tensor=tensor, file=weight.file, found=found, wanted=wanted, source=source), weight.file)
 
 
 def _undone(table: WeightTable, pairing: Pairing, share: Weight, shape: Shape) -> Weight:
@@ -166,10 +152,21 @@ def _undone(table: WeightTable, pairing: Pairing, share: Weight, shape: Shape) -
 
 def whole_parameters(folder: str, names: list[str]) -> Iterator[tuple[str, Weight]]:
     """The parameters of files that each hold some of them whole."""
-    table: dict[str, str] = {}
     index = next((name for name in (MAP, *names) if name in names and (name == MAP or name.endswith(_INDEX))), None)
-    if index is not None:
-        table = _listed_files(os.path.join(folder, index))
+    table = {} if index is None else _listed_files(os.path.join(folder, index))
+    seen: dict[str, str] = {}
+    for file, header in _headers(folder, index, table, names).items():
+        for name, weight in header.items():
+            if name in seen:
+                garbled(os.path.join(folder, file), say.stands_in_too_a_folder(name=name, seen=seen[name]))
+            seen[name] = file
+            yield name, weight
+
+
+def _headers(
+    folder: str, index: str | None, table: Mapping[str, str], names: list[str]
+) -> Mapping[str, Mapping[str, Stored]]:
+    """What each file of a folder holds; every one that its index names is there and holds what the index says."""
     files = sorted(set(table.values())) or [name for name in names if name.endswith(".safetensors")]
     headers: dict[str, dict[str, Stored]] = {}
     for file in files:
@@ -183,13 +180,7 @@ def whole_parameters(folder: str, names: list[str]) -> Iterator[tuple[str, Weigh
             unreadable(
                 say.missing_shard(file=f"{name} in {os.path.join(folder, file)}", needed=f"{index}: {name}"), folder
             )
-    seen: dict[str, str] = {}
-    for file, header in headers.items():
-        for name, weight in header.items():
-            if name in seen:
-                garbled(os.path.join(folder, file), say.stands_in_too_a_folder(name=name, seen=seen[name]))
-            seen[name] = file
-            yield name, weight
+    return headers
 
 
 def _sliced(folder: str, path: str, copies: list[Copy]) -> Iterator[tuple[str, Weight]]:

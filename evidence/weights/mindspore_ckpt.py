@@ -92,7 +92,7 @@ def _weight(path: str, tag: str, values: list[_Value]) -> Weight:
     width = STORED[dtype][1]
     held = sum(value.size for value in values)
     shape = () if first.dims == (0,) and held == width else first.dims
-    if len(shape) > _MOST_AXES or not all(0 <= size < _LARGEST for size in shape) or prod(shape) * width != held:
+    if not _takes(shape, width, held):
         garbled(path, say.of_does_not_take_bytes(tag=tag, dtype=dtype, shape=str(list(shape))[:80], held=held))
     places = [Place(path, value.offset, value.size) for value in values]
     if len(places) == 1:
@@ -101,6 +101,11 @@ def _weight(path: str, tag: str, values: list[_Value]) -> Weight:
         garbled(path, say.is_cut_within_a_number(tag=tag))
     parts = [Stored(tag, dtype, (place.size // width,), place) for place in places]
     return _reshaped(joined(parts, 0), shape)
+
+
+def _takes(shape: Shape, width: int, held: int) -> bool:
+    """Whether numbers of a width and a shape are so many bytes."""
+    return len(shape) <= _MOST_AXES and all(0 <= size < _LARGEST for size in shape) and prod(shape) * width == held
 
 
 def _reshaped(flat: Weight, shape: Shape) -> Weight:
@@ -128,9 +133,7 @@ def _values(fields: _Fields, end: int) -> Iterator[_Value]:
 
 
 def _value(fields: _Fields, at: int, end: int) -> _Value:
-    tag = kind = ""
-    dims: list[int] = []
-    offset = size = None
+    tag = ""
     tensor: tuple[int, int] | None = None
     while at < end:
         number, start, at = fields.next(at, end)
@@ -142,7 +145,17 @@ def _value(fields: _Fields, at: int, end: int) -> _Value:
             tensor = start, at
     if tensor is None:
         raise _DamagedError("a parameter without tensor")
-    at, end = tensor
+    kind, dims, content = _tensor(fields, *tensor)
+    if content is None or not tag:
+        raise _DamagedError("a tensor without name or content")
+    return _Value(tag, kind, dims, *content)
+
+
+def _tensor(fields: _Fields, at: int, end: int) -> tuple[str, Shape, tuple[int, int] | None]:
+    """The type of a tensor, its shape, and where its content lies and how long it is."""
+    kind = ""
+    dims: list[int] = []
+    content: tuple[int, int] | None = None
     while at < end:
         before = at
         number, start, at = fields.next(at, end)
@@ -155,14 +168,12 @@ def _value(fields: _Fields, at: int, end: int) -> _Value:
         elif number == 2 and start is not None:
             kind = fields.text(start, at)
         elif number == 3 and start is not None:
-            offset, size = start, at - start
+            content = start, at - start
         else:
             raise _DamagedError(f"byte {before}")
         if len(dims) > _MOST_AXES:
             raise _DamagedError("a tensor of too many axes")
-    if offset is None or size is None or not tag:
-        raise _DamagedError("a tensor without name or content")
-    return _Value(tag, kind, tuple(dims), offset, size)
+    return kind, tuple(dims), content
 
 
 def _signed(value: int) -> int:

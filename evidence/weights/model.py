@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from .weight import Shape, Weight
 
 
+VOCABULARY = ("embedding.word_embeddings.weight", "output_layer.weight")
+"""The weights with a row for each token, of which a checkpoint may have more than the vocabulary."""
+
+
 class View(NamedTuple):
     """What the reader must know of the model to put its pieces together."""
 
@@ -24,6 +28,11 @@ class View(NamedTuple):
     """Where that comes from."""
     strict: bool = True
     """A weight of another shape stops the reading; a check wants to show it instead."""
+
+    def refuses(self, name: str, shape: Shape) -> Shape | None:
+        """The shape that a weight must have, where it has another and that stops the reading."""
+        wanted = None if self.wanted is None or not self.strict or name in VOCABULARY else self.wanted.get(name)
+        return None if wanted == shape else wanted
 
 
 class Copy(NamedTuple):

@@ -17,6 +17,7 @@ from .megatron_dist import MegatronDist
 from .megatron_torch import MegatronTorch
 from .messages_compiled import say
 from .mindformers_files import MindFormersFiles
+from .model import VOCABULARY
 from .places import Found, checkpoint_or_stop
 from .problems import unreadable
 
@@ -39,10 +40,6 @@ def open_checkpoint(path: str | Found) -> Checkpoint:
         unreadable(say.needs_numpy(install=install_command("evidence")), str(path))
     found = checkpoint_or_stop(path) if isinstance(path, str) else path
     return HuggingFaceFiles(found) if found.framework == "huggingface" else _FORMS[found.form](found)
-
-
-VOCABULARY = ("embedding.word_embeddings.weight", "output_layer.weight")
-"""The weights with a row for each token."""
 
 
 class Side(NamedTuple):

@@ -35,16 +35,19 @@ class Found(NamedTuple):
 def checkpoint_at(path: str) -> Found | None:
     """The checkpoint that a path names; None where it names something else, such as a configuration."""
     if os.path.isfile(path):
-        if path.endswith(".safetensors"):
-            return Found(_writer_of(path), "safetensors", path)
-        if path.endswith(".pt"):
-            return Found("megatron", "torch", path)
-        if path.endswith(".ckpt"):
-            return Found("mindformers", "ckpt", path)
-        return None
-    if not os.path.isdir(path):
-        return None
-    folder = _latest(path)
+        return _file(path)
+    return _folder(_latest(path)) if os.path.isdir(path) else None
+
+
+def _file(path: str) -> Found | None:
+    if path.endswith(".safetensors"):
+        return Found(_writer_of(path), "safetensors", path)
+    if path.endswith(".pt"):
+        return Found("megatron", "torch", path)
+    return Found("mindformers", "ckpt", path) if path.endswith(".ckpt") else None
+
+
+def _folder(folder: str) -> Found | None:
     names = set(os.listdir(folder))
     if ".metadata" in names or any(name.endswith(".distcp") for name in names):
         return Found("megatron", "torch_dist", folder)

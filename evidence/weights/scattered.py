@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -81,9 +82,7 @@ class Scattered(Weight):
             if not all(number.__class__ is int and number >= 0 for number in numbers):
                 garbled(folder, say.has_impossible_sizes(name=self.name, numbers=list(numbers)))
         for chunk in self.chunks:
-            ends = [start + size for start, size in zip(chunk.offsets, chunk.shape, strict=False)]
-            axes = {len(self.shape), len(chunk.shape), len(chunk.offsets)}
-            if len(axes) > 1 or any(end > size for end, size in zip(ends, self.shape, strict=True)):
+            if not self._contains(chunk):
                 place = f"{list(chunk.shape)} at {list(chunk.offsets)}"
                 garbled(folder, say.a_piece_of_lies_outside(place=place, name=self.name, shape=list(self.shape)))
         # A piece that is listed twice would hide one that is missing, and so would two that overlap.
@@ -96,6 +95,12 @@ class Scattered(Weight):
                 say.missing_shard(file=f"{folder}: {self.count - held} of {self.count} numbers", needed=self.name),
                 folder,
             )
+
+    def _contains(self, chunk: Chunk) -> bool:
+        if not len(self.shape) == len(chunk.shape) == len(chunk.offsets):
+            return False
+        ends = map(operator.add, chunk.offsets, chunk.shape)
+        return all(map(operator.le, ends, self.shape))
 
     @property
     def portioned(self) -> bool:

@@ -141,15 +141,12 @@ def _laid_out(cut: Cut, layers: int, further: bool, place: str) -> tuple[list[in
     text = "".join(chunks)
     if len(chunks) % cut.pipeline or len(chunks) > _MOST_CHUNKS:
         _refuse(place, say.a_layout_of_stages_does(count=len(chunks), pipeline=cut.pipeline))
-    if (
-        text.count("t") != layers
-        or text.count("E") != 1
-        or text.count("L") != 1
-        or not (text[0] == "E" and text[-1] == "L")
-    ):
+    ends = text.count("E") == text.count("L") == 1 and text[0] == "E" and text[-1] == "L"
+    if text.count("t") != layers or not ends:
         _refuse(place, say.a_layout_of_layers_for(value=text.count("t"), layers=layers))
     predicting = [at for at, chunk in enumerate(chunks) if "m" in chunk]
-    if bool(predicting) != further or len(predicting) > 1 or "t" in text[text.find("m") :] * bool(predicting):
+    behind_all = "t" not in text.partition("m")[2]
+    if len(predicting) != int(further) or not behind_all:
         _refuse(place, say.multi_token_prediction_belongs_into())
     return [chunk.count("t") for chunk in chunks], predicting[0] if predicting else None
 
