@@ -250,11 +250,11 @@ def _position(diagnostic: Diagnostic) -> tuple[str, bool, int, int, str]:
 
 _FORK = frozenset(("MAP002", "MAP042"))
 """Arguments that no version knows and that are no slip: the program is a fork's, or stops at them."""
-_BY_THE_BASE = frozenset(("MAP006", "MAP030", "MAP035", "MAP108", "MAP126", "NET032", "PAR007", "PAR011"))
-"""What Megatron-LM itself refuses; a fork that has flags of its own may take it."""
+_PARSED = frozenset(("MAP003", "MAP004", "MAP005", "MAP006", "MAP007", "MAP030"))
+"""What the facts of a version answer for, and those of a fork that accmap knows."""
 
-_PARSED = frozenset(("MAP006", "MAP030"))
-"""Of those what the facts of a fork that accmap knows answer for."""
+_BY_THE_BASE = _PARSED.union(("MAP035", "MAP108", "MAP126", "NET032", "PAR007", "PAR011"))
+"""What Megatron-LM itself refuses; a fork that has flags of its own may take it."""
 
 
 def _answers(fork: Dialect, found: Sequence[Diagnostic]) -> bool:

@@ -62,7 +62,7 @@ def megatron_config(
     settings = _replaceable(settings, fork, parsed.overridable)
     origin = _origin(options, chosen)
     said = summed_up(parsed, known, file, certain=origin != "assumed", own=_is_unnamed(launch))
-    refused = _depending(validated.problems, launch, unresolved)
+    refused = _depending(validated.problems, launch, unresolved, problems)
     return Config(
         file,
         "megatron",
@@ -206,23 +206,40 @@ def _said(
 
 
 def _depending(
-    problems: tuple[Diagnostic, ...], launch: Launch | None, unresolved: tuple[Unresolved, ...]
+    problems: tuple[Diagnostic, ...],
+    launch: Launch | None,
+    unresolved: tuple[Unresolved, ...],
+    of_the_file: tuple[Diagnostic, ...],
 ) -> tuple[Diagnostic, ...]:
     """What is refused for an argument that is nowhere is in doubt where a word may hold any: `$EXTRA`, `$@`, `$(...)`.
 
-    The environment holds no arrays: `${EXTRA[@]}` of an array that the file does not fill is nothing, in any shell.
+    The environment holds no arrays: `${EXTRA[@]}` is nothing where neither the file nor one that it reads fills it.
     """
     if launch is not None and launch.not_given is not None:
         return _without_arguments(problems, launch, launch.not_given)
-    if launch is None or not any(
-        one.may_split and "[@]" not in one.text and "[*]" not in one.text for one in unresolved
-    ):
+    open_words = [one for one in unresolved if one.may_split]
+    if launch is None or not open_words or (problems and _are_no_arrays(open_words, of_the_file)):
         return problems
     return tuple(
         problem._replace(kind=problem.kind._replace(severity="warning"))
         if problem.kind.severity == "error" and problem.span == launch.span and not problem.related
         else problem
         for problem in problems
+    )
+
+
+def _are_no_arrays(words: Sequence[Unresolved], of_the_file: tuple[Diagnostic, ...]) -> bool:
+    """Whether words are arrays that nothing fills; a file that could not be read may fill any."""
+    from ..shell.messages_compiled import say
+    from ..shell.script import UNREAD
+
+    if any(one.kind.name in UNREAD for one in of_the_file):
+        return False
+    ends = ("[@]}", "[*]}")
+    names = [one.text.strip('"').removeprefix("${") for one in words]
+    return all(
+        name.endswith(ends) and one.reason == say.not_set(name=name[: -len(ends[0])])
+        for name, one in zip(names, words, strict=True)
     )
 
 

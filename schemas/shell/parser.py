@@ -1160,8 +1160,16 @@ class Parser:
             place = self.code.place(max(self.size - 1, 0), self.size)
             raise ShellSyntaxError(say.unfinished(found=say.a_command()), place)
         token = found or self._token(at)
-        said = say.unexpected(found=say.end_of_line() if token == "\n" else token)
+        sign = say.end_of_line() if token == "\n" else token
+        placeholder = self._placeholder(at)
+        said = say.unexpected_behind(found=sign, placeholder=placeholder) if placeholder else say.unexpected(found=sign)
         raise ShellSyntaxError(said, self.code.place(at, at + len(token)))
+
+    def _placeholder(self, at: int) -> str:
+        """`<fill this in>` whose second sign lacks a file name at a place."""
+        before = self.text[self.text.rfind("\n", 0, at) + 1 : at].rstrip(" \t")
+        begins = before.rfind("<") if before.endswith(">") else -1
+        return before[begins:][:_SHOWN] if begins >= 0 else ""
 
     def _token(self, at: int) -> str:
         """What bash names where it stops: a word, or a sign that ends one."""

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from .left import Left
 
 
-_UNREAD = ("source-not-read", "source-not-known", "written-by-the-script")
+UNREAD = ("source-not-read", "source-not-known", "written-by-the-script")
+"""What is said of a file that takes part in a script and was not read."""
 _OPENINGS = ("export ", "source ", ". ", "if [", "cd ", "set -", "for ", "function ", "bash ", "sh ")
 
 
@@ -214,7 +215,7 @@ def _telling(shell: Shell) -> Diagnostic | None:
     """The problem that may be why no launch was found: a script that was not read may be the one that starts it."""
     problems = shell.problems
     telling = [problem for problem in problems if problem.kind.name == "endless-loop"]
-    telling += [problem for problem in problems if problem.kind.name in _UNREAD]
+    telling += [problem for problem in problems if problem.kind.name in UNREAD]
     if not telling and shell.ended is None and not shell.questions.met:
         telling = problems
     return telling[0] if telling else None

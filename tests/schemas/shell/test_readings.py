@@ -41,6 +41,7 @@ def test_reading(case: dict) -> None:
         with pytest.raises(UnreadableError) as refused:
             reading(case["script"], **given)
         assert refused.value.diagnostic.kind.code == case["error"]
+        assert case.get("says", "") in refused.value.diagnostic.message("en")
         assert refused.value.diagnostic.message("en")
         assert refused.value.diagnostic.message("zh")
         assert case.get("says", "") in str(refused.value)
