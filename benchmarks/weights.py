@@ -1,10 +1,12 @@
 """Prints how fast `accmap weights convert` is against a plain copy of the same bytes, in both directions.
 
-    python benchmarks/weights.py [--layers 12] [--runs 3] [--accmap PROGRAM] [--folder DIR]
+    python benchmarks/weights.py [--layers 12] [--runs 5] [--accmap PROGRAM] [--folder DIR]
 
 A dense model of bfloat16 numbers (1.7 GB with 12 layers) is made in a temporary directory: the pair is
-examples/qwen3_dense with larger sizes. A conversion and a copy (`cp` and then `fsync`, as a conversion brings its files
-to the disk too) take turns; the figure is the median of their ratios, since a disk's speed changes by the minute.
+examples/qwen3_dense with larger sizes. A plain copy is `cp` and then `fsync`, since a conversion brings its files to
+the disk, too. The two take turns, and the figure is the median of their ratios: a disk's speed changes by the minute. A
+conversion asks more of the processors than a copy (its sums most of all) and does that while the disk writes, so that
+the figure means little where others have the processors: the last column says how many of them others had.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import struct
 import subprocess
@@ -103,11 +106,43 @@ def converted(accmap: str, source: Path, target: Path, config: list[str]) -> flo
     return time.perf_counter() - began
 
 
+class Load:
+    """What of the processors this benchmark and everybody else have had since it was made."""
+
+    def __init__(self) -> None:
+        self._at = time.perf_counter()
+        self._busy, self._own = _busy_seconds(), _own_seconds()
+
+    def others(self) -> float:
+        """How many processors others had; what the system did for nobody's own sake is among it."""
+        busy, own = _busy_seconds() - self._busy, sum(_own_seconds()) - sum(self._own)
+        return max(0.0, busy - own) / (time.perf_counter() - self._at)
+
+    def own(self) -> tuple[float, float]:
+        """The seconds of processor that this process had, for copies, and its children, for conversions."""
+        copies, conversions = _own_seconds()
+        return copies - self._own[0], conversions - self._own[1]
+
+
+def _own_seconds() -> tuple[float, float]:
+    found = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return found[0].ru_utime + found[0].ru_stime, found[1].ru_utime + found[1].ru_stime
+
+
+def _busy_seconds() -> float:
+    """What all processors have done since the machine began; 0 where no system tells."""
+    try:
+        told = [int(word) for word in Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()[1:]]
+    except OSError:
+        return 0.0
+    return (sum(told[:8]) - told[3] - told[4]) / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> int:
     """Measure and print; 1 where a gigabyte or more misses the goal. Less is a smoke, whose time is start-up."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--accmap", default=str(Path(sys.executable).with_name("accmap")))
     parser.add_argument("--folder", help="where the temporary directory is made, such as /dev/shm")
     given = parser.parse_args()
@@ -123,6 +158,7 @@ def main() -> int:
             size = sum(path.stat().st_size for path in (home / source).rglob("*") if path.is_file())
             ours: list[float] = []
             theirs: list[float] = []
+            load = Load()
             for _ in range(given.runs):
                 ours.append(converted(given.accmap, home / source, home / "converted", config))
                 shutil.rmtree(home / "converted")
@@ -132,9 +168,12 @@ def main() -> int:
                 os.sync()
             share = median(copy / conversion for copy, conversion in zip(theirs, ours, strict=True))
             missed |= share < GOAL and size >= 1e9
+            copying, converting = (seconds / given.runs for seconds in load.own())
             print(
                 f"{f'{size / 1e9:.2f} GB, {source} to {target}':44}{size / 1e6 / median(ours):8.0f} MB/s, "
-                f"{share:.0%} of a copy's {size / 1e6 / median(theirs):.0f}    >= {GOAL:.0%}"
+                f"{share:.0%} of a copy's {size / 1e6 / median(theirs):.0f}    >= {GOAL:.0%}    "
+                f"{converting:.1f} s of processor, a copy {copying:.1f}; "
+                f"others had {load.others():.1f} of {os.cpu_count()}"
             )
     return int(missed)
 

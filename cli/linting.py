@@ -48,8 +48,8 @@ class Report(NamedTuple):
     """Whether it shows findings alone."""
     versions: tuple[tuple[str, Basis], ...] = ()
     """Every file that was read, and the version whose facts were used for it."""
-    written: tuple[Outgoing | None, ...] = ()
-    """Each finding as JSON, where the process that found it has written it already."""
+    written: tuple[Outgoing, ...] = ()
+    """Each finding as JSON without its cause, where the process that found it has written it already."""
 
     def counts(self) -> dict[str, int]:
         """How many findings of each severity; what follows from another one is not another one."""

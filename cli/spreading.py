@@ -73,10 +73,12 @@ def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ..
         if partner is None:
             rest.append(name)
             continue
+        taken.add(absolute[name])
         group = (name,)
         if os.path.exists(partner):
-            group = (name, given.get(os.path.abspath(partner)) or os.path.relpath(partner))
-        taken.update(os.path.abspath(entry) for entry in group)
+            place = os.path.abspath(partner)
+            taken.add(place)
+            group = (name, given.get(place) or os.path.relpath(partner))
         groups.append(group)
     if Gathering(rest, settings, Reader(encoding=settings.options.encoding)).is_one_pair(rest):
         return [*groups, tuple(rest)]

@@ -6,6 +6,8 @@ value back as Megatron-LM's.
 
 from __future__ import annotations
 
+from ..mapper.families import family_of
+from ..mapper.recipe.reading import side_of
 from ..mappings.keys_compiled import MODEL_TYPE, RUN_LENGTH
 from ..mappings.tables import rows_of
 from ..schemas.light_typing import TYPE_CHECKING
@@ -27,9 +29,6 @@ if TYPE_CHECKING:
 
 def agreement(name: FieldName, left: Side, right: Side) -> Repair | None:
     """The repair that gives `right` the value of a recipe field that `left` has; None where it cannot be written."""
-    from ..mapper.families import family_of
-    from ..mapper.recipe.reading import side_of
-
     if right.config.dialect == "legacy" or not _decided(name, left):
         return None
     dialect = side_of(right.config)

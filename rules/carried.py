@@ -6,10 +6,13 @@ said here: a field that both have is compared.
 
 from __future__ import annotations
 
+from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.keys_compiled import RUN_MODE
+from ..mappings.tables import rows_of
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.light_typing import TYPE_CHECKING, cast
 from .naming import shown
+from .registry import compared
 from .rule import Found, at_key, at_span
 
 if TYPE_CHECKING:
@@ -129,9 +132,6 @@ def _is_sure(side: Side, row: ReportRow) -> bool:
 
 def _suspicious(side: Side, other: Side, profile: str) -> bool:
     """Whether anything is written that the other side has no field for: most pairs have nothing, and cost nothing."""
-    from ..mapper.recipe.vocabulary import vocabulary
-    from .registry import compared
-
     known = vocabulary()
     if any(entry.impact == "numerics" for entry in side.recipe.unmapped):
         return True
@@ -151,8 +151,6 @@ def _suspicious(side: Side, other: Side, profile: str) -> bool:
 
 def _may_be_lost(name: str) -> bool:
     """Whether the tables let a field change numbers when the other framework has no place for it."""
-    from ..mappings.tables import rows_of
-
     return any(row.impact in (None, "numerics") and row.loss != "one-way" for row in rows_of(name))
 
 

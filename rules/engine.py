@@ -13,6 +13,8 @@ from ..schemas.purpose import SAID_FIRST, trains_gpt
 from .comparison import DIFFERENCES, differences
 from .defects import advisories
 from .places import places_of
+from .registry import compared, functions, rule
+from .repairs import fix_of, mended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -109,8 +111,6 @@ class _Run:
 
     def problems(self, side: Side) -> None:
         """What the reader of the file already had to say."""
-        from .repairs import mended
-
         for problem in side.config.problems:
             if self.selection.heard(problem.kind.code):
                 kind = problem.kind
@@ -126,8 +126,6 @@ class _Run:
 
     def _differences(self) -> Iterator[tuple[str, Found]]:
         """The differences, kept for the rules that ask which fields are not the same."""
-        from .registry import compared
-
         found: list[tuple[str, Found]] = []
         for one in differences(self.subject, compared(self.subject.profile)):
             found.append(one)
@@ -140,8 +138,6 @@ class _Run:
 
     def _named(self, what: str, found: Iterable[tuple[str, Found]]) -> None:
         """Findings that come with their codes."""
-        from .registry import rule
-
         try:
             for code, one in found:
                 if self.selection.heard(code):
@@ -151,8 +147,6 @@ class _Run:
 
     def functions(self, more: Sequence[Rule]) -> None:
         """Rules that are functions."""
-        from .registry import functions
-
         frameworks = frozenset(side.framework for side in self.subject.sides)
         for entry in (*functions(frameworks, self.subject.profile), *more):
             if not self.selection.heard(entry.code) or self.subject.profile not in entry.profiles:
@@ -204,8 +198,6 @@ class _Run:
     def _fix(self, repair: Repair | None) -> Fix | None:
         if repair is None:
             return None
-        from .repairs import fix_of
-
         sides = {side.framework: side for side in self.subject.sides}
         return fix_of(repair, sides)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ..mapper.families import family_of
+from ..mapper.recipe.reading import side_of
 from ..mappings.keys_compiled import LINEAR_BIAS, MODEL_TYPE
-from ..mappings.tables import within
+from ..mappings.tables import rows_of, within
 from ..schemas.light_typing import TYPE_CHECKING
 from .catalog_compiled import KEYS
 from .comparators import equal
@@ -95,9 +97,6 @@ def never_read(subject: Subject) -> Iterator[Found]:
 
 def decided_by_class(subject: Subject) -> Iterator[Found]:
     """A key that says one thing where the model class always does another."""
-    from ..mapper.families import family_of
-    from ..mapper.recipe.reading import side_of
-
     side = subject.mindformers
     if side is None or side.config.dialect == "legacy":
         return
@@ -115,8 +114,6 @@ def decided_by_class(subject: Subject) -> Iterator[Found]:
 
 def _alone(name: FieldName, dialect: SideName, version: str) -> Iterator[str]:
     """The keys that say a field as it is, each by itself."""
-    from ..mappings.tables import rows_of
-
     for row in rows_of(name):
         wanted = row.side(dialect, version)
         if wanted is not None and wanted.lens == "same" and len(wanted.keys) == 1:

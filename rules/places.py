@@ -331,11 +331,11 @@ def _meant(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
 
 
 def _misspelt(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
-    from ..schemas.megatron.forks import catalog
-    from ..schemas.megatron.suggestions import meant
-
     for setting in side.config.settings.values():
         if setting.acceptance == "unknown" and setting.flag is not None:
+            from ..schemas.megatron.forks import catalog
+            from ..schemas.megatron.suggestions import meant
+
             dest = meant(setting.flag, catalog(side.config.framework_version, side.config.dialect))
             if dest is not None:
                 yield ("", dest), setting

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...schemas.border.outgoing import json_text, json_with
+from ...schemas.answers_compiled import diagnostic_json
+from ...schemas.border.outgoing import json_text, json_with, json_with_number
 from ...schemas.diagnostic import causes_of
 from ...schemas.light_typing import TYPE_CHECKING
 
@@ -25,24 +26,20 @@ def write(report: Report, language: Language) -> Outgoing:
         "configuration": report.settings[1],
         "versions": [{"file": file, **basis.to_json(language)} for file, basis in report.versions],
     }
-    written = report.written or (None,) * len(causes)
+    written = report.written or _each(report, language)
     entries = [
-        text or json_text(entry.to_json(language, cause))
-        for entry, cause, text in zip(report.diagnostics, causes, written, strict=True)
+        text if cause is None else json_with_number(text, "because_of", cause)
+        for text, cause in zip(written, causes, strict=True)
     ]
     return json_with("diagnostics", entries, {"summary": summary})
 
 
 def written_ahead(report: Report, language: Language) -> Report:
-    """The report of one pair with its findings written, but for those that follow from another: its place is open.
+    """The report of one pair with its findings written; of each only what tells it from others goes along."""
+    written = _each(report, language)
+    told = tuple([entry._replace(related=(), fields=(), fix=None) for entry in report.diagnostics])
+    return report._replace(diagnostics=told, written=written)
 
-    Of what is written only what tells it from others goes along.
-    """
-    written = [
-        None if entry.because is not None else json_text(entry.to_json(language)) for entry in report.diagnostics
-    ]
-    told = [
-        entry if text is None else entry._replace(related=(), fields=(), fix=None)
-        for entry, text in zip(report.diagnostics, written, strict=True)
-    ]
-    return report._replace(diagnostics=tuple(told), written=tuple(written))
+
+def _each(report: Report, language: Language) -> tuple[Outgoing, ...]:
+    return tuple([json_text(diagnostic_json(entry, language)) for entry in report.diagnostics])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 from sys import intern
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -26,10 +27,10 @@ from .model import Amount, Copy, Model, View, count
 from .problems import denied, garbled, said_twice, unreadable
 from .safetensors_file import read_header
 from .scattered import Chunk, Scattered
-from .weight import Computed, changed, rows_of
+from .weight import changed, joined, rearranged, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ...mapper.weight_names import Beside
     from ...mapper.weights import Pairing
@@ -136,7 +137,7 @@ def _parts(
         wanted = view.refuses(name, shape)
         if wanted is not None:
             _wrong_shape(pairing, weight, f"{name} {list(wanted)}", view.source)
-        yield name, _undone(table, pairing, share, shape)
+        yield name, _arranged(pairing, share, shape, partial(table.undo, pairing))
 
 
 def _wrong_shape(pairing: Pairing, weight: Weight, wanted: str, source: str) -> NoReturn:
@@ -144,10 +145,13 @@ def _wrong_shape(pairing: Pairing, weight: Weight, wanted: str, source: str) -> 
     unreadable(say.shape(tensor=tensor, file=weight.file, found=found, wanted=wanted, source=source), weight.file)
 
 
-def _undone(table: WeightTable, pairing: Pairing, share: Weight, shape: Shape) -> Weight:
+def _arranged(pairing: Pairing, weight: Weight, shape: Shape, change: Callable[[Any], Any]) -> Weight:
+    """A weight as the other framework has it."""
     if pairing.relation in ("same", "joined"):
-        return share
-    return changed(share, shape, lambda array: table.undo(pairing, array))
+        return weight
+    if pairing.relation == "expert":  # turned, so that every row has a number of each
+        return changed(weight, shape, change)
+    return rearranged(weight, change)
 
 
 def whole_parameters(folder: str, names: list[str]) -> Iterator[tuple[str, Weight]]:
@@ -299,19 +303,8 @@ def as_mindformers(table: WeightTable, weights: Mapping[str, Weight]) -> tuple[d
         if pairing is None or any(part not in weights for part in pairing.megatron):
             unknown.append(name)
         elif pairing.mindformers not in found:
-            found[pairing.mindformers] = _laid_out(table, pairing, [weights[part] for part in pairing.megatron])
+            lay_out = partial(table.lay_out, pairing)
+            parts = [weights[part] for part in pairing.megatron]
+            shares = [_arranged(pairing, part, table.share_shape(pairing, part.shape), lay_out) for part in parts]
+            found[pairing.mindformers] = joined(shares, 0)
     return found, unknown
-
-
-def _laid_out(table: WeightTable, pairing: Pairing, parts: list[Weight]) -> Weight:
-    shapes = [table.share_shape(pairing, part.shape) for part in parts]
-    shape = (sum(one[0] for one in shapes), *shapes[0][1:])
-
-    def blocks() -> Iterator[Any]:
-        for part in parts:
-            if pairing.relation in ("same", "joined"):
-                yield from part.blocks()
-            else:
-                yield table.lay_out(pairing, part.read())
-
-    return Computed(parts[0].dtype, shape, parts[0].file, blocks)

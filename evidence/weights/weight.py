@@ -9,6 +9,7 @@ numbers come from. Nothing is kept after a read.
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 
-BLOCK_BYTES = 4 * 1024 * 1024
-"""How much of a parameter is read at once where it is read in blocks."""
+BLOCK_BYTES = 1 << 20
+"""How much of a parameter is read at once where it is read in blocks: what a processor's cache holds while the block is
+looked at, summed and written. A larger one also gets fresh memory each time, which the system clears first."""
 
 
 class Weight:
@@ -269,6 +271,41 @@ def changed(weight: Weight, shape: Shape, change: Callable[[Array], Array]) -> W
         yield change(weight.read())
 
     return Computed(weight.dtype, shape, weight.file, blocks)
+
+
+def rearranged(weight: Weight, change: Callable[[Array], Array]) -> Weight:
+    """A parameter whose rows stand in another order: `change` brings the first axis of any array into it."""
+    if not weight.portioned:
+        return changed(weight, weight.shape, change)
+
+    def order() -> Array:
+        import numpy as np
+
+        return change(np.arange(weight.shape[0]))
+
+    def blocks() -> Iterator[Array]:
+        rows = order()
+        for start, stop in _cuts(weight, 0, weight.shape[0]):
+            yield _picked(weight, rows[start:stop])
+
+    return Computed(
+        weight.dtype, weight.shape, weight.file, blocks, lambda start, stop: _picked(weight, order()[start:stop])
+    )
+
+
+def _picked(weight: Weight, rows: Array) -> Array:
+    """Some rows by their numbers, in this order; those that stand together are read together."""
+    import numpy as np
+
+    places = np.argsort(rows)
+    ascending = rows[places]
+    cuts = [0, *(np.flatnonzero(np.diff(ascending) != 1) + 1).tolist(), len(rows)]
+    if len(cuts) == 2 and bool((rows == ascending).all()):
+        return weight.rows(int(rows[0]), int(rows[-1]) + 1)
+    found = np.empty((len(rows), *weight.shape[1:]), STORED[weight.dtype][0])
+    for first, last in pairwise(cuts):
+        found[places[first:last]] = weight.rows(int(ascending[first]), int(ascending[last - 1]) + 1)
+    return found
 
 
 def zeros(dtype: str, shape: Shape, file: str) -> Weight:

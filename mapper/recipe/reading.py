@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ...mappings.keys_compiled import MODEL_DIRECTORY, MODEL_TYPE, OLDER_CLASS
 from ...mappings.tables import field_named, table
+from ...schemas.config import explicit_of
 from ...schemas.light_typing import TYPE_CHECKING
 from ...schemas.megatron.forks import fork_of
 from ...schemas.mindformers.unknown_class import unknown_class
@@ -397,9 +398,10 @@ class RecipeReading:
         left: list[Unmapped] = []
         taken = self._taken_up()
         types = {self.view.real(f"callbacks{{{name}}}.type") for name in _KNOWN_CALLBACKS}
-        fork = fork_of(self.config)
-        for key, setting in self.config.settings.items():
-            if setting[2] != "explicit":
+        fork, settings = fork_of(self.config), self.config.settings
+        for setting in explicit_of(settings) if fork is None else settings.values():
+            key = setting.key
+            if fork is not None and setting[2] != "explicit":
                 left.extend(self._less_than_written(fork, key, setting))
                 continue
             if self._is_anothers(key, setting):
@@ -442,9 +444,9 @@ class RecipeReading:
             return Unmapped(key, setting.value, setting.span, "none", *_IDLE, setting.decided)
         return Unmapped(key, setting.value, setting.span, "numerics", *_no_row(), setting.decided, sure=False)
 
-    def _less_than_written(self, fork: Dialect | None, key: str, setting: Setting) -> Iterator[Unmapped]:
+    def _less_than_written(self, fork: Dialect, key: str, setting: Setting) -> Iterator[Unmapped]:
         """A written value that the fork's rows read as the nearest there is, where its reason holds."""
-        if fork is None or setting.raw is None:
+        if setting.raw is None:
             return
         reason = fork.reason(key, self.config.settings)
         if reason is not None and reason.when is not None:

@@ -146,6 +146,14 @@ def json_with(key: str, entries: Iterable[Outgoing], rest: Mapping[str, object])
     return cast("Outgoing", f'{{"{key}": [{listed}], {json_text(rest)[1:]}')
 
 
+def json_with_number(entry: Outgoing, key: str, number: int) -> Outgoing:
+    """One JSON object in which a number stands for the `null` of a key that it has once.
+
+    Within a string a quotation mark is written with a backslash, so that nothing there looks like the key.
+    """
+    return cast("Outgoing", entry.replace(f'"{key}": null', f'"{key}": {number}', 1))
+
+
 def csv_text(rows: Iterable[Sequence[object]]) -> Outgoing:
     """A table for a spreadsheet: a cell that it would run as a formula begins with an apostrophe."""
     from csv import writer

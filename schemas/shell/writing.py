@@ -45,13 +45,15 @@ def filled(shell: Session, target: Target, printed: Sequence[Text]) -> None:
 
 def edited(shell: Session, name: str, fields: Sequence[Field], given: Text | None, place: Place) -> None:
     """What a program leaves in the files that its words name."""
-    words = [field.known() for field in fields]
     action = _EDITORS.get(name)
+    if action is None and name not in _RUNS_OTHERS:
+        return
+    words = [field.known() for field in fields]
     if action is not None:
         action(shell, words, given, place)
         return
     at = next((at for at, word in enumerate(words) if word is not None and posixpath.basename(word) in _EDITORS), None)
-    if at is None or name not in _RUNS_OTHERS:
+    if at is None:
         return
     editor = posixpath.basename(words[at] or "")
     if name in _ON_MANY:

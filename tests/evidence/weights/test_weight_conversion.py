@@ -12,10 +12,11 @@ from accmap.evidence.weights.megatron_form import Ranks
 from accmap.evidence.weights.number_types import cast
 from accmap.evidence.weights.opening import open_checkpoint
 from accmap.evidence.weights.problems import RefusedError
+from accmap.evidence.weights.safetensors_file import read_header
 from accmap.evidence.weights.writing import MANIFEST, check_manifest
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.weight_layout import layout_of
-from accmap.mapper.weights import WeightTable
+from accmap.mapper.weights import Layout, WeightTable
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.reader import read_config
 
@@ -548,6 +549,33 @@ def test_blocks_of_a_large_weight_are_read_one_after_another(tmp_path: Path, mon
     largest.extend(block.nbytes for block in model.weights["embedding.word_embeddings.weight"].blocks())
     assert len(largest) == 64
     assert max(largest) == 1 << 12
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [Layout(qkv_contiguous=True), Layout(mlp_interleaved=True), Layout()],
+    ids=["kinds", "turns", "as-it-is"],
+)
+def test_rows_in_another_order_are_read_block_by_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: Layout
+) -> None:
+    from accmap.evidence.weights import mindformers_files, weight
+
+    monkeypatch.setattr(weight, "BLOCK_BYTES", 1 << 10)
+    table = WeightTable(layout._replace(heads=8, groups=4, head_dim=16))
+    found = {
+        "decoder.layers.0.mlp.linear_fc1.weight": np.arange(2 * 96 * 32, dtype=np.float32).reshape(192, 32),
+        "decoder.layers.0.self_attention.linear_qkv.weight": np.arange(256 * 32, dtype=np.float32).reshape(256, 32),
+    }
+    write_safetensors(tmp_path / "a.safetensors", found)
+    held = read_header(str(tmp_path / "a.safetensors"))
+    laid_out, unknown = mindformers_files.as_mindformers(table, held)
+    assert not unknown
+    for name, whole in table.to_mindformers(found).items():
+        blocks = list(laid_out[name].blocks())
+        assert max(block.nbytes for block in blocks) == 1 << 10
+        np.testing.assert_array_equal(np.concatenate(blocks), whole)
+        np.testing.assert_array_equal(laid_out[name].rows(7, 150), whole[7:150])
 
 
 def test_a_continued_conversion_still_tells_of_a_nan(tmp_path: Path) -> None:
