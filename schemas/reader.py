@@ -96,7 +96,7 @@ def _read(
         from .huggingface.reading import huggingface_config
 
         refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
-        return huggingface_config(source)
+        return huggingface_config(source, options.transformers)
     if found != "log":
         refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
     if found == "recipe":

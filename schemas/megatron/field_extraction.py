@@ -8,18 +8,17 @@ annotations and plain defaults; bases and re-exports are followed through the im
 from __future__ import annotations
 
 import ast
-import operator
 import os
 import signal
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from .extract import ExtractionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-_KIND_OF = {bool: "truth?", float: "float?", str: "str?"}
+_KIND_OF: dict[type, str] = {bool: "truth?", float: "float?", str: "str?"}
 """Of a value in a tree; a whole number is no promise that no other is taken."""
 _PLAIN = {"int": "int?", "float": "float?", "str": "str?", "bool": "truth?"}
 _KINDS = {"moe_layer_freq": "frequency?"}
@@ -28,12 +27,12 @@ _OPTIONAL = ("Optional[", "| None", "None |")
 _TYPES = ("torch.float", "torch.bfloat", "torch.int", "torch.uint")
 _NO_ENTRIES = "()"
 _SIGNAL = "signal.SIG"
-_OPERATIONS = {
-    ast.Pow: operator.pow,
-    ast.Mult: operator.mul,
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Div: operator.truediv,
+_OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Pow: lambda one, other: one**other,
+    ast.Mult: lambda one, other: one * other,
+    ast.Add: lambda one, other: one + other,
+    ast.Sub: lambda one, other: one - other,
+    ast.Div: lambda one, other: one / other,
 }
 _TARGET = "_target_"
 _PART = "actor_rollout_ref."
@@ -164,11 +163,11 @@ def tree_arguments(path: str) -> Iterator[dict[str, Any]]:
         yield from _of_tree(yaml.safe_load(stream), "")
 
 
-def _of_tree(tree: dict[str, Any], before: str) -> Iterator[dict[str, Any]]:
+def _of_tree(tree: dict[str, object], before: str) -> Iterator[dict[str, Any]]:
     for key, value in tree.items():
         path = f"{before}{key}"
         if isinstance(value, dict) and value:
-            yield from _of_tree(value, f"{path}.")
+            yield from _of_tree(cast("dict[str, object]", value), f"{path}.")
         elif key != _TARGET:
             plain = isinstance(value, (int, float, str)) and not str(value).startswith("${")
             kind = _KIND_OF.get(type(value), _ANYTHING) if plain else _ANYTHING

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+Accmap = Callable[..., Any]
 
 WORDS = (
     "python3 -m verl.trainer.main_ppo --config-path=config --config-name='ppo_megatron_trainer.yaml' "
@@ -21,7 +25,7 @@ OPEN = ("model.num_layers", "activation.function", "norm.type", "attention.num_h
 TRANSFORMER = f"{ACTOR}megatron.override_transformer_config."
 
 
-def shown(accmap, more: str) -> dict[str, object]:
+def shown(accmap: Accmap, more: str) -> dict[str, Any]:
     answer = accmap("show", "run.sh", "--format", "json", files={"run.sh": WORDS + more + "\n"})
     return json.loads(answer.out)
 
@@ -63,15 +67,15 @@ def shown(accmap, more: str) -> dict[str, object]:
         ),
     ],
 )  # fmt: skip
-def test_what_its_code_makes_of_the_keys(accmap, more: str, values: dict[str, object]) -> None:
+def test_what_its_code_makes_of_the_keys(accmap: Accmap, more: str, values: dict[str, object]) -> None:
     answer = shown(accmap, more)
     assert answer["dialect"] == "verl-0.7"
-    found = {entry["key"]: entry["value"] for entry in answer["values"]}  # type: ignore[attr-defined]
+    found = {entry["key"]: entry["value"] for entry in answer["values"]}
     assert {key: found[key] for key in values} == values
     recipe = json.loads(accmap("recipe", "run.sh", "--format", "json").out)["fields"]
     undecided = [name for name in OPEN if recipe[name]["value"] is not None]
     assert undecided == []
-    problems: list[dict[str, str]] = answer["problems"]  # type: ignore[assignment]
+    problems: list[dict[str, str]] = answer["problems"]
     assert [one["message"] for one in problems if one["severity"] in ("error", "warning")] == []
     assert problems[0]["name"] == "post-training"
 
@@ -85,19 +89,19 @@ def test_what_its_code_makes_of_the_keys(accmap, more: str, values: dict[str, ob
         (f"{ACTOR}optim.betas=[0.9,0.95]", "MAP033", "betas"),
     ],
 )
-def test_what_it_does_not_take_is_named(accmap, more: str, code: str, word: str) -> None:
+def test_what_it_does_not_take_is_named(accmap: Accmap, more: str, code: str, word: str) -> None:
     answer = shown(accmap, more)
-    problems: list[dict[str, str]] = answer["problems"]  # type: ignore[assignment]
+    problems: list[dict[str, str]] = answer["problems"]
     told = [one for one in problems if one["severity"] in ("error", "warning")]
     assert [one["code"] for one in told] == [code]
     assert word in told[0]["message"]
-    found = {entry["key"]: entry["value"] for entry in answer["values"]}  # type: ignore[attr-defined]
+    found = {entry["key"]: entry["value"] for entry in answer["values"]}
     assert found["adam_beta2"] == 0.999
 
 
-def test_a_run_that_cannot_be_cut_is_refused(accmap) -> None:
+def test_a_run_that_cannot_be_cut_is_refused(accmap: Accmap) -> None:
     problems = shown(accmap, "trainer.n_gpus_per_node=3")["problems"]
-    assert any(one["severity"] == "error" for one in problems)  # type: ignore[attr-defined]
+    assert any(one["severity"] == "error" for one in problems)
 
 
 @pytest.mark.parametrize(
@@ -107,14 +111,14 @@ def test_a_run_that_cannot_be_cut_is_refused(accmap) -> None:
         "python3 -m verl.trainer.main_ppo --config-name=ppo_trainer",
     ],
 )
-def test_another_engine_is_no_run_of_megatron(accmap, launch: str) -> None:
+def test_another_engine_is_no_run_of_megatron(accmap: Accmap, launch: str) -> None:
     answer = accmap("show", "run.sh", "--format", "json", files={"run.sh": f"{launch}\n"})
     shown_ = json.loads(answer.out)
     assert shown_["dialect"] == "arguments"
     assert "hydra" in shown_["problems"][0]["message"]
 
 
-def test_the_training_is_read_and_not_the_conversion_before_it(accmap) -> None:
+def test_the_training_is_read_and_not_the_conversion_before_it(accmap: Accmap) -> None:
     script = f"python scripts/converter_hf_to_mcore.py --hf_model_path m --output_path o\n{WORDS}\n"
     answer = accmap("show", "run.sh", "--format", "json", files={"run.sh": script})
     assert json.loads(answer.out)["dialect"] == "verl-0.7"
@@ -127,7 +131,7 @@ NETWORK = {
 }  # fmt: skip
 
 
-def test_with_the_models_folder_the_run_becomes_whole(accmap) -> None:
+def test_with_the_models_folder_the_run_becomes_whole(accmap: Accmap) -> None:
     words = f"{WORDS}+{TRANSFORMER}apply_rope_fusion=True\n"
     files = {"run.sh": words, "config.json": json.dumps(NETWORK)}
     answer = accmap("convert", "config.json", "--base", "run.sh", "--to", "mindformers", "-o", "run.yaml", files=files)
