@@ -170,7 +170,7 @@ def _of_tree(tree: dict[str, object], before: str) -> Iterator[dict[str, Any]]:
             yield from _of_tree(cast("dict[str, object]", value), f"{path}.")
         elif key != _TARGET:
             plain = isinstance(value, (int, float, str)) and not str(value).startswith("${")
-            kind = _KIND_OF.get(type(value), _ANYTHING) if plain else _ANYTHING
+            kind = _KIND_OF.get(value.__class__, _ANYTHING) if plain else _ANYTHING
             short = path.removeprefix(_PART).replace(".", "_")
             yield _argument(f"--{path}", short, kind, value if plain else None, path.partition(".")[0])
 
