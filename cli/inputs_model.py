@@ -49,6 +49,7 @@ class ConfigurationFile(_Closed):
     extend: Text = Field(None, description="Another configuration file that this one builds upon.")
     megatron: Text = Field(None, description="Megatron-LM version of the scripts.")
     mindformers: Text = Field(None, description="MindSpore Transformers version of the YAMLs.")
+    transformers: Text = Field(None, description="Version of transformers that reads a config.json.")
     dialect: Literal["static", "dynamic", "legacy"] | SkipJsonSchema[None] = Field(
         None, description="MindSpore Transformers dialect."
     )

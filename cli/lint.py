@@ -266,11 +266,13 @@ def settings_of(
     selected = chosen or found.words("select")
     extended = (*found.words("extend-select"), *more)
     megatron = _megatron(found)
-    named = options._replace(megatron=megatron, mindformers=found.text("mindformers"))
+    transformers = found.text("transformers")
+    named = options._replace(megatron=megatron, mindformers=found.text("mindformers"), transformers=transformers)
     check_versions(named, found.path)
     options = options._replace(
         megatron=options.megatron or megatron,
         mindformers=options.mindformers or found.text("mindformers"),
+        transformers=options.transformers or transformers,
         dialect=options.dialect or found.text("dialect"),
         declared=(*found.words("declare"), *options.declared),
         world_size=options.world_size or found.number("world-size"),

@@ -63,6 +63,12 @@ READING = (
         metavar="VERSION",
     ),
     Option(
+        ("--transformers",),
+        "Version of transformers that reads a config.json, in place of the one that its transformers_version chooses.",
+        "读取 config.json 的 transformers 版本，取代由其 transformers_version 选出的版本。",
+        metavar="VERSION",
+    ),
+    Option(
         ("--dialect",),
         "Pin the MindSpore Transformers dialect instead of detecting it.",
         "指定而不是自动检测 MindSpore Transformers 方言。",

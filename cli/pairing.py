@@ -276,10 +276,10 @@ def read_side(name: str, settings: Settings, reader: Reader, *, strictly: bool =
     if branches:
         options = options._replace(branches={**branches_of(branches, "branch"), **options.branches})
     config = config_of(source, options, path=source.name, open_file=opened, list_directory=reader.names)
-    return Side(config, recipe_of(config), source, _model_of(config, opened))
+    return Side(config, recipe_of(config), source, _model_of(config, opened, options.transformers))
 
 
-def _model_of(config: Config, opened: Callable[[str], SourceText]) -> Folder | None:
+def _model_of(config: Config, opened: Callable[[str], SourceText], version: str | None) -> Folder | None:
     """The model in a folder that a run names, where it is here and is one whose code is known."""
     for key in MODEL_FOLDERS.get(config.framework, ()):
         setting = config.settings.get(key)
@@ -287,13 +287,13 @@ def _model_of(config: Config, opened: Callable[[str], SourceText]) -> Folder | N
             continue
         folder = setting.value
         for place in (folder, os.path.join(os.path.dirname(config.file), folder)):
-            found = _described(os.path.join(place, "config.json"), key, opened)
+            found = _described(os.path.join(place, "config.json"), key, opened, version)
             if found is not None:
                 return found
     return None
 
 
-def _described(path: str, key: str | None, opened: Callable[[str], SourceText]) -> Folder | None:
+def _described(path: str, key: str | None, opened: Callable[[str], SourceText], version: str | None) -> Folder | None:
     try:
         source = opened(path)
     except UnreadableError:
@@ -303,6 +303,6 @@ def _described(path: str, key: str | None, opened: Callable[[str], SourceText]) 
     from ..schemas.huggingface.reading import huggingface_config, is_model
 
     try:
-        return Folder(recipe_of(huggingface_config(source)), key) if is_model(source) else None
+        return Folder(recipe_of(huggingface_config(source, version)), key) if is_model(source) else None
     except UnreadableError:
         return None  # a model whose code is not known

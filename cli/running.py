@@ -126,6 +126,7 @@ def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> Rea
     return ReadOptions(
         megatron=_text(values["megatron"]),
         mindformers=_text(values["mindformers"]),
+        transformers=_text(values["transformers"]),
         dialect=_text(values["dialect"]),
         variables=variables,
         positional=_words(values["arg"]),

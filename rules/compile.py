@@ -25,7 +25,8 @@ CATALOG = ROOM / "catalog"
 EXPLAINED = ROOM / "explained"
 PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN", "DEF")
 READERS = (
-    "schemas", "schemas.shell", "schemas.megatron", "schemas.mindformers", "mapper.schedule", "mapper.translate",
+    "schemas", "schemas.shell", "schemas.megatron", "schemas.mindformers", "schemas.huggingface", "mapper.schedule",
+    "mapper.translate",
 )  # fmt: skip
 """Modules whose `PROBLEMS` a reader raises: their codes are explained too."""
 

@@ -20,6 +20,7 @@ def products() -> dict[str, str]:
     tables: dict[str, object] = {
         "PROGRAMS": tuple(_program(entry, "name") for entry in content["programs"]),
         "MODULES": tuple(_program(entry, "name") for entry in content["modules"]),
+        "ENGINES": tuple((*_program(entry, "name"), tuple(map(tuple, entry["words"]))) for entry in content["engines"]),
         "RECIPES": tuple(_program(entry, "name") for entry in content["recipes"]),
         "ARGUMENTS": tuple(
             (*_program(entry, "dest"), str(entry.get("with", "")), entry.get("over") == "any")

@@ -257,3 +257,5 @@ class ReadOptions(NamedTuple):
     """Samples of one epoch, where the file cannot say."""
     branches: Mapping[str, bool] = {}
     """Conditions that reading cannot decide, by line (`12`, or `lib.sh:12` in another file): whether they hold."""
+    transformers: str | None = None
+    """The version of transformers that reads a `config.json`; None takes what the file itself says."""

@@ -59,7 +59,7 @@ def program_kind(script: str | None) -> str | None:
 
 def purpose_of_program(launch: Launch | None, file: str) -> Purpose | None:
     """What a launch's program says of its purpose."""
-    found = None if launch is None else _program(launch.script)
+    found = None if launch is None else _engine(launch) or _program(launch.script)
     if found is None or launch is None:
         return None
     return _purpose(found, file, launch.span, name=_base(launch.script))
@@ -349,6 +349,21 @@ def _program(script: str | None) -> tuple[Any, ...] | None:
     for entry in PROGRAMS:
         folders = entry[0].count("/")
         if _fits(entry[0], "/".join((*path[len(path) - folders :], base)) if folders else base):
+            return entry
+    return None
+
+
+def _engine(launch: Launch) -> tuple[Any, ...] | None:
+    """The row of a program with several engines where a word names Megatron Core's."""
+    base = _base(launch.script)
+    if not base or base.endswith(".py"):
+        return None
+    from .purposes_compiled import ENGINES
+
+    for entry in ENGINES:
+        if _fits(entry[0], base) and any(
+            word.text.startswith(start) and part in word.text for word in launch.arguments for start, part in entry[7]
+        ):
             return entry
     return None
 

@@ -96,7 +96,7 @@ def _read(
         from .huggingface.reading import huggingface_config
 
         refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
-        return huggingface_config(source)
+        return huggingface_config(source, options.transformers)
     if found != "log":
         refuse_larger(source.name, len(source.text), MAX_ARGUMENTS)
     if found == "recipe":
@@ -285,7 +285,8 @@ def _words_of(
 
         words = with_named_yaml(launch.script, words, open_file)
         launch = with_environment(launch, open_file)
-    if any("=" in word.text and word.text[0] != "-" for word in words if word.text):
+    reads = purpose is None or purpose.reads_arguments
+    if reads and any("=" in word.text and word.text[0] != "-" for word in words if word.text):
         from .megatron.target_yaml import overridden
 
         words = overridden(words)

@@ -44,6 +44,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "schemas/megatron/extract_dialect.py": {"*": DEVELOPERS},
     "schemas/megatron/extraction.py": {"*": DEVELOPERS},
     "schemas/megatron/facts.py": {"*": DEVELOPERS},
+    "schemas/megatron/field_extraction.py": {"*": DEVELOPERS},
     "schemas/mindformers/extract.py": {"*": DEVELOPERS},
     "schemas/mindformers/fact_file.py": {"*": DEVELOPERS},
     "schemas/mindformers/probe.py": {"*": DEVELOPERS},

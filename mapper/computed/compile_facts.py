@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...schemas.versions import Framework
 
 SOURCE = Path(__file__).with_name("facts.yaml")
-COLUMNS = ("layers", "experts", "qk_norm", "tied", "latent", "mtp", "gated", "joined", "norm")
+COLUMNS = ("layers", "experts", "qk_norm", "tied", "latent", "mtp", "gated", "joined", "norm", "own_layers")
 FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
 
 

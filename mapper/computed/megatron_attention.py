@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil, floor, log, pi, sqrt
 
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from .rotary import ACROSS, RESTART, RUN_ON, WITHIN
+from .rotary import ACROSS, RESTART, RUN_ON, WITHIN, Bend, bent
 from .values import UndecidedError, layers_in
 
 if TYPE_CHECKING:
@@ -23,15 +23,6 @@ class Rotary(NamedTuple):
 
     frequencies: tuple[float, ...]
     amplitude: float
-
-
-class Bend(NamedTuple):
-    """`rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`, `gpt_model.py:GPTModel.__init__`."""
-
-    factor: float = 8.0
-    low: float = 1.0
-    high: float = 4.0
-    length: float = 8192
 
 
 def scale(args: Values) -> float:
@@ -72,7 +63,7 @@ def rotary(args: Values) -> Rotary | None:
     found = _plain(args.kv_channels, args)
     if args.use_rope_scaling:
         bend = _bend(args)
-        found = tuple(_llama(one, bend) for one in found)
+        found = tuple(bent(one, bend) for one in found)
     factor = args.rotary_seq_len_interpolation_factor if args.does("interpolation") else None
     if factor is not None:
         found = tuple(one / factor for one in found)
@@ -101,17 +92,6 @@ def _bend(args: Values) -> Bend:
         return Bend()
     length = args.original_max_position_embeddings
     return Bend(float(args.rope_scaling_factor), float(args.low_freq_factor), float(args.high_freq_factor), length)
-
-
-def _llama(frequency: float, bend: Bend) -> float:
-    """`rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`."""
-    length = 2 * pi / frequency
-    if length < bend.length / bend.high:
-        return frequency
-    if length > bend.length / bend.low:
-        return frequency / bend.factor
-    smooth = (bend.length / length - bend.low) / (bend.high - bend.low)
-    return (1 - smooth) * frequency / bend.factor + smooth * frequency
 
 
 def _yarn(args: Values) -> Rotary:

@@ -6,7 +6,7 @@ import math
 
 from ...mappings.keys_compiled import DATA_COLUMNS, DATA_SETTINGS, MEGATRON_DATA
 from ...schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
-from .rotary import ACROSS, RESTART, RUN_ON, WITHIN
+from .rotary import ACROSS, RESTART, RUN_ON, WITHIN, Bend, bent
 from .values import UndecidedError, layers_in
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def rotary(config: Values, made_by: ModelClass) -> Rotary | None:
     """1.6–2.1 `gpt_model.py:GPTModel.__init__`: the classes hand on no share, interpolation or scaling.
 
     The amplitude of YaRN is multiplied with the angle, not with its cosine (`rope_utils.py:ApplyRotaryPosEmb`); 1.6 and
-    1.7 lose it.
+    1.7 lose it. Older classes turn by tables of their own.
     """
     config.require_known_network()
     kind, latent = config.position_embedding_type, made_by.latent and bool(config.multi_latent_attention)
@@ -49,6 +49,8 @@ def rotary(config: Values, made_by: ModelClass) -> Rotary | None:
     if kind == "rope" and latent:
         width, share = int(config.qk_pos_emb_head_dim), config.rotary_percent
         return Rotary(_inverse(int(width * share) if share < 1.0 else width, base), 1.0)
+    if made_by.own_layers:
+        return _of_old(config, base)
     if kind == "rope":
         return Rotary(_inverse(int(config.kv_channels), base), 1.0)
     if kind != "yarn" or not latent:
@@ -57,7 +59,31 @@ def rotary(config: Values, made_by: ModelClass) -> Rotary | None:
     if config.does("extended_amplitude"):
         amplitude = _get_mscale(config.rotary_scaling_factor, config.mscale)
         amplitude /= _get_mscale(config.rotary_scaling_factor, config.mscale_all_dim)
-    return Rotary(tuple(one * amplitude for one in _extended(config, base)), 1.0)
+    width = int(config.qk_pos_emb_head_dim)
+    return Rotary(tuple(one * amplitude for one in _extended(config, base, width)), 1.0)
+
+
+def _of_old(config: Values, base: float) -> Rotary:
+    """1.6–2.1 `modules/layers.py:FreqsMgr.__init__`, `models/glm2/glm2_modules.py:FreqsMgr.__init__`.
+
+    A longer theta (NTK) stands in the base already; a divided position is a divided frequency.
+    """
+    width = int(int(config.kv_channels) * float(config.rotary_percent))
+    if config.position_embedding_type == "yarn":
+        factor = config.rotary_scaling_factor
+        amplitude = _get_mscale(factor, config.mscale) / _get_mscale(factor, config.mscale_all_dim)
+        return Rotary(tuple(_extended(config, base, width)), amplitude)
+    found = _inverse(width, base)
+    if config.use_rope_scaling:
+        bend = Bend(
+            float(config.rope_scaling_factor),
+            float(config.rope_low_freq_factor),
+            float(config.rope_high_freq_factor),
+            config.rope_original_length,
+        )
+        found = tuple(bent(one, bend) for one in found)
+    factor = config.rotary_seq_len_interpolation_factor
+    return Rotary(found if factor is None else tuple(one / factor for one in found), 1.0)
 
 
 def _inverse(width: int, base: float) -> tuple[float, ...]:
@@ -65,9 +91,9 @@ def _inverse(width: int, base: float) -> tuple[float, ...]:
     return tuple(base ** -(number / width) for number in range(0, width, 2))
 
 
-def _extended(config: Values, base: float) -> list[float]:
-    """`yarn_rotary_pos_embedding.py:YarnRotaryEmbedding.__init__`."""
-    width, factor = int(config.qk_pos_emb_head_dim), float(config.rotary_scaling_factor)
+def _extended(config: Values, base: float, width: int) -> list[float]:
+    """`yarn_rotary_pos_embedding.py:YarnRotaryEmbedding.__init__`, `modules/layers.py:FreqsMgr.__init__`."""
+    factor = float(config.rotary_scaling_factor)
     longest = int(config.max_position_embeddings)
 
     def turning(rotations: float) -> float:

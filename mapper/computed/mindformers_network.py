@@ -25,6 +25,7 @@ class ModelClass(NamedTuple):
     gated: str
     joined: str
     norm: str
+    own_layers: bool
     versions: tuple[str, ...]
 
 
@@ -50,8 +51,13 @@ def ends(config: Values, made_by: ModelClass) -> Ends:
 
 
 def network(config: Values, made_by: ModelClass) -> Network:
-    """1.6–1.9, 2.1 (static) `training_graph/base_models/gpt/gpt_model.py:GPTModel.__init__`."""
+    """1.6–1.9, 2.1 (static) `training_graph/base_models/gpt/gpt_model.py:GPTModel.__init__`.
+
+    1.6–2.1 (older classes) `models/llama/llama.py:LlamaModel.__init__`, `models/glm2/glm2.py:ChatGLM2Model.__init__`.
+    """
     config.require_known_network()
+    if made_by.own_layers and config.sandwich_norm:
+        raise UndecidedError  # glm2_transformer.py: one norm more in a layer, or two
     hidden = whole(config.hidden_size)
     layers = _layers(config, made_by)
     final = _final_norm(config, hidden)
@@ -134,7 +140,9 @@ def _attention(config: Values, made_by: ModelClass) -> tuple[int, int]:
     channels, groups = whole(config.kv_channels), whole(config.num_query_groups)
     query, key = heads * channels, min(groups, heads) * channels
     qkv = query + 2 * key
-    bias = (qkv if config.add_bias_linear or config.add_qkv_bias else 0) + (hidden if config.add_bias_linear else 0)
+    bias = qkv if config.add_bias_linear or config.add_qkv_bias else 0
+    # llama_transformer.py:LLamaAttention.__init__ alone has the second setting
+    bias += hidden if config.add_bias_linear or config.add_attention_output_bias else 0
     return hidden * qkv + query * hidden + bias, 2 * _norm(config, made_by, channels) if normed else 0
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ...schemas.light_typing import TYPE_CHECKING
+from math import pi
+
+from ...schemas.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,6 +18,26 @@ _SHOWN = 5
 WITHIN, ACROSS = "within a document", "across documents"
 RESTART, RUN_ON = "from the document's beginning", "from the sequence's beginning"
 """What attention sees, and what positions count from, where a sequence holds several documents."""
+
+
+class Bend(NamedTuple):
+    """`rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`, `gpt_model.py:GPTModel.__init__`."""
+
+    factor: float = 8.0
+    low: float = 1.0
+    high: float = 4.0
+    length: float = 8192
+
+
+def bent(frequency: float, bend: Bend) -> float:
+    """Llama 3's frequencies: `rotary_pos_embedding.py:RotaryEmbedding._apply_scaling`, `modules/layers.py:FreqsMgr`."""
+    length = 2 * pi / frequency
+    if length < bend.length / bend.high:
+        return frequency
+    if length > bend.length / bend.low:
+        return frequency / bend.factor
+    smooth = (bend.length / length - bend.low) / (bend.high - bend.low)
+    return (1 - smooth) * frequency / bend.factor + smooth * frequency
 
 
 def rounded(value: float, digits: int = 10) -> float:

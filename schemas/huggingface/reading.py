@@ -8,6 +8,7 @@ from ..light_typing import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING, verbatim
 from ..mindformers.shape import is_mapping
 from ..source import SourceText, Span
+from ..version_text import minor_of
 from ..versions import default_name, names, number_of
 from .messages_compiled import say
 
@@ -47,11 +48,19 @@ def class_of(family: str, version: str) -> ConfigurationClass:
     return ConfigurationClass(*FACTS[version][family])
 
 
-def huggingface_config(source: SourceText) -> Config:
-    """What a `config.json` says; UnreadableError where nothing is known of its model."""
+def known_version(text: str, where: str = "--transformers") -> str:
+    """`4.57` for `4.57`, `4.57.1`, `v4.57.1`; UnreadableError for one that is not known."""
+    version, known = minor_of(text), names("huggingface")
+    if version not in known:
+        raise UnreadableError(finding(say.unknown_version(given=text, known=", ".join(known)), where))
+    return version
+
+
+def huggingface_config(source: SourceText, asked: str | None = None) -> Config:
+    """What a `config.json` says to the version `asked`; UnreadableError where nothing is known of its model."""
     keys = _keys(source)
     places = _places(source, keys)
-    version, reason = _version(keys.get("transformers_version"))
+    version, reason = _version(keys.get("transformers_version")) if asked is None else (known_version(asked), NOTHING)
     family = _family(keys, source.name, places, version)
     known = class_of(family, version)
     settings = {key: Setting(key, value, "explicit", places.get(key)) for key, value in keys.items()}
@@ -70,7 +79,7 @@ def huggingface_config(source: SourceText) -> Config:
         family,
         settings,
         problems=problems,
-        version_origin="detected" if reason else "assumed",
+        version_origin="given" if asked is not None else "detected" if reason else "assumed",
         version_reason=reason,
     )
 

@@ -27,6 +27,8 @@ def read_dialects() -> list[dict[str, Any]]:
 
 def _with_facts(content: dict[str, Any]) -> dict[str, Any]:
     named = content.pop("facts", None)
+    for of_extraction in ("sections", "tree"):
+        content.pop(of_extraction, None)
     facts = [] if named is None else stored.read(str(FOLDER / named)).arguments
     versions: dict[str, dict[str, Any]] = content["versions"]
     for version, more in versions.items():

@@ -92,6 +92,8 @@ class Dialect(NamedTuple):
     """Megatron-LM's arguments and the fork's; the fork's where they stand alone."""
     alone: frozenset[str] | None
     """The groups of Megatron-LM's arguments that its program decides in other ways, where it takes none but its own."""
+    overrules: frozenset[str]
+    """Megatron-LM's arguments that options without a default of their own change: without them each stays as it is."""
     whole: str | None
     """The argument without which the file is a part of what decides the run, and what it does not say stays open."""
 
@@ -268,6 +270,7 @@ _MEMBERS = {
     "replaced",
     "alone",
     "names",
+    "overrules",
     "whole",
     "takes",
 }
@@ -310,8 +313,16 @@ class _Reading:
             if alone is None
             else catalog_of(base, arguments)._replace(own_program=self._label(name)),
             None if alone is None else frozenset(map(str, alone)),
+            self._overruled(arguments, known),
             content.get("whole"),
         )
+
+    def _overruled(self, arguments: Sequence[ArgumentFact], known: Catalog) -> frozenset[str]:
+        """The destinations of Megatron-LM's that no option but those of `overrules` writes, and none of them fills."""
+        parts = tuple(f"--{part}" for part in self.content.get("overrules") or ())
+        bare = {fact.dest for fact in arguments if parts and fact.options[0].startswith(parts) and fact.default is None}
+        filled = {fact.dest for fact in arguments if not parts or not fact.options[0].startswith(parts)}
+        return frozenset(dest for dest in bare - filled if known.knows(dest))
 
     def _label(self, name: str) -> str:
         return str(self.more.get("label") or self.content.get("label") or name)

@@ -314,7 +314,10 @@ def _with_defaults(
     settings: dict[str, Setting], version: str, fork: Dialect | None, known: Catalog
 ) -> dict[str, Setting]:
     """What is given, first, and all else by default: open where a file is but a part of what decides."""
-    defaults = {**_beside(version, fork), **_defaults(known)}
+    own = _defaults(known)
+    if fork is not None and fork.overrules:
+        own = {key: one for key, one in own.items() if key not in fork.overrules}
+    defaults = {**_beside(version, fork), **own}
     if fork is not None and fork.whole is not None:
         if fork.whole not in settings:
             defaults = {key: one._replace(decided=False) for key, one in defaults.items()}

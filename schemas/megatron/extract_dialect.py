@@ -7,6 +7,9 @@ Megatron-LM's own is left out; a version that is `like` another keeps only what 
 
 A program of its own (`alone`) whose arguments are a dataclass is asked with `--dataclass MODULE:CLASS` and the real
 transformers, `--package swift TREE`; `--keep` names what else of the package is imported.
+
+One that is configured by a tree of objects or of keys says in `sections` of its file whose fields they are: those
+dataclasses, and the YAML that Hydra begins with (`tree`), are read out of the TREEs without importing them.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from ..house_yaml import house_yaml
 from . import facts as stored
 from .compile_dialects import FOLDER
 from .extract import ExtractionError
+from .field_extraction import Trees, arguments_of, tree_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +43,27 @@ def parser_of(megatron: str, package: str, trees: Sequence[str]) -> list[dict[st
 def parser_of_dataclass(package: str, target: str, tree: str, kept: Sequence[str]) -> list[dict[str, Any]]:
     """Every argument of a parser that transformers makes of a dataclass."""
     return _told([OF_DATACLASSES, package, target, os.path.abspath(tree), *kept])
+
+
+def of_sections(content: Mapping[str, Any], trees: Sequence[str]) -> list[dict[str, Any]]:
+    """Every option of a program whose file names its sections: the keys of its tree, then the fields of classes."""
+    known = {one["dest"] for one in stored.read().of(str(content["base"]))}
+    folders = tuple(f"{os.path.abspath(tree)}{below}" for tree in trees for below in ("", "/src"))
+    found: list[dict[str, Any]] = []
+    if "tree" in content:
+        path = next((one for folder in folders if os.path.isfile(one := os.path.join(folder, content["tree"]))), None)
+        if path is None:
+            raise ExtractionError(f"no tree has {content['tree']}")
+        found += tree_arguments(path)
+    for section, named in content["sections"].items():
+        fields = list(arguments_of(Trees(folders), section, named["of"], named.get("own", ()), known))
+        told = {one["options"][0]: one["default"] for one in found}
+        said = {one["options"][0] for one in fields}
+        if "tree" in content:
+            # the class's default is overruled by what the program makes of a model's folder; the tree's is not
+            fields = [{**one, "default": told.get(one["options"][0])} for one in fields]
+        found = [one for one in found if one["options"][0] not in said] + fields
+    return found
 
 
 def _told(words: Sequence[str]) -> list[dict[str, Any]]:
@@ -82,7 +107,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("name")
     parser.add_argument("version")
     parser.add_argument("--megatron")
-    parser.add_argument("--package", required=True)
+    parser.add_argument("--package")
     parser.add_argument("--dataclass")
     parser.add_argument("--keep", action="append", default=[])
     parser.add_argument("trees", nargs="+")
@@ -92,7 +117,9 @@ def main(words: Sequence[str]) -> int:
     order = list(content["versions"])
     path = str(FOLDER / content["facts"])
     facts = stored.read(path) if os.path.exists(path) else stored.Facts([], [], {})
-    if given.dataclass is None:
+    if "sections" in content:
+        taken = of_sections(content, given.trees)
+    elif given.dataclass is None:
         taken = parser_of(given.megatron, given.package, given.trees)
     else:
         taken = parser_of_dataclass(given.package, given.dataclass, given.trees[0], given.keep)

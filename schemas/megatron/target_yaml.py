@@ -2,7 +2,8 @@
 
 Megatron-Bridge dumps its ConfigContainer so (`run_config.yaml` beside a checkpoint; Megatron-LM's own
 training/config/container.py:ConfigContainerBase.to_yaml) and lets `section.field=value` on a command line change a
-recipe (training/utils/omegaconf_utils.py:parse_hydra_overrides). Both become the same words.
+recipe (training/utils/omegaconf_utils.py:parse_hydra_overrides); verl's `key=value` change the tree of its own. All
+become the same words.
 """
 
 from __future__ import annotations
@@ -37,8 +38,10 @@ _SECTIONS = frozenset(
     ("--train", "--optimizer", "--scheduler", "--ddp", "--mixed_precision", "--checkpoint", "--model")
 )
 """The parts of a recipe whose fields a command line changes."""
-_OTHERS = frozenset(("--trainer", "--exp_manager", "--actor_rollout_ref", "--algorithm", "--actor", "--critic"))
-"""Parts of NeMo's and verl's configurations, whose `model` is another."""
+_OTHERS = frozenset(("--trainer", "--exp_manager", "--algorithm", "--actor", "--critic"))
+"""Parts of NeMo's configurations, whose `model` is another."""
+_OF_VERL = "--actor_rollout_ref"
+"""The part of verl's configuration that no other program has."""
 _OPERATORS = ("++", "+")
 """Hydra's marks of an override that adds a key; `~` deletes one."""
 
@@ -112,6 +115,8 @@ def overridden(words: tuple[Argument, ...]) -> tuple[Argument, ...]:
     """The words of a command line; where they change a recipe, with each `section.field=value` as an option."""
     found = [_option(word) for word in words]
     changed = [one.text.partition(".")[0] for one, word in zip(found, words, strict=True) if one is not word]
+    if _OF_VERL in changed:
+        return tuple(found)
     if _SECTIONS.isdisjoint(changed) or not _OTHERS.isdisjoint(changed):
         return words
     return tuple(found)

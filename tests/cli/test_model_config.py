@@ -203,3 +203,38 @@ def test_an_argument_that_nothing_is_known_of_makes_no_equal_network(
     answer = accmap("diff", folder(tmp_path / "model"), str(tmp_path / "run.sh"))
     assert answer.code == 1
     assert "my_own_attention" in answer.out
+
+
+def test_a_pinned_version_reads_the_file_whatever_wrote_it(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    """4.57 reads `rope_theta`; 5 reads the one within `rope_parameters`."""
+    both = {"rope_theta": 500000.0, "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0}}
+    name = folder(tmp_path / "m", transformers_version="4.57.1", **both)
+    told: dict[str, tuple[str, str, float]] = {}
+    for version in ("", "4.57.1", "5.23"):
+        more = ("--transformers", version) if version else ()
+        answer = json.loads(accmap("show", name, "--format", "json", *more).out)
+        field = json.loads(accmap("recipe", name, "--format", "json", *more).out)["fields"]["position.rotary_base"]
+        told[version] = (answer["framework_version"], answer["version_origin"], field["value"])
+    assert told == {
+        "": ("4.57", "detected", 500000.0),
+        "4.57.1": ("4.57", "given", 500000.0),
+        "5.23": ("5.23", "given", 1000000.0),
+    }
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(("pinned", "found"), [("4.57", ["NET039"]), ("5.23", [])])
+def test_the_configuration_pins_it_for_the_model_of_a_run(
+    accmap: Callable[..., Any], tmp_path: Path, pinned: str, found: list[str], *, named: bool
+) -> None:
+    """The model in the folder that a script names, and one that stands beside it."""
+    both = {"rope_theta": 500000.0, "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0}}
+    model = folder(tmp_path / "m", **both)
+    text = RUNS[0].read_text("utf-8")
+    assert "--train-iters" in text
+    run = tmp_path / "run.sh"
+    run.write_text(text.replace("--train-iters", f"--load {model} --train-iters", 1) if named else text, "utf-8")
+    (tmp_path / "accmap.toml").write_text(f'transformers = "{pinned}"\n', "utf-8")
+    beside = [] if named else [f"{model}/config.json"]
+    answer = json.loads(accmap("lint", str(run), *beside, "--format", "json").out)
+    assert [one["code"] for one in answer["diagnostics"] if one["code"] == "NET039"] == found

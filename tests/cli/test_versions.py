@@ -58,6 +58,8 @@ def test_a_version_is_two_numbers_with_or_without_a_patch(text: str, minor: str 
         ("--mindformers", "2.2", "1.6, 1.7, 1.8, 1.9, 2.0, 2.1"),
         ("--mindformers", "abc", "1.6, 1.7, 1.8, 1.9, 2.0, 2.1"),
         ("--mindformers", "1.5", "1.6, 1.7, 1.8, 1.9, 2.0, 2.1"),
+        ("--transformers", "4.40", "4.57, 5.0, 5.23"),
+        ("--transformers", "abc", "4.57, 5.0, 5.23"),
     ],
 )
 def test_an_unknown_version_is_refused_with_those_that_are_known(
@@ -82,7 +84,7 @@ def test_a_schema_of_an_unknown_version_is_refused(name: str, given: str, capsys
     assert given in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("key", "given"), [("megatron", "0.20"), ("mindformers", "abc")])
+@pytest.mark.parametrize(("key", "given"), [("megatron", "0.20"), ("mindformers", "abc"), ("transformers", "4.40")])
 def test_the_configuration_is_held_to_the_same_rule(
     files: tuple[str, str], key: str, given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 READERS = {
     code: row["example"]
-    for name in ("shell", "arguments", "files", "sections")
+    for name in ("shell", "arguments", "files", "sections", "models")
     for code, row in house_yaml((ROOT / "rules" / "explained" / f"{name}.yaml").read_text("utf-8")).items()
     if not code.startswith("DEF")
 }

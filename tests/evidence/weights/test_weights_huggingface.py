@@ -26,6 +26,8 @@ REAL = Path(__file__).with_name("real")
 RUN = Path(__file__).parents[2] / "framework_run.py"
 MODELS: dict[str, Any] = house_yaml(Path(__file__).with_name("huggingface_models.yaml").read_text("utf-8"))["models"]
 COUNTERS = ("fi_accu", "expert_load")
+LOADED, NOT_LOADED = ["qwen3", "qwen3_moe"], "deepseek_v3"
+"""The families whose folder MindSpore Transformers 1.9 reads for training, and the one it trains and cannot read."""
 FILES = {"megatron": "run.sh", "mindformers": "run.yaml"}
 pytestmark = [
     pytest.mark.frameworks,
@@ -135,3 +137,20 @@ def test_transformers_loads_what_is_written(saved: tuple[Path, dict[str, int]], 
     found = run("transformers_run.py", "load", back, tmp_path / "logits.npy")
     assert found == {"missing": [], "unexpected": []}
     assert np.array_equal(np.load(tmp_path / "logits.npy"), np.load(folder / "qwen3_moe.npy"))
+
+
+def test_the_loader_of_mindformers_makes_the_same_of_the_folder(saved: tuple[Path, dict[str, int]]) -> None:
+    """What `convert_weight_dict` of the real classes hands its network is what accmap writes, bit by bit."""
+    folder, _ = saved
+    names = [name for name in converted(folder, "mindformers") if name in LOADED]
+    assert names == LOADED
+    assert list(run("mindformers_loader.py", folder, *names, NOT_LOADED)) == [NOT_LOADED]
+    wrong: list[str] = []
+    for name in names:
+        loaded = np.load(folder / f"{name}.loaded.npz")
+        written = read_safetensors(next((folder / f"{name}.mindformers").glob("**/*.safetensors")))
+        written = {key: one for key, one in written.items() if not key.endswith(COUNTERS)}
+        wrong += [f"{name}: {key}" for key in sorted(set(loaded.files) ^ set(written))]
+        both = set(loaded.files) & set(written)
+        wrong += [f"{name}: {key} differs" for key in sorted(both) if not np.array_equal(loaded[key], written[key])]
+    assert wrong == []

@@ -22,6 +22,7 @@ def facts(network: Any, config: Any) -> dict[str, Any]:
     rates = {float(getattr(cell, "p", 0.0)) for cell in cells if type(cell).__name__ in ("Dropout", "_Dropout")}
     return {
         "shapes": {name: list(parameter.shape) for name, parameter in network.parameters_and_names()},
+        "parameters": sum(one.size for one in network.trainable_params()),
         "norms": sorted(map(list, norms)),
         "dropouts": sorted(rates),
         "cosines": managers[0].freqs_cos.asnumpy().astype("float64")[:3].tolist(),

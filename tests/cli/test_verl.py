@@ -1,0 +1,145 @@
+"""verl's Hydra overrides with Megatron Core's engine are read as a dialect, as reinforcement learning."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Accmap = Callable[..., Any]
+
+WORDS = (
+    "python3 -m verl.trainer.main_ppo --config-path=config --config-name='ppo_megatron_trainer.yaml' "
+    "data.train_batch_size=64 data.max_prompt_length=512 data.max_response_length=1536 "
+    "actor_rollout_ref.model.path=Qwen3-0.6B actor_rollout_ref.rollout.n=4 "
+    "actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2 "
+    "actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2 trainer.n_gpus_per_node=8 trainer.nnodes=1 "
+    "algorithm.adv_estimator=grpo "
+)
+ACTOR = "actor_rollout_ref.actor."
+OPEN = ("model.num_layers", "activation.function", "norm.type", "attention.num_heads")
+"""What the model's folder decides, whatever defaults Megatron-LM has."""
+TRANSFORMER = f"{ACTOR}megatron.override_transformer_config."
+
+
+def shown(accmap: Accmap, more: str) -> dict[str, Any]:
+    answer = accmap("show", "run.sh", "--format", "json", files={"run.sh": WORDS + more + "\n"})
+    return json.loads(answer.out)
+
+
+@pytest.mark.parametrize(
+    ("more", "values"),
+    [
+        (
+            "",
+            {
+                "world_size": 8, "data_parallel_size": 4, "global_batch_size": 256, "micro_batch_size": 2, "lr": 1e-6,
+                "seq_length": 2048, "bf16": True, "sequence_parallel": True, "weight_decay": 0.01, "seed": 42,
+                "lr_decay_style": "constant", "attention_backend": "flash", "tokenizer_model": "Qwen3-0.6B",
+                "train_iters": None, "lr_warmup_iters": 0, "num_layers": None, "num_experts": None, "adam_beta2": 0.999,
+                "masked_softmax_fusion": True,
+            },
+        ),
+        (f"{ACTOR}megatron.tensor_model_parallel_size=1", {"sequence_parallel": False, "data_parallel_size": 8}),
+        (f"{ACTOR}use_dynamic_bsz=True", {"micro_batch_size": None}),
+        (f"{ACTOR}optim.lr_warmup_steps=10", {"lr_warmup_iters": 10}),
+        (f"{ACTOR}optim.lr_warmup_steps=null", {"lr_warmup_iters": 0}),
+        (f"{ACTOR}optim.lr_warmup_steps=10 {ACTOR}ppo_mini_batch_size=16", {"lr_warmup_iters": None}),
+        ("trainer.total_training_steps=30", {"train_iters": 30, "lr_decay_iters": 30}),
+        (f"+{ACTOR}optim.override_optimizer_config.adam_beta2=0.95", {"adam_beta2": 0.95}),
+        (f"{ACTOR}megatron.dtype=float16", {"bf16": False, "fp16": True, "params_dtype": "float16"}),
+        (
+            f"++{ACTOR}megatron.override_ddp_config.grad_reduce_in_fp32=True",
+            {"accumulate_allreduce_grads_in_fp32": True},
+        ),
+        (
+            (
+                f"+{TRANSFORMER}moe_router_dtype=fp32 +{TRANSFORMER}num_layers_in_last_pipeline_stage=3 "
+                f"{TRANSFORMER}recompute_granularity=full +{TRANSFORMER}attention_dropout=0.1"
+            ),
+            {
+                "moe_router_dtype": "fp32", "decoder_last_pipeline_num_layers": 3, "recompute_granularity": "full",
+                "attention_dropout": 0.1, "hidden_dropout": None,
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_what_its_code_makes_of_the_keys(accmap: Accmap, more: str, values: dict[str, object]) -> None:
+    answer = shown(accmap, more)
+    assert answer["dialect"] == "verl-0.7"
+    found = {entry["key"]: entry["value"] for entry in answer["values"]}
+    assert {key: found[key] for key in values} == values
+    recipe = json.loads(accmap("recipe", "run.sh", "--format", "json").out)["fields"]
+    undecided = [name for name in OPEN if recipe[name]["value"] is not None]
+    assert undecided == []
+    problems: list[dict[str, str]] = answer["problems"]
+    assert [one["message"] for one in problems if one["severity"] in ("error", "warning")] == []
+    assert problems[0]["name"] == "post-training"
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "word"),
+    [
+        (f"+{TRANSFORMER}moe_router_dtyp=fp32", "MAP026", "moe_router_dtype"),
+        ("+reward_model.reward_kwargs.shade=2", "MAP002", "shade"),
+        # workers/config/optimizer.py has them, and utils/megatron/optimizer.py:init_megatron_optim_config hands none on
+        (f"{ACTOR}optim.betas=[0.9,0.95]", "MAP033", "betas"),
+    ],
+)
+def test_what_it_does_not_take_is_named(accmap: Accmap, more: str, code: str, word: str) -> None:
+    answer = shown(accmap, more)
+    problems: list[dict[str, str]] = answer["problems"]
+    told = [one for one in problems if one["severity"] in ("error", "warning")]
+    assert [one["code"] for one in told] == [code]
+    assert word in told[0]["message"]
+    found = {entry["key"]: entry["value"] for entry in answer["values"]}
+    assert found["adam_beta2"] == 0.999
+
+
+def test_a_run_that_cannot_be_cut_is_refused(accmap: Accmap) -> None:
+    problems = shown(accmap, "trainer.n_gpus_per_node=3")["problems"]
+    assert any(one["severity"] == "error" for one in problems)
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        f"python3 -m verl.trainer.main_ppo {ACTOR}strategy=fsdp2 {ACTOR}optim.lr=1e-6",
+        "python3 -m verl.trainer.main_ppo --config-name=ppo_trainer",
+    ],
+)
+def test_another_engine_is_no_run_of_megatron(accmap: Accmap, launch: str) -> None:
+    answer = accmap("show", "run.sh", "--format", "json", files={"run.sh": f"{launch}\n"})
+    shown_ = json.loads(answer.out)
+    assert shown_["dialect"] == "arguments"
+    assert "hydra" in shown_["problems"][0]["message"]
+
+
+def test_the_training_is_read_and_not_the_conversion_before_it(accmap: Accmap) -> None:
+    script = f"python scripts/converter_hf_to_mcore.py --hf_model_path m --output_path o\n{WORDS}\n"
+    answer = accmap("show", "run.sh", "--format", "json", files={"run.sh": script})
+    assert json.loads(answer.out)["dialect"] == "verl-0.7"
+
+
+NETWORK = {
+    "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "vocab_size": 1000, "hidden_size": 64,
+    "intermediate_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "head_dim": 16,
+}  # fmt: skip
+
+
+def test_with_the_models_folder_the_run_becomes_whole(accmap: Accmap) -> None:
+    words = f"{WORDS}+{TRANSFORMER}apply_rope_fusion=True\n"
+    files = {"run.sh": words, "config.json": json.dumps(NETWORK)}
+    answer = accmap("convert", "config.json", "--base", "run.sh", "--to", "mindformers", "-o", "run.yaml", files=files)
+    assert answer.code == 1, answer.err
+    assert answer.err.startswith("run.sh: This is reinforcement learning with verl")
+    for lost in ("algorithm_adv_estimator", "data_train_batch_size"):
+        assert lost in answer.err
+    written = json.loads(accmap("recipe", "run.yaml", "--format", "json").out)["fields"]
+    told = {"model.num_layers": 4, "batch.global_size": 256, "schedule.learning_rate": 1e-6, "parallel.tensor_size": 2}
+    assert {name: written[name]["value"] for name in told} == told
+    assert "apply_rope_fusion" not in Path("run.yaml").read_text("utf-8")
