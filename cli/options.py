@@ -573,6 +573,12 @@ COMMANDS: dict[str, Command] = {
                     "没有文件所需版本时用最接近的版本运行；此时一致仅为部分一致。",
                     kind="flag",
                 ),
+                Option(
+                    ("--ranks",),
+                    "Run Megatron-LM's model over two ranks, too: tensors, layers, experts spread; what changes is named.",
+                    "再以两个进程运行 Megatron-LM 的模型（切分张量、层、专家），并指出结果有何变化。",
+                    kind="flag",
+                ),
                 Option(("--no-shrink",), "Build the models in full size.", "不缩小模型。", kind="flag"),
                 Option(("--layers",), "Layers of the small models.", "缩小后的层数。", type=int, metavar="N"),
                 Option(("--hidden",), "Their hidden size.", "缩小后的隐藏层维度。", type=int, metavar="N"),

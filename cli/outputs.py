@@ -199,6 +199,21 @@ class RanJson(Open):
     exact: bool
 
 
+class LayoutRunJson(Open):
+    """Megatron-LM's model spread over ranks, held to one rank; `agrees` is null where it was not run."""
+
+    layout: str
+    file: str
+    ranks: int
+    fields: list[str]
+    settings: dict[str, Any]
+    agrees: bool | None
+    changed: dict[str, list[str]]
+    worst_gradient: float | str | None
+    stand_ins: dict[str, str]
+    reason: str | None
+
+
 class VerifyJson(Open):
     """`accmap verify`. A relative difference uses max(|a|, |b|, floor)."""
 
@@ -217,6 +232,7 @@ class VerifyJson(Open):
     not_compared: list[NotComparedJson]
     read_as: list[VersionJson] = Field(default_factory=list[VersionJson])
     first_divergence: DivergenceJson | None
+    ranks: list[LayoutRunJson] | None = None
 
 
 class DiffJson(Open):

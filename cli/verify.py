@@ -65,6 +65,7 @@ def run(
     mindformers_source: str | None = None,
     prepare: bool = False,
     closest: bool = False,
+    ranks: bool = False,
     no_shrink: bool = False,
     timeout: int | None = None,
     memory: int | None = None,
@@ -91,6 +92,7 @@ def run(
         "limits": _limits(timeout, memory),
         "sources": {framework: folder for framework, folder in named if folder},
         "closest": closest,
+        "ranks": ranks,
     }
     try:
         found, findings, configs = verified(files, options, chosen_options, stdin_name, prepared=prepare, language=lang)
@@ -122,6 +124,8 @@ def verified(
     configs = _trained(texts, options)
     against, store = chosen.get("against"), _store()
     a, b = _pair(configs, against)
+    if chosen.get("ranks") and "megatron" not in (a.framework, b.framework):
+        raise UsageError(say.verify_ranks_need_megatron())
     if prepared:
         given: Collection[str] = chosen.get("sources", ())
         _prepare([config for config in (a, b) if config.framework not in given], store, language)

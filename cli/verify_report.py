@@ -52,6 +52,10 @@ _WORDS = {
     "versions": ("versions", "版本"),
     "accepted": ("differs, was not run and is accepted", "两侧不同且未运行，已接受"),
     "ran": ("ran", "运行版本"),
+    "ranks": ("Megatron-LM over two ranks", "Megatron-LM 两进程运行"),
+    "same": ("the same numbers", "数值相同"),
+    "changes": ("changes", "数值变化"),
+    "not_tried": ("not tried", "未尝试"),
     "tolerance": ("tolerance", "容差"),
     "name": ("name", "名称"),
     "relative": ("relative difference", "相对误差"),
@@ -88,6 +92,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     lines += _divergence_lines(answer, word, language)
     for table in _TABLES:
         lines += _table_lines(_rows(answer, table), word, table, colour)
+    lines += [f"{word('ranks')}: {line}" for line in _ranks_lines(answer, word)]
     if answer["shrunk"]:
         sizes = ", ".join(
             f"{field} {_short(sizes[0])} → {_short(sizes[1])}" for field, sizes in answer["shrunk"].items()
@@ -111,6 +116,21 @@ def _failure_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
             lines.append(f"    {failure['explanation']}")
         if failure["kind"] in ("crash", "timeout", "memory"):
             lines += [f"    {line}" for line in failure["log"][-10:]]
+    return lines
+
+
+def _ranks_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
+    """What each layout of Megatron-LM's model brought."""
+    lines: list[str] = []
+    for one in answer["ranks"] or ():
+        if one["agrees"]:
+            found = f"{word('same')} ({word('worst')} {one['worst_gradient']:.1e})"
+        elif one["agrees"] is None:
+            found = f"{word('not_tried')}: {one['reason']}"
+        else:
+            rows = (f"{stage} ({', '.join(names[:3])})" for stage, names in one["changed"].items())
+            found = f"{word('changes')}: {'; '.join(rows)}"
+        lines.append(f"{one['layout']}: {found}")
     return lines
 
 

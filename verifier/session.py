@@ -111,6 +111,24 @@ class Scheduling(Protocol):
         ...
 
 
+@runtime_checkable
+class Spreadable(Protocol):
+    """A model that several ranks could hold in parts."""
+
+    def pieces(self) -> dict[str, Any]:
+        """What each weight is a part of, by the framework's own rules for checkpoints."""
+        ...
+
+
+@runtime_checkable
+class Spread(Protocol):
+    """A backend of one rank among several."""
+
+    def knows(self, whole: Mapping[str, Any]) -> None:
+        """The parameters of the model as one process holds it: the answer of `Spreadable.pieces`."""
+        ...
+
+
 class Outcome(NamedTuple):
     """What a worker answers: plain values and arrays."""
 
@@ -124,6 +142,8 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     arrays: dict[str, Array] = {}
     note("building")
     started = time.perf_counter(), time.process_time()
+    if isinstance(backend, Spread):
+        backend.knows(job.whole)
     model = backend.build(job.blueprint, job.seed)
     first = model.weights()
     shapes = {name: tuple(array.shape) for name, array in first.items()}
@@ -137,6 +157,8 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     rounded = job.blueprint.rounded
     drawn = {name: draw.weight(name, shape, job.seed, rounded=rounded) for name, shape in shapes.items()}
     model.load(drawn)
+    if job.pieces and isinstance(model, Spreadable):
+        values["pieces"] = model.pieces()
     if job.trace:
         note("tracing")
         arrays.update({f"trace/{name}": array for name, array in model.traced(_batch(model, job.inputs[0])).items()})

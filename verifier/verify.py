@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from ..mapper.modules import fields_of
 from ..schemas.installation import install_command
 from ..schemas.message import verbatim
-from . import comparison, dimensions, documents, exercise, installations, localise, megatron_side, mindformers_side
+from . import (
+    comparison,
+    dimensions,
+    documents,
+    exercise,
+    installations,
+    localise,
+    megatron_side,
+    mindformers_side,
+    ranks,
+)
 from .blueprint import Blueprint, InputPlan, Job
 from .comparison import Comparison
 from .known_failures import explained
@@ -66,6 +76,8 @@ class Options(NamedTuple):
     """The folder that prepared frameworks stand in."""
     closest: bool = False
     """Run the nearest version where a file's own is not here."""
+    ranks: bool = False
+    """Run Megatron-LM's models over two ranks, too, and hold them to one."""
 
 
 class Verification(NamedTuple):
@@ -94,6 +106,8 @@ class Verification(NamedTuple):
     language: str = "en"
     ran: tuple[Mapping[str, Any], ...] = ()
     """What each side was run with: framework, version, path, origin, and the version that its file asks for."""
+    ranks: tuple[ranks.LayoutRun, ...] | None = None
+    """Megatron-Core against itself over two ranks; None where that was not asked for."""
 
     @property
     def worst(self) -> Comparison:
@@ -162,6 +176,7 @@ class Verification(NamedTuple):
             "first_divergence": self._divergence_json(rules),
             "failures": [_failure_json(side, failure, self.language) for side, failure in self.failures.items()],
             "near_ties": list(self.near_ties),
+            "ranks": None if self.ranks is None else [one.to_json(self.language) for one in self.ranks],
             "versions": dict(self.versions),
             "cost": dict(self.cost),
         }
@@ -346,6 +361,8 @@ class _Pair(NamedTuple):
     """Tokens choose experts."""
     rates: Rates | None = None
     """What both schedulers are asked; None where a file leaves its curve open."""
+    small: tuple[dimensions.Sizes, dimensions.Sizes] = ({}, {})
+    """The sizes of both small models."""
     places: tuple[installations.Installation, ...] = ()
     """What each file's own framework is run from."""
 
@@ -400,6 +417,7 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         2.0 ** round(math.log2(_PROBE_RATE / peak)) if peak > 0 else 1.0,
         bool(small_a.get(dimensions.EXPERTS) and small_b.get(dimensions.EXPERTS)),
         rates,
+        (small_a, small_b),
     )
 
 
@@ -536,6 +554,7 @@ def _run(
     found = _seeds_run(pair, options, processes, progress)
     divergence = found.divergence
     where = fields_of(divergence.module) if divergence is not None else ()
+    spread = _spread(pair, options, processes, progress) if options.ranks and not found.failures else None
     changed = exercise.differing(*pair.configs, where) if not options.against else []
     if divergence is not None and not changed and not options.against:
         # Nothing that the module itself depends on differs: whatever does differ is the lead.
@@ -552,7 +571,9 @@ def _run(
         compared=found.compared,
         seeds=tuple(range(options.seeds)),
         stand_ins={side: one.values["stand_ins"] for side, one in zip(pair.sides, found.answers, strict=False)},
-        not_compared=tuple(exercise.uncompared(*pair.configs, language, rates=found.rates)),
+        not_compared=tuple(
+            ranks.said(exercise.uncompared(*pair.configs, language, rates=found.rates), spread or (), language)
+        ),
         divergence=divergence,
         divergence_fields=(*ahead, *(field for field in where if field not in ahead)),
         differing=tuple(changed),
@@ -562,7 +583,21 @@ def _run(
         near_ties=found.near_ties,
         language=language,
         ran=pair.ran(),
-    ).in_part(_in_place(pair, language))
+        ranks=spread,
+    ).in_part([*_in_place(pair, language), *ranks.not_proved(spread or (), language)])
+
+
+def _spread(
+    pair: _Pair, options: Options, processes: Sequence[Worker], progress: Callable[[Words], None]
+) -> tuple[ranks.LayoutRun, ...]:
+    """Each Megatron-LM file's model over two ranks."""
+    found: list[ranks.LayoutRun] = []
+    each = zip(pair.configs, pair.sides, pair.blueprints, processes, pair.small, strict=True)
+    for config, side, blueprint, process, sizes in each:
+        if side == config.framework == "megatron":
+            job = _job(pair, blueprint, options, 0)
+            found += ranks.tried(job, process, sizes, config.file, options.tolerance, progress)
+    return tuple(found)
 
 
 def _in_place(pair: _Pair, language: str) -> list[dict[str, Any]]:
