@@ -574,6 +574,13 @@ COMMANDS: dict[str, Command] = {
                     kind="flag",
                 ),
                 Option(
+                    ("--precision",),
+                    "Run the first pass in the files' own types, too: bfloat16, float16 and those of single places.",
+                    "再按文件所写精度（bfloat16、float16 及各处类型）运行首步。",
+                    choices=("float32", "as-written"),
+                    default="float32",
+                ),
+                Option(
                     ("--ranks",),
                     "Run Megatron-LM's model over two ranks, too: tensors, layers, experts spread; what changes is named.",
                     "再以两个进程运行 Megatron-LM 的模型（切分张量、层、专家），并指出结果有何变化。",

@@ -199,6 +199,39 @@ class RanJson(Open):
     exact: bool
 
 
+class RoundingJson(Open):
+    """How far both sides are from their own float32, and from each other, in ulp."""
+
+    name: str
+    a: float | str
+    b: float | str
+    apart: float | str
+    agrees: bool
+
+
+class TypeTriedJson(Open):
+    """A type that differs between the files; how far the other file's moved a number, in ulp."""
+
+    field: str
+    a: Any
+    b: Any
+    moved: float | str
+    nearer: bool
+
+
+class AsWrittenJson(Open):
+    """The first pass in the files' own types; `agrees` is null where a CPU could not compute it."""
+
+    compute: list[str]
+    ulp: float
+    agrees: bool | None
+    errors: list[RoundingJson]
+    types: list[TypeTriedJson]
+    most: dict[str, float]
+    alike: dict[str, float]
+    near_ties: list[int]
+
+
 class LayoutRunJson(Open):
     """Megatron-LM's model spread over ranks, held to one rank; `agrees` is null where it was not run."""
 
@@ -232,6 +265,7 @@ class VerifyJson(Open):
     not_compared: list[NotComparedJson]
     read_as: list[VersionJson] = Field(default_factory=list[VersionJson])
     first_divergence: DivergenceJson | None
+    precision: AsWrittenJson | None = None
     ranks: list[LayoutRunJson] | None = None
 
 

@@ -86,6 +86,8 @@ class Blueprint(NamedTuple):
     """None where both runs take the end of a document as any other token."""
     as_written: bool = False
     """Weights, activations and gradients have the types that the file says, and not float32."""
+    types: Mapping[str, str] = {}
+    """Types in place of the file's, by the name that the configuration gives them."""
     layout: Mapping[str, Any] | None = None
     """Megatron-Core's configuration fields about ranks, where a group of processes runs the model."""
 

@@ -19,7 +19,7 @@ _OWN = ("attention_softmax_in_fp32", "apply_query_key_layer_scaling")
 
 
 def written_types(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration's fields about types, as `arguments.py:validate_args` and `core_transformer_config_from_args` say."""
+    """The configuration's fields about types: `arguments.py:validate_args`, `core_transformer_config_from_args`."""
     dtype = torch.bfloat16 if args.get("bf16") else torch.float16 if args.get("fp16") else torch.float32
     named = dict.fromkeys(("params_dtype", "pipeline_dtype", "autocast_dtype"), dtype)
     own = {name: args[name] for name in _OWN if args.get(name) is not None}

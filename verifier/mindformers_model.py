@@ -141,7 +141,7 @@ class MindFormersBackend:
         if blueprint.as_written:
             widen(self._wide, self._used)
         ms.set_seed(seed)
-        with _Building(blueprint.model, as_written=blueprint.as_written), contextlib.redirect_stdout(None):
+        with _Building(blueprint), contextlib.redirect_stdout(None):
             network = _network(blueprint.model["keys"])
         return MindFormersModel(network, blueprint, self._used)
 
@@ -157,10 +157,11 @@ def _network(keys: Mapping[str, Any]) -> Any:
 class _Building(Patches):
     """What holds while a model is built: its sizes, and the core attention that a CPU can run."""
 
-    def __init__(self, model: Mapping[str, Any], *, as_written: bool) -> None:
+    def __init__(self, blueprint: Blueprint) -> None:
         super().__init__()
-        self.model = model
-        self.fixed = {name: value for name, value in NEUTRAL.items() if not (as_written and name in TYPES)}
+        self.model = blueprint.model
+        kept = {name: value for name, value in NEUTRAL.items() if not (blueprint.as_written and name in TYPES)}
+        self.fixed = {**kept, **blueprint.types}
 
     def __enter__(self) -> _Building:
         from mindformers.parallel_core import transformer_config

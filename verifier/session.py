@@ -142,9 +142,7 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     arrays: dict[str, Array] = {}
     note("building")
     started = time.perf_counter(), time.process_time()
-    if isinstance(backend, Spread):
-        backend.knows(job.whole)
-    model = backend.build(job.blueprint, job.seed)
+    model = _built(job, backend, values)
     first = model.weights()
     shapes = {name: tuple(array.shape) for name, array in first.items()}
     values["shapes"] = shapes
@@ -157,8 +155,6 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     rounded = job.blueprint.rounded
     drawn = {name: draw.weight(name, shape, job.seed, rounded=rounded) for name, shape in shapes.items()}
     model.load(drawn)
-    if job.pieces and isinstance(model, Spreadable):
-        values["pieces"] = model.pieces()
     if job.trace:
         note("tracing")
         arrays.update({f"trace/{name}": array for name, array in model.traced(_batch(model, job.inputs[0])).items()})
@@ -176,6 +172,16 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     values["seconds"] = {"build": built[0] - started[0], "run": ended[0] - built[0]}
     values["cpu"] = {"build": built[1] - started[1], "run": ended[1] - built[1]}
     return Outcome(values, arrays)
+
+
+def _built(job: Job, backend: Backend, values: dict[str, Any]) -> Model:
+    """The model, and what ranks have to know of each other."""
+    if isinstance(backend, Spread):
+        backend.knows(job.whole)
+    model = backend.build(job.blueprint, job.seed)
+    if job.pieces and isinstance(model, Spreadable):
+        values["pieces"] = model.pieces()
+    return model
 
 
 def _train(
