@@ -275,7 +275,9 @@ def blamed(found: AsWritten, configs: tuple[Config, Config]) -> list[dict[str, A
 def differing(configs: tuple[Config, Config], every: Sequence[FieldName] = (COMPUTE,)) -> list[dict[str, Any]]:
     """Those of the types that the files say differently, with both values."""
     recipes = recipe_of(configs[0]), recipe_of(configs[1])
-    values = {field: [recipe.value(field) for recipe in recipes] for field in every}
+    values = {
+        field: [recipe.value(field) for recipe in recipes] for field in every if counts(field, *recipes) is not False
+    }
     return [
         {"field": field, "a": json_value(one), "b": json_value(other)}
         for field, (one, other) in values.items()
