@@ -214,7 +214,12 @@ class _Group:
             return found
 
         with ThreadPoolExecutor(COUNT) as threads:
-            return list(threads.map(answer, self._ranks))
+            try:
+                return list(threads.map(answer, self._ranks))
+            except BaseException:  # an interruption, too: the threads end with their processes
+                for worker in self._ranks:
+                    worker.kill()
+                raise
 
     def _end(self) -> None:
         for worker in self._ranks:
