@@ -199,6 +199,54 @@ class RanJson(Open):
     exact: bool
 
 
+class RoundingJson(Open):
+    """How far both sides are from their own float32, and from each other, in ulp."""
+
+    name: str
+    a: float | str
+    b: float | str
+    apart: float | str
+    agrees: bool
+
+
+class TypeTriedJson(Open):
+    """A type that differs between the files; how far the other file's moved a number, in ulp."""
+
+    field: str
+    a: Any
+    b: Any
+    moved: float | str
+    nearer: bool
+
+
+class AsWrittenJson(Open):
+    """The first pass in the files' own types; `agrees` is null where a CPU could not compute it."""
+
+    compute: list[str]
+    ulp: float
+    agrees: bool | None
+    errors: list[RoundingJson]
+    types: list[TypeTriedJson]
+    most: dict[str, float]
+    alike: dict[str, float]
+    near_ties: list[int]
+
+
+class LayoutRunJson(Open):
+    """Megatron-LM's model spread over ranks, held to one rank; `agrees` is null where it was not run."""
+
+    layout: str
+    file: str
+    ranks: int
+    fields: list[str]
+    settings: dict[str, Any]
+    agrees: bool | None
+    changed: dict[str, list[str]]
+    worst_gradient: float | str | None
+    stand_ins: dict[str, str]
+    reason: str | None
+
+
 class VerifyJson(Open):
     """`accmap verify`. A relative difference uses max(|a|, |b|, floor)."""
 
@@ -217,6 +265,8 @@ class VerifyJson(Open):
     not_compared: list[NotComparedJson]
     read_as: list[VersionJson] = Field(default_factory=list[VersionJson])
     first_divergence: DivergenceJson | None
+    precision: AsWrittenJson | None = None
+    ranks: list[LayoutRunJson] | None = None
 
 
 class DiffJson(Open):

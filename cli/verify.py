@@ -47,6 +47,8 @@ SIZES = {
 }
 """Options that fix a size, and the recipe field each one fixes."""
 
+LEAST_SEQUENCE = 16
+"""Tokens of a sample: in a shorter one ends of documents and padding would take each other's places."""
 _MOST_RULES = 6
 _NOT_CARRIED = "not-carried-over"
 """The rule of what the other framework cannot do at all; of a pair, too, it looks at one file."""
@@ -65,6 +67,8 @@ def run(
     mindformers_source: str | None = None,
     prepare: bool = False,
     closest: bool = False,
+    precision: str = "float32",
+    ranks: bool = False,
     no_shrink: bool = False,
     timeout: int | None = None,
     memory: int | None = None,
@@ -91,6 +95,8 @@ def run(
         "limits": _limits(timeout, memory),
         "sources": {framework: folder for framework, folder in named if folder},
         "closest": closest,
+        "precision": precision,
+        "ranks": ranks,
     }
     try:
         found, findings, configs = verified(files, options, chosen_options, stdin_name, prepared=prepare, language=lang)
@@ -121,7 +127,11 @@ def verified(
     texts = [read_input(name, stdin_name) for name in names]
     configs = _trained(texts, options)
     against, store = chosen.get("against"), _store()
+    if against and chosen.get("precision", "float32") != "float32":
+        raise UsageError(say.verify_precision_needs_two())
     a, b = _pair(configs, against)
+    if chosen.get("ranks") and "megatron" not in (a.framework, b.framework):
+        raise UsageError(say.verify_ranks_need_megatron())
     if prepared:
         given: Collection[str] = chosen.get("sources", ())
         _prepare([config for config in (a, b) if config.framework not in given], store, language)
@@ -131,8 +141,10 @@ def verified(
         return found, (), configs
     findings = findings_of(configs, texts)
     shown = shown_defects(found, findings)
+    unrun = unexercised(configs, findings, chosen.get("stage", "all"), language, rates=bool(found.worst.rates))
+    tried = found.typed_fields()
     left = [
-        *unexercised(configs, findings, chosen.get("stage", "all"), language, rates=bool(found.worst.rates)),
+        *(entry for entry in unrun if entry["field"] not in tried),
         *unseen_defects(findings, shown, language),
     ]
     return _in_part(found, left, names[0], language), findings, configs
@@ -359,6 +371,8 @@ def _sizes(given: dict[str, int | None]) -> dict[str, int]:
             continue
         if value < 1:
             raise counts_from_one(f"--{option}", value)
+        if option == "sequence" and value < LEAST_SEQUENCE:
+            raise UsageError(say.verify_sequence_too_short(least=LEAST_SEQUENCE, length=value))
         found[SIZES[option]] = value
     return found
 

@@ -52,6 +52,15 @@ _WORDS = {
     "versions": ("versions", "版本"),
     "accepted": ("differs, was not run and is accepted", "两侧不同且未运行，已接受"),
     "ran": ("ran", "运行版本"),
+    "precision": ("as written", "按所写精度"),
+    "errors": (
+        "error of logits and median of gradients against float32, in ulp",
+        "相对 float32 的误差（logits、梯度中位数，ulp）",
+    ),
+    "ranks": ("Megatron-LM over two ranks", "Megatron-LM 两进程运行"),
+    "same": ("the same numbers", "数值相同"),
+    "changes": ("changes", "数值变化"),
+    "not_tried": ("not tried", "未尝试"),
     "tolerance": ("tolerance", "容差"),
     "name": ("name", "名称"),
     "relative": ("relative difference", "相对误差"),
@@ -64,6 +73,7 @@ _DIRECTIONS = {
     "backward": ("in the backward pass", "反向"),
     "update": ("in the update", "参数更新"),
     "initialisation": ("in the initial weights", "初始权重"),
+    "rounding": ("in how they round as written", "按所写精度计算的舍入"),
 }
 _TABLES = (
     "structure", "loss", "parts", "logits", "gradients", "gradient_elements", "norms", "training", "clipping",
@@ -88,6 +98,8 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     lines += _divergence_lines(answer, word, language)
     for table in _TABLES:
         lines += _table_lines(_rows(answer, table), word, table, colour)
+    lines += _precision_lines(answer, word)
+    lines += [f"{word('ranks')}: {line}" for line in _ranks_lines(answer, word)]
     if answer["shrunk"]:
         sizes = ", ".join(
             f"{field} {_short(sizes[0])} → {_short(sizes[1])}" for field, sizes in answer["shrunk"].items()
@@ -111,6 +123,34 @@ def _failure_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
             lines.append(f"    {failure['explanation']}")
         if failure["kind"] in ("crash", "timeout", "memory"):
             lines += [f"    {line}" for line in failure["log"][-10:]]
+    return lines
+
+
+def _precision_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
+    """How both sides round in the files' own types."""
+    found = answer["precision"]
+    if found is None or found["agrees"] is None:
+        return []
+    types = " · ".join(found["compute"])
+    shown = ", ".join(f"{row['name']} {row['a']:.2f} | {row['b']:.2f}" for row in found["errors"][:2])
+    lines = ["", f"{word('precision')} ({types}): {word('errors')}: {shown}"]
+    wrong = [row for row in found["errors"] if not row["agrees"]]
+    lines += [f"  ✗ {row['name']}  {row['a']:.2f} | {row['b']:.2f}" for row in wrong[:_MOST_LINES]]
+    return lines + [f"  {_differing(row)}: {row['moved']:.2f} ulp" for row in found["types"]]
+
+
+def _ranks_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
+    """What each layout of Megatron-LM's model brought."""
+    lines: list[str] = []
+    for one in answer["ranks"] or ():
+        if one["agrees"]:
+            found = f"{word('same')} ({word('worst')} {one['worst_gradient']:.1e})"
+        elif one["agrees"] is None:
+            found = f"{word('not_tried')}: {one['reason']}"
+        else:
+            rows = (f"{stage} ({', '.join(names[:3])})" for stage, names in one["changed"].items())
+            found = f"{word('changes')}: {'; '.join(rows)}"
+        lines.append(f"{one['layout']}: {found}")
     return lines
 
 

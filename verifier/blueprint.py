@@ -84,6 +84,12 @@ class Blueprint(NamedTuple):
     training: TrainingPlan = TrainingPlan()
     documents: DocumentPlan | None = None
     """None where both runs take the end of a document as any other token."""
+    as_written: bool = False
+    """Weights, activations and gradients have the types that the file says, and not float32."""
+    types: Mapping[str, str] = {}
+    """Types in place of the file's, by the name that the configuration gives them."""
+    layout: Mapping[str, Any] | None = None
+    """Megatron-Core's configuration fields about ranks, where a group of processes runs the model."""
 
 
 class Job(NamedTuple):
@@ -103,6 +109,10 @@ class Job(NamedTuple):
     """Global gradient norm that the clipping probe starts from."""
     initialisation: bool = True
     trace: bool = False
+    pieces: bool = False
+    """Say of which global tensors the model's own parameters are, as the framework's checkpoints lay them out."""
+    whole: Mapping[str, Any] = {}
+    """The answer to that, for a group of ranks: parameter → its pieces."""
 
     def to_json(self) -> dict[str, Any]:
         """A form that JSON can carry."""

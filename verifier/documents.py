@@ -27,7 +27,7 @@ def separates(*configs: Config) -> bool:
 
     A mask that the attention kernel makes of the documents' lengths is an Ascend kernel's own.
     """
-    if any(config.value(_COMPRESSED) for config in configs):
+    if any(config.framework == "mindformers" and config.value(_COMPRESSED) for config in configs):
         return False
     return any(recipe_of(config).value(field) is True for config in configs for field in FIELDS)
 

@@ -28,14 +28,14 @@ def forget() -> None:
     MTPLossLoggingHelper.tracker.clear()
 
 
-def unscaled() -> None:
+def scaled(scale: float) -> None:
     """One micro batch counts in full: what `schedules.py:forward_step` says before each backward pass."""
     import torch
     from megatron.core.transformer.moe.moe_utils import MoEAuxLossAutoScaler
     from megatron.core.transformer.multi_token_prediction import MTPLossAutoScaler
 
     for scaler in (MoEAuxLossAutoScaler, MTPLossAutoScaler):
-        scaler.set_loss_scale(torch.ones(1))
+        scaler.set_loss_scale(torch.full((1,), scale))
 
 
 def balance(kind: str = "aux_loss") -> Any:

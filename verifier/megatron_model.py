@@ -26,6 +26,8 @@ import torch
 
 from . import megatron_losses
 from .draw import arranged
+from .megatron_precision import narrowed, written_types
+from .megatron_shards import held_by
 from .megatron_stand_ins import LISTED, EagerCoreAttention, ZeroCenteredNorm, stand_ins
 from .megatron_training import MegatronTraining, scheduler_of
 from .module_trace import Recorder
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from .blueprint import Blueprint, RatePlan
     from .draw import Tokens
+    from .megatron_shards import Held
 
 Array = Any
 
@@ -138,17 +141,22 @@ class MegatronBackend:
     def __init__(self, *, threads: int = 1) -> None:
         logging.disable(logging.WARNING)
         warnings.filterwarnings("ignore")
-        os.environ.update(MASTER_ADDR="127.0.0.1", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
         torch.set_num_threads(threads)
         self._block = contextlib.ExitStack()
         self._taken = self._block.enter_context(stand_ins())
-        from megatron.core import parallel_state
         from megatron.core.tensor_parallel.random import initialize_rng_tracker
 
-        torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=torch.distributed.HashStore())
-        parallel_state.initialize_model_parallel()
+        self._join()
         initialize_rng_tracker(inference_rng_tracker=True)
         self._used = {"torch.cuda", "torch.compile"} | self._taken
+
+    def _join(self) -> None:
+        """Begin the process group: this process alone."""
+        from megatron.core import parallel_state
+
+        os.environ.update(MASTER_ADDR="127.0.0.1", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+        torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=torch.distributed.HashStore())
+        parallel_state.initialize_model_parallel()
 
     def close(self) -> None:
         """Take every stand-in back."""
@@ -177,11 +185,17 @@ class MegatronBackend:
 
     def build(self, blueprint: Blueprint, seed: int) -> MegatronModel:
         """The model of the blueprint, with Megatron's own initialisation."""
+        types = written_types(blueprint.model) if blueprint.as_written else {}
+        return MegatronModel(self._network(blueprint, seed, types), blueprint)
+
+    def _network(self, blueprint: Blueprint, seed: int, layout: Mapping[str, Any]) -> Any:
+        """The `GPTModel`, or this rank's part of it; `layout` are the configuration's fields about ranks."""
+        from megatron.core import parallel_state
         from megatron.core.models.gpt.gpt_model import GPTModel
 
         torch.manual_seed(seed)
         args = blueprint.model
-        config = _config(args)
+        config = _config(args, layout)
         spec = _spec(args, config)
         self._used = {"torch.cuda", "torch.compile"} | (self._taken & {"triton"})
         if args.get("num_experts"):
@@ -197,9 +211,11 @@ class MegatronBackend:
             from megatron.core.models.gpt.gpt_layer_specs import get_gpt_mtp_block_spec
 
             mtp = get_gpt_mtp_block_spec(config, spec, use_transformer_engine=False)
-        model = GPTModel(
+        return GPTModel(
             config,
             spec,
+            pre_process=parallel_state.is_pipeline_first_stage(),
+            post_process=parallel_state.is_pipeline_last_stage(),
             vocab_size=args["padded_vocab_size"],
             max_sequence_length=args["max_position_embeddings"],
             share_embeddings_and_output_weights=not args.get("untie_embeddings_and_output_weights"),
@@ -209,14 +225,16 @@ class MegatronBackend:
             rope_scaling=bool(args.get("use_rope_scaling")),
             mtp_block_spec=mtp,
         )
-        return MegatronModel(model, blueprint)
 
 
 class MegatronModel:
     """A `GPTModel` with `FP32Optimizer` around torch's AdamW."""
 
+    _training_kind = MegatronTraining
+
     def __init__(self, model: Any, blueprint: Blueprint) -> None:
         self.model = model
+        self._called, self._scale = (model, 1.0) if not blueprint.as_written else narrowed(model)
         self.plan = blueprint.optimizer
         self._per_token = blueprint.training.per_token
         self._documents = blueprint.documents
@@ -225,11 +243,12 @@ class MegatronModel:
         self._optimizer: Any = None
         self._scheduler: Any = None
         self._logits: Array = None
-        model.output_layer.register_forward_hook(self._keep_logits)
+        if getattr(model, "post_process", True):
+            model.output_layer.register_forward_hook(self._keep_logits)
 
     def _keep_logits(self, _module: Any, _given: Any, found: Any) -> None:
         # A copy: the loss works on the logits in place.
-        self._logits = found[0].detach().numpy().copy()
+        self._logits = found[0].detach().float().numpy().copy()
 
     def _parameters(self) -> dict[str, Any]:
         return {_first_name(name): parameter for name, parameter in self.model.named_parameters()}
@@ -241,7 +260,11 @@ class MegatronModel:
     def weights(self) -> dict[str, Array]:
         found = {name: parameter.detach() for name, parameter in self._parameters().items()}
         found.update(self._biases())
-        return {name: tensor.numpy().copy() for name, tensor in found.items()}
+        return {name: tensor.float().numpy().copy() for name, tensor in found.items()}
+
+    def pieces(self) -> dict[str, Held]:
+        """What each weight is a part of in a checkpoint, where ranks hold parts of them."""
+        return held_by(self.model, self._parameters() | self._biases())
 
     def trained(self) -> set[str]:
         return {name for name, parameter in self._parameters().items() if parameter.requires_grad}
@@ -280,8 +303,8 @@ class MegatronModel:
     def backward(self, batch: Tokens) -> dict[str, float]:
         self.model.zero_grad(set_to_none=True)
         loss, parts = self._loss(batch)
-        megatron_losses.unscaled()
-        loss.backward()
+        megatron_losses.scaled(self._scale)
+        (loss * self._scale).backward()
         return parts
 
     def _loss(self, batch: Tokens) -> tuple[Any, dict[str, float]]:
@@ -302,11 +325,12 @@ class MegatronModel:
         mask = torch.ones(1, 1, length, length).triu(1).bool()
         if batch.hidden is not None:
             mask = torch.from_numpy(batch.hidden)
-        return self.model(tokens, positions, mask, labels=labels, loss_mask=torch.from_numpy(batch.counted))
+        return self._called(tokens, positions, mask, labels=labels, loss_mask=torch.from_numpy(batch.counted))
 
     def gradients(self) -> dict[str, Array]:
         return {
-            name: (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).numpy().copy()
+            name: (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).float().numpy()
+            / self._scale
             for name, parameter in self._parameters().items()
         }
 
@@ -379,7 +403,7 @@ class MegatronModel:
             self._optimizer = self._new_optimizer(1.0, plan.arguments["min_lr"])
             self._scheduler = scheduler_of(self._optimizer, plan)
         places = (0, 1, 2) if plan is None else plan.trained
-        self._training = MegatronTraining(
+        self._training = self._training_kind(
             self.model, self._optimizer, self._scheduler, places, per_token=self._per_token
         )
 
@@ -426,7 +450,7 @@ def _recording(recorder: Any, name: str) -> Any:
         recorder.passed(name, [_plain(value) for value in given], [_plain(value) for value in _flat(found)])
         for position, value in enumerate(_flat(found)):
             if torch.is_tensor(value) and value.requires_grad:
-                value.register_hook(lambda slope, at=position: recorder.slope(name, at, slope.detach().numpy().copy()))
+                value.register_hook(lambda slope, at=position: recorder.slope(name, at, _numbers(slope)))
 
     return hook
 
@@ -436,19 +460,26 @@ def _flat(found: Any) -> list[Any]:
 
 
 def _plain(value: Any) -> Array:
-    return value.detach().numpy().copy() if torch.is_tensor(value) else None
+    return _numbers(value) if torch.is_tensor(value) else None
 
 
-def _config(args: Mapping[str, Any]) -> Any:
+def _numbers(tensor: Any) -> Array:
+    """A copy, which numpy can hold: it knows no bfloat16."""
+    found = tensor.detach()
+    return (found.float() if found.dtype in (torch.bfloat16, torch.float16) else found).numpy().copy()
+
+
+def _config(args: Mapping[str, Any], layout: Mapping[str, Any] | None = None) -> Any:
     from megatron.core.transformer.transformer_config import MLATransformerConfig, TransformerConfig
     from torch.nn import functional
 
     kind = MLATransformerConfig if args.get("multi_latent_attention") else TransformerConfig
     found: dict[str, Any] = {}
+    fixed = NEUTRAL | dict(layout or {})
     for field in dataclasses.fields(kind):
         name = _RENAMED.get(field.name, field.name)
-        if field.name in NEUTRAL:
-            found[field.name] = NEUTRAL[field.name]
+        if field.name in fixed:
+            found[field.name] = fixed[field.name]
         elif name in args and field.name not in _SKIPPED:
             found[field.name] = args[name]
     if args.get("swiglu"):

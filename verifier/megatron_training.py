@@ -34,6 +34,38 @@ def scheduler_of(optimizer: Any, plan: RatePlan) -> Any:
     return OptimizerParamScheduler(optimizer, **plan.arguments, **_FREE)
 
 
+def scheduled(
+    model: Any, batches: Sequence[Tokens], passed: Callable[[Tokens], Any], *, forward_only: bool = False
+) -> list[tuple[float, float]]:
+    """Megatron-Core's own schedule over the micro batches: the losses' sum and the tokens of each, on the last stage.
+
+    `passed` gives the loss of every token of a batch.
+    """
+    from megatron.core.pipeline_parallel import get_forward_backward_func
+
+    def forward_step(waiting: Any, _model: Any) -> Any:
+        batch = next(waiting)
+        counted = torch.from_numpy(batch.counted)
+
+        def loss(each: Any) -> Any:
+            # `pretrain_gpt.py:loss_func`
+            total, tokens = (each.float().view(-1) * counted.view(-1)).sum(), counted.sum()
+            return total.clone(), tokens.detach().to(torch.int), (float(total.detach()), float(tokens))
+
+        return passed(batch), loss
+
+    size, length = batches[0].tokens.shape
+    return get_forward_backward_func()(
+        forward_step_func=forward_step,
+        data_iterator=iter(batches),
+        model=model,
+        num_microbatches=len(batches),
+        seq_length=length,
+        micro_batch_size=size,
+        forward_only=forward_only,
+    )
+
+
 class MegatronTraining:
     """One rank's training of a model, with its optimizer and scheduler."""
 
@@ -76,29 +108,7 @@ class MegatronTraining:
 
     def _over(self, batches: Sequence[Tokens], passed: Callable[[Tokens], Any]) -> float:
         """The schedule over the micro batches; the mean of what is trained, with further predictions and balance."""
-        from megatron.core.pipeline_parallel import get_forward_backward_func
-
-        def forward_step(waiting: Any, _model: Any) -> Any:
-            batch = next(waiting)
-            counted = torch.from_numpy(batch.counted)
-
-            def loss(each: Any) -> Any:
-                # `pretrain_gpt.py:loss_func`
-                total, tokens = (each.float().view(-1) * counted.view(-1)).sum(), counted.sum()
-                return total.clone(), tokens.detach().to(torch.int), (float(total.detach()), float(tokens))
-
-            return passed(batch), loss
-
-        size, length = batches[0].tokens.shape
-        sums = get_forward_backward_func()(
-            forward_step_func=forward_step,
-            data_iterator=iter(batches),
-            model=self.model,
-            num_microbatches=len(batches),
-            seq_length=length,
-            micro_batch_size=size,
-            forward_only=False,
-        )
+        sums = scheduled(self.model, batches, passed)
         noted = megatron_losses.weighted(self.model.config)
         if self._per_token:
             own = sum(total for total, _tokens in sums) / sum(tokens for _total, tokens in sums)

@@ -69,6 +69,21 @@ NEUTRAL: dict[str, Any] = {
 """Settings that one CPU process cannot follow, or that change no result in float32; differences are `not_compared`."""
 
 
+TYPES = frozenset(
+    (
+        "params_dtype",
+        "compute_dtype",
+        "layernorm_compute_dtype",
+        "softmax_compute_dtype",
+        "rotary_dtype",
+        "moe_router_dtype",
+    )
+)
+"""Those among them that say a type."""
+_HALF_SCALE = 1024.0
+"""What the loss is multiplied by in float16 and its gradients are divided by, so that none of them vanishes."""
+
+
 class MindFormersBackend:
     """MindSpore Transformers on MindSpore's CPU target, eager execution."""
 
@@ -84,14 +99,17 @@ class MindFormersBackend:
         import mindformers
 
         from .mindspore_stand_ins import LISTED, stand_ins
+        from .mindspore_widening import LISTED as WIDENING_LISTED
 
-        self._listed = {**LISTED, **TRAINING_LISTED}
+        self._listed = {**LISTED, **TRAINING_LISTED, **WIDENING_LISTED}
         self._versions = {"mindspore": ms.__version__, "mindformers": mindformers.__version__}
         self._block = contextlib.ExitStack()
         self._used = self._block.enter_context(stand_ins())
+        self._wide = Patches()
 
     def close(self) -> None:
         """Take every stand-in back."""
+        self._wide.restore()
         self._block.close()
 
     def versions(self) -> dict[str, str]:
@@ -115,10 +133,15 @@ class MindFormersBackend:
         """The model that the file's class builds from its own keys, with the framework's own initialisation."""
         import mindspore as ms
 
+        from .mindspore_widening import widen
+
         _forget_layouts()
         self._used.clear()
+        self._wide.restore()
+        if blueprint.as_written:
+            widen(self._wide, self._used)
         ms.set_seed(seed)
-        with _Building(blueprint.model), contextlib.redirect_stdout(None):
+        with _Building(blueprint), contextlib.redirect_stdout(None):
             network = _network(blueprint.model["keys"])
         return MindFormersModel(network, blueprint, self._used)
 
@@ -134,9 +157,11 @@ def _network(keys: Mapping[str, Any]) -> Any:
 class _Building(Patches):
     """What holds while a model is built: its sizes, and the core attention that a CPU can run."""
 
-    def __init__(self, model: Mapping[str, Any]) -> None:
+    def __init__(self, blueprint: Blueprint) -> None:
         super().__init__()
-        self.model = model
+        self.model = blueprint.model
+        kept = {name: value for name, value in NEUTRAL.items() if not (blueprint.as_written and name in TYPES)}
+        self.fixed = {**kept, **blueprint.types}
 
     def __enter__(self) -> _Building:
         from mindformers.parallel_core import transformer_config
@@ -145,7 +170,7 @@ class _Building(Patches):
         from .mindspore_stand_ins import CausalCoreAttention, EagerCoreAttention
 
         for kind in (transformer_config.TransformerConfig, transformer_config.MLATransformerConfig):
-            self.put(kind, "__init__", _made_small(kind, self.model["small"]))
+            self.put(kind, "__init__", _made_small(kind, {**self.fixed, **self.model["small"]}))
         core = CausalCoreAttention if self.model["compressed"] else EagerCoreAttention
         self.put(gpt_layer_specs, "FlashAttention", core)
         return self
@@ -154,7 +179,7 @@ class _Building(Patches):
 def _made_small(kind: Any, small: Mapping[str, Any]) -> Any:
     """The configuration class's own beginning, with the sizes of the small model and what a CPU can follow."""
     begin, known = kind.__init__, set(kind.__dataclass_fields__)
-    chosen = {name: value for name, value in {**NEUTRAL, **small}.items() if name in known}
+    chosen = {name: value for name, value in small.items() if name in known}
 
     def started(self: Any, **given: Any) -> None:
         if given.get("hidden_act") == "fusedswiglu":
@@ -181,6 +206,7 @@ class MindFormersModel:
         self._training: MindFormersTraining | None = None
         self._used = used
         average_by_batch(network)
+        self._scale = _HALF_SCALE if config.compute_dtype == ms.float16 else 1.0
         self._table = WeightTable(_layout(config))
         self._parameters = {
             _plain_name(parameter.name): parameter
@@ -205,7 +231,7 @@ class MindFormersModel:
         found = self.model(tokens, labels=labels, **dict(zip(self._columns, arranged, strict=True)))
         parts = found[:3] if isinstance(found, tuple) else (found,)
         total = parts[0] if len(parts) == 1 else parts[0] + parts[1] + parts[2]
-        return total.sum(), *parts
+        return total.sum() * self._scale, *parts
 
     def _to_megatron(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         return self._table.to_megatron(arrays, self._joined_rows())
@@ -221,7 +247,7 @@ class MindFormersModel:
         return {f"{block}{suffix}": rows for block in blocks}
 
     def weights(self) -> dict[str, Array]:
-        return self._to_megatron({name: parameter.asnumpy() for name, parameter in self._parameters.items()})
+        return self._to_megatron({name: _numbers(parameter) for name, parameter in self._parameters.items()})
 
     def trained(self) -> set[str]:
         names = set(self._trained)
@@ -237,7 +263,8 @@ class MindFormersModel:
 
         for name, array in self._table.to_mindformers(weights).items():
             parameter = self._parameters[name]
-            parameter.set_data(Tensor(np.ascontiguousarray(array.reshape(parameter.shape), dtype=np.float32)))
+            given = Tensor(np.ascontiguousarray(array.reshape(parameter.shape), dtype=np.float32))
+            parameter.set_data(given.astype(parameter.dtype))
         self._forget_loads()
 
     def _forget_loads(self) -> None:
@@ -248,7 +275,7 @@ class MindFormersModel:
                 parameter.set_data(Tensor(np.zeros(parameter.shape, np.float32)))
 
     def logits(self) -> Array:
-        return self._logits.asnumpy()
+        return _numbers(self._logits)
 
     def arranged(self, batch: Tokens) -> Tokens:
         plan = self._documents
@@ -295,7 +322,8 @@ class MindFormersModel:
         return parts
 
     def gradients(self) -> dict[str, Array]:
-        return self._to_megatron({name: gradient.asnumpy() for name, gradient in self._gradients.items()})
+        found = {name: _numbers(gradient) / np.float32(self._scale) for name, gradient in self._gradients.items()}
+        return self._to_megatron(found)
 
     def set_gradients(self, gradients: Mapping[str, Array]) -> None:
         from mindspore import Tensor
@@ -418,7 +446,14 @@ def _recording(recorder: Any, name: str) -> Any:
 def _plain(value: Any) -> Array:
     from mindspore import Tensor
 
-    return value.asnumpy().copy() if isinstance(value, Tensor) else None
+    return _numbers(value).copy() if isinstance(value, Tensor) else None
+
+
+def _numbers(tensor: Any) -> Array:
+    """What numpy can hold: it knows no bfloat16."""
+    import mindspore as ms
+
+    return (tensor.astype(ms.float32) if tensor.dtype in (ms.bfloat16, ms.float16) else tensor).asnumpy()
 
 
 def _columns(config: Any, documents: DocumentPlan | None) -> tuple[str, ...]:

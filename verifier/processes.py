@@ -56,10 +56,18 @@ class WorkerAnswer(NamedTuple):
 class Worker:
     """One framework's process. `start` returns at once; `ask` hands over a job, `answer` waits for the result."""
 
-    def __init__(self, framework: str, limits: Limits | None = None, folder: str | None = None) -> None:
+    def __init__(
+        self,
+        framework: str,
+        limits: Limits | None = None,
+        folder: str | None = None,
+        told: Mapping[str, str] | None = None,
+    ) -> None:
         self.framework = framework
         self._before = [] if folder is None else [folder]
         """What holds the framework, where the running environment's own is not meant."""
+        self._told = told or {}
+        """Of the environment, what this process alone is told."""
         self.limits = limits or Limits()
         self.start_cost: dict[str, float] = {}
         self.peak_megabytes = 0.0
@@ -80,6 +88,10 @@ class Worker:
     ) -> None:
         self.close()
 
+    def another(self, framework: str, told: Mapping[str, str]) -> Worker:
+        """One more at the same place and with the same limits, which has not begun."""
+        return Worker(framework, self.limits, self._before[0] if self._before else None, told)
+
     def start(self) -> None:
         """Start the process, which begins to import its framework."""
         environment = {
@@ -87,6 +99,7 @@ class Worker:
             "PYTHONPATH": os.pathsep.join([*self._before, *(path for path in sys.path if path)]),
             "LOG_MF_PATH": os.path.join(self._folder.name, "mindformers"),
             "OMP_NUM_THREADS": "1",
+            **self._told,
         }
         self._process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}.worker", self.framework],
@@ -117,7 +130,7 @@ class Worker:
             line = self._line(deadline)
             if isinstance(line, WorkerFailure):
                 self.failed = True
-                self._kill()
+                self.kill()
                 return line
             if "ready" in line:
                 self.start_cost = {"seconds": line["seconds"], "cpu": line["cpu"]}
@@ -144,7 +157,7 @@ class Worker:
             try:
                 process.wait(5)
             except subprocess.TimeoutExpired:
-                self._kill()
+                self.kill()
             if process.stdout is not None:
                 process.stdout.close()
         self._log.close()
@@ -184,7 +197,8 @@ class Worker:
         line, _, self._pending = self._pending.partition(b"\n")
         return json.loads(line)
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """End the process at once."""
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait()

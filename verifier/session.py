@@ -111,6 +111,24 @@ class Scheduling(Protocol):
         ...
 
 
+@runtime_checkable
+class Spreadable(Protocol):
+    """A model that several ranks could hold in parts."""
+
+    def pieces(self) -> dict[str, Any]:
+        """What each weight is a part of, by the framework's own rules for checkpoints."""
+        ...
+
+
+@runtime_checkable
+class Spread(Protocol):
+    """A backend of one rank among several."""
+
+    def knows(self, whole: Mapping[str, Any]) -> None:
+        """The parameters of the model as one process holds it: the answer of `Spreadable.pieces`."""
+        ...
+
+
 class Outcome(NamedTuple):
     """What a worker answers: plain values and arrays."""
 
@@ -124,7 +142,7 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     arrays: dict[str, Array] = {}
     note("building")
     started = time.perf_counter(), time.process_time()
-    model = backend.build(job.blueprint, job.seed)
+    model = _built(job, backend, values)
     first = model.weights()
     shapes = {name: tuple(array.shape) for name, array in first.items()}
     values["shapes"] = shapes
@@ -154,6 +172,16 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     values["seconds"] = {"build": built[0] - started[0], "run": ended[0] - built[0]}
     values["cpu"] = {"build": built[1] - started[1], "run": ended[1] - built[1]}
     return Outcome(values, arrays)
+
+
+def _built(job: Job, backend: Backend, values: dict[str, Any]) -> Model:
+    """The model, and what ranks have to know of each other."""
+    if isinstance(backend, Spread):
+        backend.knows(job.whole)
+    model = backend.build(job.blueprint, job.seed)
+    if job.pieces and isinstance(model, Spreadable):
+        values["pieces"] = model.pieces()
+    return model
 
 
 def _train(

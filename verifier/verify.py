@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from ..mapper.modules import fields_of
 from ..schemas.installation import install_command
 from ..schemas.message import verbatim
-from . import comparison, dimensions, documents, exercise, installations, localise, megatron_side, mindformers_side
+from . import (
+    as_written,
+    comparison,
+    dimensions,
+    documents,
+    exercise,
+    installations,
+    localise,
+    megatron_side,
+    mindformers_side,
+    ranks,
+)
 from .blueprint import Blueprint, InputPlan, Job
 from .comparison import Comparison
 from .known_failures import explained
@@ -66,6 +77,10 @@ class Options(NamedTuple):
     """The folder that prepared frameworks stand in."""
     closest: bool = False
     """Run the nearest version where a file's own is not here."""
+    precision: Literal["float32", "as-written"] = "float32"
+    """Run the first pass in the files' own types, too."""
+    ranks: bool = False
+    """Run Megatron-LM's models over two ranks, too, and hold them to one."""
 
 
 class Verification(NamedTuple):
@@ -94,6 +109,10 @@ class Verification(NamedTuple):
     language: str = "en"
     ran: tuple[Mapping[str, Any], ...] = ()
     """What each side was run with: framework, version, path, origin, and the version that its file asks for."""
+    ranks: tuple[ranks.LayoutRun, ...] | None = None
+    """Megatron-Core against itself over two ranks; None where that was not asked for."""
+    typed: as_written.AsWritten | None = None
+    """The first pass in the files' own types; None where that was not asked for, or float32 already parts."""
 
     @property
     def worst(self) -> Comparison:
@@ -102,6 +121,12 @@ class Verification(NamedTuple):
             if compared.disagreeing():
                 return compared
         return self.compared[0] if self.compared else Comparison()
+
+    def typed_fields(self) -> frozenset[str]:
+        """The fields about types that were run as the files write them, so that a difference in them shows."""
+        if self.typed is None or self.typed.failures:
+            return frozenset()
+        return frozenset((as_written.COMPUTE, *(trial.field for trial in self.typed.moving)))
 
     def in_part(self, differing: Sequence[Mapping[str, Any]], accepted: Sequence[str] = ()) -> Verification:
         """The answer beside what is known to differ, changes numbers and was not run: such models match in part.
@@ -162,8 +187,16 @@ class Verification(NamedTuple):
             "first_divergence": self._divergence_json(rules),
             "failures": [_failure_json(side, failure, self.language) for side, failure in self.failures.items()],
             "near_ties": list(self.near_ties),
+            **self._asked_for_json(),
             "versions": dict(self.versions),
             "cost": dict(self.cost),
+        }
+
+    def _asked_for_json(self) -> dict[str, Any]:
+        """What an option asks for; null without it."""
+        return {
+            "precision": None if self.typed is None else self.typed.to_json(),
+            "ranks": None if self.ranks is None else [one.to_json(self.language) for one in self.ranks],
         }
 
     def _seeds_json(self) -> list[dict[str, Any]]:
@@ -346,6 +379,8 @@ class _Pair(NamedTuple):
     """Tokens choose experts."""
     rates: Rates | None = None
     """What both schedulers are asked; None where a file leaves its curve open."""
+    small: tuple[dimensions.Sizes, dimensions.Sizes] = ({}, {})
+    """The sizes of both small models."""
     places: tuple[installations.Installation, ...] = ()
     """What each file's own framework is run from."""
 
@@ -379,6 +414,9 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
     plain = InputPlan(0, batch, length, vocabulary, avoid=pad)
     rates = None if options.against else rates_of(a, b)
     blueprints = _blueprints((a, small_a), (b, small_b), rates)
+    if options.precision == "as-written" and any(one.rounded for one in blueprints):
+        # Types are tried by themselves, after the models: in float32 both have the same weights.
+        blueprints = (blueprints[0]._replace(rounded=True), blueprints[1]._replace(rounded=True))
     if options.against:
         blueprints = (blueprints[0], blueprints[0])
     elif documents.separates(a, b):
@@ -400,6 +438,7 @@ def _prepare(a: Config, b: Config, options: Options) -> _Pair:
         2.0 ** round(math.log2(_PROBE_RATE / peak)) if peak > 0 else 1.0,
         bool(small_a.get(dimensions.EXPERTS) and small_b.get(dimensions.EXPERTS)),
         rates,
+        (small_a, small_b),
     )
 
 
@@ -413,6 +452,9 @@ def _length(
     chosen = options.keep_sizes or dimensions.SEQUENCE in options.sizes
     whole = small if batch > 1 or chosen else sizes
     length = min(side.get(dimensions.SEQUENCE) or _TOKENS for side in whole)
+    tabled = any(side.get("position.type") == "learned_absolute" for side in small)
+    # A shorter sample has no room for documents and padding; a table of positions may have no more.
+    length = length if tabled or chosen else max(length, dimensions.TARGETS[dimensions.SEQUENCE].size)
     return length if batch > 1 or chosen else min(length, _TOKENS)
 
 
@@ -534,15 +576,12 @@ def _run(
         workers.of(side, copy, folder) for side, copy, folder in zip(pair.sides, copies, pair.folders(), strict=True)
     ]
     found = _seeds_run(pair, options, processes, progress)
-    divergence = found.divergence
-    where = fields_of(divergence.module) if divergence is not None else ()
-    changed = exercise.differing(*pair.configs, where) if not options.against else []
-    if divergence is not None and not changed and not options.against:
-        # Nothing that the module itself depends on differs: whatever does differ is the lead.
-        changed = exercise.leads(*pair.configs, divergence.direction)
-    ahead = [entry["field"] for entry in changed]
+    typed = _typed(pair, options, found, processes, progress)
+    spread = _spread(pair, options, found, processes, progress)
+    blame = _blamed(pair, options, found, typed)
+    unrun = exercise.uncompared(*pair.configs, language, rates=found.rates)
     return Verification(
-        verdict=found.verdict,
+        verdict="mismatch" if _rounds_apart(typed) else found.verdict,
         sides=pair.sides,
         files=(pair.configs[0].file, pair.configs[1].file),
         shrunk=pair.shrunk,
@@ -551,18 +590,91 @@ def _run(
         stage=options.stage,
         compared=found.compared,
         seeds=tuple(range(options.seeds)),
-        stand_ins={side: one.values["stand_ins"] for side, one in zip(pair.sides, found.answers, strict=False)},
-        not_compared=tuple(exercise.uncompared(*pair.configs, language, rates=found.rates)),
-        divergence=divergence,
-        divergence_fields=(*ahead, *(field for field in where if field not in ahead)),
-        differing=tuple(changed),
+        stand_ins=_stand_ins(pair, found.answers, typed),
+        not_compared=tuple(as_written.said(ranks.said(unrun, spread or (), language), typed, language)),
+        divergence=blame.divergence,
+        divergence_fields=blame.fields,
+        differing=tuple(blame.differing),
         failures=found.failures,
         versions={name: value for one in found.answers for name, value in one.values["versions"].items()},
         cost=_cost(pair.sides, processes, found.answers),
         near_ties=found.near_ties,
         language=language,
         ran=pair.ran(),
-    ).in_part(_in_place(pair, language))
+        ranks=spread,
+        typed=typed,
+    ).in_part(
+        [
+            *_in_place(pair, language),
+            *ranks.not_proved(spread or (), language),
+            *as_written.not_proved(typed, language),
+        ]
+    )
+
+
+class _Blame(NamedTuple):
+    """Where two models part, the settings that it depends on, and those of them that differ."""
+
+    divergence: localise.Divergence | None
+    fields: tuple[str, ...]
+    differing: Sequence[dict[str, Any]]
+
+
+def _rounds_apart(typed: as_written.AsWritten | None) -> bool:
+    """Whether the models are the same in float32 and not in the files' own types."""
+    return typed is not None and not typed.agrees and not typed.failures
+
+
+def _blamed(pair: _Pair, options: Options, found: _Found, typed: as_written.AsWritten | None) -> _Blame:
+    if typed is not None and _rounds_apart(typed):
+        differing = as_written.blamed(typed, pair.configs)
+        fields = tuple(entry["field"] for entry in differing)
+        return _Blame(localise.Divergence("rounding", "rounding"), fields or (as_written.COMPUTE,), differing)
+    divergence = found.divergence
+    where = fields_of(divergence.module) if divergence is not None else ()
+    changed = exercise.differing(*pair.configs, where) if not options.against else []
+    if divergence is not None and not changed and not options.against:
+        # Nothing that the module itself depends on differs: whatever does differ is the lead.
+        changed = exercise.leads(*pair.configs, divergence.direction)
+    if divergence is not None and len({blueprint.rounded for blueprint in pair.blueprints}) > 1:
+        # The weights of one side alone were put on a grid.
+        changed = [*as_written.differing(pair.configs), *changed]
+    ahead = [entry["field"] for entry in changed]
+    return _Blame(divergence, (*ahead, *(field for field in where if field not in ahead)), changed)
+
+
+def _typed(
+    pair: _Pair, options: Options, found: _Found, processes: Sequence[Worker], progress: Callable[[Words], None]
+) -> as_written.AsWritten | None:
+    """Both files' own types, of models that are the same in float32; the reference has none."""
+    if options.precision == "float32" or options.against or found.verdict != "match":
+        return None
+    one, other = (_job(pair, blueprint, options, 0) for blueprint in pair.blueprints)
+    return as_written.run(pair.configs, (one, other), processes, progress, routes=pair.routes)
+
+
+def _stand_ins(
+    pair: _Pair, answers: Sequence[WorkerAnswer], typed: as_written.AsWritten | None
+) -> dict[str, dict[str, str]]:
+    """What stood in on each side, in whichever pass."""
+    more: Mapping[str, Mapping[str, str]] = {} if typed is None else typed.stand_ins
+    each = zip(pair.sides, answers, strict=False)
+    return {side: {**one.values["stand_ins"], **more.get(side, {})} for side, one in each}
+
+
+def _spread(
+    pair: _Pair, options: Options, ended: _Found, processes: Sequence[Worker], progress: Callable[[Words], None]
+) -> tuple[ranks.LayoutRun, ...] | None:
+    """Each Megatron-LM file's model over two ranks."""
+    if not options.ranks or ended.failures:
+        return None
+    found: list[ranks.LayoutRun] = []
+    each = zip(pair.configs, pair.sides, pair.blueprints, processes, pair.small, strict=True)
+    for config, side, blueprint, process, sizes in each:
+        if side == config.framework == "megatron":
+            job = _job(pair, blueprint, options, 0)
+            found += ranks.tried(job, process, sizes, config.file, options.tolerance, progress)
+    return tuple(found)
 
 
 def _in_place(pair: _Pair, language: str) -> list[dict[str, Any]]:

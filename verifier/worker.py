@@ -66,6 +66,10 @@ def _backend(framework: str) -> Backend:
         from .megatron_model import MegatronBackend
 
         return MegatronBackend()
+    if framework == "megatron-ranks":
+        from .megatron_ranks import RanksBackend
+
+        return RanksBackend()
     if framework == "mindformers":
         from .mindformers_model import MindFormersBackend
 

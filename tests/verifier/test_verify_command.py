@@ -55,6 +55,9 @@ def test_a_missing_framework_names_the_one_command(
         (["ONE"], "--against torch"),
         (["ONE", "TWO", "--seeds", "0"], "--seeds"),
         (["ONE", "TWO", "--layers", "0"], "--layers"),
+        (["ONE", "TWO", "--sequence", "11"], "--sequence"),
+        (["ONE", "--against", "torch", "--precision", "as-written"], "--precision"),
+        (["ONE", "TWO", "--precision", "fp8"], "as-written"),
         (["ONE", "TWO", "--stage", "step9"], "step1"),
     ],
 )

@@ -1,0 +1,106 @@
+"""Megatron-LM's model over two ranks against one rank: the same numbers, and what a layout changes is named."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accmap.cli.lean import main
+from accmap.verifier.comparison import compare
+from accmap.verifier.processes import WorkerAnswer, WorkerFailure
+from accmap.verifier.ranks import LAYOUTS, LayoutRun, not_proved, said
+from accmap.verifier.verify import missing
+
+sys.path.insert(0, str(Path(__file__).parent / "pairs"))
+from pair_files import write_pair
+
+real = pytest.mark.skipif(bool(missing("megatron")), reason="Megatron-Core is not installed")
+
+
+def answer(scale: float = 1.0) -> WorkerAnswer:
+    """What a process says of one gradient."""
+    np = pytest.importorskip("numpy")
+    values: dict[str, Any] = {"shapes": {"a.weight": [4]}, "losses": [{"loss": 4.0}]}
+    return WorkerAnswer(values, {"gradient/a.weight": np.full(4, scale, np.float32)})
+
+
+def test_a_layout_that_changes_numbers_is_named_and_matches_in_part() -> None:
+    run = LayoutRun(LAYOUTS[0], "a.sh", compare(answer(), answer(2.0)))
+    assert run.changed == {"gradients": ["a.weight"], "elements": ["a.weight"]}
+    [entry] = not_proved((run,), "en")
+    assert entry["field"] == "parallel.tensor_size"
+    assert "a.weight" in entry["reason"]
+    assert run.to_json("en")["agrees"] is False
+
+
+def test_ranks_that_hold_other_copies_never_agree() -> None:
+    np = pytest.importorskip("numpy")
+    pytest.importorskip("torch")
+    from accmap.verifier.megatron_shards import Piece, assembled
+
+    piece = Piece("norm", (0,), (2,), (2,), 0)
+    same, other = np.ones(2, np.float32), np.array([1, 2], np.float32)
+    assert (assembled([(piece, same), (piece, same)])["norm"] == 1).all()
+    assert np.isnan(assembled([(piece, same), (piece, other)])["norm"]).all()
+
+
+def test_a_layout_that_is_the_same_says_so_of_its_fields() -> None:
+    run = LayoutRun(LAYOUTS[2], "a.sh", compare(answer(), answer()))
+    assert not_proved((run,), "en") == []
+    left: list[dict[str, Any]] = [{"field": "parallel.pipeline_size", "reason": "x"}, {"field": "y", "reason": "z"}]
+    told = said(left, (run,), "zh")
+    assert "pipeline" in told[0]["reason"]
+    assert told[1] is left[1]
+
+
+def test_a_layout_that_stops_is_no_proof() -> None:
+    run = LayoutRun(LAYOUTS[3], "a.sh", failure=WorkerFailure("RuntimeError: gloo", "error"))
+    [entry] = not_proved((run,), "en")
+    assert entry["field"] == "parallel.expert_size"
+    assert "gloo" in entry["reason"]
+    assert run.to_json("en")["agrees"] is None
+
+
+def test_two_files_of_mindspore_transformers_have_no_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _script, config = write_pair({"family": "dense"}, tmp_path)
+    assert main(["verify", str(config), str(config), "--ranks"]) == 2
+    assert "--ranks" in capsys.readouterr().err
+
+
+@pytest.mark.frameworks
+@real
+def test_the_layouts_of_a_mixture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tensors with sequences, layers and experts over two ranks; tensors alone are refused by the framework."""
+    script, _config = write_pair({"family": "moe_softmax"}, tmp_path)
+    main(["verify", str(script), "--against", "torch", "--ranks", "--format", "json"])
+    runs = {run["layout"]: run for run in json.loads(capsys.readouterr().out)["ranks"]}
+    assert {name: run["agrees"] for name, run in runs.items()} == {
+        "tensor": None, "tensor-sequence": True, "pipeline": True, "expert": True,
+    }  # fmt: skip
+    assert all(run["worst_gradient"] < 1e-6 for run in runs.values() if run["agrees"])
+    assert "sequence" in runs["tensor"]["reason"]
+
+
+@pytest.mark.frameworks
+@real
+def test_latent_attention_changes_with_tensor_parallelism(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Core 0.12 gathers the rotated part of the keys from ranks and never adds up what their heads say of it.
+
+    `transformer/multi_latent_attention.py:get_query_key_value_tensors`; the forward pass is the same.
+    """
+    script, _config = write_pair({"family": "latent"}, tmp_path)
+    assert main(["verify", str(script), "--against", "torch", "--ranks", "--format", "json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    runs = {run["layout"]: run for run in answer["ranks"]}
+    assert {name: run["agrees"] for name, run in runs.items()} == {
+        "tensor": False, "tensor-sequence": False, "pipeline": True, "expert": None,
+    }  # fmt: skip
+    assert {"gradients", "norms"} <= runs["tensor"]["changed"].keys()
+    assert "1" not in runs["tensor"]["changed"]["loss"]
+    assert answer["verdict"] == "partial"
+    told = {entry["field"]: entry for entry in answer["not_compared"] if entry.get("differs")}
+    assert "linear_proj" in told["parallel.tensor_size"]["reason"]
