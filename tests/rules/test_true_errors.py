@@ -232,3 +232,7 @@ def test_an_error_is_one_where_the_real_code_says_so(
     for code, severity in case["found"].items():
         said = {entry["severity"] for entry in found if entry["code"] == code}
         assert said == (set() if severity is None else {severity}), [entry["message"] for entry in found]
+    stops = [entry["message"] for entry in found if entry["effect"] == "stops" and entry["severity"] == "error"]
+    code = main(["convert", str(file), *case.get("arguments", ()), "-o", str(tmp_path / "converted")])
+    said = capsys.readouterr().err
+    assert ("SYN952" in said) == bool(stops), (code, said, stops)
