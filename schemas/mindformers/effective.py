@@ -258,7 +258,7 @@ def _with_base_files(
         try:
             below = read_yaml(open_file(path))
         except UnreadableError as error:
-            said = say.base_config(named=path, why=error.diagnostic.words())
+            said = say.base_config(named=path, why=error.diagnostic.words().without_stop())
             reading.problems.append(finding(said, reading.file, root.items["base_config"].span))
             continue
         if below.root is not None and is_mapping(below.root.value):
