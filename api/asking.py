@@ -5,15 +5,15 @@ Each answers what its command answers, as a typed value; what the commands refus
 
 from __future__ import annotations
 
-import os
-
+from accmap.calls import asked, codes_of, path_of, require_word
 from accmap.cli.messages_compiled import say
-from accmap.loading import LANGUAGES, as_config, require_word
+from accmap.loading import LANGUAGES, as_config
 from accmap.notebook import MOST_ROWS, table, text
 from accmap.schemas.light_typing import TYPE_CHECKING, NamedTuple, cast
 from accmap.schemas.usage import UsageError
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
     from typing import Literal
 
@@ -59,6 +59,7 @@ def _place(one: Diagnostic) -> str:
     return one.file if one.span is None else f"{one.file}:{one.span.line}"
 
 
+@asked
 def lint(
     *files: Name,
     profile: Profile | None = None,
@@ -80,9 +81,9 @@ def lint(
 
     if profile is not None:
         require_word("profile", profile, PROFILES)
-    found = Configuration() if config is None else find_configuration("", given=os.fspath(config))
-    settings = settings_of(found, options or Options(), profile, select, ignore)
-    names = found_files([os.fspath(name) for name in files] or ["."])
+    found = Configuration() if config is None else find_configuration("", given=path_of(config))
+    settings = settings_of(found, options or Options(), profile, codes_of("select", select), codes_of("ignore", ignore))
+    names = found_files([path_of(name) for name in files] or ["."])
     report = linted(settings, names, Reader(encoding=settings.options.encoding))
     return Linted(report.diagnostics, report.pairs, report.files, report.counts())
 
@@ -98,6 +99,7 @@ class Paired(NamedTuple):
         return "".join(text(name, content) for name, content in self.texts.items())
 
 
+@asked
 def pair(
     source: Source,
     *,
@@ -143,6 +145,7 @@ class Rates(NamedTuple):
         return table(self.summary, ("file", "step", "learning rate"), rows[:: max(1, len(rows) // MOST_ROWS)])
 
 
+@asked
 def lr(a: Source, b: Source | None = None, *, options: ReadOptions | None = None) -> Rates:
     """The learning rate of every run at the steps that tell its curve; `verdict` is None for one file alone."""
     from accmap.cli.lr import report_of, verdict_of
@@ -151,7 +154,7 @@ def lr(a: Source, b: Source | None = None, *, options: ReadOptions | None = None
     from accmap.schemas.diagnostic import UnreadableError
     from accmap.schemas.purpose import require_schedule
 
-    configs = [as_config(side, options) for side in (a, b) if side is not None]
+    configs = [as_config(side, options) for side in ((a,) if b is None else (a, b))]
     for config in configs:
         require_schedule(config)
     try:
@@ -171,6 +174,7 @@ def lr(a: Source, b: Source | None = None, *, options: ReadOptions | None = None
     )
 
 
+@asked
 def verify(
     a: Name, b: Name, *, stage: Stage = "all", seeds: int = 1, options: ReadOptions | None = None
 ) -> Verification:
@@ -182,7 +186,7 @@ def verify(
     require_word("stage", stage, STAGES)
     try:
         chosen = {"stage": stage, "seeds": seeds}
-        return verified((os.fspath(a), os.fspath(b)), options or Options(), chosen)[0]
+        return verified((path_of(a), path_of(b)), options or Options(), chosen)[0]
     except MissingFrameworkError as error:
         raise ModuleNotFoundError(missing_sentence(error, "en")) from None
 
@@ -202,6 +206,7 @@ class Compared(NamedTuple):
         return table(self.answer, ("log", "status", "criterion"), rows)
 
 
+@asked
 def logs(*files: Name, benchmark: Sequence[Name] = (), experiment: Experiment = "standard") -> Compared:
     """Training logs, aligned by step and judged; the first one is the benchmark, or `benchmark` names its two runs."""
     from accmap.cli.evidence.logs_report import report_of
@@ -210,8 +215,8 @@ def logs(*files: Name, benchmark: Sequence[Name] = (), experiment: Experiment = 
     require_word("experiment", experiment, EXPERIMENTS)
     if len(benchmark) not in (0, 2):
         raise UsageError(say.benchmark_takes_two_runs_run1())
-    names = [os.fspath(name) for name in files]
-    twins = [os.fspath(name) for name in benchmark]
+    names = [path_of(name) for name in files]
+    twins = [path_of(name) for name in benchmark]
     if not names:
         raise UsageError(say.needs(name="logs", operands="A [B...]"))
     if twins and len(names) == 1:
@@ -236,6 +241,7 @@ class Explanation(NamedTuple):
         return self.markdown
 
 
+@asked
 def explain(word: str, language: Language = "en") -> Explanation:
     """What a finding's code, a flag, a key or a recipe field is."""
     from accmap.cli.explain import explained, unknown

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 
+from accmap.calls import asked, path_of, require_word
 from accmap.cli.messages_compiled import say
 from accmap.mapper.recipe.values import Recipe
 from accmap.notebook import table, text
@@ -17,6 +17,7 @@ from accmap.schemas.usage import UsageError
 from accmap.schemas.yaml_text import parse_path
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
     from typing import Any
 
@@ -44,8 +45,12 @@ class NamedRecipe(Recipe):
         from accmap.mapper.recipe.vocabulary import vocabulary
 
         if field not in vocabulary():
-            raise UsageError(say.vocabulary_has_no(field=field, hint=suggestion(field, vocabulary())))
+            raise UsageError(say.vocabulary_has_no(field=field, hint=suggestion(str(field), vocabulary())))
         return super().value(field)
+
+    def _repr_html_(self) -> str:
+        rows = [(name, one.value, one.origin) for name, one in self.fields.items() if one.origin != "default"]
+        return table(self.file, ("field", "value", "origin"), rows)
 
 
 class Loaded(Config):
@@ -67,7 +72,7 @@ class Loaded(Config):
     def value(self, key: str) -> Value:
         """The effective value of `key`; None where a YAML has none, UsageError for no argument of Megatron-LM."""
         if self.framework == "megatron" and key not in self.settings:
-            hint = suggestion(key, self.settings)
+            hint = suggestion(str(key), self.settings)
             raise UsageError(say.megatron_has_no(key=key, version=self.framework_version, hint=hint))
         return super().value(key)
 
@@ -127,9 +132,10 @@ class Converted(NamedTuple):
         return text(f"{self.framework} {self.version}", self.text) + table("", ("status", "from", "message"), lost)
 
 
+@asked
 def load(path: str | os.PathLike[str], options: ReadOptions | None = None) -> Loaded:
     """Read the file at `path`, of either framework, as the framework would; UnreadableError where it cannot be."""
-    return with_own_settings(Loaded(*read_config(os.fspath(path), options)))
+    return with_own_settings(Loaded(*read_config(path_of(path), options)))
 
 
 def as_config(source: Source, options: ReadOptions | None = None) -> Config:
@@ -137,13 +143,7 @@ def as_config(source: Source, options: ReadOptions | None = None) -> Config:
     return Config(*(source if isinstance(source, Config) else load(source, options)))
 
 
-def require_word(what: str, given: str, known: Sequence[str]) -> None:
-    """UsageError for a word that is none of the known ones."""
-    if given not in known:
-        listed = ", ".join(known)
-        raise UsageError(say.is_one_of(option=what, listed=listed, given=given, hint=suggestion(given, known)))
-
-
+@asked
 def convert(
     source: Source,
     to: Framework | None = None,
@@ -192,6 +192,7 @@ class Differences(tuple["Difference", ...]):
         return table(f"{len(rows)} of {len(self)} differ", ("field", "a", "b", "status"), rows)
 
 
+@asked
 def diff(a: Source, b: Source, options: ReadOptions | None = None) -> Differences:
     """Compare two files of either framework, or what `load` answered, by their effective values."""
     from accmap.mapper.differences import differences

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..schemas.diagnostic import Diagnostic, Kind, Related, once
 from ..schemas.light_typing import TYPE_CHECKING, NamedTuple
-from ..schemas.megatron.forks import fork_of
+from ..schemas.megatron.forks import fork_of, in_doubt
 from ..schemas.named_module import named_module
 from ..schemas.purpose import SAID_FIRST, trains_gpt
 from .comparison import DIFFERENCES, differences
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..schemas.diagnostic import Fix, Severity
-    from ..schemas.megatron.dialects import Dialect
     from ..schemas.source import Span
     from .rule import Found, Place, Repair, Rule
     from .subject import Side, Subject
@@ -240,47 +239,20 @@ def _position(diagnostic: Diagnostic) -> tuple[str, bool, int, int, str]:
     return diagnostic.file, later, span.line if span else 0, span.column if span else 0, diagnostic.kind.code
 
 
-_FORK = frozenset(("MAP002", "MAP042"))
-"""Arguments that no version knows and that are no slip: the program is a fork's, or stops at them."""
-_PARSED = frozenset(("MAP003", "MAP004", "MAP005", "MAP006", "MAP007", "MAP030"))
-"""What the facts of a version answer for, and those of a fork that accmap knows."""
-
-_BY_THE_BASE = _PARSED.union(("MAP035", "MAP108", "MAP126", "NET032", "PAR007", "PAR011"))
-"""What Megatron-LM itself refuses; a fork that has flags of its own may take it."""
-
-
-def _answers(fork: Dialect, found: Sequence[Diagnostic]) -> bool:
-    """Whether its facts answer for what runs: they are no other version's, and know every flag."""
-    return fork.note is None and not any(entry.kind.code in _FORK for entry in found)
-
-
 def _of_forks(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """A fork's script is not refused for what the framework that it forked would refuse: that depends on the fork."""
     side = subject.megatron
-    fork = None if side is None else fork_of(side.config)
-    if fork is not None:
-        found = [entry for entry in found if entry.kind.code not in fork.replaced]
-    elif not any(entry.kind.code in _FORK for entry in found):
-        return list(found)
-    known = _PARSED if fork is not None and _answers(fork, found) else frozenset[str]()
-    forks = _files_of_megatron(subject)
-    return [
-        entry._replace(kind=entry.kind._replace(severity="warning"))
-        if entry.file in forks and entry.kind.code in _BY_THE_BASE - known and entry.kind.severity == "error"
-        else entry
-        for entry in found
-    ]
-
-
-def _files_of_megatron(subject: Subject) -> set[str]:
-    """The launch script and what it reads."""
-    side = subject.side("megatron")
     if side is None:
-        return set()
+        return list(found)
+    return list(in_doubt(found, fork_of(side.config), side.config.problems, _files_of_megatron(side)))
+
+
+def _files_of_megatron(side: Side) -> frozenset[str]:
+    """The launch script and what it reads."""
     launch = side.config.launch
     spans = [setting.span for setting in side.config.settings.values()]
     spans += [] if launch is None else [launch.span, *(word.span for word in launch.arguments)]
-    return {side.config.file, *(span.file for span in spans if span is not None and span.file is not None)}
+    return frozenset((side.config.file, *(span.file for span in spans if span is not None and span.file is not None)))
 
 
 def _unlike(found: Sequence[Diagnostic]) -> list[Diagnostic]:

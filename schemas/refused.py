@@ -11,16 +11,10 @@ if TYPE_CHECKING:
 
 _NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 _NOT_GIVEN = "MAP117"
-_STRANGE = ("MAP002", "MAP042", "MAP106", "MAP121", "MAP122", "MAP146")
-"""Arguments that the version does not know: whose framework that is, and what it refuses, is not known either."""
 
 
 def require_accepted(config: Config) -> None:
     """UnreadableError where what the source's own framework checks at its start stops it."""
-    if any(problem.kind.code in _STRANGE for problem in config.problems):
-        return
-    if any(entry.may_split for entry in config.unresolved):
-        return  # it may hold the very argument that is missing
     stops = [one for one in config.problems if one.effect == "stops" or one.kind.code == _NOT_GIVEN]
     if not stops:
         return

@@ -13,7 +13,7 @@ from ..message import NOTHING, Words
 from ..purpose import program_kind, purpose_of_arguments, purpose_of_unknown_program
 from ..version_text import release_of
 from .catalog import DEFAULT_VERSION
-from .forks import OWN, catalog, dialect_asked, normalise_version
+from .forks import OWN, catalog, dialect_asked, in_doubt, normalise_version
 from .outside_values import with_overridable
 from .parsing import parse, with_declared
 from .unknown_arguments import summed_up
@@ -63,6 +63,7 @@ def megatron_config(
     origin = _origin(options, chosen)
     said = summed_up(parsed, known, file, certain=origin != "assumed", own=_is_unnamed(launch))
     refused = _depending(validated.problems, launch, unresolved, problems)
+    told = _said(purpose, (*problems, *_noted(fork, file), *said, *outside), refused)
     return Config(
         file,
         "megatron",
@@ -72,7 +73,7 @@ def megatron_config(
         launch,
         (),
         unresolved,
-        _said(purpose, (*problems, *_noted(fork, file), *said, *outside), refused),
+        in_doubt(told, fork, told),
         origin,
         NOTHING if chosen is None else chosen.reason,
         purpose,

@@ -8,12 +8,47 @@ from . import catalog as own
 from .catalog import VERSIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from ..config import Config
+    from ..diagnostic import Diagnostic
     from .catalog import Catalog
     from .dialects import Dialect
 
 OWN = "arguments"
 """The dialect of Megatron-LM itself; each of its forks that accmap knows has one of its own."""
+
+_STRANGE = frozenset(("MAP002", "MAP042", "MAP121", "MAP122", "MAP146"))
+"""Arguments that the version does not know and that are no slip: the program is a fork's or has words of its own."""
+_PARSED = frozenset(("MAP003", "MAP004", "MAP005", "MAP006", "MAP007", "MAP030"))
+"""What the facts of a version answer for, and those of a fork that accmap knows."""
+_BY_THE_BASE = _PARSED.union(("MAP035", "MAP108", "MAP126", "NET032", "PAR007", "PAR011"))
+"""What Megatron-LM itself refuses; a fork that has flags of its own may take it."""
+
+
+def in_doubt(
+    found: Iterable[Diagnostic],
+    fork: Dialect | None,
+    problems: Sequence[Diagnostic],
+    files: frozenset[str] | None = None,
+) -> tuple[Diagnostic, ...]:
+    """What is found, with nothing called a refusal that only the framework which was forked would refuse.
+
+    `problems` are the reader's, which know the strange arguments; `files` those of the launch, where others are beside.
+    """
+    strange = any(problem.kind.code in _STRANGE for problem in problems)
+    if fork is not None:
+        found = (entry for entry in found if entry.kind.code not in fork.replaced)
+    elif not strange:
+        return tuple(found)
+    answered = fork is not None and fork.note is None and not strange  # its facts are of what runs, and know every flag
+    open_to_it = _BY_THE_BASE - _PARSED if answered else _BY_THE_BASE
+    return tuple(
+        entry._replace(kind=entry.kind._replace(severity="warning"))
+        if entry.kind.code in open_to_it and entry.kind.severity == "error" and (files is None or entry.file in files)
+        else entry
+        for entry in found
+    )
 
 
 def dialect_asked(text: str | None, where: str = "--megatron") -> Dialect | None:

@@ -163,6 +163,10 @@ def _static_config(
     settings = _with_what_follows(reading, written, known=known)
     purpose = _purpose_of(reading, source.name)
     problems = tuple(reading.problems)
+    if any(problem.kind is say.kinds["unknown_class"] for problem in problems):
+        from .own_classes import of_own_program
+
+        problems = of_own_program(problems, source.name, open_file)
     if purpose is not None:
         problems = (purpose.problem, *(problems if purpose.trains_gpt else ()))
     return Config(
@@ -254,7 +258,7 @@ def _with_base_files(
         try:
             below = read_yaml(open_file(path))
         except UnreadableError as error:
-            said = say.base_config(named=path, why=error.diagnostic.words())
+            said = say.base_config(named=path, why=error.diagnostic.words().without_stop())
             reading.problems.append(finding(said, reading.file, root.items["base_config"].span))
             continue
         if below.root is not None and is_mapping(below.root.value):

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +15,9 @@ import accmap
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "evidence" / "logs"))
 from writing_logs import falling, megatron_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SCRIPT, YAML = EXAMPLES / "planted" / "megatron.sh", EXAMPLES / "planted" / "mindformers.yaml"
@@ -140,3 +144,43 @@ def test_answers_show_themselves(tmp_path: Path) -> None:
         assert page.open == []
         assert page.seen <= {"p", "b", "table", "thead", "tbody", "tr", "th", "td", "pre"}
         assert page.seen
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: accmap.load(None), "by one string or pathlib.Path, not by None"),  # pyright: ignore
+        (lambda: accmap.load(""), "not by ''"),
+        (lambda: accmap.load(b"run.sh"), "not by bytes"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, {"megatron": "0.15"}), "options is an accmap.ReadOptions"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, option=None), "did you mean options?"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, megatron="0.15"), "options=accmap.ReadOptions(megatron="),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT).value(4), "has no argument 4"),  # pyright: ignore
+        (lambda: accmap.lint(4), "not by int"),  # pyright: ignore
+        (lambda: accmap.lint([SCRIPT, YAML]), "not by list"),  # pyright: ignore
+        (lambda: accmap.lint(SCRIPT, select=4), "select is a list of codes"),  # pyright: ignore
+        (lambda: accmap.lint(SCRIPT, profile=3), "profile is one of align, train, not 3"),  # pyright: ignore
+        (lambda: accmap.convert(SCRIPT, 4), "to is one of megatron, mindformers, not 4"),  # pyright: ignore
+        (lambda: accmap.pair(SCRIPT, YAML), "pair takes at most 1 in order, and 2 are given"),  # pyright: ignore
+        (lambda: accmap.diff(SCRIPT), "diff needs b"),  # pyright: ignore
+        (lambda: accmap.lr(None), "not by None"),  # pyright: ignore
+        (lambda: accmap.verify(SCRIPT, YAML, shrink=3), "and no shrink"),  # pyright: ignore
+        (lambda: accmap.logs(4), "not by int"),  # pyright: ignore
+        (lambda: accmap.explain(), "explain needs word"),  # pyright: ignore
+    ],
+)
+def test_what_cannot_be_asked_is_said_in_a_sentence(call: Callable[[], object], said: str) -> None:
+    """A person in a notebook gets no word of Python's about `os.PathLike`, `len()` or keyword arguments."""
+    with pytest.raises(accmap.UsageError) as raised:
+        call()
+    assert said in str(raised.value)
+    assert raised.value.message("zh") != str(raised.value)
+
+
+def test_one_code_is_a_list_of_codes() -> None:
+    assert {one.kind.code for one in accmap.lint(SCRIPT, YAML, select="OPT006").diagnostics} == {"OPT006"}
+
+
+def test_a_recipe_shows_itself() -> None:
+    shown: str = accmap.load(SCRIPT).recipe._repr_html_()  # pyright: ignore
+    assert "model.num_layers" in shown

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ROOT = Path(__file__).resolve().parents[2]
-READERS = {
-    code: row["example"]
+EXPLAINED = {
+    code: row
     for name in ("shell", "arguments", "files", "sections", "models")
     for code, row in house_yaml((ROOT / "rules" / "explained" / f"{name}.yaml").read_text("utf-8")).items()
     if not code.startswith("DEF")
 }
+READERS = {code: row["example"] for code, row in EXPLAINED.items()}
 TABLE = house_yaml((ROOT / "tests" / "rules" / "examples.yaml").read_text("utf-8"))
 CASES: dict[str, dict[str, Any]] = {
     **{code: place for place in TABLE["places"].values() for code in place["codes"]},
@@ -97,6 +98,34 @@ def test_the_example_is_found(code: str, tmp_path: Path, monkeypatch: pytest.Mon
     side = "command" if CASES[code].get("run") == "EXAMPLE" else next(iter(example))
     words = written(CASES[code], code_of(example[side]), tmp_path)
     assert code in said_codes(words)
+
+
+_NEEDS_MORE = {
+    "MAP011": "the other of the two stands in the place's own text",
+    "MAP056": "is a key of another model class than the place's",
+    "MAP067": "names a folder that has to be there",
+    "MAP070": "names a file that has to be there",
+    "MAP094": "is a part of a file, and the place is no whole one",
+    "MAP119": "leaves the folder's file as it is, which is said again",
+    "SYN013": "names a file that has to be there",
+    "SYN037": "names a line of another script",
+    "SYN050": "the other of the two stands in the place's own text",
+    "SYN908": "writes the file that is read then",
+    "SYN910": "names another file",
+}
+
+
+@pytest.mark.table(4)
+@pytest.mark.parametrize("code", sorted({*CASES} - {*_NEEDS_MORE}))
+def test_what_stands_instead_is_not_found(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the page mends the example with text of the same side, or with a command line for the same file."""
+    monkeypatch.chdir(tmp_path)
+    instead: dict[str, str] = EXPLAINED[code].get("instead", {})
+    side = "command" if CASES[code].get("run") == "EXAMPLE" else next(iter(READERS[code]))
+    if side not in instead:
+        pytest.skip("what to do instead is no other text")
+    words = written(CASES[code], code_of(instead[side]), tmp_path)
+    assert code not in said_codes(words)
 
 
 def test_every_reader_code_has_its_place() -> None:

@@ -232,3 +232,30 @@ def test_an_error_is_one_where_the_real_code_says_so(
     for code, severity in case["found"].items():
         said = {entry["severity"] for entry in found if entry["code"] == code}
         assert said == (set() if severity is None else {severity}), [entry["message"] for entry in found]
+    stops = [entry["message"] for entry in found if entry["effect"] == "stops" and entry["severity"] == "error"]
+    code = main(["convert", str(file), *case.get("arguments", ()), "-o", str(tmp_path / "converted")])
+    said = capsys.readouterr().err
+    assert ("SYN952" in said) == bool(stops), (code, said, stops)
+
+
+@pytest.mark.parametrize(
+    ("program", "severity"),
+    [
+        ("@MindFormerRegister.register(MindFormerModuleType.OPTIMIZER)\nclass OwnAdam(Cell):\n    pass\n", "warning"),
+        ("@MindFormerRegister.register(MindFormerModuleType.OPTIMIZER)\nclass OwnAdamW(Cell):\n    pass\n", "error"),
+        ("class OwnAdam(Cell):\n    pass\n", "error"),
+        (None, "error"),
+    ],
+)
+def test_a_class_may_be_registered_by_the_program_of_the_yamls_name(
+    program: str | None, severity: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """MindFormers 1.6-2.1 tools/register/register.py:MindFormerRegister, as tests/st/test_build.py does."""
+    text = (EXAMPLE / "mindformers.yaml").read_text("utf-8").replace("type: AdamW\n", "type: OwnAdam\n")
+    (tmp_path / "run.yaml").write_text(text, "utf-8")
+    if program is not None:
+        (tmp_path / "run.py").write_text(program, "utf-8")
+    _, found = answered(capsys, str(tmp_path / "run.yaml"))
+    said = [one for one in found if one["code"] == "MAP071"]
+    assert [one["severity"] for one in said] == [severity]
+    assert [place["span"]["line"] for place in said[0]["related"]] == ([2] if severity == "warning" else [])

@@ -1,0 +1,87 @@
+"""How a public function is called: what is no file, no word of its own or none of its names is said in a sentence."""
+
+from __future__ import annotations
+
+import os
+from functools import wraps
+
+from accmap.cli.messages_compiled import say
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.light_typing import TYPE_CHECKING, cast
+from accmap.schemas.message import NOTHING
+from accmap.schemas.suggestion import suggestion
+from accmap.schemas.usage import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from typing import ParamSpec, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+_POSITIONAL_ONLY_REST = 0x04
+"""Of a code object: the function takes any number of words (`*files`)."""
+
+
+def asked(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which answers a call that its signature does not allow with a UsageError."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    in_order = names[: code.co_argcount]
+    needed = in_order[: len(in_order) - len(function.__defaults__ or ())]
+    endless = bool(code.co_flags & _POSITIONAL_ONLY_REST)
+
+    @wraps(function)
+    def call(*given: P.args, **named: P.kwargs) -> R:
+        _require_names(function.__name__, names, named)
+        if len(given) > len(in_order) and not endless:
+            raise UsageError(
+                say.call_takes(name=function.__name__, count=len(in_order), given=len(given), names=", ".join(names))
+            )
+        missing = [name for name in needed[len(given) :] if name not in named]
+        if missing:
+            raise UsageError(say.needs(name=function.__name__, operands=", ".join(missing)))
+        options: object = {**dict(zip(in_order, given, strict=False)), **named}.get("options")
+        if options is not None and not isinstance(options, ReadOptions):
+            raise UsageError(say.no_options(given=type(options).__name__))
+        return function(*given, **named)
+
+    return call
+
+
+def _require_names(function: str, names: Sequence[str], named: Collection[str]) -> None:
+    for name in named:
+        if name in names:
+            continue
+        if name in ReadOptions._fields and "options" in names:
+            raise UsageError(say.name_of_options(function=function, name=name))
+        hint = suggestion(name, names)
+        raise UsageError(say.call_has_no(function=function, name=name, names=", ".join(names), hint=hint))
+
+
+def path_of(given: object) -> str:
+    """The path that a string or a pathlib.Path is."""
+    if isinstance(given, (str, os.PathLike)):
+        path = os.fspath(cast("str | os.PathLike[str]", given))
+        if path and isinstance(path, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a PathLike of bytes
+            return path
+        raise UsageError(say.no_path(given=repr(path)))
+    raise UsageError(say.no_path(given="None" if given is None else type(given).__name__))
+
+
+def codes_of(what: str, given: object) -> list[str]:
+    """Codes in a list, or one alone."""
+    if isinstance(given, str):
+        return [given]
+    listed = isinstance(given, (list, tuple, set, frozenset))
+    codes = list(cast("Collection[object]", given)) if listed else [given]
+    if all(isinstance(code, str) for code in codes):
+        return [str(code) for code in codes]
+    raise UsageError(say.no_codes(option=what, given=repr(codes if listed else codes[0])))
+
+
+def require_word(what: str, given: object, known: Sequence[str]) -> None:
+    """UsageError for a word that is none of the known ones."""
+    if given not in known:
+        hint = suggestion(given, known) if isinstance(given, str) else NOTHING
+        raise UsageError(say.is_one_of(option=what, listed=", ".join(known), given=given, hint=hint))
