@@ -128,11 +128,23 @@ def even_of(line: bytes, shape: Shape) -> Even | None:
     while line[start - 2 : start] == b"  ":  # the head's pattern may ask for one
         start -= 1
     step = Field(start, stop, "", 0.0)
+    fields, over = _fields_of(line, pieces, shape)
+    if len({field.called for field in fields}) < len(fields):
+        return None
+    over.update(range(heads[0].start()))
+    taken = {place for field in (step, *fields) for place in range(field.start, field.stop)}
+    varies = {place for place in over if line[place] in VARIES}
+    same = tuple(place for place in range(len(line)) if place not in taken and place not in varies)
+    return Even(line, same, tuple(varies), step, heads[0].groups(b""), group - 1, tuple(fields))
+
+
+def _fields_of(line: bytes, pieces: Sequence[bytes], shape: Shape) -> tuple[list[Field], set[int]]:
+    """Where the values stand, and the places of what is read over."""
     begins = [0]
     for piece in pieces:
         begins.append(begins[-1] + len(piece) + len(shape.mark))
     fields: list[Field] = []
-    over = {*range(heads[0].start())}
+    over: set[int] = set()
     for column in shape.columns:
         begin, end = begins[column.at], begins[column.at + 1] - len(shape.mark)
         if not column.called:
@@ -142,9 +154,4 @@ def even_of(line: bytes, shape: Shape) -> Even | None:
             fields.append(Field(begin, end, column.called, told(float(line[begin:end]))))
         else:
             fields.append(Field(begin, end, column.called, column.value, fixed=True))
-    if len({field.called for field in fields}) < len(fields):
-        return None
-    taken = {place for field in (step, *fields) for place in range(field.start, field.stop)}
-    varies = {place for place in over if line[place] in VARIES}
-    same = tuple(place for place in range(len(line)) if place not in taken and place not in varies)
-    return Even(line, same, tuple(varies), step, heads[0].groups(b""), group - 1, tuple(fields))
+    return fields, over
