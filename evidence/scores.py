@@ -262,12 +262,12 @@ def _yaml(path: str, text: str) -> Any:
         loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         refuse_deep(text, loader)
         top: Any = yaml.compose(text, loader)
-        large = top is not None and _size(top, {}) > _MOST_VALUES
-        if not large:
+        size = 0 if top is None else _size(top, {})
+        if size <= _MOST_VALUES:
             if top is not None:
                 _refuse_repeated(top)
             return yaml.load(text, loader)
-        why = say.it_has_more_than_values(most_values=_MOST_VALUES)
+        why = say.it_has_more_than_values(most_values=_MOST_VALUES) if size < math.inf else say.it_stands_in_itself()
     except _TwoValuesError as error:
         why = say.key_has_two_values(key=error.key, place=say.at_line(line=error.line))
         raise _unreadable(path, why) from None

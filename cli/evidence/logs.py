@@ -65,6 +65,10 @@ def run(
     read = [_configuration(name, check_versions(ReadOptions(megatron, mindformers))) for name in configs]
     recipes, defects = _known_of(read) if read else ([], ())
     grounds = _grounds(len(names), steps, shift or 0, weights)
+    if len(read) == len(names) == 2:
+        from .logs_settings import settings_of
+
+        grounds = grounds._replace(settings=settings_of(read, recipes))
     if output is not None and not force and os.path.lexists(output):
         raise standing_already(output)
 

@@ -34,7 +34,7 @@ class StandingJson(PlaybookCheckJson):
     """One check as the directory has it now."""
 
     title: str
-    state: Literal["passed", "failed", "unusable", "waiting", "ready"]
+    state: Literal["passed", "failed", "undecided", "unusable", "waiting", "ready"]
     optional: bool
     missing: list[str]
     command: list[str] | None

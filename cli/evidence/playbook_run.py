@@ -75,7 +75,7 @@ class _Worker:
             self.launch = None if check.optional else self._do(stage, check)
             found = judge(self._now(stage, check), self.directory, self.language)
             self.standings.append(found)
-            if self.launch is not None or (found.state == "failed" and not check.optional):
+            if self.launch is not None or (found.state in ("failed", "undecided") and not check.optional):
                 self.stopped = found
 
     def _now(self, stage: Stage, check: Check) -> Standing:

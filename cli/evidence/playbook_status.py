@@ -37,9 +37,13 @@ _FINDING = re.compile(r"\b[A-Z]{3}\d{3}\b")
 _VERDICT_FIRST = ("logs", "dump", "check", "lr")
 """Commands whose answer begins with the verdict."""
 
+_UNDECIDED = ("undecided", "partial", "not decidable", "无法判定", "无法确定", "部分比较")
+"""How an answer begins that lacks its evidence, or some of it: nothing was found to be wrong."""
+
 _STATES = {
     "passed": ("passed", "通过", "green"),
     "failed": ("failed", "未通过", "red"),
+    "undecided": ("undecided", "无法判定", "yellow"),
     "unusable": ("unusable", "无法判断", "red"),
     "waiting": ("waiting", "等待", "dim"),
     "ready": ("ready", "待判断", "dim"),
@@ -91,9 +95,16 @@ def verdict_of(standings: Sequence[Standing]) -> str:
 
 def _unseen(standings: Sequence[Standing]) -> list[Unseen]:
     return [
-        Unseen(f"{found.stage.id}/{found.check.id}", "it has not been done yet", "尚未完成")
+        Unseen(
+            f"{found.stage.id}/{found.check.id}",
+            *(
+                ("what it rests on is missing", "缺少所依据的数据")
+                if found.state == "undecided"
+                else ("it has not been done yet", "尚未完成")
+            ),
+        )
         for found in standings
-        if found.state in ("waiting", "ready") and not found.check.optional
+        if found.state in ("waiting", "ready", "undecided") and not found.check.optional
     ]
 
 
@@ -104,7 +115,8 @@ def judge(found: Standing, directory: str, language: Language) -> Standing:
     command = [*PROGRAM, *found.check.judge, "--lang", language]
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, encoding="utf-8", check=False)
     said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-    return judged(found, done.returncode, _reason(said, found.check.judge[0]).strip())
+    undecided = done.stdout.lstrip().lower().startswith(_UNDECIDED)
+    return judged(found, done.returncode, _reason(said, found.check.judge[0]).strip(), undecided=undecided)
 
 
 def _reason(said: Sequence[str], command: str) -> str:
@@ -163,7 +175,7 @@ def _detail(found: Standing, language: Language) -> str:
 
 def _steps(found: Standing, language: Language) -> list[str]:
     """What a person does about a check that has not passed."""
-    if found.state in ("failed", "unusable"):
+    if found.state in ("failed", "undecided", "unusable"):
         again = [command_line(found.check.judge)] if found.check.judge else list(found.check.actions(language))
         return [found.check.otherwise[language], *again]
     steps = list(found.check.actions(language))

@@ -4,8 +4,9 @@ A unit without a partner is nothing strange: frameworks wrap, fuse and name thin
 not one unit has a partner is another matter: the other dump was cut off, or was taken of less. Within one framework,
 where both sides run the same code, many single units without a partner say the same.
 
-Of two units that are partners each tensor counts, but what goes into an API, some of which it does not read. Across
-frameworks what goes in is each one's own to write (masks, positions), and so is more (`alone_counts`).
+Of two units that are partners each tensor counts, but what goes into an API, some of which it does not read; where a
+plain number stands in its place on the other side of one framework, it does. Across frameworks what goes in is each
+one's own to write (masks, positions), and so is more (`alone_counts`).
 """
 
 from __future__ import annotations
@@ -49,18 +50,22 @@ def alone_of(units: Sequence[UnitResult], *, crossing: bool) -> Iterator[Alone]:
     """The tensors of compared pairs that one side alone has and that count."""
     heard = kinds_compared(units)
     for unit in units:
-        sides: tuple[tuple[Literal["a", "b"], Unit, Sequence[str]], ...] = (
-            ("a", unit.a, unit.only_a), ("b", unit.b, unit.only_b),
+        sides: tuple[tuple[Literal["a", "b"], Unit, Unit, Sequence[str]], ...] = (
+            ("a", unit.a, unit.b, unit.only_a), ("b", unit.b, unit.a, unit.only_b),
         )  # fmt: skip
-        for side, own, places in sides:
+        for side, own, other, places in sides:
             if not places or unit.skipped:
                 continue
-            known = {tensor.place: tensor for tensor in own.tensors}
+            # What is not there comes from a norm beside a fused layer: a unit of its own.
+            known = {tensor.place: tensor for tensor in own.tensors if tensor.shape is not None}
+            plain = frozenset[str]() if crossing else _places_of_numbers(other)
             for place in places:
-                # What is not there comes from a norm beside a fused layer: a unit of its own.
-                tensor = known.get(place)
-                if tensor is not None and alone_counts(unit, tensor, heard, crossing=crossing):
+                if place in known and (place in plain or alone_counts(unit, known[place], heard, crossing=crossing)):
                     yield Alone(side, own.name, place)
+
+
+def _places_of_numbers(unit: Unit) -> frozenset[str]:
+    return frozenset(tensor.place for tensor in unit.tensors if tensor.value is not None)
 
 
 def without_numbers(units: Sequence[UnitResult], *, crossing: bool) -> int:

@@ -4,6 +4,8 @@
 - *Weights.* Two random beginnings have nearly the same loss (the logarithm of the vocabulary) and later nearly the same
   curve. That the weights are the same is known from checksums in both logs, from a conversion's record, from the local
   norms of the first step, or (for a long comparison) from first losses and norms that agree but for rounding.
+- *Settings.* What moves the first steps by less than rounding, or acts later (the second moment's decay), shows in no
+  limit of theirs: configurations that are named are compared, and where none is the verdict says what it does not see.
 - *Steps.* The ups and downs of a loss come from its samples: where they go together N steps apart and not at the same
   step, one log is shifted; where they do not go together at all, the samples are others.
 """
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .alignment import Pair
+    from .sentences import Both
 
 GUIDE_STEPS = 1000
 """The guide's lr-zero run and its long runs."""
@@ -35,6 +38,14 @@ TOGETHER, APART = 0.9, 0.5
 """Correlations of the ups and downs: the same samples give nearly 1 whatever the precision, others nearly 0."""
 _NOTABLE = 0.002
 """Ups and downs below this share of the loss may be rounding."""
+
+
+class Settings(NamedTuple):
+    """What the configurations of two runs say of them."""
+
+    files: tuple[str, str]
+    apart: tuple[Both, ...]
+    """What in them changes the numbers."""
 
 
 class Together(NamedTuple):

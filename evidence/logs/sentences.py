@@ -122,10 +122,29 @@ SENTENCES: dict[str, Both] = {
         "(--weights) or local norms",
         "无法按校验和比较：{a} 与 {b} 个数值（词表填充？）；请使用转换记录（--weights）或 local norm",
     ),
+    "weights-rounded": Both(
+        "one run keeps its weights in bfloat16, the other does not, so their checksums cannot be equal: use a "
+        "conversion's record (--weights) or local norms",
+        "只有一方以 bfloat16 保存权重，校验和不可能一致；请使用转换记录（--weights）或 local norm",
+    ),
     "weights-record": Both("{why.en}", "{why.zh}"),
     "weights-random": Both(
         "{name} says that its run began with random weights, not with those of --weights",
         "{name} 表明该训练以随机权重开始，而不是 --weights 所给的权重",
+    ),
+    "settings-unnamed": Both(
+        "not compared: what moves the first steps by less than these limits, or acts later, is not seen here; "
+        "name both configurations with --config, and see `accmap lint` and `accmap verify`",
+        "未比较：使前几步的变化小于上述限值、或稍后才起作用的设置在此看不出；请用 --config 给出双方配置，"
+        "并使用 `accmap lint` 与 `accmap verify`",
+    ),
+    "settings-equal": Both(
+        "no rule finds a setting of {a} and {b} that makes the numbers differ",
+        "没有规则在 {a} 与 {b} 中发现使数值不同的设置",
+    ),
+    "settings-apart": Both(
+        "{count} settings of {a} and {b} make the numbers differ, however near the losses lie; the first: {first.en}",
+        "{a} 与 {b} 有 {count} 项设置使数值不同，无论 loss 多接近；第一项：{first.zh}",
     ),
     "weights-norms": Both(
         "the gradients of {count} parameters agree as only equal weights let them",
@@ -157,6 +176,10 @@ SENTENCES: dict[str, Both] = {
     "rates-none": Both("Learning rates: not in both logs.", "学习率：并非两份日志都有。"),
     # verdicts
     "match": Both("Within the standard over {count} common steps.", "在 {count} 个共同步上符合标准。"),
+    "match-alone": Both(
+        "Within the standard over {count} common steps, as far as logs alone show it: settings were not compared.",
+        "在 {count} 个共同步上符合标准，但仅就日志所示：未比较设置。",
+    ),
     "partial": Both(
         "Partial: within the standard over {count} common steps; not compared: {left}.",
         "部分比较：在 {count} 个共同步上符合标准；未比较：{left_zh}。",
@@ -319,6 +342,7 @@ NAMES: dict[str, Both] = {
     "learning rate": Both("learning rate", "学习率"),
     "steps": Both("same steps", "步的对应"),
     "weights": Both("initial weights", "初始权重"),
+    "settings": Both("settings", "设置"),
     "first norm": Both("first global norm", "首步 global norm"),
     "length": Both("length", "长度"),
     "band": Both("benchmark band", "标杆误差带"),

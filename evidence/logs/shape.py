@@ -16,7 +16,7 @@ from .columns import ABSENT
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_VARIES = b"0123456789+- "
+VARIES = b"0123456789+- "
 _CONTROLS = b"\t\r\v\f"
 """What `float` passes over, and a line's pattern does not."""
 _BEGIN = re.compile(rb" ?[^:]*: *\[?")
@@ -157,7 +157,7 @@ class Shape(NamedTuple):
 
 def _bare(text: bytes) -> bytes:
     """A text without what differs from line to line."""
-    return text.translate(None, _VARIES)
+    return text.translate(None, VARIES)
 
 
 def shape_of(

@@ -14,9 +14,10 @@ from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 from .columns import ABSENT, LARGEST, is_loss, is_metric, own_name, told
+from .even import FEWEST, Even, even_of
 from .problems import Problem, excerpt, problem
 from .sentences import Both
-from .shape import Shape, shape_of
+from .shape import Shape, Taken, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -87,6 +88,8 @@ class Lines:
         self._last = ""
         self._shape: Shape | None = None
         """What most lines look like."""
+        self._even: Even | None = None
+        """Where in most of these lines what stands."""
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -150,7 +153,7 @@ class Lines:
             rows = pattern.findall(chunk)
             if len(rows) == marked:
                 numbers = range(first, first + marked)
-        self._shape = None
+        self._shape = self._even = None
         if not numbers:
             rows, numbers = _with_lines(pattern, chunk, first)
         if len(rows) != marked or not rows:
@@ -158,24 +161,51 @@ class Lines:
         if not self._append(rows, numbers, one_by_one=bool(self.form.suspicious) and self.form.suspicious in chunk):
             return False
         if isinstance(numbers, range):
-            self._shape = self._shape_of(chunk[chunk.rfind(b"\n", 0, -1) + 1 :])
+            line = _last_line(chunk)
+            self._shape = self._shape_of(line)
+            self._even = None if self._shape is None else even_of(line, self._shape)
         return True
 
     def take_alike(self, chunk: bytes, first: int, count: int) -> bool:
         """Take a chunk of nothing but so many lines of the shape of one read before; False where one is not."""
         if self._shape is None or (self.form.suspicious and self.form.suspicious in chunk):
             return False
-        taken = self._shape.taken(chunk, count)
-        if taken is None:
+        parts = self._parts(chunk)
+        if parts is None or sum(part.lines for part in parts) != count:
             return False
+        found = [self._of_part(part) for part in parts]
+        if None in found:
+            return False
+        for part, columns in zip(parts, found, strict=True):
+            self._extend(part.heads, range(first, first + part.lines), columns or [])
+            first += part.lines
+        return True
+
+    def _parts(self, chunk: bytes) -> list[Taken] | None:
+        """The lines of a chunk, those of one length at once; None where one is of another shape."""
+        assert self._shape is not None
+        found: list[Taken] = []
+        even = self._even
+        for part, alike in [(chunk, False)] if even is None else even.parts(chunk):
+            taken = even.taken(part) if even is not None and alike else None
+            if taken is None:
+                taken = self._shape.taken(part, part.count(b"\n"))
+                if taken is None:
+                    return None
+                if taken.lines >= FEWEST:  # from now on most lines may be as long as the last of these
+                    self._even = even_of(_last_line(part), self._shape)
+            found.append(taken)
+        return found
+
+    def _of_part(self, taken: Taken) -> list[tuple[str, array[float]]] | None:
+        """The values of a part; None where one of them is none."""
         found: list[tuple[str, array[float]]] = []
         for name, (value, texts) in taken.columns.items():
             values = self._values(texts, one_by_one=False) if texts else array("d", [value]) * taken.lines
             if values is None or (texts and ABSENT in values):  # whether a column may be empty, the pattern knows
-                return False
+                return None
             found.append((name, values))
-        self._extend(taken.heads, range(first, first + taken.lines), found)
-        return True
+        return found
 
     def _shape_of(self, line: bytes) -> Shape | None:
         """The shape of the line that was taken last."""
@@ -343,6 +373,10 @@ class Lines:
         for values in self.columns.values():
             values.extend([ABSENT] * (count - len(values)))
         return self.columns
+
+
+def _last_line(chunk: bytes) -> bytes:
+    return chunk[chunk.rfind(b"\n", 0, -1) + 1 :]
 
 
 def _floats(texts: Sequence[bytes]) -> list[float]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ...schemas.diagnostic import Diagnostic, Language
     from .alignment import Alignment, Pair
     from .departure import Departure
-    from .grounds import Together
+    from .grounds import Settings, Together
     from .local_norms import Matching
     from .run import Run
 
@@ -103,6 +103,8 @@ class Grounds(NamedTuple):
     record: Both | None = None
     """Why the weights are known to be the same, or (`recorded` is false) why they are not."""
     recorded: bool = False
+    settings: Settings | None = None
+    """What the two configurations say, where both were named."""
 
 
 NOTHING_MORE = Grounds()
@@ -140,13 +142,17 @@ def judge(
         criteria.append(Criterion("local norms", "info", say("norms-none"), decides=False))
     weights = _weights(experiment, a, b, aligned, norms, grounds)
     criteria += [] if weights is None else [weights]
+    criteria += _settings(experiment, grounds.settings)
     apart = [*_iterations(a, b, grounds.shift, decides=experiment == "repeat")]
     criteria += apart
     unseen = (
         *_unseen(experiment, a, b, aligned, criteria, grounds.shift),
         *(Unseen("iterations", *one.said.both()) for one in apart if not one.decides),
     )
-    return _concluded(criteria, found, loss.size, unseen)
+    verdict = _concluded(criteria, found, loss.size, unseen)
+    if verdict.answer == "match" and experiment == "first-steps" and grounds.settings is None:
+        return verdict._replace(said=say("match-alone", count=f"{loss.size:,}"))
+    return verdict
 
 
 def _judged(
@@ -249,7 +255,7 @@ def _weights(
     if experiment in ("repeat", "lr-zero"):
         return None  # every step is compared by itself: other weights cannot agree a thousand times
     sums = a.beginning.checksum, b.beginning.checksum
-    if all(sums):
+    if all(sums) and not _rounded_once(*sums):
         return _by_checksum(*sums)
     if grounds.record is not None and grounds.recorded:
         return _by_record(grounds.record, (a, b))
@@ -260,8 +266,26 @@ def _weights(
     if experiment != "first-steps":
         agrees = beginning_agrees(aligned.loss, aligned.norm)
         return Criterion("weights", "pass", say("weights-first")) if agrees else _unproven(grounds, None)
-    said = say("weights-norms-rough", share=percent(middle)) if shares else say("weights-unproven")
-    return _unproven(grounds, said)
+    return _unproven(grounds, _lacking(shares, rounded=all(sums)))
+
+
+def _lacking(shares: Sequence[float], *, rounded: bool) -> Said:
+    """Why nothing shows equal weights."""
+    if rounded:
+        return say("weights-rounded")
+    return say("weights-norms-rough", share=percent(shares[len(shares) // 2])) if shares else say("weights-unproven")
+
+
+def _settings(experiment: Experiment, settings: Settings | None) -> list[Criterion]:
+    """Whether the configurations are those of one run; of the first steps, what a log does not show without them."""
+    if settings is None:
+        info = Criterion("settings", "info", say("settings-unnamed"), decides=False)
+        return [info] if experiment == "first-steps" else []
+    one, other = settings.files
+    if not settings.apart:
+        return [Criterion("settings", "pass", say("settings-equal", a=one, b=other))]
+    said = say("settings-apart", count=len(settings.apart), a=one, b=other, first=settings.apart[0])
+    return [Criterion("settings", "fail", said, float(len(settings.apart)), 0.0)]
 
 
 def _unproven(grounds: Grounds, said: Said | None) -> Criterion | None:
@@ -276,6 +300,12 @@ def _by_record(why: Both, runs: Sequence[Run]) -> Criterion:
     if alone is not None:
         return Criterion("weights", "undecided", say("weights-random", name=alone))
     return Criterion("weights", "pass", say("weights-record", why=why))
+
+
+def _rounded_once(one: str, other: str) -> bool:
+    """Whether one run alone keeps its weights in bfloat16, whose float32 bits are all multiples of 65,536."""
+    (first, _), (second, _) = one.split("/"), other.split("/")
+    return first.endswith("0000") != second.endswith("0000")
 
 
 def _by_checksum(one: str, other: str) -> Criterion:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .plan import Plan
     from .table import Check, Stage
 
-State = Literal["passed", "failed", "unusable", "waiting", "ready"]
+State = Literal["passed", "failed", "undecided", "unusable", "waiting", "ready"]
 """`ready`: all files are there and a command has to judge them."""
 
 _OPEN_BOX = re.compile(r"^\s*[-*|] *\[ \] *\|? *(.*)$", re.MULTILINE)
@@ -39,9 +39,10 @@ def standing(plan: Plan, directory: str, language: Language = "en") -> list[Stan
     return [stand(plan, stage, check, directory, language) for stage in plan.stages for check in stage.checks]
 
 
-def judged(found: Standing, exit_code: int, message: str) -> Standing:
-    """A ready check after its command has run."""
-    state: State = "passed" if exit_code == 0 else "failed" if exit_code == 1 else "unusable"
+def judged(found: Standing, exit_code: int, message: str, *, undecided: bool = False) -> Standing:
+    """A ready check after its command has run; `undecided` where it said that its evidence is missing."""
+    bad: State = "undecided" if undecided else "failed"
+    state: State = "passed" if exit_code == 0 else bad if exit_code == 1 else "unusable"
     return found._replace(state=state, exit_code=exit_code, message=message)
 
 

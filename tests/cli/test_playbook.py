@@ -173,6 +173,24 @@ def test_a_failed_check_is_explained_by_its_verdict(accmap, book: Path) -> None:
     assert any("EVD001" in entry["message"] for entry in found if entry["state"] == "unusable")
 
 
+def test_what_lacks_its_evidence_has_not_failed(accmap, book: Path) -> None:
+    text = "".join(
+        f" iteration {step:8d}/    1000 | consumed samples: {step:12d} | lm loss: {11 - step:.6E} | "
+        "number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+        for step in (1, 2, 3)
+    )
+    for name in ("megatron_1.log", "megatron_2.log"):
+        (book / "2-preparation" / name).write_text(text)
+    answer = json.loads(accmap("playbook", "status", "book", "--format", "json").out)
+    (few,) = [one for one in answer["checks"] if "2-preparation/megatron_1.log" in (one["command"] or ())]
+    assert (few["state"], few["exit_code"]) == ("undecided", 1), few
+    assert any("missing" in one["reason"] for one in answer["not_compared"])
+    (book / "2-preparation/megatron_2.log").write_text(text.replace("1.000000E+01", "1.100000E+01"))
+    answer = json.loads(accmap("playbook", "status", "book", "--format", "json").out)
+    (other,) = [one for one in answer["checks"] if "2-preparation/megatron_1.log" in (one["command"] or ())]
+    assert other["state"] == "failed", other
+
+
 def test_a_place_that_cannot_be_written_to(accmap, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.access", lambda *_words: False)
     answer = accmap("playbook", str(EXAMPLES / "qwen3_dense/megatron.sh"), "-d", "book")

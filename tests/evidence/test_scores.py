@@ -132,5 +132,6 @@ def test_aliases_that_stand_for_billions_of_values_are_refused_at_once(item: str
 def test_an_alias_of_what_it_stands_in_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text("a: &a {score: 1, b: *a}\n")
-    with pytest.raises(UnreadableError):
+    with pytest.raises(UnreadableError) as refused:
         read_scores(str(path))
+    assert "stands in itself by its alias" in refused.value.diagnostic.message("en")

@@ -223,6 +223,22 @@ def test_statistics(ours: tuple[Any, ...], theirs: tuple[Any, ...], agrees: bool
     assert compare_tensors(a, b, Judge()).agrees is agrees
 
 
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_a_tensor_beside_a_plain_number_is_not_compared_and_that_is_told(side: str, tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", task="statistics"), run(tmp_path / "b", task="statistics")
+    name = "Torch.addcmul.0.forward"
+    for folder in (a, b):
+        file = next(folder.rglob("dump.json"))
+        content = json.loads(file.read_text("utf-8"))
+        unit = next(unit for unit in content["data"].values() if unit.get("input_args"))
+        inputs = [unit["input_args"][0]] * 2
+        content["data"][name] = {"input_args": inputs, "input_kwargs": {}, "output": unit["input_args"][:1]}
+        if folder.name != side:
+            inputs[1] = {"type": "float", "value": 0.5}
+        file.write_text(json.dumps(content), "utf-8")
+    assert [(one.side, one.unit, one.place) for one in compared(a, b).alone] == [(side, name, "input.1")]
+
+
 def test_what_has_no_partner_is_listed(tmp_path: Path) -> None:
     a, b = run(tmp_path / "a"), run(tmp_path / "b")
     path = a / "step0/rank0/dump.json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from writing_logs import dynamic_line, falling, megatron_line, megatron_run, static_line, static_run
 
 from accmap.evidence.logs.columns import ABSENT, LOSS
+from accmap.evidence.logs.even import FEWEST
 from accmap.evidence.logs.reading import LogReader, read_run
+from accmap.evidence.logs.shape import Shape
 from accmap.evidence.logs.sources import Piece
 from accmap.schemas.diagnostic import UnreadableError
 from accmap.schemas.house_yaml import house_yaml
@@ -219,6 +222,69 @@ def test_lines_of_one_shape_are_taken_at_once(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["megatron", "static", "dynamic"])
+def test_lines_of_one_length_are_taken_in_slices_whatever_stands_between_them(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only lines of another length, as of a larger loss, are split at their separators."""
+    split: list[int] = []
+    taken = Shape.taken
+
+    def noted(shape: Shape, chunk: bytes, lines: int) -> object:
+        split.append(lines)
+        return taken(shape, chunk, lines)
+
+    monkeypatch.setattr("accmap.evidence.logs.shape.Shape.taken", noted)
+    write = {"megatron": megatron_line, "static": partial(static_line, epoch_length=5000), "dynamic": dynamic_line}[
+        form
+    ]
+    written = [write(step, 2 + step / 1000) for step in range(100, 420)]
+    reader = LogReader()
+    reader.take("".join(written[:20]).encode(), 1, "x")
+    written[120] = written[120].replace("412", "14120")
+    lines = reader.lines[form]
+    assert lines.take_alike("".join(written[20:]).encode(), 21, 300)
+    assert sum(split) == 1
+    assert list(lines.steps) == list(range(100, 420))
+    assert list(lines.numbers) == list(range(1, 321))
+    assert list(lines.columns[LOSS]) == pytest.approx([2 + step / 1000 for step in range(100, 420)])
+
+
+@pytest.mark.parametrize("form", ["megatron", "static", "dynamic"])
+@pytest.mark.parametrize(
+    ("place", "instead"),
+    [
+        (" 15", "1 5"),
+        (" 15", " -5"),
+        ("2.150000", "2.15\n000"),
+        ("2.150000", "2.15\t000"),
+        ("2.150000", "2 150000"),
+        ("2.150000", "2.1x0000"),
+        ("1.0", "1x0"),
+        ("412", "4x2"),
+    ],
+)
+def test_a_line_of_the_same_length_is_read_as_the_pattern_reads_it(form: str, place: str, instead: str) -> None:
+    write = {"megatron": megatron_line, "static": partial(static_line, epoch_length=5000), "dynamic": dynamic_line}[
+        form
+    ]
+    written = [write(step, 2 + step / 1000).replace("E+00", "00") for step in range(100, 180)]
+    assert place in written[50]
+    written[50] = written[50].replace(place, instead, 1)
+
+    def told(chunks: list[list[str]]) -> object:
+        reader, first = LogReader(), 1
+        for chunk in chunks:
+            text = "".join(chunk)
+            reader.take_piece(Piece(text.encode(), first, True, lines=text.count("\n")), "x")
+            first += text.count("\n")
+        found = reader.lines[form]
+        said = [one.diagnostic.message() for one in found.problems]
+        return repr((found.steps, found.numbers, sorted(found.finished().items()), said))
+
+    assert told([written[:20], written[20:]]) == told([[line] for line in written])
+
+
+@pytest.mark.parametrize("form", ["megatron", "static", "dynamic"])
 def test_what_stands_at_a_logs_beginning_does_not_slow_down_the_rest(form: str) -> None:
     reader = LogReader()
     reader.take(("building the model\n" + "".join(lines_of(form, 20, [2.0, 2.5]))).encode(), 1, "x")
@@ -234,7 +300,7 @@ def test_lines_of_one_shape_give_what_the_pattern_finds(data: st.DataObject) -> 
     """A chunk that is split at its separators gives what is found line by line; else it is left to the pattern."""
     form = data.draw(st.sampled_from(["megatron", "static", "dynamic"]))
     losses = data.draw(st.lists(st.sampled_from([2.0, 2.5, 12.0, math.nan, 1e200, -3.0]), min_size=1, max_size=3))
-    count = data.draw(st.integers(1, 12))
+    count = data.draw(st.integers(1, 12) | st.integers(FEWEST, 3 * FEWEST))
     lines = lines_of(form, count, losses)
     text = "".join(lines_of(form, count, losses, count + 1))
     words = [
@@ -251,6 +317,8 @@ def test_lines_of_one_shape_give_what_the_pattern_finds(data: st.DataObject) -> 
         "[",
         "}",
         "[before the start of training step]",
+        "\t",
+        "\r",
     ]
     for _ in range(data.draw(st.integers(0, 3))):
         at = data.draw(st.integers(0, len(text) - 1))

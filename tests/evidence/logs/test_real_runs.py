@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from accmap.cli.lean import main
 from accmap.evidence.logs.comparing import Comparison, compare
 from accmap.evidence.logs.reading import LogReader
 from accmap.evidence.logs.verdict import Experiment, Grounds
@@ -70,6 +72,43 @@ def test_a_shifted_log_passes_where_the_shift_is_given(
     assert by == "steps"
     verdict = judged(experiment, a, b, Grounds(900, int(fault.rpartition(" ")[2]))).verdict
     assert verdict.answer == "match", verdict.said.text()
+
+
+SCRIPT = """torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 32 --num-attention-heads 4 \\
+  --ffn-hidden-size 64 --swiglu --disable-bias-linear --normalization RMSNorm --untie-embeddings-and-output-weights \\
+  --position-embedding-type rope --max-position-embeddings 64 --seq-length 32 --micro-batch-size 4 \\
+  --global-batch-size 4 --transformer-impl local --attention-dropout 0 --hidden-dropout 0 --vocab-size 99 \\
+  --tokenizer-type NullTokenizer --data-path corpus --split 1,0,0 --seed 1234 --train-iters 1000 --lr 1e-3 \\
+  --min-lr 1e-4 --lr-decay-style cosine --lr-warmup-iters 20 --clip-grad 1.0 --adam-beta2 0.95 {more}
+"""
+
+
+@pytest.mark.parametrize(("changed", "a", "b", "option", "code"), TABLE["settings"], ids=lambda value: str(value))
+def test_what_the_first_steps_do_not_show_is_told_by_the_configurations(
+    changed: str, a: str, b: str, option: str, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = [tmp_path / f"{name}.log" for name in (a, b)]
+    for log in logs:
+        log.write_bytes(gzip.decompress((HERE / "real_runs" / f"{log.stem}.log.gz").read_bytes()))
+    scripts = [tmp_path / "a.sh", tmp_path / "b.sh"]
+    for script, more in zip(scripts, ("", option), strict=True):
+        script.write_text(SCRIPT.format(more=more), "utf-8")
+    assert main(["convert", str(scripts[1]), "-o", str(tmp_path / "b.yaml")]) == 0, changed
+
+    def told(*config: Path) -> str:
+        capsys.readouterr()
+        words = ["logs", *map(str, logs), "--experiment", "first-steps", "--format", "json"]
+        code = main([*words, *(["--config", *map(str, config)] if config else [])])
+        found = json.loads(capsys.readouterr().out)
+        assert code == (found["verdict"] != "match")
+        (criterion,) = [one for one in found["comparisons"][0]["criteria"] if one["name"] == "settings"]
+        return f"{found['verdict']} {criterion['status']} {criterion['message']}"
+
+    assert told().startswith("match info not compared")
+    by_fields, by_rules = told(*scripts), told(scripts[0], tmp_path / "b.yaml")
+    assert by_fields.startswith("mismatch fail" if option else "match pass"), by_fields
+    assert by_rules.startswith("mismatch fail 1 settings" if option else "match pass"), by_rules
+    assert code in by_rules
 
 
 def test_how_many() -> None:
