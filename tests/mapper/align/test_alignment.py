@@ -211,6 +211,14 @@ def test_an_aligned_script_has_nothing_that_plain_megatron_cannot_say() -> None:
     assert pair.mindformers.unsaid == ()
 
 
+def test_experts_alone_are_aligned_as_gated_units() -> None:
+    """MindFormers 1.9.0 training_graph/transformer/moe/ffn.py:FFNGroupedGEMM.construct: SiLU, gated, whatever is said."""
+    pair = pair_of(small(f"{ONE_SIDED_BASE} --disable-bias-linear --num-experts 4 --moe-router-topk 2"), step=0)
+    assert {"activation.function", "activation.gated"} <= {change.field for change in pair.changes}
+    assert "--swiglu" in pair.texts()[SCRIPT]
+    assert [row.field for row in pair.rows if row.changes_numbers] == []
+
+
 @pytest.mark.parametrize("field", ["activation.function", "position.type"])
 def test_a_default_that_comes_back_by_itself_is_not_lost(field: str) -> None:
     """Megatron-LM 0.12 arguments.py has no flag for a plain GELU or learned positions: they are what it does."""

@@ -169,12 +169,16 @@ class Judge:
         row = next((one for one in changed.translation.rows if one.field == field), None)
         tried = tried._replace(status="" if row is None else row.status, carried=carried)
         if not carried and tried.status in ("exact", "made-explicit"):
-            return tried._replace(outcome="fails", said="the report calls it exact, and another value is read back")
+            return self._exact_in_effect(tried, changed)
         alike = changed if carried else base
         if carried and (also := _lost(changed) - _lost(base) - {field}):
             # The report says itself that something else is not the same, so nothing was promised.
             return tried._replace(said=f"with it the report also loses {', '.join(sorted(also))}")
         verdict, agrees, said = self._verdict(alike.pair)
+        if verdict == "mismatch" and carried and tried.status == "approximate":
+            # Both files say it, and the report that they do not do the same: it is lost.
+            carried, alike, tried = False, base, tried._replace(carried=False)
+            verdict, agrees, said = self._verdict(base.pair)
         if verdict == "mismatch" and said.startswith("initialisation ") and ", " not in said and not _begins(field):
             verdict = "match"  # the same weights give the same numbers; how they are drawn is init's own matter
         if verdict == "mismatch" and not carried:
@@ -197,6 +201,16 @@ class Judge:
         if other != "mismatch":
             return tried._replace(outcome="unseen")
         return tried._replace(outcome="proved", said=why, computed=_computed(base, changed) if carried else ())
+
+    def _exact_in_effect(self, tried: Tried, changed: Written) -> Tried:
+        """What the report calls exact although another value is read back: the models say whether it may."""
+        verdict, agrees, said = self._verdict(changed.pair)
+        if verdict == "match":
+            return tried._replace(outcome="unseen", agrees=agrees)
+        outcome = "not-run" if verdict == "not-verifiable" else "fails"
+        return tried._replace(
+            outcome=outcome, said=f"the report calls it exact, and another value is read back: {said}"
+        )
 
     def _parted(self, field: str, pair: tuple[Config, Config]) -> tuple[str, float | None, str]:
         """As `_verdict`; where one step is enough to part the models no more are run."""
