@@ -18,7 +18,7 @@ from . import documents
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from ..mapper.differences import Found
     from ..mapper.recipe.values import Recipe
@@ -93,6 +93,19 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     ),
 )
 
+_PARTED: dict[str, tuple[FieldName, ...]] = {
+    "rates": ("computed.learning_rates",),
+    "structure": (
+        "computed.layers",
+        "computed.parameters_by_kind",
+        "computed.embedding_parameters",
+        "computed.parameters",
+        "computed.active_parameters",
+    ),
+    "parts": ("computed.loss_terms",),
+}
+"""Computed quantities by the stage that asks the models for the same: where it parts, their difference was run."""
+
 _OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate")
 """Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
 _LEFT = frozenset(str(field) for row in LEFT_OUT if not row.listed.startswith("without") for field in row.fields)
@@ -116,6 +129,11 @@ def exercised(field: str, stage: str, *, rates: bool, weighed: bool = True, sepa
     stepped = stage in ("step2", "all") or not field.startswith(_OF_THE_STEPS)
     asked = rates or not field.startswith("schedule.") or field == "schedule.learning_rate"
     return field in _RUN and stepped and asked
+
+
+def parted(stages: Collection[str]) -> frozenset[str]:
+    """The computed quantities of which a difference has shown, by the stages that do not agree."""
+    return frozenset(str(field) for stage, fields in _PARTED.items() if stage in stages for field in fields)
 
 
 def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[dict[str, Any]]:
