@@ -18,7 +18,6 @@ import importlib
 import logging
 import os
 import warnings
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,7 @@ import torch
 from . import megatron_losses
 from .draw import arranged
 from .megatron_stand_ins import LISTED, EagerCoreAttention, ZeroCenteredNorm, stand_ins
-from .megatron_training import MegatronTraining, scheduler_of
+from .megatron_training import MegatronTraining, scheduled, scheduler_of
 from .module_trace import Recorder
 
 if TYPE_CHECKING:
@@ -167,13 +166,11 @@ class MegatronBackend:
 
     def rates(self, plan: RatePlan) -> list[float]:
         """The learning rates of the real scheduler after so many samples."""
-        group = {"max_lr": plan.arguments["max_lr"], "min_lr": plan.arguments["min_lr"], "lr_mult": 1.0, "wd_mult": 1.0}
-        scheduler = scheduler_of(SimpleNamespace(param_groups=[group]), plan)
-        found: list[float] = []
-        for samples in plan.at:
-            scheduler.num_steps = samples
-            found.append(float(scheduler.get_lr(group)))
-        return found
+        return scheduled(plan, "lr")
+
+    def decays(self, blueprint: Blueprint) -> list[float]:
+        """The weight decay that the real scheduler then gives a group."""
+        return [] if blueprint.rates is None else scheduled(blueprint.rates, "weight_decay")
 
     def build(self, blueprint: Blueprint, seed: int) -> MegatronModel:
         """The model of the blueprint, with Megatron's own initialisation."""

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 TABLE: dict[str, Any] = house_yaml(Path(__file__).with_name("contexts.yaml").read_text("utf-8"))
 CONTEXTS: dict[str, dict[FieldName, Value]] = TABLE["contexts"]
+SEQUENCES: dict[str, int] = TABLE["sequences"]
+"""How fields begin that show in longer samples than the small models' own, and how long those are."""
 OTHER: dict[Framework, Framework] = {"megatron": "mindformers", "mindformers": "megatron"}
 
 
