@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from accmap.verifier.verify import Stage
 
 ORIGINS: tuple[Framework, ...] = ("megatron", "mindformers")
-_ORDER = ("nothing-to-set", "unwritten", "not-run", "unseen", "proved")
+_ORDER = ("nothing-to-set", "no-value", "unwritten", "not-run", "unseen", "proved")
 _LOSES = ("unsupported", "one-way")
 _LATER = ("optimizer.", "gradient.", "schedule.", "init.", "moe.router.bias_update_rate", "tokenizer.")
 """Fields that a first step does not show."""
@@ -102,7 +102,8 @@ class Judge:
             tried = self._again(field, hint)
             if tried.outcome == "proved":
                 return tried
-        best, lost = Tried("nothing-to-set", field), 0
+        settable = any(self.bench.settable(row, origin) for origin in ORIGINS)
+        best, lost = Tried("no-value" if settable else "nothing-to-set", field), 0
         for tried in self._all(row, field):
             if tried.outcome == "fails" or (tried.outcome == "proved" and (tried.carried or row.loss in _LOSES)):
                 return tried
@@ -118,8 +119,7 @@ class Judge:
         once = not _shows(field) or self._hints.get(field, {}).get("outcome") == "unseen"
         most = 1 if once else _MOST_RUN
         for origin in ORIGINS:
-            side = self.bench.side(row, origin)
-            if side is None or side.fixed is not None or not side.keys:
+            if not self.bench.settable(row, origin):
                 continue
             asked = 0
             for context in self.bench.contexts(row, field):

@@ -164,6 +164,11 @@ class Bench:
         """A row's side in this pair."""
         return row.side("megatron" if framework == "megatron" else "static", self.versions.of(framework))
 
+    def settable(self, row: Row, framework: Framework) -> bool:
+        """Whether this side has a key of the row in its version."""
+        side = self.side(row, framework)
+        return side is not None and side.fixed is None and any(self._name(key, framework) for key in side.keys)
+
     def _name(self, key: str, framework: Framework) -> str | None:
         if framework == "mindformers":
             return None if key.startswith("resolved.") else key
