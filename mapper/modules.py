@@ -126,6 +126,7 @@ MODULES: tuple[ModuleFields, ...] = (
             "optimizer.weight_decay",
             "optimizer.weight_decay_scope",
             "optimizer.decoupled_lr",
+            "optimizer.sgd_momentum",
             "schedule.learning_rate",
         ),
     ),

@@ -204,6 +204,7 @@ class MegatronBackend:
             rotary_percent=args.get("rotary_percent", 1.0),
             rotary_base=args.get("rotary_base", 10000),
             rope_scaling=bool(args.get("use_rope_scaling")),
+            seq_len_interpolation_factor=_interpolation(args),
             mtp_block_spec=mtp,
         )
         return MegatronModel(model, blueprint)
@@ -350,6 +351,7 @@ class MegatronModel:
             adam_beta1=plan.beta1,
             adam_beta2=plan.beta2,
             adam_eps=plan.epsilon,
+            sgd_momentum=plan.momentum,
             clip_grad=plan.clip_norm,
         )
         return get_megatron_optimizer(config, [self.model])
@@ -471,6 +473,15 @@ def _config(args: Mapping[str, Any]) -> Any:
     if not args.get("group_query_attention"):
         found["num_query_groups"] = None
     return kind(**found)
+
+
+def _interpolation(args: Mapping[str, Any]) -> float | None:
+    """0.19 `training/argument_utils.py:gpt_config_from_args` hands it on; before, no model is told."""
+    import megatron.core as core
+
+    major, minor, *_patch = core.__version__.split(".")
+    told = (int(major), int(minor)) >= (0, 19)
+    return args.get("rotary_seq_len_interpolation_factor") if told else None
 
 
 def _spec(args: Mapping[str, Any], config: Any) -> Any:
