@@ -23,6 +23,8 @@ class OptimizerPlan(NamedTuple):
     """0 for a run that does not clip."""
     ends_learning_rate: float | None = None
     """A learning rate of its own for embedding and output layer (Megatron-LM's decoupled rate)."""
+    momentum: float = 0.9
+    """Of stochastic gradient descent."""
 
 
 class InputPlan(NamedTuple):

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .processes import WorkerAnswer
     from .rates import Rates
@@ -107,9 +107,15 @@ def compare(
 
 
 def compared_rates(a: WorkerAnswer, b: WorkerAnswer, asked: Rates) -> tuple[Row, ...]:
-    """The learning rates of both schedulers by step; their difference is relative to the peak."""
+    """The learning rates of both schedulers by step, and a weight decay that changes; relative to the largest."""
     each = zip(asked.steps, a.values.get("rates", ()), b.values.get("rates", ()), strict=False)
-    return tuple(_row(str(step), one, two, asked.tolerance, asked.peak) for step, one, two in each)
+    rows = [_row(str(step), one, two, asked.tolerance, asked.peak) for step, one, two in each]
+    decays: list[Sequence[float]] = [side.values.get("decays", ()) for side in (a, b)]
+    if any(len(set(side)) > 1 for side in decays):
+        largest = max(map(max, decays))
+        each = zip(asked.steps, *decays, strict=False)
+        rows += [_row(f"weight decay {step}", one, two, asked.tolerance, largest) for step, one, two in each]
+    return tuple(rows)
 
 
 def relative(a: float, b: float, floor: float = 0.0) -> float:

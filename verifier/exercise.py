@@ -18,7 +18,7 @@ from . import documents
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from ..mapper.differences import Found
     from ..mapper.recipe.values import Recipe
@@ -93,8 +93,26 @@ LEFT_OUT: tuple[LeftOut, ...] = (
     ),
 )
 
+_PARTED: dict[str, tuple[FieldName, ...]] = {
+    "rates": ("computed.learning_rates", "computed.weight_decay"),
+    "optimizer": ("computed.weight_decay",),
+    "structure": (
+        "computed.layers",
+        "computed.parameters_by_kind",
+        "computed.embedding_parameters",
+        "computed.parameters",
+        "computed.active_parameters",
+    ),
+    "parts": ("computed.loss_terms",),
+}
+"""Computed quantities by the stage that asks the models for the same: where it parts, their difference was run."""
+
 _OF_THE_STEPS = ("optimizer.", "gradient.", "schedule.", "moe.router.bias_update_rate")
 """Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
+_OF_THE_CURVES = (
+    "schedule.", "optimizer.weight_decay_style", "optimizer.weight_decay_start", "optimizer.weight_decay_end",
+)  # fmt: skip
+"""Fields that show where the schedulers are asked: the learning rate's, and how the weight decay grows."""
 _LEFT = frozenset(str(field) for row in LEFT_OUT if not row.listed.startswith("without") for field in row.fields)
 _RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if field not in _LEFT))
 
@@ -114,8 +132,13 @@ def exercised(field: str, stage: str, *, rates: bool, weighed: bool = True, sepa
     if (field in _WEIGHTED and not weighed) or (field in documents.FIELDS and not separated):
         return False
     stepped = stage in ("step2", "all") or not field.startswith(_OF_THE_STEPS)
-    asked = rates or not field.startswith("schedule.") or field == "schedule.learning_rate"
+    asked = rates or not field.startswith(_OF_THE_CURVES) or field == "schedule.learning_rate"
     return field in _RUN and stepped and asked
+
+
+def parted(stages: Collection[str]) -> frozenset[str]:
+    """The computed quantities of which a difference has shown, by the stages that do not agree."""
+    return frozenset(str(field) for stage, fields in _PARTED.items() if stage in stages for field in fields)
 
 
 def differing(a: Config, b: Config, among: Sequence[str] = _RUN) -> list[dict[str, Any]]:

@@ -48,9 +48,102 @@ KNOWN: tuple[KnownFailure, ...] = (
 """Source: mindformers 1.9.0 and megatron-core 0.12, run; the last part of `where` is the function that raises."""
 
 
+class Layers(NamedTuple):
+    """Layers that `--spec` can name, and what they are."""
+
+    named: str
+    en: str
+    zh: str
+
+
+LAYERS: tuple[Layers, ...] = (
+    Layers(
+        "megatron.core.models.gpt.",
+        "names a function: Megatron-LM hands it to the model uncalled, and TransformerBlock refuses it "
+        '(0.12 to 0.18, "specialize for function"); without --spec model_provider itself calls the one '
+        "that --transformer-impl and the experts ask for",
+        "指定的是函数：Megatron-LM 不调用即交给模型，TransformerBlock 会拒绝（0.1"
+        '2 至 0.18，"specialize for function"）；不写 --spec 时 mode'
+        "l_provider 会按 --transformer-impl 与专家设置自行调用",
+    ),
+    Layers(
+        "megatron.core.models.bert.",
+        "names BERT's layers, whose attention sees both ways",
+        "指定的是 BERT 的层，其注意力为双向",
+    ),
+    Layers(
+        "megatron.core.models.mamba.",
+        "names a stack of state-space layers, which is no GPTModel",
+        "指定的是状态空间层堆叠，不是 GPTModel",
+    ),
+    Layers(
+        "megatron.core.models.hybrid.",
+        "names a stack of state-space and attention layers, which is no GPTModel",
+        "指定的是状态空间层与注意力层的堆叠，不是 GPTModel",
+    ),
+    Layers(
+        "spec.gemma2_spec",
+        "names layers with norms behind attention and MLP, too (MindSpeed-LLM's "
+        "TransformerLayerWithPostNorm), which neither framework's own layers have",
+        "指定的层在注意力与 MLP 之后也有归一化（MindSpeed-LLM 的 TransformerLay"
+        "erWithPostNorm），两个框架自身的层均没有",
+    ),
+    Layers(
+        "spec.grok_spec",
+        "names layers with norms behind attention and MLP, too (MindSpeed-LLM's "
+        "TransformerLayerWithPostNorm), which neither framework's own layers have",
+        "指定的层在注意力与 MLP 之后也有归一化（MindSpeed-LLM 的 TransformerLay"
+        "erWithPostNorm），两个框架自身的层均没有",
+    ),
+    Layers(
+        "spec.hunyuan_spec",
+        "names layers that share keys and values with the layer before (MindSpeed-LLM's HunyuanLargeAttention)",
+        "指定的层与前一层共享键和值（MindSpeed-LLM 的 HunyuanLargeAttention）",
+    ),
+    Layers(
+        "spec.longcat_spec",
+        "names layers of two attentions and two MLPs around the experts (MindSpeed-LLM's LongCatFlashTransformerLayer)",
+        "指定的层在专家之外含两个注意力和两个 MLP（MindSpeed-LLM 的 LongCatFlashTransformerLayer）",
+    ),
+    Layers(
+        "spec.minimax_spec",
+        "names layers that normalise queries and keys over all heads together (MindSpeed-LLM's MinimaxAttention)",
+        "指定的层对所有头的查询与键一起归一化（MindSpeed-LLM 的 MinimaxAttention）",
+    ),
+    Layers(
+        "spec.qwen3_next_spec",
+        "names layers of gated delta networks and gated attention (MindSpeed-LLM's "
+        "CustomQwen3NextGatedDeltaNetAttention)",
+        "指定的层为门控 delta 网络与门控注意力（MindSpeed-LLM 的 CustomQwen3NextGatedDeltaNetAttention）",
+    ),
+    Layers(
+        "spec.deepseek4_spec",
+        "names layers with compressed sparse attention and hyper-connections (MindSpeed-LLM's DeepSeek4SelfAttention)",
+        "指定的层为压缩稀疏注意力与超连接（MindSpeed-LLM 的 DeepSeek4SelfAttention）",
+    ),
+    Layers(
+        "spec.phi35_moe_spec",
+        "names layers whose attention has a bias on its output alone (MindSpeed-LLM's SelfAttentionWithDenseBias)",
+        "指定的层仅在注意力输出上有 bias（MindSpeed-LLM 的 SelfAttentionWithDenseBias）",
+    ),
+    Layers(
+        "spec.plm_spec",
+        "names latent attention with positions of PLM's own (MindSpeed-LLM's --rope-scaling-type plm)",
+        "指定 PLM 自有位置编码的潜在注意力（MindSpeed-LLM 的 --rope-scaling-type plm）",
+    ),
+)
+"""Source: Megatron-LM 0.12 to main `pretrain_gpt.py:model_provider`, `gpt_builders.py:gpt_builder` and
+`core/transformer/transformer_block.py:_get_block_submodules`, run with 0.12.3; MindSpeed-LLM 2.0 to 26.1
+`tasks/models/spec/*.py:layer_spec`. Those that build what the arguments say are read by the dialect."""
+
+
 def explained(failure: WorkerFailure) -> KnownFailure | None:
     """The known failure that this one is; None where it is not known."""
     for known in KNOWN:
         if known.where in failure.where and known.says in failure.reason:
             return known
+    _, given, words = failure.reason.partition("--spec ")
+    for one in LAYERS:
+        if given and one.named in words:
+            return KnownFailure("", one.named, ("model.spec",), f"--spec {one.en}", f"--spec {one.zh}")
     return None

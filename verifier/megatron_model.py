@@ -18,7 +18,6 @@ import importlib
 import logging
 import os
 import warnings
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from .draw import arranged
 from .megatron_precision import narrowed, written_types
 from .megatron_shards import held_by
 from .megatron_stand_ins import LISTED, EagerCoreAttention, ZeroCenteredNorm, stand_ins
-from .megatron_training import MegatronTraining, scheduler_of
+from .megatron_training import MegatronTraining, driven, scheduler_of
 from .module_trace import Recorder
 
 if TYPE_CHECKING:
@@ -175,13 +174,11 @@ class MegatronBackend:
 
     def rates(self, plan: RatePlan) -> list[float]:
         """The learning rates of the real scheduler after so many samples."""
-        group = {"max_lr": plan.arguments["max_lr"], "min_lr": plan.arguments["min_lr"], "lr_mult": 1.0, "wd_mult": 1.0}
-        scheduler = scheduler_of(SimpleNamespace(param_groups=[group]), plan)
-        found: list[float] = []
-        for samples in plan.at:
-            scheduler.num_steps = samples
-            found.append(float(scheduler.get_lr(group)))
-        return found
+        return driven(plan, "lr")
+
+    def decays(self, blueprint: Blueprint) -> list[float]:
+        """The weight decay that the real scheduler then gives a group."""
+        return [] if blueprint.rates is None else driven(blueprint.rates, "weight_decay")
 
     def build(self, blueprint: Blueprint, seed: int) -> MegatronModel:
         """The model of the blueprint, with Megatron's own initialisation."""
@@ -223,6 +220,7 @@ class MegatronBackend:
             rotary_percent=args.get("rotary_percent", 1.0),
             rotary_base=args.get("rotary_base", 10000),
             rope_scaling=bool(args.get("use_rope_scaling")),
+            seq_len_interpolation_factor=_interpolation(args),
             mtp_block_spec=mtp,
         )
 
@@ -377,6 +375,7 @@ class MegatronModel:
             adam_beta1=plan.beta1,
             adam_beta2=plan.beta2,
             adam_eps=plan.epsilon,
+            sgd_momentum=plan.momentum,
             clip_grad=plan.clip_norm,
         )
         return get_megatron_optimizer(config, [self.model])
@@ -505,6 +504,15 @@ def _config(args: Mapping[str, Any], layout: Mapping[str, Any] | None = None) ->
     if not args.get("group_query_attention"):
         found["num_query_groups"] = None
     return kind(**found)
+
+
+def _interpolation(args: Mapping[str, Any]) -> float | None:
+    """0.19 `training/argument_utils.py:gpt_config_from_args` hands it on; before, no model is told."""
+    import megatron.core as core
+
+    major, minor, *_patch = core.__version__.split(".")
+    told = (int(major), int(minor)) >= (0, 19)
+    return args.get("rotary_seq_len_interpolation_factor") if told else None
 
 
 def _spec(args: Mapping[str, Any], config: Any) -> Any:

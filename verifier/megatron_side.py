@@ -147,6 +147,7 @@ def _optimizer(values: Mapping[str, Any]) -> OptimizerPlan:
         epsilon=_number(values.get("adam_eps"), 1e-8),
         clip_norm=_number(values.get("clip_grad"), 0.0),
         ends_learning_rate=_number(values.get("decoupled_lr"), 0.0) or None,
+        momentum=_number(values.get("sgd_momentum"), 0.9),
     )
 
 

@@ -11,6 +11,7 @@ the scheduler on by a batch.
 from __future__ import annotations
 
 import importlib
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -64,6 +65,18 @@ def scheduled(
         micro_batch_size=size,
         forward_only=forward_only,
     )
+
+
+def driven(plan: RatePlan, key: str) -> list[float]:
+    """What the real scheduler writes into a parameter group after so many samples."""
+    group = {"max_lr": plan.arguments["max_lr"], "min_lr": plan.arguments["min_lr"], "lr_mult": 1.0, "wd_mult": 1.0}
+    scheduler = scheduler_of(SimpleNamespace(param_groups=[group]), plan)
+    found: list[float] = []
+    for samples in plan.at:
+        scheduler.num_steps = samples
+        scheduler.step(0)
+        found.append(float(group[key]))
+    return found
 
 
 class MegatronTraining:

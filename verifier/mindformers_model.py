@@ -129,6 +129,10 @@ class MindFormersBackend:
             schedule: Any = build_lr(dict(plan.arguments))
         return [float(schedule(ms.Tensor([step], ms.int32)).asnumpy().reshape(-1)[0]) for step in plan.at]
 
+    def decays(self, blueprint: Blueprint) -> list[float]:
+        """One weight decay for the whole run: no class of `core/optim` changes it."""
+        return [] if blueprint.rates is None else [blueprint.optimizer.weight_decay] * len(blueprint.rates.at)
+
     def build(self, blueprint: Blueprint, seed: int) -> MindFormersModel:
         """The model that the file's class builds from its own keys, with the framework's own initialisation."""
         import mindspore as ms

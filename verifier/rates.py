@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..mapper.schedule.comparison import FLOAT32_TOLERANCE, compare
 from ..mapper.schedule.curve import UndecidedError, shared_steps
 from ..mapper.schedule.from_config import megatron_parameters, mindformers_parameters, schedule_of
-from ..mapper.schedule.megatron import constructed
+from ..mapper.schedule.megatron import constructed, weight_decay_ends
 from .blueprint import RatePlan
 
 if TYPE_CHECKING:
@@ -71,8 +71,9 @@ def _plan(config: Config, steps: tuple[int, ...], trained: tuple[int, ...]) -> R
 
 
 def _plan_of_samples(given: MegatronParameters, steps: tuple[int, ...], trained: tuple[int, ...]) -> RatePlan:
-    """What `get_optimizer_param_scheduler` gives to `OptimizerParamScheduler`; the weight decay is not asked for."""
+    """What `get_optimizer_param_scheduler` gives to `OptimizerParamScheduler`."""
     lengths, consumption = constructed(given)
+    start_decay, end_decay = weight_decay_ends(given)
     arguments = {
         "init_lr": given.lr_warmup_init,
         "max_lr": given.lr,
@@ -80,10 +81,10 @@ def _plan_of_samples(given: MegatronParameters, steps: tuple[int, ...], trained:
         "lr_warmup_steps": lengths.warmup,
         "lr_decay_steps": lengths.decay,
         "lr_decay_style": given.lr_decay_style,
-        "start_wd": given.weight_decay,
-        "end_wd": given.weight_decay,
+        "start_wd": start_decay,
+        "end_wd": end_decay,
         "wd_incr_steps": lengths.weight_decay,
-        "wd_incr_style": "constant",
+        "wd_incr_style": given.weight_decay_incr_style,
         "wsd_decay_steps": lengths.wsd,
         "lr_wsd_decay_style": given.lr_wsd_decay_style,
     }

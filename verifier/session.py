@@ -110,6 +110,10 @@ class Scheduling(Protocol):
         """The learning rates of the framework's own scheduler."""
         ...
 
+    def decays(self, blueprint: Blueprint) -> list[float]:
+        """The weight decay at the same steps."""
+        ...
+
 
 @runtime_checkable
 class Spreadable(Protocol):
@@ -163,6 +167,7 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     if job.blueprint.rates is not None and isinstance(backend, Scheduling) and job.steps > 1:
         note("learning rates")
         values["rates"] = backend.rates(job.blueprint.rates)
+        values["decays"] = backend.decays(job.blueprint)
     if job.padded_input is not None:
         note("padding token")
         model.load(drawn)

@@ -133,6 +133,8 @@ class Verification(NamedTuple):
 
         What the user accepts by name stays named and decides nothing.
         """
+        shown = exercise.parted(self.worst.disagreeing())
+        differing = [entry for entry in differing if entry["field"] not in shown]
         if not differing:
             return self
         named = {entry["field"] for entry in differing}

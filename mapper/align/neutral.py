@@ -1,7 +1,8 @@
-"""What the other framework cannot do leaves an aligned pair: both files get what that framework does instead.
+"""What one of the two files cannot say leaves an aligned pair: both files get what is done there instead.
 
 The rows of the loss report decide, so there is no list to keep: a field that the translation drops or only comes near
-to, with numeric impact, takes the value that the written file is read back with, or the vocabulary's neutral one.
+to, with numeric impact, takes the value that the written file is read back with, or the vocabulary's neutral one. What
+the source's own framework cannot be told again, as a fork's argument in a script for Megatron-LM itself, goes likewise.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ _SOURCES = ("proc.data.same",)
 def without_losses(
     recipe: Recipe, across: Callable[[Recipe], Translation], along: Callable[[Recipe], Translation]
 ) -> tuple[Recipe, tuple[Change, ...]]:
-    """The recipe with what the target does instead of what it cannot do, and what was changed.
+    """The recipe with what each of the files does instead of what it cannot say, and what was changed.
 
     `across` translates to the other framework, `along` writes the source's own again.
     """
-    first = across(recipe)
-    wanted: dict[FieldName, Change] = dict(_instead(recipe, first))
+    own: dict[FieldName, Change] = dict(_instead(recipe, along(recipe)))
+    wanted = {**own, **dict(_instead(recipe, across(recipe)))}
     if not wanted:
         return recipe, ()
     neutral = _with(recipe, wanted)

@@ -218,7 +218,7 @@ def _check(p: MegatronParameters, counted: Counted) -> None:
     (unit, _, warmup), (other, decay_elsewhere, warmup_elsewhere) = (
         (iters, samples) if p.train_iters else (samples, iters)
     )
-    start, end = _weight_decay_ends(p)
+    start, end = weight_decay_ends(p)
     claims: tuple[tuple[bool, Callable[[], Words]], ...] = (
         (p.lr_decay_style in STYLES, lambda: say.style_unknown(style=p.lr_decay_style, known=", ".join(STYLES))),
         (p.min_lr >= 0.0, lambda: say.min_negative(low=shown(p.min_lr))),
@@ -368,7 +368,8 @@ def _pieces(regions: list[_Region], consumption: Consumption) -> tuple[Piece, ..
 # Weight decay --------------------------------------------------------------------------------------------------------
 
 
-def _weight_decay_ends(p: MegatronParameters) -> tuple[float, float]:
+def weight_decay_ends(p: MegatronParameters) -> tuple[float, float]:
+    """What the weight decay begins and ends with (`arguments.py:validate_args`)."""
     if p.weight_decay_incr_style == "constant":
         return p.weight_decay, p.weight_decay
     if p.start_weight_decay is None or p.end_weight_decay is None:
@@ -377,7 +378,7 @@ def _weight_decay_ends(p: MegatronParameters) -> tuple[float, float]:
 
 
 def _weight_decay(p: MegatronParameters, counted: Counted, consumption: Consumption) -> Curve:
-    start, end = _weight_decay_ends(p)
+    start, end = weight_decay_ends(p)
     style, length = p.weight_decay_incr_style, counted.weight_decay
     if style == "constant" or length == 0:
         return constant_curve(end, "float64")

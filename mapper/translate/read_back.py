@@ -55,7 +55,7 @@ def read_back(translation: Translation, source: Config, besides: tuple[ReportRow
     silent: list[Difference] = []
     more: list[ReportRow] = []
     target = recipe_of(written)
-    sides = _Sides((*translation.rows, *besides), besides, (source, written), (translation.recipe, target))
+    sides = _Sides((*translation.rows, *besides), (source, written), (translation.recipe, target))
     entries = differences(translation.recipe, target, whole=True)
     for difference in differing(translation, entries, target):
         if _follows(sides, difference):
@@ -165,16 +165,14 @@ class _Sides(NamedTuple):
     """What a computed difference may follow from."""
 
     rows: tuple[ReportRow, ...]
-    rewritten: tuple[ReportRow, ...]
-    """Those of the report by which the source was written for this comparison."""
     configs: tuple[Config, Config]
     recipes: tuple[Recipe, Recipe]
 
     def feeding(self, name: FieldName) -> set[str]:
-        """The keys behind a quantity, in the words of both files and of what the source was written from."""
+        """The keys behind a quantity, in the words of both files and of what they were written from."""
         pairs = zip(self.configs, self.recipes, strict=True)
         fed = {key for config, recipe in pairs for key in _feeding(config, recipe, name)}
-        first = (row.source for row in self.rewritten if not fed.isdisjoint(row.target))
+        first = (row.source for row in self.rows if not fed.isdisjoint(row.target))
         return fed.union(*first)
 
 

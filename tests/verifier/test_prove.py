@@ -13,12 +13,12 @@ sys.path.insert(0, str(Path(__file__).parent / "proving"))
 
 import prove
 from candidates import candidates
-from judging import Judge
+from judging import Judge, numeric_fields
 from minimal_pairs import CONTEXTS, Bench, NotWrittenError, Versions, read
-from recording import Journal, digests, outcome
+from recording import CLOSER, REASONS, Journal, digests, outcome
 
 from accmap.mapper.recipe.reading import recipe_of
-from accmap.mappings.tables import rows_of
+from accmap.mappings.tables import rows_of, table
 from accmap.verifier.verify import Workers, missing, verify
 
 CENTRE = Versions("0.12", "1.9")
@@ -138,3 +138,21 @@ def test_what_a_side_cannot_say_is_not_written() -> None:
     field: Any = "norm.sandwich"
     with pytest.raises(NotWrittenError):
         bench.put("megatron", field, True, recipe_of(bench.base("plain", "megatron").origin), {})
+
+
+def test_a_reason_is_of_a_field_with_numeric_impact() -> None:
+    numeric = {str(field) for row in table().rows for field in numeric_fields(row)}
+    assert set(CLOSER) <= numeric
+    assert set(CLOSER.values()) <= set(REASONS)
+    assert all(text["en"] and text["zh"] for text in REASONS.values())
+
+
+def test_a_version_without_the_argument_has_nothing_to_set() -> None:
+    """Megatron-LM 0.19 has `--window-size`, 0.12 has not; MindFormers 1.9 reads it either way."""
+    latent: Any = "moe.latent_size"
+    window: Any = "attention.window_size"
+    row, other = rows_of(latent)[0], rows_of(window)[0]
+    assert not Bench(CENTRE).settable(row, "megatron")
+    assert Bench(Versions("0.19", "1.9")).settable(row, "megatron")
+    assert not Bench(CENTRE).settable(other, "megatron")
+    assert Bench(CENTRE).settable(other, "mindformers")

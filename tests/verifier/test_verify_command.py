@@ -237,6 +237,32 @@ def test_a_file_that_says_too_little_is_not_verifiable(
     assert any("bfloat16 before the output layer" in entry["reason"] for entry in answer["not_compared"])
 
 
+NAMED_LAYERS = {
+    # megatron-core 0.12.3 transformer_block.py:_get_block_submodules, run: "specialize for function."
+    "megatron.core.models.gpt.gpt_layer_specs get_gpt_layer_local_spec": "TransformerBlock",
+    "mindspeed_llm.tasks.models.spec.gemma2_spec layer_spec": "TransformerLayerWithPostNorm",
+    "mindspeed_llm.tasks.models.spec.qwen3_next_spec layer_spec": "GatedDeltaNet",
+    "ours.layers layer_spec": None,
+}
+
+
+@pytest.mark.parametrize("named", NAMED_LAYERS)
+def test_layers_that_a_script_names_are_said_by_name(
+    named: str, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = Path(pair[0])
+    script.write_text(script.read_text("utf-8").rstrip() + f" --spec {named}\n", "utf-8")
+    assert main(["verify", *pair, "--format", "json"]) == 1
+    failure = json.loads(capsys.readouterr().out)["failures"][0]
+    known = NAMED_LAYERS[named]
+    assert named in failure["reason"]
+    if known is None:
+        assert failure["explanation"] is None
+    else:
+        assert known in failure["explanation"]
+        assert failure["fields"] == ["model.spec"]
+
+
 def test_a_number_that_yaml_makes_a_text_of_is_no_run_to_verify(
     pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ from accmap.cli.verify_report import html_page, text_page
 from accmap.schemas.border.incoming import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
+from accmap.verifier.comparison import Comparison, Row
 from accmap.verifier.verify import Verification, missing
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -111,6 +112,20 @@ def test_only_a_match_becomes_partial() -> None:
     for language in ("en", "zh"):
         for page in (text_page(partial.to_json(), language), html_page(partial.to_json(), language)):
             assert "attention.dropout (0.1 | 0.0): it differs" in page
+
+
+def test_a_computed_difference_that_the_models_showed_was_run() -> None:
+    """The schedulers gave other rates: nobody says that the rates were not run. Where they agreed, it stays."""
+    entry = {"field": "computed.learning_rates", "reason": "they differ", "a": [0.1], "b": [0.2]}
+    rate = Row("3", 0.1, 0.2, 0.5, agrees=False)
+    found = Verification(
+        "mismatch", ("megatron", "mindformers"), ("a.sh", "b.yaml"), {}, (), 1e-5, "all",
+        (Comparison(rates=(rate,)),), (0,), {}, (), None, (), (),
+        {}, {}, {},
+    )  # fmt: skip
+    assert found.in_part([entry]).not_compared == ()
+    agreeing = found._replace(compared=(found.compared[0]._replace(rates=(rate._replace(agrees=True),)),))
+    assert [one["field"] for one in agreeing.in_part([entry]).not_compared] == ["computed.learning_rates"]
 
 
 def verified(

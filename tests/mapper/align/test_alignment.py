@@ -38,7 +38,7 @@ BY_NATURE = {
 }  # fmt: skip
 
 
-def small(words: str, world: int = 1) -> Config:
+def small(words: str, world: int = 1, options: ReadOptions | None = None) -> Config:
     arguments = dict(BASE)
     given = words.split()
     for at, word in enumerate(given):
@@ -52,7 +52,7 @@ def small(words: str, world: int = 1) -> Config:
         + "\n".join(lines)
         + f'\n)\ntorchrun --nproc_per_node {world} pretrain_gpt.py "${{A[@]}}"\n'
     )
-    return config_of(SourceText("small.sh", text), ReadOptions(), path="small.sh")
+    return config_of(SourceText("small.sh", text), options or ReadOptions(), path="small.sh")
 
 
 @pytest.mark.procedure("proc.align.num_layers")
@@ -190,6 +190,32 @@ def test_an_aligned_yaml_has_nothing_that_megatron_cannot_do() -> None:
     assert changes["tokenizer.pad_token"] == -1
     assert changes["precision.residual_in_fp32"] is False
     assert "pad_token_id: -1" in pair.texts()[CONFIGURATION]
+    assert [row.field for row in pair.rows if row.changes_numbers] == []
+
+
+def test_an_aligned_script_has_nothing_that_plain_megatron_cannot_say() -> None:
+    """MindSpeed-LLM 2.2 has the shared experts' gate (moe/shared_experts.py); Megatron-LM 0.12 only SharedExpertMLP."""
+    base = ONE_SIDED_BASE.replace("/d/x", "$DATA")  # an open path is a change, after which all is computed anew
+    words = f"{base} --swiglu --disable-bias-linear --normalization RMSNorm --num-experts 4 --moe-router-topk 2"
+    words += " --n-shared-experts 2 --shared-expert-gate"
+    text = small(words, options=ReadOptions(megatron="mindspeed-llm-2.2"))
+    kept = pair_of(text)
+    lost = {row.field: row.status for row in kept.rows if row.changes_numbers}
+    assert lost["moe.shared.gate"] == "dropped"
+    # What follows of the parameters is no contradiction.
+    assert kept.megatron.unsaid == kept.mindformers.unsaid == ()
+    pair = pair_of(text, step=0)
+    assert "moe.shared.gate" in {change.field for change in pair.changes}
+    assert "use_shared_expert_gating: True" not in pair.texts()[CONFIGURATION]
+    assert "moe.shared.gate" not in {row.field for row in pair.rows if row.changes_numbers}
+    assert pair.mindformers.unsaid == ()
+
+
+def test_experts_alone_are_aligned_as_gated_units() -> None:
+    """MindFormers 1.9.0 training_graph/transformer/moe/ffn.py:FFNGroupedGEMM.construct: SiLU, gated, whatever is said."""
+    pair = pair_of(small(f"{ONE_SIDED_BASE} --disable-bias-linear --num-experts 4 --moe-router-topk 2"), step=0)
+    assert {"activation.function", "activation.gated"} <= {change.field for change in pair.changes}
+    assert "--swiglu" in pair.texts()[SCRIPT]
     assert [row.field for row in pair.rows if row.changes_numbers] == []
 
 

@@ -7,12 +7,13 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from candidates import candidates
-from minimal_pairs import Bench, NotWrittenError, Written
+from minimal_pairs import SEQUENCES, Bench, NotWrittenError, Written
 
 from accmap.mapper.computed.quantities import computed_of
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mappings.tables import rows_of
+from accmap.verifier.dimensions import SEQUENCE
 from accmap.verifier.verify import Options, Verification, Workers, verify
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from accmap.verifier.verify import Stage
 
 ORIGINS: tuple[Framework, ...] = ("megatron", "mindformers")
-_ORDER = ("nothing-to-set", "unwritten", "not-run", "unseen", "proved")
+_ORDER = ("nothing-to-set", "no-value", "unwritten", "not-run", "unseen", "proved")
 _LOSES = ("unsupported", "one-way")
 _LATER = ("optimizer.", "gradient.", "schedule.", "init.", "moe.router.bias_update_rate", "tokenizer.")
 """Fields that a first step does not show."""
@@ -36,6 +37,8 @@ _OF_A_STEP = (
     "model.", "attention.", "position.", "norm.", "activation.", "init.", "moe.", "mtp.", "optimizer.", "gradient.",
 )  # fmt: skip
 """Fields that a step of a model is expected to show; of others one question is enough."""
+_MOST_UNSEEN = 3
+"""Values of a field that no model shows in one context, before the next context is tried."""
 _MOST_LOST = 2
 """Values of which it is proved that they are lost, before no more are looked for that are carried over."""
 
@@ -71,6 +74,11 @@ def numeric_fields(row: Row) -> tuple[FieldName, ...]:
     return tuple(field for field in row.fields if (row.impact or known[field].impact) == "numerics")
 
 
+def _shows(field: str) -> bool:
+    """Whether a step of a model is expected to show the field."""
+    return field.startswith(_OF_A_STEP)
+
+
 class Judge:
     """Asks the models of one pair of versions."""
 
@@ -82,7 +90,7 @@ class Judge:
         self.bench = Bench(versions)
         self._options = Options(sources=sources)
         self._workers = workers
-        self._known: dict[tuple[str, str, str], tuple[str, float | None, str]] = {}
+        self._known: dict[tuple[str, str, str, int], tuple[str, float | None, str]] = {}
 
     def row(self, row: Row) -> list[Tried]:
         """The best of what was tried, for every field of the row that changes numbers."""
@@ -94,7 +102,8 @@ class Judge:
             tried = self._again(field, hint)
             if tried.outcome == "proved":
                 return tried
-        best, lost = Tried("nothing-to-set", field), 0
+        settable = any(self.bench.settable(row, origin) for origin in ORIGINS)
+        best, lost = Tried("no-value" if settable else "nothing-to-set", field), 0
         for tried in self._all(row, field):
             if tried.outcome == "fails" or (tried.outcome == "proved" and (tried.carried or row.loss in _LOSES)):
                 return tried
@@ -107,11 +116,10 @@ class Judge:
         return best
 
     def _all(self, row: Row, field: FieldName) -> Iterator[Tried]:
-        once = not field.startswith(_OF_A_STEP) or self._hints.get(field, {}).get("outcome") == "unseen"
+        once = not _shows(field) or self._hints.get(field, {}).get("outcome") == "unseen"
         most = 1 if once else _MOST_RUN
         for origin in ORIGINS:
-            side = self.bench.side(row, origin)
-            if side is None or side.fixed is not None or not side.keys:
+            if not self.bench.settable(row, origin):
                 continue
             asked = 0
             for context in self.bench.contexts(row, field):
@@ -127,12 +135,13 @@ class Judge:
         except NotWrittenError as error:
             yield Tried("unwritten", field, context=context, origin=origin, said=str(error))
             return
-        recipe = recipe_of(base.origin)
+        recipe, unseen = recipe_of(base.origin), 0
         for value in candidates(row, field, recipe.value(field), self.bench.versions.megatron):
             tried = self._value(Tried("unwritten", field, value, context, origin), base)
             if tried is not None:
                 yield tried
-                if tried.outcome not in ("unwritten", "not-run"):
+                unseen += tried.outcome == "unseen"
+                if tried.outcome in ("proved", "fails") or unseen == (_MOST_UNSEEN if _shows(field) else 1):
                     return
 
     def _again(self, field: FieldName, hint: Mapping[str, Any]) -> Tried:
@@ -169,12 +178,16 @@ class Judge:
         row = next((one for one in changed.translation.rows if one.field == field), None)
         tried = tried._replace(status="" if row is None else row.status, carried=carried)
         if not carried and tried.status in ("exact", "made-explicit"):
-            return tried._replace(outcome="fails", said="the report calls it exact, and another value is read back")
+            return self._exact_in_effect(tried, changed)
         alike = changed if carried else base
         if carried and (also := _lost(changed) - _lost(base) - {field}):
             # The report says itself that something else is not the same, so nothing was promised.
             return tried._replace(said=f"with it the report also loses {', '.join(sorted(also))}")
-        verdict, agrees, said = self._verdict(alike.pair)
+        verdict, agrees, said = self._verdict(field, alike.pair)
+        if verdict == "mismatch" and carried and tried.status == "approximate":
+            # Both files say it, and the report that they do not do the same: it is lost.
+            carried, alike, tried = False, base, tried._replace(carried=False)
+            verdict, agrees, said = self._verdict(field, base.pair)
         if verdict == "mismatch" and said.startswith("initialisation ") and ", " not in said and not _begins(field):
             verdict = "match"  # the same weights give the same numbers; how they are drawn is init's own matter
         if verdict == "mismatch" and not carried:
@@ -190,7 +203,7 @@ class Judge:
             return tried._replace(outcome="not-run", said=why)
         if verdict == "mismatch" and other == "mismatch":
             # What differs whatever the value is the context's, not the row's.
-            same = carried and self._verdict(base.pair)[0] == "match"
+            same = carried and self._verdict(field, base.pair)[0] == "match"
             return tried._replace(outcome="fails" if same else "not-run", said=said)
         if verdict == "mismatch":
             return tried._replace(outcome="fails", said=said)
@@ -198,18 +211,31 @@ class Judge:
             return tried._replace(outcome="unseen")
         return tried._replace(outcome="proved", said=why, computed=_computed(base, changed) if carried else ())
 
+    def _exact_in_effect(self, tried: Tried, changed: Written) -> Tried:
+        """What the report calls exact although another value is read back: the models say whether it may."""
+        verdict, agrees, said = self._verdict(tried.field, changed.pair)
+        if verdict == "match":
+            return tried._replace(outcome="unseen", agrees=agrees)
+        outcome = "not-run" if verdict == "not-verifiable" else "fails"
+        return tried._replace(
+            outcome=outcome, said=f"the report calls it exact, and another value is read back: {said}"
+        )
+
     def _parted(self, field: str, pair: tuple[Config, Config]) -> tuple[str, float | None, str]:
         """As `_verdict`; where one step is enough to part the models no more are run."""
         if not field.startswith(_LATER):
-            found = self._verdict(pair, "local-norm")
+            found = self._verdict(field, pair, "local-norm")
             if found[0] == "mismatch":
                 return found
-        return self._verdict(pair)
+        return self._verdict(field, pair)
 
-    def _verdict(self, pair: tuple[Config, Config], stage: Stage = "all") -> tuple[str, float | None, str]:
-        key = (_said(pair[0]), _said(pair[1]), stage)
+    def _verdict(self, field: str, pair: tuple[Config, Config], stage: Stage = "all") -> tuple[str, float | None, str]:
+        length = next((length for begin, length in SEQUENCES.items() if field.startswith(begin)), 0)
+        key = (_said(pair[0]), _said(pair[1]), stage, length)
         if key not in self._known:
-            found = verify(*pair, self._options._replace(stage=stage), workers=self._workers)
+            sizes = {SEQUENCE: length} if length else {}
+            options = self._options._replace(stage=stage, sizes=sizes)
+            found = verify(*pair, options, workers=self._workers)
             why = "; ".join(f"{side}: {one.reason}" for side, one in found.failures.items())
             if found.verdict == "mismatch":
                 why = ", ".join(f"{stage} {rows[0].name}" for stage, rows in found.worst.disagreeing().items())

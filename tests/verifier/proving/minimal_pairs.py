@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 TABLE: dict[str, Any] = house_yaml(Path(__file__).with_name("contexts.yaml").read_text("utf-8"))
 CONTEXTS: dict[str, dict[FieldName, Value]] = TABLE["contexts"]
+SEQUENCES: dict[str, int] = TABLE["sequences"]
+"""How fields begin that show in longer samples than the small models' own, and how long those are."""
 OTHER: dict[Framework, Framework] = {"megatron": "mindformers", "mindformers": "megatron"}
 
 
@@ -161,6 +163,11 @@ class Bench:
     def side(self, row: Row, framework: Framework) -> Side | None:
         """A row's side in this pair."""
         return row.side("megatron" if framework == "megatron" else "static", self.versions.of(framework))
+
+    def settable(self, row: Row, framework: Framework) -> bool:
+        """Whether this side has a key of the row in its version."""
+        side = self.side(row, framework)
+        return side is not None and side.fixed is None and any(self._name(key, framework) for key in side.keys)
 
     def _name(self, key: str, framework: Framework) -> str | None:
         if framework == "mindformers":

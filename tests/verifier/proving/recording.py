@@ -26,7 +26,15 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 STAR = [f"{name}x1.9" for name in names("megatron")] + [f"0.12x{name}" for name in names("mindformers")]
-REASONS: dict[str, dict[str, str]] = house_yaml(Path(__file__).with_name("reasons.yaml").read_text("utf-8"))
+_REASONS: dict[str, dict[str, Any]] = house_yaml(Path(__file__).with_name("reasons.yaml").read_text("utf-8"))
+REASONS: dict[str, dict[str, str]] = {
+    name: {language: text[language] for language in ("en", "zh")}
+    for part in _REASONS.values()
+    for name, text in part.items()
+}
+CLOSER: dict[str, str] = {field: name for name, text in _REASONS["fields"].items() for field in text["of"]}
+"""Field → why a CPU tells nothing of it, where that is known more closely than by what came of asking."""
+_BY_FIELD = ("unseen", "no-value", "unwritten")
 HEAD = """# What the models have said of every field with numeric impact: `tests/verifier/prove.py --report --write`
 # `digest` is of the field's row: when what the row says changes, the proof no longer counts.
 #   pairs    Megatron-LM × MindSpore Transformers
@@ -91,7 +99,8 @@ def outcome(entry: dict[str, Any]) -> str:
     """One word for a row: proved where every field is that either framework can set; else the worst of them."""
     said = {one["outcome"] for one in entry["fields"]} - {"nothing-to-set"}
     return next(
-        (word for word in ("fails", "not-run", "unseen", "unwritten", "proved") if word in said), "nothing-to-set"
+        (word for word in ("fails", "not-run", "unseen", "unwritten", "no-value", "proved") if word in said),
+        "nothing-to-set",
     )
 
 
@@ -150,6 +159,8 @@ def _take(at: dict[str, Any], pair: str, date: str, tried: dict[str, Any]) -> No
             entry["computed"] = tried["computed"]
     else:
         reason = tried["outcome"]
+        if reason in _BY_FIELD:
+            reason = CLOSER.get(tried["field"], reason)
         entry = at["unproved"].setdefault((reason, tried["said"]), {"pairs": [], "reason": reason})
         entry["pairs"].append(pair)
         if tried["said"]:
