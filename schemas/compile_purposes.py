@@ -20,7 +20,7 @@ def products() -> dict[str, str]:
     tables: dict[str, object] = {
         "PROGRAMS": tuple(_program(entry, "name") for entry in content["programs"]),
         "MODULES": tuple(_program(entry, "name") for entry in content["modules"]),
-        "ENGINES": tuple((*_program(entry, "name"), tuple(map(tuple, entry["words"]))) for entry in content["engines"]),
+        "ENGINES": tuple((*_program(entry, "name"), tuple(_words(entry))) for entry in content["engines"]),
         "RECIPES": tuple(_program(entry, "name") for entry in content["recipes"]),
         "ARGUMENTS": tuple(
             (*_program(entry, "dest"), str(entry.get("with", "")), entry.get("over") == "any")
@@ -40,6 +40,11 @@ def products() -> dict[str, str]:
     }
     about = "What a file is for; compiled from purposes.yaml."
     return {"schemas/purposes_compiled.py": literal_module(about, **tables)}
+
+
+def _words(entry: dict[str, Any]) -> list[tuple[str, ...]]:
+    words: list[list[str]] = entry["words"]
+    return [tuple(row) for row in words]
 
 
 def _program(entry: dict[str, Any], name: str) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def without_losses(
     `across` translates to the other framework, `along` writes the source's own again.
     """
     own: dict[FieldName, Change] = dict(_instead(recipe, along(recipe)))
-    wanted = {**own, **dict(_instead(recipe, across(recipe)))}
+    wanted: dict[FieldName, Change] = {**own, **dict(_instead(recipe, across(recipe)))}
     if not wanted:
         return recipe, ()
     neutral = _with(recipe, wanted)

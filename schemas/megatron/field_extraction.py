@@ -169,10 +169,10 @@ def _of_tree(tree: dict[str, object], before: str) -> Iterator[dict[str, Any]]:
         if isinstance(value, dict) and value:
             yield from _of_tree(cast("dict[str, object]", value), f"{path}.")
         elif key != _TARGET:
-            plain = isinstance(value, (int, float, str)) and not str(value).startswith("${")
-            kind = _KIND_OF.get(value.__class__, _ANYTHING) if plain else _ANYTHING
+            plain = value if isinstance(value, (int, float, str)) and not str(value).startswith("${") else None
+            kind = _KIND_OF.get(type(plain), _ANYTHING)
             short = path.removeprefix(_PART).replace(".", "_")
-            yield _argument(f"--{path}", short, kind, value if plain else None, path.partition(".")[0])
+            yield _argument(f"--{path}", short, kind, plain, path.partition(".")[0])
 
 
 def arguments_of(

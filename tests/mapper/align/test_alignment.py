@@ -212,7 +212,7 @@ def test_an_aligned_script_has_nothing_that_plain_megatron_cannot_say() -> None:
 
 
 def test_experts_alone_are_aligned_as_gated_units() -> None:
-    """MindFormers 1.9.0 training_graph/transformer/moe/ffn.py:FFNGroupedGEMM.construct: SiLU, gated, whatever is said."""
+    """MindFormers 1.9.0 training_graph/transformer/moe/ffn.py:FFNGroupedGEMM.construct: gated SiLU, always."""
     pair = pair_of(small(f"{ONE_SIDED_BASE} --disable-bias-linear --num-experts 4 --moe-router-topk 2"), step=0)
     assert {"activation.function", "activation.gated"} <= {change.field for change in pair.changes}
     assert "--swiglu" in pair.texts()[SCRIPT]
