@@ -84,6 +84,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "np.load": "of a stream that the door opened: what the worker answered",
         "os.unlink": "what the worker answered, once it is read",
     },
+    "verifier/ranks.py": {"TemporaryDirectory": "where the workers of a layout meet"},
     "verifier/prepare.py": {
         "TemporaryDirectory": "what pip unpacks, until it is whole",
         "os.rename": "an unpacked wheel into a folder of this program's own, which is not there yet",

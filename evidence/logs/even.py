@@ -128,7 +128,10 @@ def even_of(line: bytes, shape: Shape) -> Even | None:
     while line[start - 2 : start] == b"  ":  # the head's pattern may ask for one
         start -= 1
     step = Field(start, stop, "", 0.0)
-    fields, over = _fields_of(line, pieces, shape)
+    try:
+        fields, over = _fields_of(line, pieces, shape)
+    except ValueError:  # a value that is no number
+        return None
     if len({field.called for field in fields}) < len(fields):
         return None
     over.update(range(heads[0].start()))

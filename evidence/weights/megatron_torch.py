@@ -113,14 +113,15 @@ class MegatronTorch:
     def _names(self, file: TorchFile) -> set[str]:
         return {canonical("megatron", name) for _, name, _ in _entries(file)}
 
-    def _check_complete(self) -> None:
-        sizes = self.arguments or {}
-        counts = [1 + max(rank[at] for rank in self._files) for at in range(3)]
+    def _counts(self) -> list[int]:
+        """How many ranks there are of each kind, by what is there and what the shards say."""
         keys = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "expert_model_parallel_size")
-        for at, key in enumerate(keys):
-            size = sizes.get(key)
-            if isinstance(size, int) and size > counts[at]:
-                counts[at] = size
+        said = [(self.arguments or {}).get(key) for key in keys]
+        there = [1 + max(rank[at] for rank in self._files) for at in range(3)]
+        return [max(count, size) if isinstance(size, int) else count for count, size in zip(there, said, strict=True)]
+
+    def _check_complete(self) -> None:
+        counts = self._counts()
         for at, size in enumerate(counts):
             for missing in _missing(size, (rank[at] for rank in self._files)):
                 self._lacks(Rank(*(missing if other == at else 0 for other in range(3))), counts)

@@ -15,6 +15,8 @@ from .messages_compiled import say
 from .problems import unreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...schemas.message import Words
 
 _MOST_CHUNKS = 4096
@@ -144,11 +146,16 @@ def _laid_out(cut: Cut, layers: int, further: bool, place: str) -> tuple[list[in
     ends = text.count("E") == text.count("L") == 1 and text[0] == "E" and text[-1] == "L"
     if text.count("t") != layers or not ends:
         _refuse(place, say.a_layout_of_layers_for(value=text.count("t"), layers=layers))
-    predicting = [at for at, chunk in enumerate(chunks) if "m" in chunk]
-    behind_all = "t" not in text.partition("m")[2]
-    if len(predicting) != int(further) or not behind_all:
+    return [chunk.count("t") for chunk in chunks], _predicting(chunks, further, place)
+
+
+def _predicting(chunks: Sequence[str], further: bool, place: str) -> int | None:
+    """The chunk with multi-token prediction, behind all layers."""
+    found = [at for at, chunk in enumerate(chunks) if "m" in chunk]
+    behind_all = "t" not in "".join(chunks).partition("m")[2]
+    if len(found) != int(further) or not behind_all:
         _refuse(place, say.multi_token_prediction_belongs_into())
-    return [chunk.count("t") for chunk in chunks], predicting[0] if predicting else None
+    return found[0] if found else None
 
 
 def _refuse(place: str, why: Words) -> NoReturn:

@@ -407,20 +407,21 @@ class RecipeReading:
             if self._is_anothers(key, setting):
                 left.append(self._without_row(key, setting))
             elif setting.acceptance != "accepted":
-                en, zh = _ACCEPTANCE[setting.acceptance]
-                names = {
-                    "version": self.config.framework_version,
-                    "framework": "Megatron-LM" if self.side == "megatron" else "MindSpore Transformers",
-                }
-                impact = "none" if setting.acceptance == "ignored" else "numerics"
-                left.append(
-                    Unmapped(key, setting.value, setting.span, impact, en.format_map(names), zh.format_map(names))
-                )
+                left.append(self._not_accepted(key, setting))
             elif fork is not None and (entry := self._by_fork(fork, key, setting, taken)) is not None:
                 left.append(entry)
             elif not taken(key) and key not in types and (fork is None or key not in fork.own):
                 left.append(self._without_row(key, setting))
         return left
+
+    def _not_accepted(self, key: str, setting: Setting) -> Unmapped:
+        names = {
+            "version": self.config.framework_version,
+            "framework": "Megatron-LM" if self.side == "megatron" else "MindSpore Transformers",
+        }
+        en, zh = (text.format_map(names) for text in _ACCEPTANCE[setting.acceptance])
+        impact = "none" if setting.acceptance == "ignored" else "numerics"
+        return Unmapped(key, setting.value, setting.span, impact, en, zh)
 
     def _is_anothers(self, key: str, setting: Setting) -> bool:
         """Whether an argument is an earlier version's or another program's, and what it does is known."""

@@ -223,9 +223,9 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
     words = {"target": _NAMES[translation.target_framework], "given": _value(there)}
     said = None if here is None or not here.decided else here.value
     status: Status
-    if difference.impact == "performance" and not (_is_written(here) and said is not None):
+    if difference.impact == "performance":
         status, text = "conditional", say.other_default(**words)
-    elif difference.impact != "performance" and said is None:
+    elif said is None:
         status, text = "unresolved", say.decided_there(**words)
     else:
         return None
@@ -234,9 +234,9 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
 
 
 def _is_claimed(translation: Translation, difference: Difference) -> bool:
-    """Whether a row says that a value of the source is carried over."""
+    """Whether a row says that a value of the source is carried over: a kernel is not where no key is written for it."""
     rows = (row for row in translation.rows if row.field == difference.field and row.value is not None)
-    return any(row.target or row.explicit for row in rows)
+    return any(row.target or (row.explicit and difference.impact != "performance") for row in rows)
 
 
 def _is_written(found: Found | None) -> bool:

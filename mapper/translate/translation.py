@@ -355,9 +355,7 @@ class _Translating:
         neutral = told and entry.decided and _same(entry.value, vocabulary()[field].default)
         kept = neutral and self._returns(entry) and _mode(row, source) != "always"
         # A side without the field has no value to read back, and what is never written is said by the file's frame.
-        # Nor has a kernel that the key alone does not turn on: the target goes without it.
-        written = target is not None and _mode(row, target) != "never" and target.lens != "switched_off"
-        stays = neutral and written
+        stays = neutral and target is not None and _mode(row, target) != "never"
         status: Status = "exact" if neutral else "dropped"
         self._report(field, entry, (), status, impact, note, reversible=kept, carried=stays)
 

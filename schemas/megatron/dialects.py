@@ -84,6 +84,8 @@ class Dialect(NamedTuple):
     writing: tuple[Writing, ...]
     note: tuple[str, str] | None
     """What is said wherever its facts are used."""
+    borrowed: bool
+    """Whether the facts are those of another version of the fork."""
     replaced: frozenset[str]
     """Rules about code of Megatron-LM's that the fork has code of its own for."""
     own: frozenset[str]
@@ -307,6 +309,7 @@ class _Reading:
             frozenset(reads),
             tuple(map(self._writing, self._all("writing"))),
             note and (str(note[0]), str(note[1])),
+            "note" in self.more,
             frozenset(map(str, content.get("replaced") or ())),
             frozenset(fact.dest for fact in arguments if not known.knows(fact.dest)),
             with_arguments(known, arguments)

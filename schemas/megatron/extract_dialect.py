@@ -49,12 +49,7 @@ def of_sections(content: Mapping[str, Any], trees: Sequence[str]) -> list[dict[s
     """Every option of a program whose file names its sections: the keys of its tree, then the fields of classes."""
     known = {one["dest"] for one in stored.read().of(str(content["base"]))}
     folders = tuple(f"{os.path.abspath(tree)}{below}" for tree in trees for below in ("", "/src"))
-    found: list[dict[str, Any]] = []
-    if "tree" in content:
-        path = next((one for folder in folders if os.path.isfile(one := os.path.join(folder, content["tree"]))), None)
-        if path is None:
-            raise ExtractionError(f"no tree has {content['tree']}")
-        found += tree_arguments(path)
+    found = list(tree_arguments(_file_in(folders, content["tree"]))) if "tree" in content else []
     for section, named in content["sections"].items():
         fields = list(arguments_of(Trees(folders), section, named["of"], named.get("own", ()), known))
         told = {one["options"][0]: one["default"] for one in found}
@@ -64,6 +59,13 @@ def of_sections(content: Mapping[str, Any], trees: Sequence[str]) -> list[dict[s
             fields = [{**one, "default": told.get(one["options"][0])} for one in fields]
         found = [one for one in found if one["options"][0] not in said] + fields
     return found
+
+
+def _file_in(folders: Sequence[str], name: str) -> str:
+    paths = [path for folder in folders if os.path.isfile(path := os.path.join(folder, name))]
+    if not paths:
+        raise ExtractionError(f"no tree has {name}")
+    return paths[0]
 
 
 def _told(words: Sequence[str]) -> list[dict[str, Any]]:

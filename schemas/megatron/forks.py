@@ -41,7 +41,7 @@ def in_doubt(
         found = (entry for entry in found if entry.kind.code not in fork.replaced)
     elif not strange:
         return tuple(found)
-    answered = fork is not None and fork.note is None and not strange  # its facts are of what runs, and know every flag
+    answered = fork is not None and not fork.borrowed and not strange  # its facts are of what runs, and know every flag
     open_to_it = _BY_THE_BASE - _PARSED if answered else _BY_THE_BASE
     return tuple(
         entry._replace(kind=entry.kind._replace(severity="warning"))

@@ -268,7 +268,7 @@ def test_first_steps_are_not_passed_for_nothing(accmap, book: Path) -> None:
     (book / "3-first-steps" / "mindformers.log").write_text(static_run([11.0, 10.9]))
     answer = json.loads(accmap("playbook", "status", str(book), "--format", "json").out)
     losses = next(entry for entry in answer["checks"] if entry["check"] == "losses")
-    assert losses["state"] == "failed"
+    assert losses["state"] == "undecided"
     assert "initial weights" in losses["message"]
 
 

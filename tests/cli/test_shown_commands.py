@@ -103,6 +103,11 @@ def ready(bench: Path, page: Path, words: list[str]) -> None:
         (bench / "my-fork.yaml").write_text(shown_file[1])
         for name, source in (("run.sh", "megatron.sh"), ("run.yaml", "mindformers.yaml")):
             shutil.copy(ROOT / "examples" / "qwen3_dense" / source, bench / name)
+        (bench / "verl.sh").write_text(
+            "python3 -m verl.trainer.main_ppo --config-path=config --config-name='ppo_megatron_trainer.yaml' "
+            "actor_rollout_ref.model.path=Qwen3-8B trainer.n_gpus_per_node=8 data.train_batch_size=64 "
+            "actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2\n"
+        )
         (bench / "swift.sh").write_text("megatron sft --model Qwen3-8B --dataset d --train_iters 20\n")
         bridge = house_yaml((Path(__file__).parent / "bridge_cases.yaml").read_text("utf-8"))
         (bench / "run_config.yaml").write_text(bridge[0]["run"])
