@@ -61,3 +61,5 @@ def test_changed_is_what_a_branch_and_the_working_tree_did(tmp_path: Path, monke
     (tmp_path / "new.py").write_text("", "utf-8")
     assert changed_modules.changed(None) == {"committed.py", "edited.py", "new.py"}
     assert changed_modules.changed("HEAD") == {"edited.py", "new.py"}
+    with pytest.raises(subprocess.CalledProcessError):
+        changed_modules.changed("no such commit")

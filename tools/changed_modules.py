@@ -23,16 +23,18 @@ _MESSAGES = "messages.yaml"
 _CATALOGUE = "messages_compiled"
 
 
-def git(*words: str) -> list[str]:
-    """The lines that git answers; none where it fails."""
-    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.split("\n")[:-1] if done.returncode == 0 else []
+def git(*words: str, default: str | None = None) -> list[str]:
+    """The lines that git answers; a default where it fails, else its error."""
+    done = subprocess.run(["git", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=default is None)
+    return done.stdout.split("\n")[:-1] if done.returncode == 0 else [default or ""]
 
 
 def changed(base: str | None) -> set[str]:
     """The files that differ from a commit, those that git does not know yet too."""
-    known = [base] if base else [*git("merge-base", "HEAD", "origin/main"), *git("merge-base", "HEAD", "main"), "HEAD"]
-    return {*git("diff", "--name-only", known[0]), *git("ls-files", "--others", "--exclude-standard")}
+    if base is None:
+        branch = git("rev-parse", "--verify", "--quiet", "origin/main", default="main")
+        base = git("merge-base", "HEAD", *branch, default="HEAD")[0]
+    return {*git("diff", "--name-only", base), *git("ls-files", "--others", "--exclude-standard")}
 
 
 def concerned(files: set[str], modules: dict[str, str]) -> list[str]:

@@ -234,7 +234,7 @@ def _are_no_arrays(words: Sequence[Unresolved], of_the_file: tuple[Diagnostic, .
     from ..shell.messages_compiled import say
     from ..shell.script import UNREAD
 
-    if any(one.kind.name in UNREAD for one in of_the_file):
+    if any(one.kind.name in (*UNREAD, "effect-not-known") for one in of_the_file):
         return False
     ends = ("[@]}", "[*]}")
     names = [one.text.strip('"').removeprefix("${") for one in words]

@@ -20,8 +20,8 @@ OWN = "arguments"
 
 _STRANGE = frozenset(("MAP002", "MAP042", "MAP121", "MAP122", "MAP146"))
 """Arguments that the version does not know and that are no slip: the program is a fork's or has words of its own."""
-_PARSED = frozenset(("MAP003", "MAP004", "MAP005", "MAP006", "MAP007", "MAP030"))
-"""What the facts of a version answer for, and those of a fork that accmap knows."""
+_PARSED = frozenset(("MAP003", "MAP006", "MAP030"))
+"""How many words an argument takes, which, and what is checked: facts of a fork that accmap knows answer for it."""
 _BY_THE_BASE = _PARSED.union(("MAP035", "MAP108", "MAP126", "NET032", "PAR007", "PAR011"))
 """What Megatron-LM itself refuses; a fork that has flags of its own may take it."""
 

@@ -64,6 +64,8 @@ _DECLARING = frozenset(("export", "declare", "typeset", "local", "readonly", "al
 _REDIRECTING = frozenset("<>&0123456789{")
 _COMMAND_ENDS = frozenset(("", *"\n;&|()"))
 _METACHARACTERS = frozenset(" \t\n;&|<>()")
+_PLACEHOLDER = r"(?<!<)(<[^<>()&|;]+(?<!\s\d)>)[ \t]*(?:#[^\n]*)?$"
+"""`<fill this in>` at the end of what bash has read of a line."""
 _SURE_ENDS = frozenset(" \t\n;&|()")
 """What ends a word whatever follows."""
 _UNPLAIN = frozenset(";&|<>()$`\"'\\#[")
@@ -1167,9 +1169,10 @@ class Parser:
 
     def _placeholder(self, at: int) -> str:
         """`<fill this in>` whose second sign lacks a file name at a place."""
-        before = self.text[self.text.rfind("\n", 0, at) + 1 : at].rstrip(" \t")
-        begins = before.rfind("<") if before.endswith(">") else -1
-        return before[begins:][:_SHOWN] if begins >= 0 else ""
+        import re  # of a script that bash refuses alone
+
+        found = re.search(_PLACEHOLDER, self.text[self.text.rfind("\n", 0, at) + 1 : at])
+        return "" if found is None else found[1][:_SHOWN]
 
     def _token(self, at: int) -> str:
         """What bash names where it stops: a word, or a sign that ends one."""
