@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..schemas.border.regular import open_regular
@@ -76,8 +77,8 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._asked = 0
         self._pending = b""
-        self.failed = False
-        """Whether a job ended in an error: what that left behind in the framework is unknown."""
+        self.failure: WorkerFailure | None = None
+        """What a job ended in: what that left behind in the framework is unknown, so no other job is begun."""
 
     def __enter__(self) -> Worker:
         self.start()
@@ -110,8 +111,15 @@ class Worker:
             cwd=self._folder.name,
         )
 
+    @property
+    def failed(self) -> bool:
+        """Whether a job ended in a failure."""
+        return self.failure is not None
+
     def ask(self, job: Job) -> None:
         """Hand over a job without waiting for the framework to be imported."""
+        if self.failure is not None:
+            return  # the answer is that failure
         process = self._process
         assert process is not None
         assert process.stdin is not None
@@ -124,12 +132,19 @@ class Worker:
             pass  # the answer will say why
 
     def answer(self, progress: Callable[[str], None] = lambda _stage: None) -> WorkerAnswer | WorkerFailure:
-        """Wait for the job that was handed over last."""
+        """Wait for the job that was handed over last; after a failure, the failure again."""
+        if self.failure is not None:
+            return self.failure
+        found = self._answer(progress)
+        if isinstance(found, WorkerFailure):
+            self.failure = found
+        return found
+
+    def _answer(self, progress: Callable[[str], None]) -> WorkerAnswer | WorkerFailure:
         deadline = time.monotonic() + self.limits.seconds
         while True:
             line = self._line(deadline)
             if isinstance(line, WorkerFailure):
-                self.failed = True
                 self.kill()
                 return line
             if "ready" in line:
@@ -138,7 +153,6 @@ class Worker:
             elif "stage" in line:
                 progress(line["stage"])
             elif "failed" in line:
-                self.failed = True
                 return WorkerFailure(line["failed"], "error", line.get("where", ""), self._tail())
             else:
                 return WorkerAnswer(line["values"], self._load())
@@ -153,7 +167,8 @@ class Worker:
         process = self._process
         if process is not None:
             if process.stdin is not None:
-                process.stdin.close()
+                with suppress(BrokenPipeError):  # what a job that was never read left in the buffer
+                    process.stdin.close()
             try:
                 process.wait(5)
             except subprocess.TimeoutExpired:
@@ -198,7 +213,8 @@ class Worker:
         return json.loads(line)
 
     def kill(self) -> None:
-        """End the process at once."""
+        """End the process at once; what it said last counts for nothing."""
+        self._pending = b""
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait()

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan, job_from_json
 from accmap.verifier.processes import Limits, Worker, WorkerFailure
 from accmap.verifier.verify import Workers
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JOB = Job(
     "a job",
@@ -66,6 +63,37 @@ def test_a_failing_worker_is_a_finding(script: str, kind: str, seconds: float, m
         assert "the kernel is gone" in "\n".join(found.log)
     if kind == "error":
         assert found.reason == "ValueError: no such layer"
+
+
+def test_a_worker_that_has_failed_answers_with_its_failure(tmp_path: Path) -> None:
+    """A line that the process left behind is no answer to a later job; a dead one is closed with its folder."""
+    worker = Scripted("megatron", Limits(20, 100), str(tmp_path))
+    worker.script = """
+        import sys, time
+        held = bytearray(200_000_000)
+        time.sleep(0.6)
+        print('{"stage": "gradients"}\\n{"done": true, "values": {}}\\n', end="", flush=True)
+        time.sleep(60)
+        """
+    worker.start()
+    folder = Path(str(worker._folder.name))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    first = worker.run(JOB)
+    assert isinstance(first, WorkerFailure)
+    assert first.kind == "memory"
+    assert worker.run(JOB) is first
+    worker.close()
+    assert not folder.exists()
+
+
+def test_a_killed_worker_is_closed_with_what_it_never_read() -> None:
+    worker = Scripted("megatron")
+    worker.script = "import time; time.sleep(60)"
+    worker.start()
+    folder = Path(str(worker._folder.name))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    worker.kill()
+    worker.ask(JOB)
+    worker.close()
+    assert not folder.exists()
 
 
 def test_a_worker_that_has_failed_serves_no_other_pair(monkeypatch: pytest.MonkeyPatch) -> None:
