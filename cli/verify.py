@@ -122,6 +122,7 @@ def verified(
     language: Language = "en",
 ) -> tuple[Verification, Sequence[Diagnostic], Sequence[Config]]:
     """What both models say of a pair, what the linter reports of it, and its files as they were read."""
+    from ..verifier.processes import termination_interrupts
     from ..verifier.verify import Options, verify
 
     texts = [read_input(name, stdin_name) for name in names]
@@ -136,7 +137,8 @@ def verified(
         given: Collection[str] = chosen.get("sources", ())
         _prepare([config for config in (a, b) if config.framework not in given], store, language)
     every: dict[str, Any] = {"store": store, **chosen}
-    found = verify(a, b, Options(**every), progress=busy_with, language=language)
+    with termination_interrupts():
+        found = verify(a, b, Options(**every), progress=busy_with, language=language)
     if against or found.verdict == "not-verifiable":
         return found, (), configs
     findings = findings_of(configs, texts)

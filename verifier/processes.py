@@ -9,23 +9,42 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..schemas.border.regular import open_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import TracebackType
+    from collections.abc import Callable, Iterator, Mapping
+    from types import FrameType, TracebackType
 
     from .blueprint import Job
 
 _TAIL_LINES = 30
 _POLL_SECONDS = 0.2
+
+
+@contextmanager
+def termination_interrupts() -> Iterator[None]:
+    """While the block runs, SIGTERM ends it as Ctrl-C does, so that processes and folders go with it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class Limits(NamedTuple):

@@ -232,6 +232,8 @@ class Workers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for worker in self._workers.values():
+            if error is not None and not isinstance(error, Exception):
+                worker.kill()  # interrupted: what it is busy with is not waited for
             worker.close()
 
     def of(self, framework: str, copy: int = 0, folder: str | None = None) -> Worker:

@@ -65,6 +65,33 @@ def test_a_layout_that_stops_is_no_proof() -> None:
     assert run.to_json("en")["agrees"] is None
 
 
+@pytest.mark.parametrize(
+    ("sizes", "refused"),
+    [
+        ({"attention.num_heads": 3}, {"tensor", "tensor-sequence", "expert"}),
+        ({"moe.num_experts": 3}, {"tensor", "expert"}),
+        ({"moe.ffn_hidden_size": 33}, {"tensor", "tensor-sequence"}),
+        ({"moe.shared.ffn_hidden_size": 33}, {"tensor", "tensor-sequence", "expert"}),
+        ({"model.num_layers": 3}, {"tensor", "pipeline"}),
+        ({}, {"tensor"}),
+    ],
+)
+def test_a_layout_that_does_not_divide_the_model_is_not_tried(sizes: dict[str, int], refused: set[str]) -> None:
+    from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
+    from accmap.verifier.processes import Worker
+    from accmap.verifier.ranks import tried
+
+    class Failing(Worker):
+        def run(self, job: Job, progress: Any = None) -> WorkerFailure:
+            return WorkerFailure("ended", "memory")
+
+    job = Job("a", Blueprint("megatron", {}, OptimizerPlan("adam", 1, 0, 0, 0, 1, 1)), (InputPlan(1, 1, 8, 8),))
+    whole = {"moe.num_experts": 4, "attention.num_heads": 4, "model.num_layers": 2, **sizes}
+    runs = tried(job, Failing("megatron"), whole, "a.sh", 1e-5, lambda _said: None)
+    assert {run.layout.name for run in runs if run.left_out is not None} == refused
+    assert all(run.failure is not None for run in runs if run.left_out is None)
+
+
 def test_two_files_of_mindspore_transformers_have_no_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _script, config = write_pair({"family": "dense"}, tmp_path)
     assert main(["verify", str(config), str(config), "--ranks"]) == 2
