@@ -81,6 +81,8 @@ class Options(NamedTuple):
     """Run the first pass in the files' own types, too."""
     ranks: bool = False
     """Run Megatron-LM's models over two ranks, too, and hold them to one."""
+    accepted: Sequence[str] = ()
+    """Names whose difference, where it was not run, decides nothing."""
 
 
 class Verification(NamedTuple):
@@ -123,10 +125,10 @@ class Verification(NamedTuple):
         return self.compared[0] if self.compared else Comparison()
 
     def typed_fields(self) -> frozenset[str]:
-        """The fields about types that were run as the files write them, so that a difference in them shows."""
+        """The fields about types that were run as the files write them: a difference is shown, or told beside them."""
         if self.typed is None or self.typed.failures:
             return frozenset()
-        return frozenset((as_written.COMPUTE, *(trial.field for trial in self.typed.moving)))
+        return frozenset((as_written.COMPUTE, *(trial.field for trial in self.typed.trials)))
 
     def in_part(self, differing: Sequence[Mapping[str, Any]], accepted: Sequence[str] = ()) -> Verification:
         """The answer beside what is known to differ, changes numbers and was not run: such models match in part.
@@ -612,7 +614,8 @@ def _run(
             *_in_place(pair, language),
             *ranks.not_proved(spread or (), language),
             *as_written.not_proved(typed, language),
-        ]
+        ],
+        options.accepted,
     )
 
 
@@ -633,7 +636,7 @@ def _blamed(pair: _Pair, options: Options, found: _Found, typed: as_written.AsWr
     if typed is not None and _rounds_apart(typed):
         differing = as_written.blamed(typed, pair.configs)
         fields = tuple(entry["field"] for entry in differing)
-        return _Blame(localise.Divergence("rounding", "rounding"), fields or (as_written.COMPUTE,), differing)
+        return _Blame(localise.Divergence("rounding", "rounding"), fields, differing)
     divergence = found.divergence
     where = fields_of(divergence.module) if divergence is not None else ()
     changed = exercise.differing(*pair.configs, where) if not options.against else []
