@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..schemas.border.regular import open_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from types import FrameType, TracebackType
 
     from .blueprint import Job
@@ -31,7 +31,7 @@ _POLL_SECONDS = 0.2
 
 
 @contextmanager
-def termination_interrupts() -> Iterator[None]:
+def termination_interrupts() -> Generator[None]:
     """While the block runs, SIGTERM ends it as Ctrl-C does, so that processes and folders go with it."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are the main thread's

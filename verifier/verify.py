@@ -554,7 +554,7 @@ def _seeds_run(pair: _Pair, options: Options, processes: list[Worker], progress:
     for seed in range(options.seeds):
         jobs = [_job(pair, blueprint, options, seed) for blueprint in pair.blueprints]
         found = _both(processes, jobs, pair.sides, progress)
-        failures = {side: one for side, one in zip(pair.sides, found, strict=True) if isinstance(one, WorkerFailure)}
+        failures = _failures(pair, found)
         if failures:
             return _Found(tuple(compared), answers, failures, None, tuple(near_ties))
         answers = [one for one in found if isinstance(one, WorkerAnswer)]
@@ -563,6 +563,9 @@ def _seeds_run(pair: _Pair, options: Options, processes: list[Worker], progress:
             near_ties.append(seed)
             others = [job._replace(seed=job.seed + _OTHER_SEEDS[0], initialisation=job.initialisation) for job in jobs]
             substitute = _both(processes, others, pair.sides, progress)
+            failures = _failures(pair, substitute)
+            if failures:
+                return _Found(tuple(compared), answers, failures, None, tuple(near_ties))
             answers = [one for one in substitute if isinstance(one, WorkerAnswer)]
             compared.append(_compared(pair, options, answers))
             continue
@@ -572,6 +575,10 @@ def _seeds_run(pair: _Pair, options: Options, processes: list[Worker], progress:
             divergence = _locate(pair, jobs, one, processes, progress)
             return _Found(tuple(compared), answers, {}, divergence, tuple(near_ties))
     return _Found(tuple(compared), answers, {}, None, tuple(near_ties))
+
+
+def _failures(pair: _Pair, found: Sequence[WorkerAnswer | WorkerFailure]) -> dict[str, WorkerFailure]:
+    return {side: one for side, one in zip(pair.sides, found, strict=True) if isinstance(one, WorkerFailure)}
 
 
 def _run(
