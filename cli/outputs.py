@@ -215,8 +215,10 @@ class TypeTriedJson(Open):
     field: str
     a: Any
     b: Any
-    moved: float | str
-    nearer: bool
+    moved: float | str | None
+    toward: float | None
+    nearer: bool | None
+    failure: str | None
 
 
 class AsWrittenJson(Open):

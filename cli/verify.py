@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Diagnostic, Language
     from ..schemas.source import SourceText
     from ..verifier.verify import Verification
+    from .configuration import Configuration
 
 SIZES = {
     "layers": "model.num_layers",
@@ -122,7 +123,9 @@ def verified(
     language: Language = "en",
 ) -> tuple[Verification, Sequence[Diagnostic], Sequence[Config]]:
     """What both models say of a pair, what the linter reports of it, and its files as they were read."""
+    from ..verifier.processes import termination_interrupts
     from ..verifier.verify import Options, verify
+    from .configuration import find_configuration
 
     texts = [read_input(name, stdin_name) for name in names]
     configs = _trained(texts, options)
@@ -135,8 +138,10 @@ def verified(
     if prepared:
         given: Collection[str] = chosen.get("sources", ())
         _prepare([config for config in (a, b) if config.framework not in given], store, language)
-    every: dict[str, Any] = {"store": store, **chosen}
-    found = verify(a, b, Options(**every), progress=busy_with, language=language)
+    configuration = find_configuration(names[0])
+    every: dict[str, Any] = {"store": store, "accepted": configuration.unexercised, **chosen}
+    with termination_interrupts():
+        found = verify(a, b, Options(**every), progress=busy_with, language=language)
     if against or found.verdict == "not-verifiable":
         return found, (), configs
     findings = findings_of(configs, texts)
@@ -147,7 +152,7 @@ def verified(
         *(entry for entry in unrun if entry["field"] not in tried),
         *unseen_defects(findings, shown, language),
     ]
-    return _in_part(found, left, names[0], language), findings, configs
+    return _in_part(found, left, configuration, language), findings, configs
 
 
 def _trained(texts: Sequence[SourceText], options: ReadOptions) -> list[Config]:
@@ -162,15 +167,17 @@ def _trained(texts: Sequence[SourceText], options: ReadOptions) -> list[Config]:
     return configs
 
 
-def _in_part(found: Verification, left: list[dict[str, Any]], file: str, language: Language) -> Verification:
+def _in_part(
+    found: Verification, left: list[dict[str, Any]], configuration: Configuration, language: Language
+) -> Verification:
     """The answer with what was not run; what the project's configuration accepts decides nothing."""
-    from .configuration import find_configuration, ignored_configurations
+    from .configuration import ignored_configurations
 
-    configuration = find_configuration(file)
     ignored = ignored_configurations(configuration, language)
     if ignored is not None:
         tell(f"accmap: {ignored}")
-    names = {entry["field"] for entry in left}
+    told = [*left, *(entry for entry in found.not_compared if "accepted" in entry)]
+    names = {entry["field"] for entry in told}
     for name in configuration.unexercised:
         if name not in names:
             tell(f"accmap: {say.verify_accepts_in_vain(path=configuration.path, name=name).text(language)}")

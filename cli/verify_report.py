@@ -136,7 +136,9 @@ def _precision_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:
     lines = ["", f"{word('precision')} ({types}): {word('errors')}: {shown}"]
     wrong = [row for row in found["errors"] if not row["agrees"]]
     lines += [f"  ✗ {row['name']}  {row['a']:.2f} | {row['b']:.2f}" for row in wrong[:_MOST_LINES]]
-    return lines + [f"  {_differing(row)}: {row['moved']:.2f} ulp" for row in found["types"]]
+    return lines + [
+        f"  {_differing(row)}: {row['moved']:.2f} ulp" for row in found["types"] if row["moved"] is not None
+    ]
 
 
 def _ranks_lines(answer: Answer, word: Callable[[str], str]) -> list[str]:

@@ -194,9 +194,11 @@ def proof_words(row: Row, language: Language) -> str:
         return ""
     by_words: dict[str, list[str]] = {}
     for field in fields:
-        pairs = [pair for proof in proofs_of(field) for pair in proof.pairs]
-        if pairs:
-            words = proved_on(pairs).text(language)
+        proofs = proofs_of(field)
+        if proofs:
+            words = proved_on([pair for proof in proofs for pair in proof.pairs]).text(language)
+            if all(proof.alone for proof in proofs):
+                words = say.shown_on_one_side().text(language)
         else:
             reasons = dict.fromkeys(one.zh if language == "zh" else one.en for one in unproved(field))
             read = say.exact_by_reading() if row.loss == "exact" else say.by_reading()

@@ -37,6 +37,11 @@ class Proof(NamedTuple):
     parts: float | None
     """The largest one between those that must not; None where not even their weights are the same."""
 
+    @property
+    def alone(self) -> bool:
+        """Whether only the side that has the field was run with and without it: the other has not even its context."""
+        return not self.carried and self.agrees is None
+
 
 class Unproved(NamedTuple):
     """Why the models say nothing of a field in some pairs."""
@@ -87,8 +92,14 @@ def proof_json(
         "value": proofs[0].value,
         "agrees": _largest(one.agrees for one in proofs),
         "parts": _largest(one.parts for one in proofs),
-        "words": (proved_on([pair]) if exact else say.proved_on_each_side()).text(language),
+        "words": _words(proofs, pair, exact=exact).text(language),
     }
+
+
+def _words(proofs: Sequence[Proof], pair: Pair, *, exact: bool) -> Words:
+    if all(one.alone for one in proofs):
+        return say.shown_on_one_side()
+    return proved_on([pair]) if exact else say.proved_on_each_side()
 
 
 def _of_pair(known: Sequence[Proof], pair: Pair) -> list[tuple[Proof, Pair]]:

@@ -17,6 +17,7 @@ Sizes: TypeAlias = "dict[str, Any]"
 LAYERS, PATTERN, HIDDEN, FFN = "model.num_layers", "moe.layer_pattern", "model.hidden_size", "model.ffn_hidden_size"
 HEADS, GROUPS, HEAD = "attention.num_heads", "attention.num_query_groups", "attention.head_dim"
 EXPERTS, TOPK = "moe.num_experts", "moe.router.topk"
+EXPERT_FFN, SHARED_FFN = "moe.ffn_hidden_size", "moe.shared.ffn_hidden_size"
 EXPERT_GROUPS, GROUP_TOPK = "moe.router.num_groups", "moe.router.group_topk"
 VOCABULARY, SEQUENCE, POSITIONS = "model.padded_vocab_size", "data.sequence_length", "position.max_embeddings"
 MTP = "mtp.num_layers"
@@ -39,8 +40,8 @@ TARGETS: dict[str, Target] = {
     "attention.latent.qk_rope_head_dim": Target(16),
     "attention.latent.v_head_dim": Target(16),
     EXPERTS: Target(4, 2),
-    "moe.ffn_hidden_size": Target(32, 4),
-    "moe.shared.ffn_hidden_size": Target(48, 4),
+    EXPERT_FFN: Target(32, 4),
+    SHARED_FFN: Target(48, 4),
     VOCABULARY: Target(96, 8),
     SEQUENCE: Target(16, 4),
 }

@@ -9,22 +9,42 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..schemas.border.regular import open_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import TracebackType
+    from collections.abc import Callable, Generator, Mapping
+    from types import FrameType, TracebackType
 
     from .blueprint import Job
 
 _TAIL_LINES = 30
 _POLL_SECONDS = 0.2
+
+
+@contextmanager
+def termination_interrupts() -> Generator[None]:
+    """While the block runs, SIGTERM ends it as Ctrl-C does, so that processes and folders go with it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class Limits(NamedTuple):
@@ -76,8 +96,8 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._asked = 0
         self._pending = b""
-        self.failed = False
-        """Whether a job ended in an error: what that left behind in the framework is unknown."""
+        self.failure: WorkerFailure | None = None
+        """What a job ended in: what that left behind in the framework is unknown, so no other job is begun."""
 
     def __enter__(self) -> Worker:
         self.start()
@@ -110,8 +130,15 @@ class Worker:
             cwd=self._folder.name,
         )
 
+    @property
+    def failed(self) -> bool:
+        """Whether a job ended in a failure."""
+        return self.failure is not None
+
     def ask(self, job: Job) -> None:
         """Hand over a job without waiting for the framework to be imported."""
+        if self.failure is not None:
+            return  # the answer is that failure
         process = self._process
         assert process is not None
         assert process.stdin is not None
@@ -124,12 +151,19 @@ class Worker:
             pass  # the answer will say why
 
     def answer(self, progress: Callable[[str], None] = lambda _stage: None) -> WorkerAnswer | WorkerFailure:
-        """Wait for the job that was handed over last."""
+        """Wait for the job that was handed over last; after a failure, the failure again."""
+        if self.failure is not None:
+            return self.failure
+        found = self._answer(progress)
+        if isinstance(found, WorkerFailure):
+            self.failure = found
+        return found
+
+    def _answer(self, progress: Callable[[str], None]) -> WorkerAnswer | WorkerFailure:
         deadline = time.monotonic() + self.limits.seconds
         while True:
             line = self._line(deadline)
             if isinstance(line, WorkerFailure):
-                self.failed = True
                 self.kill()
                 return line
             if "ready" in line:
@@ -138,7 +172,6 @@ class Worker:
             elif "stage" in line:
                 progress(line["stage"])
             elif "failed" in line:
-                self.failed = True
                 return WorkerFailure(line["failed"], "error", line.get("where", ""), self._tail())
             else:
                 return WorkerAnswer(line["values"], self._load())
@@ -153,7 +186,8 @@ class Worker:
         process = self._process
         if process is not None:
             if process.stdin is not None:
-                process.stdin.close()
+                with suppress(BrokenPipeError):  # what a job that was never read left in the buffer
+                    process.stdin.close()
             try:
                 process.wait(5)
             except subprocess.TimeoutExpired:
@@ -198,7 +232,8 @@ class Worker:
         return json.loads(line)
 
     def kill(self) -> None:
-        """End the process at once."""
+        """End the process at once; what it said last counts for nothing."""
+        self._pending = b""
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait()

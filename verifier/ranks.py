@@ -162,20 +162,25 @@ def _run(
     return LayoutRun(layout, file, compare(reference, first, tolerance=tolerance), stand_ins=more)
 
 
+_SPLIT = (size.HEADS, size.GROUPS, size.FFN, size.SHARED_FFN, size.VOCABULARY, size.SEQUENCE)
+"""What tensor and sequence parallelism cut."""
+_CUT: dict[str, tuple[str, ...]] = {
+    "tensor": _SPLIT,
+    "tensor-sequence": (*_SPLIT, size.EXPERT_FFN),
+    "pipeline": (size.LAYERS,),
+    "expert": (size.EXPERTS, *_SPLIT),
+}
+"""The sizes that each layout divides by its ranks."""
+
+
 def _obstacle(layout: Layout, sizes: Mapping[str, Any]) -> Words | None:
     """Why the small model cannot be spread in this way."""
     experts = sizes.get(size.EXPERTS)
-    if layout.name == "expert":
-        if not experts:
-            return say.ranks_no_experts()
-        return None if experts % COUNT == 0 else say.ranks_indivisible(what=verbatim(size.EXPERTS), size=experts)
-    if layout.name == "pipeline":
-        layers = sizes.get(size.LAYERS) or 0
-        return None if layers % COUNT == 0 else say.ranks_indivisible(what=verbatim(size.LAYERS), size=layers)
+    if layout.name == "expert" and not experts:
+        return say.ranks_no_experts()
     if layout.name == "tensor" and experts:
         return say.ranks_experts_need_sequence()
-    spread = (size.HEADS, size.GROUPS, size.FFN, size.VOCABULARY, size.SEQUENCE)
-    odd = [(field, sizes[field]) for field in spread if sizes.get(field) and sizes[field] % COUNT]
+    odd = [(field, sizes[field]) for field in _CUT[layout.name] if sizes.get(field) and sizes[field] % COUNT]
     return say.ranks_indivisible(what=verbatim(odd[0][0]), size=odd[0][1]) if odd else None
 
 

@@ -81,6 +81,8 @@ class Options(NamedTuple):
     """Run the first pass in the files' own types, too."""
     ranks: bool = False
     """Run Megatron-LM's models over two ranks, too, and hold them to one."""
+    accepted: Sequence[str] = ()
+    """Names whose difference, where it was not run, decides nothing."""
 
 
 class Verification(NamedTuple):
@@ -123,10 +125,10 @@ class Verification(NamedTuple):
         return self.compared[0] if self.compared else Comparison()
 
     def typed_fields(self) -> frozenset[str]:
-        """The fields about types that were run as the files write them, so that a difference in them shows."""
+        """The fields about types that were run as the files write them: a difference is shown, or told beside them."""
         if self.typed is None or self.typed.failures:
             return frozenset()
-        return frozenset((as_written.COMPUTE, *(trial.field for trial in self.typed.moving)))
+        return frozenset((as_written.COMPUTE, *(trial.field for trial in self.typed.trials)))
 
     def in_part(self, differing: Sequence[Mapping[str, Any]], accepted: Sequence[str] = ()) -> Verification:
         """The answer beside what is known to differ, changes numbers and was not run: such models match in part.
@@ -232,6 +234,8 @@ class Workers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for worker in self._workers.values():
+            if error is not None and not isinstance(error, Exception):
+                worker.kill()  # interrupted: what it is busy with is not waited for
             worker.close()
 
     def of(self, framework: str, copy: int = 0, folder: str | None = None) -> Worker:
@@ -550,7 +554,7 @@ def _seeds_run(pair: _Pair, options: Options, processes: list[Worker], progress:
     for seed in range(options.seeds):
         jobs = [_job(pair, blueprint, options, seed) for blueprint in pair.blueprints]
         found = _both(processes, jobs, pair.sides, progress)
-        failures = {side: one for side, one in zip(pair.sides, found, strict=True) if isinstance(one, WorkerFailure)}
+        failures = _failures(pair, found)
         if failures:
             return _Found(tuple(compared), answers, failures, None, tuple(near_ties))
         answers = [one for one in found if isinstance(one, WorkerAnswer)]
@@ -559,6 +563,9 @@ def _seeds_run(pair: _Pair, options: Options, processes: list[Worker], progress:
             near_ties.append(seed)
             others = [job._replace(seed=job.seed + _OTHER_SEEDS[0], initialisation=job.initialisation) for job in jobs]
             substitute = _both(processes, others, pair.sides, progress)
+            failures = _failures(pair, substitute)
+            if failures:
+                return _Found(tuple(compared), answers, failures, None, tuple(near_ties))
             answers = [one for one in substitute if isinstance(one, WorkerAnswer)]
             compared.append(_compared(pair, options, answers))
             continue
@@ -568,6 +575,10 @@ def _seeds_run(pair: _Pair, options: Options, processes: list[Worker], progress:
             divergence = _locate(pair, jobs, one, processes, progress)
             return _Found(tuple(compared), answers, {}, divergence, tuple(near_ties))
     return _Found(tuple(compared), answers, {}, None, tuple(near_ties))
+
+
+def _failures(pair: _Pair, found: Sequence[WorkerAnswer | WorkerFailure]) -> dict[str, WorkerFailure]:
+    return {side: one for side, one in zip(pair.sides, found, strict=True) if isinstance(one, WorkerFailure)}
 
 
 def _run(
@@ -610,7 +621,8 @@ def _run(
             *_in_place(pair, language),
             *ranks.not_proved(spread or (), language),
             *as_written.not_proved(typed, language),
-        ]
+        ],
+        options.accepted,
     )
 
 
@@ -631,7 +643,7 @@ def _blamed(pair: _Pair, options: Options, found: _Found, typed: as_written.AsWr
     if typed is not None and _rounds_apart(typed):
         differing = as_written.blamed(typed, pair.configs)
         fields = tuple(entry["field"] for entry in differing)
-        return _Blame(localise.Divergence("rounding", "rounding"), fields or (as_written.COMPUTE,), differing)
+        return _Blame(localise.Divergence("rounding", "rounding"), fields, differing)
     divergence = found.divergence
     where = fields_of(divergence.module) if divergence is not None else ()
     changed = exercise.differing(*pair.configs, where) if not options.against else []

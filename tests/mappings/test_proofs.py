@@ -26,6 +26,7 @@ PROVED = {
         ((("0.12", "1.8"),), "2026-11-19", 2e-06, True, 5e-07, 0.2),
     ),
     "moe.z_loss_coefficient": (((("0.12", "1.9"),), "2026-11-20", 0.5, False, 7e-07, 0.9),),
+    "optimizer.sgd_momentum": (((("0.12", "1.9"),), "2026-11-20", 0.45, False, None, 0.35),),
 }
 
 
@@ -46,6 +47,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
         ("norm.epsilon", ("0.12", "1.9"), "unresolved", None, None),
         ("moe.z_loss_coefficient", ("0.12", "1.9"), "dropped", "proved on 0.12 × 1.9", "2026-11-20"),
         ("moe.z_loss_coefficient", ("0.12", "1.9"), "exact", None, None),
+        ("optimizer.sgd_momentum", ("0.12", "1.9"), "dropped", "shown on the side alone that has it", "2026-11-20"),
         ("norm.type", ("0.12", "1.9"), "exact", None, None),
     ],
 )
@@ -67,13 +69,14 @@ def test_a_pair_off_the_star_names_the_pairs_that_were_run() -> None:
 @pytest.mark.usefixtures("known")
 def test_explain_tells_what_is_proved_and_why_not(capsys: pytest.CaptureFixture[str]) -> None:
     told: list[str] = []
-    for field in ("norm.epsilon", "norm.type", "moe.z_loss_coefficient", "model.mlp_layout"):
+    for field in ("norm.epsilon", "norm.type", "moe.z_loss_coefficient", "optimizer.sgd_momentum", "model.mlp_layout"):
         assert main(["explain", field, "--format", "json"]) == 0
         told.append(json.loads(capsys.readouterr().out)["rows"][0]["proof"])
     assert told == [
         "proved on 0.12, 0.16 × 1.9; 0.12 × 1.8",
         "exact by reading (a reason)",
         "proved on 0.12 × 1.9",
+        "shown on the side alone that has it",
         None,
     ]
     assert main(["explain", "norm.epsilon", "--lang", "zh"]) == 0

@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 
+from accmap import load
 from accmap.cli.lean import main
-from accmap.verifier.as_written import compared
-from accmap.verifier.processes import WorkerAnswer
+from accmap.verifier.as_written import blamed, compared, not_proved, run, said
+from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
+from accmap.verifier.processes import Worker, WorkerAnswer, WorkerFailure
 from accmap.verifier.verify import missing
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import write_pair
 
 real = pytest.mark.skipif(bool(missing("megatron") + missing("mindformers")), reason="the frameworks are not installed")
+JOB = Job("a", Blueprint("megatron", {}, OptimizerPlan("adam", 1, 0, 0, 0, 1, 1)), (InputPlan(1, 1, 8, 8),))
 PAIRS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "the same types": ({"family": "dense"}, []),
     "the norm's type, which no kernel tells": (
@@ -31,6 +34,18 @@ PAIRS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "float32 on one": (
         {"family": "dense", "model": {"compute_dtype": "float32"}}, ["precision.compute_dtype"],
+    ),
+    "the router's type": (
+        {"family": "moe_softmax", "megatron": {"moe-router-dtype": "fp32"}, "model": {"moe_router_dtype": "bfloat16"}},
+        ["moe.router.dtype"],
+    ),
+    "the rotation in bfloat16 beside float32": (
+        {
+            "family": "dense",
+            "megatron": {"bf16": None},
+            "model": {"compute_dtype": "float32", "rotary_dtype": "bfloat16"},
+        },
+        ["precision.rotary_dtype"],
     ),
     "the type of the rotation, in which unfused Megatron-Core computes": (
         {"family": "dense", "model": {"rotary_dtype": "bfloat16"}}, [],
@@ -66,21 +81,79 @@ def test_what_is_no_number_never_agrees() -> None:
 @real
 @pytest.mark.parametrize("name", PAIRS)
 def test_types_on_real_models(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pair, blamed = PAIRS[name]
+    pair, expected = PAIRS[name]
     files = map(str, write_pair(pair, tmp_path))
     main(["verify", *files, "--precision", "as-written", "--stage", "step1", "--format", "json"])
     answer = json.loads(capsys.readouterr().out)
     found = answer["precision"]
-    assert found["agrees"] is not bool(blamed)
+    assert found["agrees"] is not bool(expected)
     told = {entry["field"] for entry in answer["not_compared"] if entry.get("differs")}
     assert "precision.compute_dtype" not in {entry["field"] for entry in answer["not_compared"]}
-    if blamed:
+    if expected:
         assert answer["verdict"] == "mismatch"
         assert answer["first_divergence"]["direction"] == "rounding"
-        assert [entry["field"] for entry in answer["first_divergence"]["differing"]] == blamed
-        assert not told.intersection(blamed)
+        assert [entry["field"] for entry in answer["first_divergence"]["differing"]] == expected
+        assert not told.intersection(expected)
     else:
         assert answer["verdict"] != "mismatch"
         assert found["errors"][0]["a"] > 0.5
     widened = "widening" in {one["name"] for one in answer["stand_ins"]}
-    assert widened is ("bfloat16" in found["compute"][1])
+    assert widened is (found["compute"][1] == "bfloat16" or "precision.rotary_dtype" in expected)
+
+
+class Tried(Worker):
+    """A process of MindSpore Transformers that answers every trial alike."""
+
+    found: WorkerAnswer | WorkerFailure
+
+    def run(self, job: Job, progress: Any = None) -> WorkerAnswer | WorkerFailure:
+        return self.found
+
+
+@pytest.mark.parametrize(
+    ("other", "tried", "nearer", "word"),
+    [
+        # The other side's numbers are the trial's but for its own errors, the pass's as written, or neither's.
+        ([0.8, 1.2, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1], True, ""),
+        ([0.2, -0.2, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], False, "as this type does"),
+        ([0.1, 0.9, 0.4, 0.6, 0.45, 0.55], [1, 1, 1, 1, 1, 1], None, "not decided"),
+        ([1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0], None, "moved no number"),
+        ([1, 1, 1, 1, 1, 1], None, None, "killed"),
+    ],
+)
+def test_a_type_is_blamed_where_the_other_side_stands_by_its_trial(
+    other: list[float],
+    tried: list[float] | None,
+    nearer: bool | None,
+    word: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    np = pytest.importorskip("numpy")
+
+    def answer(errors: list[float]) -> WorkerAnswer:
+        values = {f"gradient/{at}": np.full(4, 1 + error / 128, np.float32) for at, error in enumerate(errors)}
+        return WorkerAnswer({"stand_ins": {}}, {"logits": np.ones(4, np.float32), **values})
+
+    pair, _blamed = PAIRS["the router's type"]
+    script, config = write_pair(pair, tmp_path)
+    processes = [Tried("megatron"), Tried("mindformers")]
+    processes[1].found = WorkerFailure("killed", "memory") if tried is None else answer(tried)
+    passes = iter([answer([0] * 6), answer([0] * 6), answer(other), answer([0] * 6)])
+    monkeypatch.setattr(Worker, "ask", lambda _self, _job: None)
+    monkeypatch.setattr(Worker, "answer", lambda _self: next(passes))
+    monkeypatch.setattr("accmap.verifier.as_written.ALIKE", dict.fromkeys(("logits", "median", "gradient"), 1e9))
+    found = run((load(script), load(config)), (JOB, JOB), processes, lambda _said: None, routes=False)
+    [trial] = [one for one in found.trials if one.field == "moe.router.dtype"]
+    assert trial.nearer is nearer
+    assert found.agrees is not bool(nearer)
+    told = {entry["field"]: entry["reason"] for entry in not_proved(found, "en")}
+    assert word in told.get("moe.router.dtype", "")
+    assert ("moe.router.dtype" in told) is not bool(nearer)
+    assert [entry["field"] for entry in blamed(found, (load(script), load(config)))] == (
+        ["moe.router.dtype"] if nearer else []
+    )
+    listed = [{"field": name, "reason": "as before"} for name in ("moe.router.dtype", "precision.params_dtype", "x")]
+    kept = {entry["field"]: entry["reason"] for entry in said(listed, found, "en")}
+    assert kept.keys() == {"precision.params_dtype", "x"}
+    assert "first pass" in kept["precision.params_dtype"]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import textwrap
-from typing import TYPE_CHECKING
+import time
+from pathlib import Path
 
 import pytest
 
 from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan, job_from_json
-from accmap.verifier.processes import Limits, Worker, WorkerFailure
+from accmap.verifier.processes import Limits, Worker, WorkerFailure, termination_interrupts
 from accmap.verifier.verify import Workers
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JOB = Job(
     "a job",
@@ -68,6 +68,37 @@ def test_a_failing_worker_is_a_finding(script: str, kind: str, seconds: float, m
         assert found.reason == "ValueError: no such layer"
 
 
+def test_a_worker_that_has_failed_answers_with_its_failure(tmp_path: Path) -> None:
+    """A line that the process left behind is no answer to a later job; a dead one is closed with its folder."""
+    worker = Scripted("megatron", Limits(20, 100), str(tmp_path))
+    worker.script = """
+        import sys, time
+        held = bytearray(200_000_000)
+        time.sleep(0.6)
+        print('{"stage": "gradients"}\\n{"done": true, "values": {}}\\n', end="", flush=True)
+        time.sleep(60)
+        """
+    worker.start()
+    folder = Path(str(worker._folder.name))  # pyright: ignore[reportPrivateUsage]
+    first = worker.run(JOB)
+    assert isinstance(first, WorkerFailure)
+    assert first.kind == "memory"
+    assert worker.run(JOB) is first
+    worker.close()
+    assert not folder.exists()
+
+
+def test_a_killed_worker_is_closed_with_what_it_never_read() -> None:
+    worker = Scripted("megatron")
+    worker.script = "import time; time.sleep(60)"
+    worker.start()
+    folder = Path(str(worker._folder.name))  # pyright: ignore[reportPrivateUsage]
+    worker.kill()
+    worker.ask(JOB)
+    worker.close()
+    assert not folder.exists()
+
+
 def test_a_worker_that_has_failed_serves_no_other_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     Scripted.script = 'import sys; next(sys.stdin); print(\'{"failed": "ValueError: no such layer"}\', flush=True)'
     monkeypatch.setattr("accmap.verifier.verify.Worker", Scripted)
@@ -76,6 +107,24 @@ def test_a_worker_that_has_failed_serves_no_other_pair(monkeypatch: pytest.Monke
         assert workers.of("megatron") is first
         first.run(JOB)
         assert workers.of("megatron") is not first
+
+
+def test_termination_ends_what_was_started() -> None:
+    """As Ctrl-C does: the process and its folder are gone."""
+    Scripted.script = "import time; time.sleep(60)"
+    workers = Workers()
+    workers._workers["megatron", 0, None] = worker = Scripted("megatron")  # pyright: ignore[reportPrivateUsage]
+    folder = Path(str(worker._folder.name))  # pyright: ignore[reportPrivateUsage]
+    before = signal.getsignal(signal.SIGTERM)
+    worker.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), termination_interrupts(), workers:  # noqa: PT012
+        worker.ask(JOB)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(20)
+    assert time.monotonic() - began < 4
+    assert not folder.exists()
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_progress_is_told(tmp_path: Path) -> None:

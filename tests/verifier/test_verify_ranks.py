@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from accmap.cli.lean import main
+from accmap.verifier import verify as verifying
 from accmap.verifier.comparison import compare
 from accmap.verifier.processes import WorkerAnswer, WorkerFailure
 from accmap.verifier.ranks import LAYOUTS, LayoutRun, not_proved, said
@@ -63,6 +64,53 @@ def test_a_layout_that_stops_is_no_proof() -> None:
     assert entry["field"] == "parallel.expert_size"
     assert "gloo" in entry["reason"]
     assert run.to_json("en")["agrees"] is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "refused"),
+    [
+        ({"attention.num_heads": 3}, {"tensor", "tensor-sequence", "expert"}),
+        ({"moe.num_experts": 3}, {"tensor", "expert"}),
+        ({"moe.ffn_hidden_size": 33}, {"tensor", "tensor-sequence"}),
+        ({"moe.shared.ffn_hidden_size": 33}, {"tensor", "tensor-sequence", "expert"}),
+        ({"model.num_layers": 3}, {"tensor", "pipeline"}),
+        ({}, {"tensor"}),
+    ],
+)
+def test_a_layout_that_does_not_divide_the_model_is_not_tried(sizes: dict[str, int], refused: set[str]) -> None:
+    from accmap.verifier.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
+    from accmap.verifier.processes import Worker
+    from accmap.verifier.ranks import tried
+
+    class Failing(Worker):
+        def run(self, job: Job, progress: Any = None) -> WorkerFailure:
+            return WorkerFailure("ended", "memory")
+
+    job = Job("a", Blueprint("megatron", {}, OptimizerPlan("adam", 1, 0, 0, 0, 1, 1)), (InputPlan(1, 1, 8, 8),))
+    whole = {"moe.num_experts": 4, "attention.num_heads": 4, "model.num_layers": 2, **sizes}
+    runs = tried(job, Failing("megatron"), whole, "a.sh", 1e-5, lambda _said: None)
+    assert {run.layout.name for run in runs if run.left_out is not None} == refused
+    assert all(run.failure is not None for run in runs if run.left_out is None)
+
+
+@real
+def test_what_a_layout_changes_can_be_accepted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = LayoutRun(LAYOUTS[0], "a.sh", compare(answer(), answer(2.0)))
+    alike = verifying._Found((), [], {}, None, ())  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(verifying, "_seeds_run", lambda *_given: alike)
+    monkeypatch.setattr(verifying, "_spread", lambda *_given: (changed,))
+    monkeypatch.setattr(verifying.Worker, "start", lambda _self: None)
+    script, config = write_pair({"family": "dense"}, tmp_path)
+    (tmp_path / "accmap.toml").write_text('[verify]\naccept = ["parallel.tensor_size", "parallel.sequence"]\n', "utf-8")
+    main(["verify", str(script), str(config), "--closest", "--ranks", "--format", "json"])
+    told = capsys.readouterr()
+    [entry] = [one for one in json.loads(told.out)["not_compared"] if one["field"] == "parallel.tensor_size"]
+    assert entry["accepted"]
+    assert "differs" not in entry
+    assert "parallel.sequence" in told.err
+    assert "parallel.tensor_size" not in told.err
 
 
 def test_two_files_of_mindspore_transformers_have_no_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
