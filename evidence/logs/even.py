@@ -68,12 +68,14 @@ class Even(NamedTuple):
 
     def _texts(self, field: Field, chunk: bytes, lines: int) -> Sequence[bytes]:
         """What stands in a field of each line; nothing where one is more than spaces and a word that ends it."""
+        if b" " in chunk[field.stop - 1 :: len(self.line)]:
+            return ()
         width = field.stop - field.start + 1
         text = bytearray(b"\n" * (lines * width))
         for place in range(width - 1):
             text[place::width] = chunk[field.start + place :: len(self.line)]
         whole = bytes(text)
-        if b" \n" in whole or any(control in whole for control in CONTROLS):
+        if any(control in whole for control in CONTROLS):
             return ()
         values = whole.split(b"\n")
         values.pop()
