@@ -18,10 +18,11 @@ from ...rules.subject import Side, Subject
 from ..diff import words_open
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ...mapper.differences import Difference
     from ...mapper.recipe.values import Recipe
+    from ...rules.engine import Outcome
     from ...schemas.config import Config
     from ...schemas.source import SourceText
 
@@ -33,45 +34,58 @@ def settings_of(read: Sequence[tuple[Config, SourceText]], recipes: Sequence[Rec
     """What is told by two configurations: of a pair by the rules, of one framework by its fields."""
     sides = [Side(config, recipe, source) for (config, source), recipe in zip(read, recipes, strict=True)]
     by_name = {side.framework: side for side in sides}
-    a, b = recipes
-    rows = [row for row in differences(a, b) if row.status != "equal" and row.impact == "numerics"]
-    open_ = [Both(one.text("en"), one.text("zh")) for one in words_open(side.config for side in sides)]
-    if set(by_name) == set(_COMPARED):
-        apart, unknown = _by_rules(by_name)
-        open_ += unknown
-        open_ += [_told(row) for row in rows if _is_open(row, a, b)]
-    else:
-        apart = [_told(row) for row in rows if _is_apart(row, a, b)]
-        open_ += [_told(row) for row in rows if not _is_apart(row, a, b) and _counts(row, a, b) is not False]
-    return Settings((read[0][1].name, read[1][1].name), tuple(apart), tuple(dict.fromkeys(open_)))
+    words = [Both(one.text("en"), one.text("zh")) for one in words_open(side.config for side in sides)]
+    apart, unknown = _by_rules(by_name) if set(by_name) == set(_COMPARED) else _by_fields(*recipes)
+    open_ = dict.fromkeys((*words, *unknown))
+    return Settings((read[0][1].name, read[1][1].name), tuple(apart), tuple(open_))
 
 
 def _by_rules(sides: dict[str, Side]) -> tuple[list[Both], list[Both]]:
-    """The errors that change numbers, those that follow from another one being that one; and what no rule looked at."""
+    """The errors that change numbers, those that follow from another one being that one; and what is open."""
     outcome = check(Subject(sides["megatron"], sides["mindformers"], "train", {}, {}), Selection())
     apart = [
         Both(f"{one.kind.code} {one.message()}", f"{one.kind.code} {one.message('zh')}")
         for one in outcome.diagnostics
         if one.kind.severity == "error" and one.effect == "numbers" and one.because is None
     ]
-    unknown = [
-        Both(purpose.problem.message(), purpose.problem.message("zh"))
-        for side in sides.values()
-        if (purpose := side.config.purpose) is not None and not purpose.trains_gpt
-    ]
-    unknown += [Both(one.message(), one.message("zh")) for one in outcome.diagnostics if one.kind.code == CRASHED.code]
-    return apart, unknown
+    a, b = sides["megatron"].recipe, sides["mindformers"].recipe
+    open_ = [_told(row) for row in _numeric(a, b) if _is_open(row, a, b)]
+    return apart, [*_unjudged(sides.values(), outcome), *open_]
+
+
+def _unjudged(sides: Iterable[Side], outcome: Outcome) -> Iterator[Both]:
+    """Why rules did not look at these runs: one trains no GPT model, or a rule failed."""
+    for side in sides:
+        purpose = side.config.purpose
+        if purpose is not None and not purpose.trains_gpt:
+            yield Both(purpose.problem.message(), purpose.problem.message("zh"))
+    for one in outcome.diagnostics:
+        if one.kind.code == CRASHED.code:
+            yield Both(one.message(), one.message("zh"))
+
+
+def _by_fields(a: Recipe, b: Recipe) -> tuple[list[Both], list[Both]]:
+    """The fields that both runs have and that differ; and what is open, keys that no table knows included."""
+    apart: list[Both] = []
+    open_: list[Both] = []
+    for row in _numeric(a, b):
+        counted = _counts(row, a, b)
+        if row.status == "different" and counted is True:
+            apart.append(_told(row))
+        elif counted is not False:
+            open_.append(_told(row))
+    return apart, open_
+
+
+def _numeric(a: Recipe, b: Recipe) -> Iterator[Difference]:
+    """What is not known to be equal, and could change numbers."""
+    return (row for row in differences(a, b) if row.status != "equal" and row.impact == "numerics")
 
 
 def _counts(row: Difference, a: Recipe, b: Recipe) -> bool | None:
     """Whether a difference counts in the runs that know it; of a key without a field nothing is known."""
     sides = {"only-a": (a,), "only-b": (b,)}.get(row.status, (a, b))
     return None if row.field is None else counts(row.field, *sides)
-
-
-def _is_apart(row: Difference, a: Recipe, b: Recipe) -> bool:
-    """Whether both runs have a field, and it makes their numbers differ."""
-    return row.status == "different" and _counts(row, a, b) is True
 
 
 def _is_open(row: Difference, a: Recipe, b: Recipe) -> bool:
