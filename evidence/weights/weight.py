@@ -318,7 +318,7 @@ def _near(weight: Weight, ascending: Array) -> Iterator[tuple[int, int]]:
     far = np.flatnonzero((np.diff(ascending) - 1) * width > _READ_OVER) + 1
     for first, last in pairwise((0, *far.tolist(), len(ascending))):
         while first < last:
-            stop = min(last, int(np.searchsorted(ascending, ascending[first] + step)))
+            stop = min(last, int(np.searchsorted(ascending, int(ascending[first]) + step)))
             yield first, stop
             first = stop
 
